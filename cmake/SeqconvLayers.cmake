@@ -1,0 +1,55 @@
+# Flags that every target of the project shares.
+add_library(seqconv_flags INTERFACE)
+target_compile_options(seqconv_flags INTERFACE
+  -Wall -Wextra -Wno-unused-parameter)
+target_include_directories(seqconv_flags INTERFACE
+  ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+if(SEQCONV_SANITIZE)
+  target_compile_options(seqconv_flags INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
+  target_link_options(seqconv_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+# seqconv_add_layer(NAME [SHARED] [TORCH] SOURCES ... [DEPENDS ...])
+#
+# One layer of the house: target seqconv_NAME. TORCH marks the layers that may
+# include LibTorch; the others must stay free of it (seam 1).
+function(seqconv_add_layer name)
+  cmake_parse_arguments(ARG "SHARED;TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  if(ARG_SHARED)
+    add_library(seqconv_${name} SHARED ${ARG_SOURCES})
+  else()
+    add_library(seqconv_${name} STATIC ${ARG_SOURCES})
+  endif()
+  target_link_libraries(seqconv_${name} PUBLIC seqconv_flags ${ARG_DEPENDS})
+  if(ARG_TORCH)
+    target_link_libraries(seqconv_${name} PUBLIC seqconv_torch)
+    set_target_properties(seqconv_${name} PROPERTIES
+      BUILD_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN"
+      INSTALL_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN")
+  endif()
+endfunction()
+
+# seqconv_add_test(NAME [GOLDEN] SOURCES ... [DEPENDS ...] [DATA ...])
+#
+# One GoogleTest program. Registered with ctest as NAME; with GOLDEN the suites
+# whose names hold 'Golden' run as a second entry, NAME.Golden.
+function(seqconv_add_test name)
+  cmake_parse_arguments(ARG "GOLDEN" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE
+    seqconv_flags ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE
+    SEQCONV_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    SEQCONV_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set_target_properties(${name} PROPERTIES
+    BUILD_RPATH "${SEQCONV_TORCH_RPATH};${CMAKE_BINARY_DIR}/lib")
+  if(ARG_GOLDEN)
+    add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*Golden*)
+    add_test(NAME ${name}.Golden COMMAND ${name} --gtest_filter=*Golden*)
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+  endif()
+endfunction()

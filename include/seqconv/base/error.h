@@ -1,0 +1,69 @@
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seqconv {
+
+/// Anything that a user can cause or cure. The message says what was wanted,
+/// what came instead, and where; the command line prints it and exits with 1.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A wrong command line or configuration: exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The user asked to stop (SIGINT, SIGTERM): exit code 128 + signal.
+class Interrupted : public Error {
+ public:
+  Interrupted(int signal, const std::string& message)
+      : Error(message), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
+};
+
+/// Concatenates anything that can be streamed.
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+/// Throws Error with the concatenated parts as its message.
+template <class... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  throw Error(concat(parts...));
+}
+
+/// Throws UsageError with the concatenated parts as its message.
+template <class... Parts>
+[[noreturn]] void fail_usage(const Parts&... parts) {
+  throw UsageError(concat(parts...));
+}
+
+/// The candidate nearest to `word` by edit distance, or "" when none is near
+/// enough to be a likely misspelling.
+std::string nearest_word(
+    std::string_view word,
+    const std::vector<std::string>& candidates);
+
+}  // namespace seqconv
+
+/// Throws seqconv::Error unless the condition holds. The message must say what
+/// was wanted and what came: SEQCONV_CHECK(n > 0, "n must be > 0, but got ", n)
+#define SEQCONV_CHECK(condition, ...) \
+  do {                                \
+    if (!(condition)) [[unlikely]]    \
+      ::seqconv::fail(__VA_ARGS__);   \
+  } while (false)

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace seqconv {
+
+/// The whole file as bytes. Error names the file and the system's reason.
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes to a temporary file beside `path`, flushes it to disk and renames it:
+/// after a crash or a full disk the old content is still there. Error names the
+/// file and the system's reason; the temporary file is removed.
+void write_file_atomically(
+    const std::filesystem::path& path,
+    std::string_view content);
+
+/// Creates a folder with its parents; Error when that fails or when the path
+/// is there and not a folder.
+void create_folder(const std::filesystem::path& path);
+
+/// A read-only memory mapping. An empty file maps to an empty span.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  explicit MappedFile(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  std::filesystem::path path_;
+};
+
+}  // namespace seqconv

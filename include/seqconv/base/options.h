@@ -1,0 +1,237 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "seqconv/base/error.h"
+
+/// Options are plain structs that say everything once:
+///
+///   struct AdamOptions {
+///     double beta1 = 0.9;
+///     template <class Visitor>
+///     void visit(Visitor& v) {
+///       v("beta1", beta1, "Decay of the first moment");
+///     }
+///   };
+///
+/// Reading (from TOML or JSON), writing, defaults and help are visitors.
+namespace seqconv {
+
+using Json = nlohmann::ordered_json;
+
+/// Names of an enum's values, for configuration files. Specialise:
+///   template <> struct EnumNames<Norm> {
+///     static constexpr auto kNames = std::to_array<
+///         std::pair<std::string_view, Norm>>({{"post", Norm::kPost}, ...});
+///   };
+template <class E>
+struct EnumNames;
+
+template <class E>
+std::string_view enum_name(E value) {
+  for (const auto& [name, candidate] : EnumNames<E>::kNames)
+    if (candidate == value)
+      return name;
+  fail("enum value ", static_cast<int>(value), " has no name");
+}
+
+/// "'a', 'b' or 'c'": the names of an enum, for messages.
+template <class E>
+std::string enum_list() {
+  std::string list;
+  const auto& names = EnumNames<E>::kNames;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0)
+      list += i + 1 == names.size() ? " or " : ", ";
+    list += concat("'", names[i].first, "'");
+  }
+  return list;
+}
+
+/// The value called `name`, or UsageError naming `where` and the valid names.
+template <class E>
+E parse_enum(std::string_view name, std::string_view where) {
+  for (const auto& [candidate, value] : EnumNames<E>::kNames)
+    if (candidate == name)
+      return value;
+  fail_usage(where, " must be ", enum_list<E>(), ", but got '", name, "'");
+}
+
+namespace detail {
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+void read_value(const Json& j, const std::string& where, bool& out);
+void read_value(const Json& j, const std::string& where, int64_t& out);
+void read_value(const Json& j, const std::string& where, double& out);
+void read_value(const Json& j, const std::string& where, std::string& out);
+
+/// UsageError for keys of `table` that no option has read.
+void reject_unknown_keys(
+    const Json& table,
+    const std::string& path,
+    const std::vector<std::string>& known);
+
+std::string join_key(const std::string& path, const char* key);
+
+class Reader {
+ public:
+  Reader(const Json& table, std::string path)
+      : table_(table), path_(std::move(path)) {}
+
+  template <class T>
+  void operator()(const char* key, T& value, const char* /*help*/) {
+    known_.emplace_back(key);
+    const auto found = table_.find(key);
+    if (found != table_.end())
+      read(*found, join_key(path_, key), value);
+  }
+
+  void finish() const { reject_unknown_keys(table_, path_, known_); }
+
+ private:
+  template <class T>
+  static void read(const Json& j, const std::string& where, T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      std::string name;
+      read_value(j, where, name);
+      value = parse_enum<T>(name, where);
+    } else if constexpr (IsVector<T>::value) {
+      T items;
+      if (j.is_array()) {
+        for (size_t i = 0; i < j.size(); ++i)
+          read(j[i], concat(where, "[", i, "]"), items.emplace_back());
+      } else {  // a single entry stands for a list of one
+        read(j, where, items.emplace_back());
+      }
+      value = std::move(items);
+    } else if constexpr (requires(Reader r) { value.visit(r); }) {
+      if (!j.is_object())
+        fail_usage(where, " must be a table, but got ", j.dump());
+      Reader reader(j, where);
+      value.visit(reader);
+      reader.finish();
+    } else {
+      read_value(j, where, value);
+    }
+  }
+
+  const Json& table_;
+  std::string path_;
+  std::vector<std::string> known_;
+};
+
+class Writer {
+ public:
+  template <class T>
+  void operator()(const char* key, T& value, const char* /*help*/) {
+    table_[key] = write(value);
+  }
+  Json take() { return std::move(table_); }
+
+ private:
+  template <class T>
+  static Json write(T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      return std::string(enum_name(value));
+    } else if constexpr (IsVector<T>::value) {
+      Json list = Json::array();
+      for (auto& item : value)
+        list.push_back(write(item));
+      return list;
+    } else if constexpr (requires(Writer w) { value.visit(w); }) {
+      Writer writer;
+      value.visit(writer);
+      return writer.take();
+    } else {
+      return value;
+    }
+  }
+
+  Json table_ = Json::object();
+};
+
+class Describer {
+ public:
+  Describer(std::string path, std::vector<std::array<std::string, 3>>& rows)
+      : path_(std::move(path)), rows_(rows) {}
+
+  template <class T>
+  void operator()(const char* key, T& value, const char* help) {
+    const std::string where = join_key(path_, key);
+    if constexpr (requires(Describer d) { value.visit(d); }) {
+      Describer inner(where, rows_);
+      value.visit(inner);
+    } else {
+      Writer writer;
+      writer(key, value, help);
+      rows_.push_back({where, writer.take()[key].dump(), help});
+    }
+  }
+
+ private:
+  std::string path_;
+  std::vector<std::array<std::string, 3>>& rows_;
+};
+
+}  // namespace detail
+
+/// Fills `options` from a table. Keys that are absent keep their value; unknown
+/// keys and wrong types are UsageErrors that name the key (and the nearest
+/// valid one). `path` prefixes keys in messages, for example "model.encoder".
+template <class Options>
+void read_options(
+    const Json& table,
+    const std::string& path,
+    Options& options) {
+  if (!table.is_object())
+    fail_usage(path, " must be a table, but got ", table.dump());
+  detail::Reader reader(table, path);
+  options.visit(reader);
+  reader.finish();
+}
+
+/// All options, defaults included, as a table.
+template <class Options>
+Json write_options(const Options& options) {
+  detail::Writer writer;
+  Options copy = options;
+  copy.visit(writer);
+  return writer.take();
+}
+
+/// One row {key, default, help} for each option, in order.
+template <class Options>
+std::vector<std::array<std::string, 3>> describe_options(
+    const std::string& path) {
+  std::vector<std::array<std::string, 3>> rows;
+  detail::Describer describer(path, rows);
+  Options defaults;
+  defaults.visit(describer);
+  return rows;
+}
+
+/// Reads a TOML file into a table. `include = "other.toml"` (a path relative
+/// to the file, or a list) is merged first, so that the file's own keys win.
+/// Errors name file and line.
+Json load_toml(const std::string& path);
+
+/// Sets `key.sub = value` from "key.sub=value". The value is read as TOML
+/// (numbers, booleans, lists, quoted strings); anything else is a string.
+void apply_override(Json& table, const std::string& assignment);
+
+/// The table as TOML text: scalars first, then one [section] a sub-table.
+std::string to_toml(const Json& table);
+
+}  // namespace seqconv

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/files.h"
+
+namespace seqconv {
+
+enum class ElementType { kF64, kF32, kF16, kBF16, kI64, kI32, kU8 };
+
+/// Bytes of one element.
+size_t element_size(ElementType type);
+/// The name that safetensors files use: "F32", "BF16", ...
+std::string_view element_name(ElementType type);
+
+/// A tensor in somebody else's memory: row-major, little-endian.
+struct TensorView {
+  ElementType type = ElementType::kF32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;
+
+  int64_t count() const;
+};
+
+/// A safetensors file, memory-mapped. Everything in the header is checked
+/// before use: sizes, offsets, overlaps, holes, duplicate names, types. Errors
+/// name the file and the tensor.
+class SafetensorsReader {
+ public:
+  explicit SafetensorsReader(const std::filesystem::path& path);
+
+  const std::map<std::string, TensorView>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const {
+    return metadata_;
+  }
+  /// The tensor called `name`, or an Error that names the nearest one.
+  const TensorView& at(const std::string& name) const;
+  bool contains(const std::string& name) const {
+    return tensors_.contains(name);
+  }
+  const std::filesystem::path& path() const { return file_.path(); }
+
+ private:
+  MappedFile file_;
+  std::map<std::string, TensorView> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Writes a safetensors file atomically (see write_file_atomically), streaming
+/// tensor by tensor: nothing is copied into one buffer.
+void write_safetensors(
+    const std::filesystem::path& path,
+    const std::map<std::string, TensorView>& tensors,
+    const std::map<std::string, std::string>& metadata);
+
+}  // namespace seqconv

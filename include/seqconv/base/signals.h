@@ -1,0 +1,15 @@
+#pragma once
+
+namespace seqconv {
+
+/// From now on the first SIGINT or SIGTERM only sets a flag, so that the
+/// program can save and leave; the second one ends it at once.
+void catch_stop_signals();
+
+/// The signal that asked the program to stop, or 0.
+int stop_signal();
+
+/// For tests: pretends that `signal` came (0 forgets it).
+void set_stop_signal(int signal);
+
+}  // namespace seqconv

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace seqconv {
+
+/// One batch of sentence pairs, padded on the right with <pad>. Letters as in
+/// docs/shapes.md: B rows, S source steps, T target steps.
+struct Batch {
+  int64_t rows = 0;                     ///< B
+  int64_t source_steps = 0;             ///< S
+  int64_t target_steps = 0;             ///< T
+  std::vector<int64_t> source;          ///< [B, S], each row ends in </s>
+  std::vector<int64_t> source_lengths;  ///< [B], </s> counted
+  std::vector<int64_t> target_in;       ///< [B, T], </s> then the target
+  std::vector<int64_t> target_out;      ///< [B, T], the target then </s>
+  std::vector<int64_t> target_lengths;  ///< [B], </s> counted
+  int64_t target_tokens = 0;            ///< sum of target_lengths
+  std::vector<int64_t> pairs;           ///< [B], position in the corpus
+};
+
+/// Pads ids (without </s>) into a batch. `targets` may be empty: then only the
+/// source side is filled.
+Batch make_batch(
+    const std::vector<std::vector<int32_t>>& sources,
+    const std::vector<std::vector<int32_t>>& targets);
+
+}  // namespace seqconv

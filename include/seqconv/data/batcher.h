@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "seqconv/base/options.h"
+#include "seqconv/data/batch.h"
+#include "seqconv/data/pair_corpus.h"
+
+namespace seqconv {
+
+/// The [batching] section.
+struct BatchingOptions {
+  int64_t max_tokens = 4096;
+  int64_t max_sentences = 0;
+  int64_t multiple = 8;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("max_tokens",
+      max_tokens,
+      "Most tokens of a batch: rows x the longest side, </s> counted");
+    v("max_sentences", max_sentences, "Most pairs of a batch, 0 = no limit");
+    v("multiple", multiple, "Rows of a batch: a multiple of this if possible");
+  }
+};
+
+/// Cuts a corpus into batches of similar length. Pairs are sorted by source,
+/// then target length (stably, on a permutation drawn from the seed) and packed
+/// greedily (semantics.md 3.1, fairseq's rule). The batches are fixed; their
+/// order is a function of (seed, epoch) alone. Memory: 12 bytes a pair.
+class Batcher {
+ public:
+  Batcher(PairCorpus corpus, const BatchingOptions& options, uint64_t seed);
+
+  int64_t size() const;  ///< number of batches
+  /// The order in which epoch `epoch` (from 1) visits the batches.
+  std::vector<uint32_t> order(int64_t epoch) const;
+  /// Batch number `index`, padded.
+  Batch batch(int64_t index) const;
+  /// Target tokens (</s> counted) of batch `index`, without building it.
+  int64_t target_tokens(int64_t index) const;
+
+ private:
+  PairCorpus corpus_;
+  uint64_t seed_;
+  std::vector<uint32_t> pairs_;  // all pairs, sorted
+  std::vector<int64_t> starts_;  // size() + 1 positions in pairs_
+};
+
+}  // namespace seqconv

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/data/token_store.h"
+
+namespace seqconv {
+
+/// Turns a raw line into ids without </s>.
+using LineEncoder = std::function<std::vector<int32_t>(std::string_view)>;
+
+/// What happened while a corpus was read; printed by `seqconv train`.
+struct CorpusReport {
+  int64_t lines = 0;          ///< pairs of lines read
+  int64_t pairs = 0;          ///< pairs kept
+  int64_t empty = 0;          ///< pairs with an empty side, left out
+  int64_t too_long = 0;       ///< pairs over the limit on one side, left out
+  int64_t source_tokens = 0;  ///< of the pairs kept, </s> counted
+  int64_t target_tokens = 0;
+  std::string summary() const;
+};
+
+/// A parallel corpus: pair i is source->tokens(i) and target->tokens(i), ids
+/// without </s>.
+struct PairCorpus {
+  std::shared_ptr<const TokenSource> source;
+  std::shared_ptr<const TokenSource> target;
+  int64_t size() const { return source->size(); }
+};
+
+/// Reads parallel text files line by line, encodes them and writes two token
+/// stores, `stem`.source.tokens and `stem`.target.tokens, in bounded memory.
+/// Pairs with an empty side or with more than `max_length` ids (</s> counted)
+/// are left out and counted. Errors: files of different length (with both
+/// counts), invalid UTF-8 (file and line), nothing left.
+CorpusReport write_pair_corpus(
+    const std::vector<std::string>& source_files,
+    const std::vector<std::string>& target_files,
+    const LineEncoder& encode_source,
+    const LineEncoder& encode_target,
+    int64_t max_length,
+    const std::filesystem::path& stem);
+
+/// Opens what write_pair_corpus wrote; Error when the two do not fit.
+PairCorpus open_pair_corpus(const std::filesystem::path& stem);
+
+}  // namespace seqconv

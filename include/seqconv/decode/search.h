@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "seqconv/base/options.h"
+#include "seqconv/decode/step_decoder.h"
+
+namespace seqconv {
+
+/// How translations are searched (semantics.md 4). Beam 1 is greedy.
+struct SearchOptions {
+  int64_t beam = 5;
+  double length_penalty = 1.0;
+  int64_t n_best = 1;
+  double max_length_a = 0;
+  int64_t max_length_b = 200;
+  int64_t min_length = 1;
+  int64_t no_repeat_ngram = 0;
+  double unknown_penalty = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("beam", beam, "Hypotheses kept a sentence; 1 = greedy");
+    v("length_penalty",
+      length_penalty,
+      "Scores are divided by length^X; larger favours longer output");
+    v("n_best", n_best, "Hypotheses given out a sentence, at most the beam");
+    v("max_length_a", max_length_a, "Most tokens: a x source length + b");
+    v("max_length_b", max_length_b, "Most tokens: a x source length + b");
+    v("min_length", min_length, "Fewest tokens, </s> counted");
+    v("no_repeat_ngram",
+      no_repeat_ngram,
+      "No n-gram of this size twice; 0 = off");
+    v("unknown_penalty", unknown_penalty, "Subtracted from the score of <unk>");
+  }
+
+  /// UsageError when a value makes no sense; `path` prefixes the keys.
+  void validate(const std::string& path) const;
+};
+
+/// One finished hypothesis.
+struct Hypothesis {
+  std::vector<int32_t> tokens;      ///< with the final </s>
+  std::vector<float> token_scores;  ///< log-probability of each token
+  double log_probability = 0;       ///< their sum
+  double score = 0;                 ///< log_probability / length^penalty
+};
+
+/// What search must know of one sentence.
+struct SearchInput {
+  int64_t source_length = 0;    ///< ids, </s> counted
+  std::vector<int32_t> prefix;  ///< target ids to start with (may be empty)
+};
+
+/// Beam search over a step decoder. Returns for each sentence its n best
+/// hypotheses, best first. The result for a sentence does not depend on the
+/// others in the batch.
+std::vector<std::vector<Hypothesis>> search(
+    StepDecoder& decoder,
+    const std::vector<SearchInput>& inputs,
+    const SearchOptions& options);
+
+}  // namespace seqconv

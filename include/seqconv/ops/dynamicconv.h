@@ -1,0 +1,41 @@
+#pragma once
+
+#include "seqconv/ops/common.h"
+
+namespace seqconv::ops {
+
+/// Arguments of dynamicconv besides its tensors.
+struct DynamicConvFuncOptions {
+  int64_t padding_left = 0;  ///< K-1: causal; K/2: centred; 0 .. K-1
+  Normalization normalization = Normalization::kSoftmax;
+  DropConnect drop;                   ///< mask [B, T, H, K]
+  std::optional<at::Tensor> bias;     ///< [C]
+  std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
+};
+
+/// Dynamic convolution (Wu et al. 2019, eq. 6-7): lightconv with a kernel for
+/// every position, normalised over all K taps first, then cut at the edges.
+/// x [B, T, C], logits [B, T, H, K] -> [B, T, C]. Differentiable in x, logits
+/// and bias; only x and logits are kept for it.
+at::Tensor dynamicconv(
+    const at::Tensor& x,
+    const at::Tensor& logits,
+    const DynamicConvFuncOptions& options);
+
+/// The same in plain tensor algebra, kept for ever as the definition.
+at::Tensor dynamicconv_reference(
+    const at::Tensor& x,
+    const at::Tensor& logits,
+    const DynamicConvFuncOptions& options);
+
+/// Causal dynamicconv of the next T' >= 1 inputs; see lightconv_step.
+/// x [N, T', C], logits [N, T', H, K] -> [N, T', C].
+at::Tensor dynamicconv_step(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& logits,
+    Normalization normalization = Normalization::kSoftmax,
+    const std::optional<at::Tensor>& bias = {});
+
+}  // namespace seqconv::ops

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "seqconv/ops/common.h"
+
+namespace seqconv::ops {
+
+/// Arguments of lightconv besides its tensors.
+struct LightConvFuncOptions {
+  int64_t padding_left = 0;  ///< K-1: causal; K/2: centred; 0 .. K-1
+  Normalization normalization = Normalization::kSoftmax;
+  DropConnect drop;                   ///< mask [H, K]
+  std::optional<at::Tensor> bias;     ///< [C]
+  std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
+};
+
+/// Lightweight convolution (Wu et al. 2019, eq. 3-5):
+///   y[b,t,c] = bias[c] + sum_j w[c/R, j] * x[b, t - padding_left + j, c]
+/// with w = normalisation of `weight` over its K taps, x zero outside the
+/// sequence, heads of R = C/H neighbouring channels.
+/// x [B, T, C], weight [H, K] -> [B, T, C] of x's type. Differentiable in x,
+/// weight and bias. c10::Error "[lightconv] ..., but got ..." on bad input.
+at::Tensor lightconv(
+    const at::Tensor& x,
+    const at::Tensor& weight,
+    const LightConvFuncOptions& options);
+
+/// The same in plain tensor algebra: slow, readable, differentiable, kept for
+/// ever as the definition.
+at::Tensor lightconv_reference(
+    const at::Tensor& x,
+    const at::Tensor& weight,
+    const LightConvFuncOptions& options);
+
+/// State of the causal step form: zeros [N, K-1, C] of x's type.
+at::Tensor conv_initial_state(
+    int64_t rows,
+    int64_t kernel_size,
+    int64_t channels,
+    const at::TensorOptions& options);
+
+/// Causal lightconv of the next T' >= 1 inputs. x [N, T', C] -> [N, T', C].
+/// `state` [N, K-1, C] is updated in place: input number p (from 0) lives in
+/// slot p % (K-1). `position` (int64, one element) is the number of inputs
+/// already seen; the caller advances it. No gradient.
+at::Tensor lightconv_step(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& weight,
+    Normalization normalization = Normalization::kSoftmax,
+    const std::optional<at::Tensor>& bias = {});
+
+}  // namespace seqconv::ops

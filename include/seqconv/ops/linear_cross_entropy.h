@@ -1,0 +1,53 @@
+#pragma once
+
+#include <utility>
+
+#include "seqconv/ops/common.h"
+
+namespace seqconv::ops {
+
+/// Where label smoothing puts its mass (semantics.md 3.1 and 8.5).
+enum class SmoothingForm {
+  kAll,     ///< (1-e) nll + e/V * sum over all words (the paper; default)
+  kOthers,  ///< (1-e-e') nll + e' * sum over all words, e' = e/(V-1)
+};
+
+struct CrossEntropyOptions {
+  double smoothing = 0;
+  SmoothingForm form = SmoothingForm::kAll;
+  int64_t ignore_index = 1;  ///< targets with this id count nothing
+  int64_t chunk_rows = 0;    ///< rows of logits alive at a time; 0: chosen
+};
+
+/// Sums over rows: {label-smoothed loss, negative log-likelihood}, natural log,
+/// float32 scalars.
+struct CrossEntropySums {
+  at::Tensor loss;  ///< differentiable in hidden and weight
+  at::Tensor nll;   ///< no gradient
+};
+
+/// Label-smoothed cross-entropy of softmax(hidden @ weight^T), computed in
+/// chunks of rows: the [M, V] logits never exist as a whole, and the gradients
+/// are made in the same pass while a chunk is in the cache.
+/// hidden [M, C], weight [V, C], target [M] int64.
+CrossEntropySums linear_cross_entropy(
+    const at::Tensor& hidden,
+    const at::Tensor& weight,
+    const at::Tensor& target,
+    const CrossEntropyOptions& options);
+
+/// The same from logits [M, V] in plain tensor algebra, kept for ever.
+CrossEntropySums cross_entropy_reference(
+    const at::Tensor& logits,
+    const at::Tensor& target,
+    const CrossEntropyOptions& options);
+
+}  // namespace seqconv::ops
+
+template <>
+struct seqconv::EnumNames<seqconv::ops::SmoothingForm> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, seqconv::ops::SmoothingForm>>(
+          {{"all", seqconv::ops::SmoothingForm::kAll},
+           {"others", seqconv::ops::SmoothingForm::kOthers}});
+};

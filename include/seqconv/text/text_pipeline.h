@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/base/options.h"
+#include "seqconv/text/vocabulary.h"
+
+namespace seqconv {
+
+/// How lines become symbols.
+enum class Subword {
+  kNone,           ///< the line is split at blanks
+  kBpe,            ///< subword-nmt merges on words split at blanks
+  kSentencePiece,  ///< SentencePiece on the raw line
+};
+template <>
+struct EnumNames<Subword> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Subword>>(
+          {{"none", Subword::kNone},
+           {"bpe", Subword::kBpe},
+           {"sentencepiece", Subword::kSentencePiece}});
+};
+
+/// SentencePiece's model families.
+enum class SentencePieceKind { kUnigram, kBpe };
+template <>
+struct EnumNames<SentencePieceKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, SentencePieceKind>>(
+          {{"unigram", SentencePieceKind::kUnigram},
+           {"bpe", SentencePieceKind::kBpe}});
+};
+
+/// The [text] section: everything that turns raw text into ids.
+struct TextOptions {
+  Subword subword = Subword::kSentencePiece;
+  int64_t subword_size = 8000;
+  std::string bpe_codes;
+  std::string sentencepiece_model;
+  SentencePieceKind sentencepiece_kind = SentencePieceKind::kUnigram;
+  double character_coverage = 0.9995;
+  bool joined = true;
+  bool lowercase = false;
+  std::string source_dictionary;
+  std::string target_dictionary;
+  int64_t min_count = 1;
+  int64_t max_vocabulary = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("subword", subword, "Splitting of words: none, bpe or sentencepiece");
+    v("subword_size",
+      subword_size,
+      "Number of merges (bpe) or pieces (sentencepiece) to learn");
+    v("bpe_codes", bpe_codes, "Existing subword-nmt codes (else learned)");
+    v("sentencepiece_model",
+      sentencepiece_model,
+      "Existing SentencePiece model (else trained)");
+    v("sentencepiece_kind", sentencepiece_kind, "unigram or bpe");
+    v("character_coverage",
+      character_coverage,
+      "Share of characters that SentencePiece must cover");
+    v("joined", joined, "One vocabulary and subword model for both sides");
+    v("lowercase", lowercase, "Lower-case both sides first");
+    v("source_dictionary", source_dictionary, "Existing dict.txt (else built)");
+    v("target_dictionary", target_dictionary, "Existing dict.txt (else built)");
+    v("min_count", min_count, "Symbols rarer than this become <unk>");
+    v("max_vocabulary", max_vocabulary, "Largest vocabulary, 0 = no limit");
+  }
+};
+
+class Segmenter;  // text/segmenter.h: none, bpe, sentencepiece
+
+/// Raw line <-> ids, for one side of a translation model.
+class TextPipeline {
+ public:
+  TextPipeline(
+      std::shared_ptr<const Segmenter> segmenter,
+      std::shared_ptr<const Vocabulary> vocabulary,
+      bool lowercase);
+
+  /// Symbols of a line: cleaned (see clean_line in text/unicode.h),
+  /// lower-cased where the options say so, split into subwords.
+  std::vector<std::string> segment(std::string_view line) const;
+  /// Ids of a line without </s>. An empty line gives no ids.
+  std::vector<int32_t> encode(std::string_view line) const;
+  /// Text of ids; </s>, <s> and <pad> are left out, subwords joined.
+  std::string decode(const std::vector<int32_t>& ids) const;
+  /// The symbols of ids, joined by blanks, as the model sees them.
+  std::string symbols(const std::vector<int32_t>& ids) const;
+
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+
+ private:
+  std::shared_ptr<const Segmenter> segmenter_;
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  bool lowercase_;
+};
+
+/// Both sides of a translation model, as stored in its folder.
+struct TranslationText {
+  TextOptions options;
+  std::shared_ptr<const TextPipeline> source;
+  std::shared_ptr<const TextPipeline> target;
+
+  /// Learns (or loads, where the options name files) subwords and vocabularies
+  /// from the training files.
+  static TranslationText create(
+      const TextOptions& options,
+      const std::vector<std::string>& source_files,
+      const std::vector<std::string>& target_files);
+
+  /// Writes vocabulary and subword files into `folder` and returns the "text"
+  /// object of config.json: the options that matter, the names of the files
+  /// and, as a self-test, a few raw samples with their ids.
+  Json save(const std::filesystem::path& folder) const;
+
+  /// Reads what save() wrote and re-encodes the samples; Error when one id
+  /// differs ("wrong vocabulary for this model"). File names in `text` must
+  /// stay inside `folder`.
+  static TranslationText load(
+      const std::filesystem::path& folder,
+      const Json& text);
+};
+
+}  // namespace seqconv

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace seqconv {
+
+/// Symbols and their ids, in fairseq's order: 0-3 are <s>, <pad>, </s>, <unk>;
+/// the rest by descending count, ties by symbol (byte order); padded to a
+/// multiple of 8 with madeupwordNNNN. The file format is fairseq's dict.txt.
+class Vocabulary {
+ public:
+  static constexpr int32_t kBegin = 0;    ///< <s>
+  static constexpr int32_t kPad = 1;      ///< <pad>
+  static constexpr int32_t kEnd = 2;      ///< </s>
+  static constexpr int32_t kUnknown = 3;  ///< <unk>
+
+  /// Keeps symbols that come at least `min_count` times, and the `max_size`
+  /// most frequent ones (0: all; the special symbols count), then pads to a
+  /// multiple of `multiple`.
+  static Vocabulary build(
+      const std::map<std::string, int64_t>& counts,
+      int64_t min_count = 1,
+      int64_t max_size = 0,
+      int64_t multiple = 8);
+
+  /// Reads dict.txt: "symbol count" a line, split at the last space. Errors
+  /// name file and line (no count, duplicate symbol, invalid UTF-8, empty).
+  static Vocabulary load(const std::filesystem::path& path);
+  /// The text of dict.txt, byte for byte as fairseq writes it.
+  std::string to_text() const;
+
+  int64_t size() const { return static_cast<int64_t>(symbols_.size()); }
+  /// The id of `symbol`; kUnknown when it is not there.
+  int32_t id(std::string_view symbol) const;
+  /// The symbol of `id`; Error when it is out of range.
+  const std::string& symbol(int32_t id) const;
+
+ private:
+  Vocabulary();
+  void add(std::string symbol, int64_t count);
+
+  std::vector<std::string> symbols_;
+  std::vector<int64_t> counts_;
+  std::unordered_map<std::string, int32_t> ids_;
+};
+
+}  // namespace seqconv

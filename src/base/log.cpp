@@ -1,0 +1,48 @@
+#include "seqconv/base/log.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+namespace seqconv {
+namespace {
+
+std::atomic<LogLevel> g_level{LogLevel::kInfo};
+
+const char* prefix(LogLevel level) {
+  switch (level) {
+    case LogLevel::kInfo:
+      return "";
+    case LogLevel::kWarning:
+      return "warning: ";
+    case LogLevel::kError:
+      return "error: ";
+  }
+  return "";
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) {
+  g_level = level;
+}
+
+LogLevel log_level() {
+  return g_level;
+}
+
+void log_line(LogLevel level, const std::string& line) {
+  if (level < g_level)
+    return;
+  const std::string text = prefix(level) + line + "\n";
+  size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n =
+        ::write(STDERR_FILENO, text.data() + written, text.size() - written);
+    if (n <= 0)
+      return;  // nobody listens: nothing sensible is left to do
+    written += static_cast<size_t>(n);
+  }
+}
+
+}  // namespace seqconv
