@@ -1,4 +1,4 @@
-#include "beam.h"
+#include "decode/beam.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "constraints.h"
+#include "decode/constraints.h"
 #include "seqconv/decode/search.h"
 #include "seqconv/decode/step_decoder.h"
 

@@ -1,4 +1,4 @@
-#include "constraints.h"
+#include "decode/constraints.h"
 
 #include <algorithm>
 

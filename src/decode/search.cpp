@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "beam.h"
-#include "constraints.h"
+#include "decode/beam.h"
+#include "decode/constraints.h"
 #include "seqconv/base/error.h"
 #include "seqconv/decode/candidates.h"
 
