@@ -52,7 +52,7 @@ inline constexpr auto kInverseFactorial = [] {
   return values;
 }();
 
-/// exp(x) to about 1 unit in the last place over the whole range, subnormal
+/// exp(x) to 1.25 units of the last place (float; double: 2), subnormal
 /// results included: x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n * Taylor(r).
 /// NaN gives NaN, infinities their limits.
 template <class T>
