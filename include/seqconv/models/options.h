@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/options.h"
+
+/// The architecture of a model, as its TOML file says it. Torch-free.
+namespace seqconv {
+
+/// What mixes information along time in a layer (seam 6).
+enum class BlockKind { kLightConv, kDynamicConv, kTalk, kSelfAttention };
+template <>
+struct EnumNames<BlockKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, BlockKind>>(
+          {{"lightconv", BlockKind::kLightConv},
+           {"dynamicconv", BlockKind::kDynamicConv},
+           {"talk", BlockKind::kTalk},
+           {"self_attention", BlockKind::kSelfAttention}});
+};
+
+/// Layer normalisation after the residual sum, or before each block.
+enum class NormPlacement { kPost, kPre };
+template <>
+struct EnumNames<NormPlacement> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, NormPlacement>>(
+          {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
+};
+
+enum class PositionKind { kSinusoidal, kLearned };
+template <>
+struct EnumNames<PositionKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, PositionKind>>(
+          {{"sinusoidal", PositionKind::kSinusoidal},
+           {"learned", PositionKind::kLearned}});
+};
+
+/// Which of source embedding, target embedding and output matrix are one.
+enum class Tying { kNone, kDecoder, kAll };
+template <>
+struct EnumNames<Tying> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Tying>>(
+          {{"none", Tying::kNone},
+           {"decoder", Tying::kDecoder},
+           {"all", Tying::kAll}});
+};
+
+/// The feed-forward activation; kAuto: swish in TaLK layers, ReLU elsewhere
+/// (semantics.md 8.15).
+enum class FeedForwardActivation { kAuto, kRelu, kSwish };
+template <>
+struct EnumNames<FeedForwardActivation> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, FeedForwardActivation>>(
+          {{"auto", FeedForwardActivation::kAuto},
+           {"relu", FeedForwardActivation::kRelu},
+           {"swish", FeedForwardActivation::kSwish}});
+};
+
+/// [model.encoder] and [model.decoder]. A list holds one entry a layer, or a
+/// single one that stands for all.
+struct StackOptions {
+  int64_t layers = 6;
+  std::vector<BlockKind> block = {BlockKind::kDynamicConv};
+  std::vector<int64_t> kernel_sizes;
+  std::vector<int64_t> max_offsets;
+  int64_t heads = 8;
+  int64_t conv_heads = 0;
+  bool glu = true;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("layers", layers, "Number of layers");
+    v("block",
+      block,
+      "lightconv, dynamicconv, talk or self_attention; one, or one a layer");
+    v("kernel_sizes",
+      kernel_sizes,
+      "Kernel width (lightconv, dynamicconv) or window (self_attention, 0 = "
+      "full); one, or one a layer (0 in talk layers)");
+    v("max_offsets",
+      max_offsets,
+      "talk: furthest reach a side in tokens; one, or one a layer (0 "
+      "elsewhere)");
+    v("heads", heads, "Heads of convolutions and attention; divides dim");
+    v("conv_heads",
+      conv_heads,
+      "Heads of convolutions if different, 0 = heads");
+    v("glu", glu, "Gated linear unit before the convolution");
+  }
+
+  BlockKind block_at(int64_t layer) const;
+  /// Kernel width or window of a layer; 0 where none is given.
+  int64_t kernel_size_at(int64_t layer) const;
+  int64_t max_offset_at(int64_t layer) const;
+  int64_t conv_heads_or_heads() const {
+    return conv_heads ? conv_heads : heads;
+  }
+};
+
+/// [model].
+struct ModelOptions {
+  int64_t dim = 512;
+  int64_t ffn_dim = 2048;
+  StackOptions encoder{.layers = 7};
+  StackOptions decoder;
+  NormPlacement norm = NormPlacement::kPost;
+  FeedForwardActivation activation = FeedForwardActivation::kAuto;
+  PositionKind positions = PositionKind::kSinusoidal;
+  int64_t max_positions = 1024;
+  Tying tie = Tying::kAll;
+  double dropout = 0.1;
+  double attention_dropout = 0;
+  double activation_dropout = 0;
+  double input_dropout = 0.1;
+  double weight_dropout = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("dim", dim, "Width C of embeddings and layers");
+    v("ffn_dim", ffn_dim, "Width of the feed-forward blocks");
+    v("encoder", encoder, "The encoder's layers");
+    v("decoder", decoder, "The decoder's layers");
+    v("norm", norm, "Layer normalisation: post or pre");
+    v("activation",
+      activation,
+      "Feed-forward: relu, swish, or auto (swish in talk layers)");
+    v("positions", positions, "sinusoidal or learned");
+    v("max_positions",
+      max_positions,
+      "Longest side in tokens: learned positions, and what training keeps");
+    v("tie",
+      tie,
+      "Shared matrices: all (needs a joined vocabulary), decoder or none");
+    v("dropout", dropout, "On embeddings and at the end of every block");
+    v("attention_dropout", attention_dropout, "On attention probabilities");
+    v("activation_dropout", activation_dropout, "After the activation");
+    v("input_dropout", input_dropout, "Before linear1 of convolution blocks");
+    v("weight_dropout",
+      weight_dropout,
+      "DropConnect of convolution weights; offset dropout of talk");
+  }
+
+  /// UsageError when a value makes no sense or two contradict each other; the
+  /// message names the key, starting with `path` ("model").
+  void validate(const std::string& path) const;
+};
+
+}  // namespace seqconv

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <memory>
+#include <vector>
+
+#include "seqconv/data/batch.h"
+#include "seqconv/decode/step_decoder.h"
+#include "seqconv/models/options.h"
+#include "seqconv/nn/dropout_plan.h"
+#include "seqconv/ops/linear_cross_entropy.h"
+
+namespace seqconv {
+
+/// What the decoder sees of the source.
+struct EncoderOutput {
+  at::Tensor states;   ///< [B, S, C]
+  at::Tensor lengths;  ///< [B] int64
+};
+
+class EncoderImpl;
+class DecoderImpl;
+class OutputLayerImpl;
+
+/// Encoder-decoder of semantics.md 2.1. Returns hidden states; an output layer
+/// turns them into losses, log-probabilities or candidates (seam 5).
+class TranslationModelImpl : public torch::nn::Module {
+ public:
+  /// Draws its initial weights from `seed` (semantics.md 8.19).
+  TranslationModelImpl(
+      const ModelOptions& options,
+      int64_t source_vocabulary,
+      int64_t target_vocabulary,
+      uint64_t seed = 1);
+
+  /// source [B, S] int64, right-padded; lengths [B] int64.
+  EncoderOutput encode(
+      const at::Tensor& source,
+      const at::Tensor& lengths,
+      DropoutPlan& plan) const;
+  /// target_in [B, T] -> hidden states [B, T, C].
+  at::Tensor decode(
+      const EncoderOutput& memory,
+      const at::Tensor& target_in,
+      DropoutPlan& plan) const;
+
+  /// Summed losses of a batch (teacher forcing), differentiable.
+  ops::CrossEntropySums loss(
+      const Batch& batch,
+      const ops::CrossEntropyOptions& options,
+      DropoutPlan& plan) const;
+  /// Natural log-probability of every target token [B, T], 0 at padding.
+  at::Tensor target_log_probabilities(const Batch& batch) const;
+
+  const ModelOptions& options() const { return options_; }
+  int64_t source_vocabulary() const { return source_vocabulary_; }
+  int64_t target_vocabulary() const { return target_vocabulary_; }
+  DecoderImpl& decoder() const { return *decoder_; }
+  OutputLayerImpl& output() const { return *output_; }
+
+ private:
+  ModelOptions options_;
+  int64_t source_vocabulary_;
+  int64_t target_vocabulary_;
+  std::shared_ptr<EncoderImpl> encoder_;
+  std::shared_ptr<DecoderImpl> decoder_;
+  std::shared_ptr<OutputLayerImpl> output_;
+};
+TORCH_MODULE(TranslationModel);
+
+/// A step decoder over one model, or over several that vote: the logarithm of
+/// their mean probability. All must have the same target vocabulary.
+/// batch: only its source side is read.
+std::unique_ptr<StepDecoder> make_step_decoder(
+    const std::vector<TranslationModel>& models,
+    const Batch& batch);
+
+}  // namespace seqconv

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "seqconv/decode/search.h"
+
+/// The door between the torch-free program and the shared library with the
+/// verbs that need tensors (seam 1). Plain structs only.
+namespace seqconv {
+
+struct TrainArguments {
+  std::string config;
+  std::vector<std::string> overrides;  ///< --set key=value
+  std::string output;
+  bool resume = false;
+  std::string init_from;
+  bool dry_run = false;
+};
+
+enum class OutputFormat { kText, kJson };
+
+struct TranslateArguments {
+  std::vector<std::string> models;
+  SearchOptions search;
+  std::vector<std::string> search_given;  ///< keys set on the command line;
+                                          ///< the model's defaults fill others
+  int64_t batch_tokens = 4096;
+  int64_t buffer_lines = 1024;
+  int64_t threads = 0;
+  OutputFormat format = OutputFormat::kText;
+  bool json_input = false;  ///< objects with "text" and "target_prefix"
+};
+
+struct ScoreArguments {
+  std::string model;
+  std::string source;
+  std::string target;
+  int64_t batch_tokens = 4096;
+  int64_t threads = 0;
+};
+
+/// The functions of libseqconv_engine.so, found by the name of its one
+/// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
+/// throw seqconv::Error and nothing else.
+struct EngineTable {
+  int version = 1;
+  void (*train)(const TrainArguments&) = nullptr;
+  void (*translate)(const TranslateArguments&, std::istream&, std::ostream&) =
+      nullptr;
+  void (*score)(const ScoreArguments&, std::ostream&) = nullptr;
+  std::string (*torch_version)() = nullptr;
+};
+
+}  // namespace seqconv

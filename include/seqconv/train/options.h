@@ -1,0 +1,171 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/options.h"
+#include "seqconv/data/batcher.h"
+#include "seqconv/decode/search.h"
+#include "seqconv/models/options.h"
+#include "seqconv/ops/linear_cross_entropy.h"
+#include "seqconv/text/text_pipeline.h"
+
+/// The configuration of a training run: what `seqconv train` reads.
+namespace seqconv {
+
+/// [data].
+struct DataOptions {
+  std::vector<std::string> train_source;
+  std::vector<std::string> train_target;
+  std::vector<std::string> valid_source;
+  std::vector<std::string> valid_target;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("train_source", train_source, "Training text, one sentence a line");
+    v("train_target", train_target, "Its translation, line by line");
+    v("valid_source", valid_source, "Validation text");
+    v("valid_target", valid_target, "Its translation");
+  }
+};
+
+enum class OptimizerKind { kAdam, kNag };
+template <>
+struct EnumNames<OptimizerKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, OptimizerKind>>(
+          {{"adam", OptimizerKind::kAdam}, {"nag", OptimizerKind::kNag}});
+};
+
+/// [optimizer] (semantics.md 3.1).
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kAdam;
+  double beta1 = 0.9;
+  double beta2 = 0.98;
+  double epsilon = 1e-8;
+  double momentum = 0.99;
+  double weight_decay = 0;
+  double clip_norm = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("kind", kind, "adam or nag");
+    v("beta1", beta1, "adam: decay of the first moment");
+    v("beta2", beta2, "adam: decay of the second moment");
+    v("epsilon", epsilon, "adam: added to the root of the second moment");
+    v("momentum", momentum, "nag: momentum");
+    v("weight_decay", weight_decay, "Decoupled, times the learning rate");
+    v("clip_norm", clip_norm, "Largest norm of the gradient, 0 = off");
+  }
+};
+
+enum class ScheduleKind { kInverseSqrt, kCosine };
+template <>
+struct EnumNames<ScheduleKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, ScheduleKind>>(
+          {{"inverse_sqrt", ScheduleKind::kInverseSqrt},
+           {"cosine", ScheduleKind::kCosine}});
+};
+
+/// [schedule] (semantics.md 3.1, 8.11).
+struct ScheduleOptions {
+  ScheduleKind kind = ScheduleKind::kInverseSqrt;
+  double learning_rate = 5e-4;
+  int64_t warmup_updates = 4000;
+  double warmup_start = 1e-7;
+  double min_learning_rate = 0;
+  int64_t period = 20000;
+  double period_multiplier = 1;
+  double period_shrink = 1;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("kind", kind, "inverse_sqrt or cosine");
+    v("learning_rate", learning_rate, "The highest learning rate");
+    v("warmup_updates", warmup_updates, "Updates of linear warm-up");
+    v("warmup_start", warmup_start, "Learning rate at update 0");
+    v("min_learning_rate", min_learning_rate, "cosine: the lowest");
+    v("period", period, "cosine: updates of the first cycle");
+    v("period_multiplier", period_multiplier, "cosine: growth of the cycles");
+    v("period_shrink", period_shrink, "cosine: factor on rates a cycle");
+  }
+};
+
+/// What the best checkpoint is chosen by, and early stopping looks at.
+enum class BestBy { kLoss, kBleu };
+template <>
+struct EnumNames<BestBy> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, BestBy>>(
+          {{"loss", BestBy::kLoss}, {"bleu", BestBy::kBleu}});
+};
+
+/// [training].
+struct TrainingOptions {
+  int64_t seed = 1;
+  int64_t max_epochs = 0;
+  int64_t max_updates = 0;
+  int64_t accumulate = 1;
+  double label_smoothing = 0.1;
+  ops::SmoothingForm smoothing_form = ops::SmoothingForm::kAll;
+  int64_t validate_every = 0;
+  int64_t save_every = 0;
+  int64_t keep_last = 5;
+  int64_t patience = 0;
+  BestBy best_by = BestBy::kLoss;
+  bool validate_bleu = false;
+  int64_t log_every = 50;
+  int64_t threads = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("seed", seed, "Seed of weights, order and dropout");
+    v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit");
+    v("max_updates", max_updates, "Stop after this many updates, 0 = no limit");
+    v("accumulate", accumulate, "Batches summed to one update");
+    v("label_smoothing", label_smoothing, "Mass taken off the right word");
+    v("smoothing_form", smoothing_form, "all (the paper) or others (fairseq)");
+    v("validate_every", validate_every, "In updates; 0 = at each epoch's end");
+    v("save_every", save_every, "In updates; 0 = with each validation");
+    v("keep_last", keep_last, "Checkpoints kept besides the best one");
+    v("patience",
+      patience,
+      "Validations without gain before stopping, 0 = off");
+    v("best_by", best_by, "loss or bleu");
+    v("validate_bleu", validate_bleu, "Translate the validation set each time");
+    v("log_every", log_every, "Updates between two records of metrics");
+    v("threads", threads, "Threads of the tensor library, 0 = all cores");
+  }
+};
+
+/// The whole file.
+struct TrainConfig {
+  DataOptions data;
+  TextOptions text;
+  ModelOptions model;
+  BatchingOptions batching;
+  TrainingOptions training;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  SearchOptions decoding;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("data", data, "Text files");
+    v("text", text, "From raw text to ids");
+    v("model", model, "Architecture");
+    v("batching", batching, "Size of batches");
+    v("training", training, "Length of the run, loss, validation");
+    v("optimizer", optimizer, "Optimiser");
+    v("schedule", schedule, "Learning rate");
+    v("decoding", decoding, "Search, for validation and as model's default");
+  }
+
+  /// UsageError naming the key (or both keys) when values make no sense or
+  /// contradict each other.
+  void validate() const;
+};
+
+}  // namespace seqconv

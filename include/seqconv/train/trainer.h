@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "seqconv/train/options.h"
+
+namespace seqconv {
+
+/// How a run starts and where its results go.
+struct TrainRequest {
+  TrainConfig config;
+  std::filesystem::path output;  ///< model folder
+  bool resume = false;           ///< go on from training/state.safetensors
+  std::string init_from;         ///< model folder or checkpoint, "" = none
+  bool dry_run = false;          ///< check, report sizes, train nothing
+};
+
+/// Trains a translation model. Prepares text and data in the model folder,
+/// trains, validates, keeps checkpoints; on SIGINT or SIGTERM it saves and
+/// throws Interrupted. Resuming gives the bits of an uninterrupted run.
+void train_translation(const TrainRequest& request);
+
+}  // namespace seqconv
