@@ -93,7 +93,7 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(
       AutogradContext* ctx,
       const at::Tensor& x,
-      const at::Tensor& residual,
+      const std::optional<at::Tensor>& residual,
       const at::Tensor& weight,
       const at::Tensor& bias,
       const LayerNormInputs& contiguous) {
@@ -101,7 +101,7 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
     ctx->save_for_backward({out.normalized, out.rstd, contiguous.weight});
     ctx->saved_data["p"] = contiguous.p;
     ctx->saved_data["seed"] = contiguous.seed;
-    ctx->saved_data["residual"] = residual.defined();
+    ctx->saved_data["residual"] = residual.has_value();
     return out.y;
   }
 
