@@ -182,9 +182,11 @@ at::Tensor apply_layer_norm(std::string_view op, const LayerNormInputs& in) {
        (in.residual.defined() && in.residual.requires_grad()));
   if (!differentiate)
     return run_layer_norm(contiguous, /*keep=*/false).y;
+  const std::optional<at::Tensor> residual =
+      in.residual.defined() ? std::optional(in.residual) : std::nullopt;
   return LayerNormFunction::apply(
       in.x,
-      in.residual,
+      residual,
       in.weight,
       in.bias,
       contiguous);
