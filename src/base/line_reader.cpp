@@ -14,7 +14,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
-LineReader::LineReader(const std::filesystem::path& path)
+FileLineReader::FileLineReader(const std::filesystem::path& path)
     : path_(path), file_(std::fopen(path.c_str(), "rbe")) {
   const int error = errno;
   SEQCONV_CHECK(
@@ -31,7 +31,7 @@ LineReader::LineReader(const std::filesystem::path& path)
       "': a file was wanted, but it is a folder");
 }
 
-bool LineReader::next() {
+bool FileLineReader::next() {
   line_.clear();
   if (!fill())
     return false;
@@ -47,7 +47,7 @@ bool LineReader::next() {
 }
 
 /// Appends up to and with the next LF; false when nothing was left.
-bool LineReader::fill() {
+bool FileLineReader::fill() {
   // Not getline(3): it would take a file without line ends into memory.
   for (int c; (c = ::getc_unlocked(file_.get())) != EOF;) {
     line_.push_back(static_cast<char>(c));
@@ -71,7 +71,7 @@ bool LineReader::fill() {
   return !line_.empty();
 }
 
-void LineReader::check() const {
+void FileLineReader::check() const {
   const size_t valid = valid_utf8_prefix(line_);
   SEQCONV_CHECK(
       valid == line_.size(),

@@ -13,13 +13,13 @@ std::filesystem::path side_path(
 }
 
 /// Reads on to the end, for the message about files of different length.
-int64_t count_lines(LineReader& reader) {
+int64_t count_lines(FileLineReader& reader) {
   while (reader.next()) {}
   return reader.number();
 }
 
 /// Moves both files on by a line; false when both have ended.
-bool next_pair(LineReader& source, LineReader& target) {
+bool next_pair(FileLineReader& source, FileLineReader& target) {
   const bool more = source.next();
   if (more == target.next())
     return more;
@@ -92,7 +92,9 @@ class PairWriter {
 };
 
 /// Runs an encoder; what goes wrong in it is told with file and line.
-std::vector<int32_t> encode(const LineEncoder& encoder, LineReader& reader) {
+std::vector<int32_t> encode(
+    const LineEncoder& encoder,
+    FileLineReader& reader) {
   try {
     return encoder(reader.line());
   } catch (const Interrupted&) {
@@ -140,8 +142,8 @@ CorpusReport write_pair_corpus(
       max_length);
   PairWriter writer(max_length, stem);
   for (size_t i = 0; i < source_files.size(); ++i) {
-    LineReader source(source_files[i]);
-    LineReader target(target_files[i]);
+    FileLineReader source(source_files[i]);
+    FileLineReader target(target_files[i]);
     while (next_pair(source, target))
       writer.add(encode(encode_source, source), encode(encode_target, target));
   }

@@ -13,9 +13,9 @@ namespace seqconv {
 /// mark at the start is left out, lines may end in LF or CRLF, the last one in
 /// nothing. Errors: "FILE:LINE: invalid UTF-8 at byte N" (N from 1), a NUL
 /// character, a line of more than 64 MiB (no text file), a failing disk.
-class LineReader {
+class FileLineReader {
  public:
-  explicit LineReader(const std::filesystem::path& path);
+  explicit FileLineReader(const std::filesystem::path& path);
 
   /// Moves to the next line; false at the end of the file.
   bool next();
