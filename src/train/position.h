@@ -31,7 +31,7 @@ struct Position {
   double best = 0;  ///< loss in base 2, or BLEU
   int64_t validations_without_gain = 0;
 
-  double seconds = 0;          ///< of training, without validation
+  double seconds = 0;           ///< of training, without validation
   int64_t metrics_records = 0;  ///< lines of metrics.jsonl that belong to it
   Optimizer::Scalars optimizer;
 

@@ -1,6 +1,5 @@
 #include "prepared_data.h"
 
-#include "checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/signals.h"
@@ -32,13 +31,6 @@ CorpusReport read_report(const Json& table) {
   ReportFields fields{report};
   read_options(table, "report", fields);
   return report;
-}
-
-Json checksums(const std::vector<std::string>& files) {
-  Json list = Json::array();
-  for (const std::string& file : files)
-    list.push_back(checksum_text(file_checksum(file)));
-  return list;
 }
 
 /// Encodes lines and stops between two of them when asked to.
@@ -119,17 +111,6 @@ Json write_data(
 }
 
 }  // namespace
-
-Json describe_inputs(const TrainConfig& config, const std::string& text_key) {
-  return {
-      {"version", 1},
-      {"max_length", config.model.max_positions},
-      {"text", text_key},
-      {"train_source", checksums(config.data.train_source)},
-      {"train_target", checksums(config.data.train_target)},
-      {"valid_source", checksums(config.data.valid_source)},
-      {"valid_target", checksums(config.data.valid_target)}};
-}
 
 PreparedData prepare_data(
     const fs::path& folder,

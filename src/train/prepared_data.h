@@ -17,13 +17,10 @@ struct PreparedData {
   CorpusReport valid_report;
 };
 
-/// What decides the ids: checksums of the text files, the longest length and
-/// `text_key`, which must change whenever the text pipeline does.
-Json describe_inputs(const TrainConfig& config, const std::string& text_key);
-
 /// Encodes training and validation text into `folder`, unless that was done
-/// before with the same inputs (folder/stamp.json says so). Stops with
-/// Interrupted when a signal asks for it.
+/// before with the same `inputs` (folder/stamp.json says so): checksums of the
+/// text files and of whatever else decides the ids. Stops with Interrupted when
+/// a signal asks for it.
 PreparedData prepare_data(
     const std::filesystem::path& folder,
     const TrainConfig& config,

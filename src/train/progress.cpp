@@ -50,6 +50,15 @@ std::string duration_text(double seconds) {
   return format("%lld:%02lld", minutes, total % 60);
 }
 
+std::string time_left_text(const ProgressStatus& status) {
+  if (status.updates_left < 0 || status.seconds_per_update <= 0)
+    return "";
+  return duration_text(
+             static_cast<double>(status.updates_left) *
+             status.seconds_per_update) +
+      " left";
+}
+
 std::string progress_bar(const ProgressStatus& status) {
   const double share = status.batches > 0
       ? static_cast<double>(status.batch) / static_cast<double>(status.batches)
@@ -58,20 +67,14 @@ std::string progress_bar(const ProgressStatus& status) {
   std::string text = concat("epoch ", status.epoch);
   if (status.max_epochs > 0)
     text += concat("/", status.max_epochs);
-  text += " [" + std::string(full, '#') +
-      std::string(kBarWidth - full, '-') + "]" +
-      format(" %3.0f %%", 100 * std::floor(share * 100) / 100);
+  text += " [" + std::string(full, '#') + std::string(kBarWidth - full, '-') +
+      "]" + format(" %3.0f %%", 100 * std::floor(share * 100) / 100);
   if (status.loss_base2 > 0)
     text += format("  loss %.3f", status.loss_base2);
   if (status.tokens_per_second > 0)
     text += format("  %.0f tok/s", status.tokens_per_second);
-  if (status.updates_left >= 0 && status.seconds_per_update > 0)
-    text += "  " +
-        duration_text(
-            static_cast<double>(status.updates_left) *
-            status.seconds_per_update) +
-        " left";
-  return text;
+  const std::string left = time_left_text(status);
+  return left.empty() ? text : text + "  " + left;
 }
 
 Progress::Progress()

@@ -31,12 +31,15 @@ struct ProgressStatus {
   int64_t epoch = 1;
   int64_t max_epochs = 0;  ///< 0: no limit
   int64_t batch = 0;
-  int64_t batches = 0;           ///< of the epoch
-  int64_t updates_left = -1;     ///< of the run, -1: not known
+  int64_t batches = 0;            ///< of the epoch
+  int64_t updates_left = -1;      ///< of the run, -1: not known
   double seconds_per_update = 0;  ///< 0: not known yet
   double loss_base2 = 0;          ///< 0: not known yet
   double tokens_per_second = 0;
 };
+
+/// "12:30 left", or "" when the end or the speed is not known.
+std::string time_left_text(const ProgressStatus& status);
 
 /// "epoch 2/14 [######----]  61 %  loss 4.13  3201 tok/s  12:30 left".
 std::string progress_bar(const ProgressStatus& status);

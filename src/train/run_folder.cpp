@@ -45,7 +45,8 @@ void remove_old_checkpoints(
     int64_t keep) {
   std::error_code error;
   std::vector<std::pair<int64_t, fs::path>> found;
-  for (const auto& entry : fs::directory_iterator(folder.checkpoints(), error)) {
+  for (const auto& entry :
+       fs::directory_iterator(folder.checkpoints(), error)) {
     const int64_t own = update_of(entry.path().filename().string());
     if (own >= 0 && own <= update)
       found.emplace_back(own, entry.path());
