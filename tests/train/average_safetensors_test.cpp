@@ -92,8 +92,9 @@ TEST_F(AverageSafetensors, DifferencesAreErrorsThatNameFileAndTensor) {
       write<int64_t>("whole", "weight", {1, 2}, ElementType::kI64);
   const auto out = folder_.path() / "out";
   const auto message = [&](const std::filesystem::path& second) {
-    return testing::error_of(
-        [&] { average_safetensors({a, second}, out, {}); });
+    return testing::error_of([&] {
+      average_safetensors({a, second}, out, {});
+    });
   };
   EXPECT_THAT(message(other), HasSubstr("no tensor 'weight'"));
   EXPECT_THAT(

@@ -16,9 +16,7 @@ using ::testing::HasSubstr;
 
 /// A little model with an optimiser that has made two steps.
 struct Run {
-  explicit Run(
-      int64_t width = 5,
-      OptimizerKind kind = OptimizerKind::kAdam)
+  explicit Run(int64_t width = 5, OptimizerKind kind = OptimizerKind::kAdam)
       : module(width, 3), parameters(*module) {
     options.kind = kind;
     optimizer.emplace(options, parameters.values());

@@ -17,7 +17,9 @@ TEST(MetricsLog, EveryRecordIsALine) {
   EXPECT_EQ(read_file(file), "{\"update\":1}\n");  // at once
   log.write({{"update", 2}, {"text", "a\nb"}});
   EXPECT_EQ(log.records(), 2);
-  EXPECT_EQ(read_file(file), "{\"update\":1}\n{\"update\":2,\"text\":\"a\\nb\"}\n");
+  EXPECT_EQ(
+      read_file(file),
+      "{\"update\":1}\n{\"update\":2,\"text\":\"a\\nb\"}\n");
 }
 
 TEST(MetricsLog, ResumingCutsWhatCameLater) {

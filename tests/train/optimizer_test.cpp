@@ -16,10 +16,8 @@ at::Tensor row(const std::vector<double>& values, int64_t index, int64_t n) {
   return at::tensor(std::vector<float>(begin, begin + n));
 }
 
-std::vector<double> doubles(
-    const std::vector<double>& values,
-    int64_t index,
-    int64_t n) {
+std::vector<double>
+doubles(const std::vector<double>& values, int64_t index, int64_t n) {
   return {values.begin() + index * n, values.begin() + (index + 1) * n};
 }
 

@@ -35,14 +35,10 @@ TEST(Progress, TheBarShowsTheShareTheRateAndTheTimeLeft) {
 TEST(Progress, WhatIsNotKnownIsLeftOut) {
   ProgressStatus status;
   status.batches = 10;
-  EXPECT_EQ(
-      progress_bar(status),
-      "epoch 1 [------------------------]   0 %");
+  EXPECT_EQ(progress_bar(status), "epoch 1 [------------------------]   0 %");
   EXPECT_EQ(time_left_text(status), "");
   status.batch = 10;
-  EXPECT_EQ(
-      progress_bar(status),
-      "epoch 1 [########################] 100 %");
+  EXPECT_EQ(progress_bar(status), "epoch 1 [########################] 100 %");
 }
 
 TEST(Progress, WithoutATerminalThereIsNoBar) {
@@ -50,7 +46,8 @@ TEST(Progress, WithoutATerminalThereIsNoBar) {
 }
 
 TEST(Records, LossesAreBaseTwoPerTargetToken) {
-  const CorpusLoss loss = corpus_loss(40 * std::log(2.0), 30 * std::log(2.0), 10);
+  const CorpusLoss loss =
+      corpus_loss(40 * std::log(2.0), 30 * std::log(2.0), 10);
   EXPECT_DOUBLE_EQ(loss.loss_base2, 4);
   EXPECT_DOUBLE_EQ(loss.nll_base2, 3);
   EXPECT_DOUBLE_EQ(loss.perplexity, 8);
