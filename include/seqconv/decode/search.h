@@ -26,9 +26,13 @@ struct SearchOptions {
       length_penalty,
       "Scores are divided by length^X; larger favours longer output");
     v("n_best", n_best, "Hypotheses given out a sentence, at most the beam");
-    v("max_length_a", max_length_a, "Most tokens: a x source length + b");
-    v("max_length_b", max_length_b, "Most tokens: a x source length + b");
-    v("min_length", min_length, "Fewest tokens, </s> counted");
+    v("max_length_a",
+      max_length_a,
+      "Most tokens, </s> not counted: a x source length + b");
+    v("max_length_b",
+      max_length_b,
+      "Most tokens, </s> not counted: a x source length + b");
+    v("min_length", min_length, "Fewest tokens, </s> not counted");
     v("no_repeat_ngram",
       no_repeat_ngram,
       "No n-gram of this size twice; 0 = off");

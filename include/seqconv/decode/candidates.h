@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "seqconv/decode/step_decoder.h"
+
+namespace seqconv {
+
+/// The ids that mean the same in every vocabulary (semantics.md 2.1).
+inline constexpr int32_t kBeginToken = 0;    ///< <s>: never produced
+inline constexpr int32_t kPadToken = 1;      ///< <pad>: never produced
+inline constexpr int32_t kEndToken = 2;      ///< </s>: ends a hypothesis
+inline constexpr int32_t kUnknownToken = 3;  ///< <unk>: may cost a penalty
+
+/// For decoders that hold all log-probabilities of a row: its `count` best
+/// next tokens into `out` (cleared first), best first, equal scores by
+/// ascending token. Costs one pass and no allocation once `out` has grown.
+///
+/// log_probs: [V] natural log-probabilities, index = token.
+/// constraint: what this row may produce, or null.
+/// unknown_penalty: subtracted from the log-probability of <unk>.
+///
+/// <pad>, <s> and banned tokens never come; NaN counts as minus infinity, and
+/// minus infinity is left out. A forced token comes alone, with its true
+/// log-probability: neither bans nor the penalty touch it. Error when the
+/// forced token is not below V.
+void select_candidates(
+    std::span<const float> log_probs,
+    const RowConstraint* constraint,
+    double unknown_penalty,
+    int64_t count,
+    std::vector<Candidate>& out);
+
+}  // namespace seqconv

@@ -1,0 +1,120 @@
+#include "seqconv/decode/candidates.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr size_t kBlock = 64;
+
+bool comes_before(const Candidate& a, const Candidate& b) {
+  return a.score > b.score || (a.score == b.score && a.token < b.token);
+}
+
+// The best `limit` of the candidates offered, as a heap with the worst on top.
+class BestCandidates {
+ public:
+  BestCandidates(
+      size_t limit,
+      const RowConstraint* constraint,
+      std::vector<Candidate>& heap)
+      : limit_(limit), constraint_(constraint), heap_(heap) {}
+
+  // Offered in ascending order, a token that only equals the threshold loses.
+  float threshold() const {
+    return heap_.size() < limit_ ? kMinusInfinity : heap_.front().score;
+  }
+
+  void offer(int32_t token, float score) {
+    if (!(score > threshold()) || is_banned(token))
+      return;
+    if (heap_.size() == limit_) {
+      std::pop_heap(heap_.begin(), heap_.end(), comes_before);
+      heap_.pop_back();
+    }
+    heap_.push_back({token, score});
+    std::push_heap(heap_.begin(), heap_.end(), comes_before);
+  }
+
+  void sort() { std::sort(heap_.begin(), heap_.end(), comes_before); }
+
+ private:
+  // Few tokens ever pass the threshold, so a linear search is cheap.
+  bool is_banned(int32_t token) const {
+    return constraint_ != nullptr &&
+        std::find(
+            constraint_->banned.begin(),
+            constraint_->banned.end(),
+            token) != constraint_->banned.end();
+  }
+
+  size_t limit_;
+  const RowConstraint* constraint_;
+  std::vector<Candidate>& heap_;
+};
+
+// Whether any of the kBlock scores is above `threshold`. Counting instead of
+// leaving early lets the compiler use vectors.
+bool any_above(const float* scores, float threshold) {
+  int32_t above = 0;
+  for (size_t i = 0; i < kBlock; ++i)
+    above += scores[i] > threshold ? 1 : 0;
+  return above > 0;
+}
+
+void select_forced(
+    std::span<const float> log_probs,
+    int32_t forced,
+    std::vector<Candidate>& out) {
+  SEQCONV_CHECK(
+      static_cast<size_t>(forced) < log_probs.size(),
+      "a forced token must be below the vocabulary size ",
+      log_probs.size(),
+      ", but got ",
+      forced);
+  const float score = log_probs[static_cast<size_t>(forced)];
+  if (score > kMinusInfinity)
+    out.push_back({forced, score});
+}
+
+}  // namespace
+
+void select_candidates(
+    std::span<const float> log_probs,
+    const RowConstraint* constraint,
+    double unknown_penalty,
+    int64_t count,
+    std::vector<Candidate>& out) {
+  out.clear();
+  if (count <= 0)
+    return;
+  if (constraint != nullptr && constraint->forced >= 0) {
+    select_forced(log_probs, constraint->forced, out);
+    return;
+  }
+
+  BestCandidates best(static_cast<size_t>(count), constraint, out);
+  const size_t size = log_probs.size();
+  if (size > kEndToken)
+    best.offer(kEndToken, log_probs[kEndToken]);
+  if (size > kUnknownToken)
+    best.offer(
+        kUnknownToken,
+        static_cast<float>(log_probs[kUnknownToken] - unknown_penalty));
+  size_t i = kUnknownToken + 1;
+  for (; i + kBlock <= size; i += kBlock) {
+    if (!any_above(log_probs.data() + i, best.threshold()))
+      continue;
+    for (size_t j = i; j < i + kBlock; ++j)
+      best.offer(static_cast<int32_t>(j), log_probs[j]);
+  }
+  for (; i < size; ++i)
+    best.offer(static_cast<int32_t>(i), log_probs[i]);
+  best.sort();
+}
+
+}  // namespace seqconv

@@ -1,0 +1,241 @@
+#include "seqconv/decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "decode/beam.h"
+#include "decode/constraints.h"
+#include "seqconv/base/error.h"
+#include "seqconv/decode/candidates.h"
+
+namespace seqconv {
+namespace {
+
+constexpr int64_t kMaxBeam = 1'000'000;
+
+void check_at_least(
+    const std::string& path,
+    const char* key,
+    double value,
+    double least) {
+  if (!std::isfinite(value) || value < least)
+    fail_usage(
+        detail::join_key(path, key),
+        " must be at least ",
+        least,
+        ", but got ",
+        value);
+}
+
+void check_finite(const std::string& path, const char* key, double value) {
+  if (!std::isfinite(value))
+    fail_usage(
+        detail::join_key(path, key),
+        " must be a finite number, but got ",
+        value);
+}
+
+void check_prefix(
+    size_t sentence,
+    const std::vector<int32_t>& prefix,
+    int64_t vocabulary_size) {
+  for (size_t i = 0; i < prefix.size(); ++i)
+    SEQCONV_CHECK(
+        prefix[i] >= kEndToken && prefix[i] < vocabulary_size,
+        "prefix tokens must be between 2 and ",
+        vocabulary_size - 1,
+        " (no <s>, no <pad>), but got ",
+        prefix[i],
+        " at position ",
+        i,
+        " of sentence ",
+        sentence);
+}
+
+void check_inputs(
+    const StepDecoder& decoder,
+    const std::vector<SearchInput>& inputs) {
+  SEQCONV_CHECK(
+      decoder.sentences() == static_cast<int64_t>(inputs.size()),
+      "search needs an input for each of the decoder's ",
+      decoder.sentences(),
+      " sentences, but got ",
+      inputs.size());
+  SEQCONV_CHECK(
+      decoder.vocabulary_size() > kEndToken,
+      "the vocabulary must hold </s> (at least 3 ids), but it has ",
+      decoder.vocabulary_size());
+  SEQCONV_CHECK(
+      decoder.max_steps() >= 1,
+      "the decoder must be able to make a step, but its limit is ",
+      decoder.max_steps());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SEQCONV_CHECK(
+        inputs[i].source_length >= 0,
+        "the source length must be at least 0, but got ",
+        inputs[i].source_length,
+        " for sentence ",
+        i);
+    check_prefix(i, inputs[i].prefix, decoder.vocabulary_size());
+  }
+}
+
+/// The beams of all sentences and the decoder's rows that belong to them.
+/// Rows stand in the order of the sentences, then of their hypotheses.
+class Search {
+ public:
+  Search(
+      StepDecoder& decoder,
+      const std::vector<SearchInput>& inputs,
+      const SearchOptions& options)
+      : decoder_(decoder),
+        options_(options),
+        per_row_(std::min(2 * options.beam, decoder.vocabulary_size() - 1)) {
+    for (const SearchInput& input : inputs) {
+      decode::Beam& beam = beams_.emplace_back();
+      beam.limits = decode::make_limits(options, input, decoder.max_steps());
+      running_.push_back(
+          {running_.size(), static_cast<int32_t>(parents_.size())});
+      parents_.push_back(static_cast<int32_t>(parents_.size()));
+      tokens_.push_back(kEndToken);
+    }
+  }
+
+  std::vector<std::vector<Hypothesis>> run() {
+    for (int64_t step = 0; !running_.empty(); ++step) {
+      update_beams(step, ask_decoder(step));
+      gather_rows();
+    }
+    std::vector<std::vector<Hypothesis>> results;
+    for (decode::Beam& beam : beams_)
+      results.push_back(
+          decode::best_finished(std::move(beam), options_.n_best));
+    return results;
+  }
+
+ private:
+  /// A sentence that is not done, and the first of its rows.
+  struct Running {
+    size_t sentence = 0;
+    int32_t first_row = 0;
+  };
+
+  std::span<const std::vector<Candidate>> ask_decoder(int64_t step) {
+    StepConstraints constraints;
+    constraints.unknown_penalty = options_.unknown_penalty;
+    constraints.rows = row_constraints(step);
+    const std::span<const std::vector<Candidate>> rows =
+        decoder_.advance(parents_, tokens_, constraints, per_row_);
+    SEQCONV_CHECK(
+        rows.size() == parents_.size(),
+        "the decoder must give candidates for ",
+        parents_.size(),
+        " rows, but gave ",
+        rows.size());
+    return rows;
+  }
+
+  /// One entry a row, or nothing in a step that constrains no row.
+  std::span<const RowConstraint> row_constraints(int64_t step) {
+    constraints_.clear();
+    const bool any = std::any_of(
+        running_.begin(),
+        running_.end(),
+        [&](const Running& running) {
+          return decode::constrains(beams_[running.sentence].limits, step);
+        });
+    if (!any)
+      return {};
+    for (const Running& running : running_) {
+      const decode::Beam& beam = beams_[running.sentence];
+      for (const decode::LiveHypothesis& live : beam.live) {
+        std::vector<int32_t> tokens;
+        if (beam.limits.no_repeat_ngram > 0)
+          tokens = decode::history(beam, live.node);
+        constraints_.push_back(
+            decode::row_constraint(beam.limits, step, tokens));
+      }
+    }
+    return constraints_;
+  }
+
+  void update_beams(
+      int64_t step,
+      std::span<const std::vector<Candidate>> rows) {
+    for (const Running& running : running_) {
+      decode::Beam& beam = beams_[running.sentence];
+      const auto own = rows.subspan(
+          static_cast<size_t>(running.first_row),
+          beam.live.size());
+      decode::advance(beam, step, own, decoder_.vocabulary_size(), options_);
+    }
+  }
+
+  /// The rows of the next step: sentences that are done leave.
+  void gather_rows() {
+    parents_.clear();
+    tokens_.clear();
+    std::vector<Running> still_running;
+    for (const Running& running : running_) {
+      const decode::Beam& beam = beams_[running.sentence];
+      if (beam.live.empty())
+        continue;
+      still_running.push_back(
+          {running.sentence, static_cast<int32_t>(parents_.size())});
+      for (const decode::LiveHypothesis& live : beam.live) {
+        parents_.push_back(running.first_row + live.row);
+        tokens_.push_back(beam.nodes[static_cast<size_t>(live.node)].token);
+      }
+    }
+    running_ = std::move(still_running);
+  }
+
+  StepDecoder& decoder_;
+  const SearchOptions& options_;
+  int64_t per_row_;  // candidates to ask for: more cannot matter
+  std::vector<decode::Beam> beams_;
+  std::vector<Running> running_;
+  std::vector<int32_t> parents_;
+  std::vector<int32_t> tokens_;
+  std::vector<RowConstraint> constraints_;
+};
+
+}  // namespace
+
+void SearchOptions::validate(const std::string& path) const {
+  if (beam < 1 || beam > kMaxBeam)
+    fail_usage(
+        detail::join_key(path, "beam"),
+        " must be between 1 and ",
+        kMaxBeam,
+        ", but got ",
+        beam);
+  if (n_best < 1 || n_best > beam)
+    fail_usage(
+        detail::join_key(path, "n_best"),
+        " must be between 1 and the beam (",
+        beam,
+        "), but got ",
+        n_best);
+  check_finite(path, "length_penalty", length_penalty);
+  check_at_least(path, "max_length_a", max_length_a, 0);
+  check_at_least(path, "max_length_b", static_cast<double>(max_length_b), 0);
+  check_at_least(path, "min_length", static_cast<double>(min_length), 0);
+  check_at_least(
+      path,
+      "no_repeat_ngram",
+      static_cast<double>(no_repeat_ngram),
+      0);
+  check_finite(path, "unknown_penalty", unknown_penalty);
+}
+
+std::vector<std::vector<Hypothesis>> search(
+    StepDecoder& decoder,
+    const std::vector<SearchInput>& inputs,
+    const SearchOptions& options) {
+  options.validate("");
+  check_inputs(decoder, inputs);
+  return Search(decoder, inputs, options).run();
+}
+
+}  // namespace seqconv

@@ -1,0 +1,194 @@
+#include "decode/beam.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "decode/constraints.h"
+#include "seqconv/base/error.h"
+
+namespace seqconv::decode {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+/// Two live hypotheses: "5 6" at -1.5 and "5 7" at -2.
+Beam two_live() {
+  Beam beam;
+  beam.limits.max_length = 10;
+  beam.nodes = {{-1, 5, -1.0f}, {0, 6, -0.5f}, {0, 7, -1.0f}};
+  beam.live = {{1, 0, -1.5}, {2, 0, -2.0}};
+  return beam;
+}
+
+TEST(BeamParts, ExpandRanksAllRowsByTheirSumThenRowThenToken) {
+  const Beam beam = two_live();
+  const std::vector<std::vector<Candidate>> rows = {
+      {{4, -1.0f}, {9, -2.0f}},
+      {{2, -0.5f}, {3, -0.5f}, {8, -9.0f}}};
+  const auto best = expand(beam, rows, 10, 4);
+  ASSERT_EQ(best.size(), 4u);
+  EXPECT_EQ(best[0].row, 0);
+  EXPECT_EQ(best[0].token, 4);
+  EXPECT_DOUBLE_EQ(best[0].log_probability, -2.5);
+  EXPECT_EQ(best[1].row, 1);
+  EXPECT_EQ(best[1].token, 2);
+  EXPECT_EQ(best[2].token, 3);
+  EXPECT_EQ(best[3].token, 9);
+}
+
+TEST(BeamParts, ExpandRefusesCandidatesForOtherRows) {
+  const std::vector<std::vector<Candidate>> one_row(1);
+  try {
+    expand(two_live(), one_row, 10, 4);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "candidates must come for 2 rows, but the decoder gave 1");
+  }
+}
+
+TEST(BeamParts, FinishTakesAnEndOnlyFromTheFirstRanks) {
+  Beam beam = two_live();
+  SearchOptions options;
+  options.beam = 2;
+  options.length_penalty = 2;
+  const std::vector<Extension> extensions = {
+      {0, 4, -0.5f, -2.0},
+      {0, 2, -1.0f, -2.5},
+      {1, 2, -1.0f, -3.0}};  // third of a beam of two
+  finish(beam, extensions, options);
+  ASSERT_EQ(beam.finished.size(), 1u);
+  const Hypothesis& h = beam.finished[0];
+  EXPECT_EQ(h.tokens, (Tokens{5, 6, 2}));
+  EXPECT_EQ(h.token_scores, (std::vector<float>{-1.0f, -0.5f, -1.0f}));
+  EXPECT_DOUBLE_EQ(h.log_probability, -2.5);
+  EXPECT_DOUBLE_EQ(h.score, -2.5 / 9);
+}
+
+TEST(BeamParts, FinishNeverHoldsMoreThanTheBeam) {
+  Beam beam = two_live();
+  beam.finished.resize(1);
+  SearchOptions options;
+  options.beam = 2;
+  const std::vector<Extension> ends = {
+      {0, 2, -1.0f, -2.5},
+      {1, 2, -1.0f, -3.0}};
+  finish(beam, ends, options);
+  EXPECT_EQ(beam.finished.size(), 2u);
+}
+
+TEST(BeamParts, PruneKeepsTheBestThatGoOnAndTheirParents) {
+  Beam beam = two_live();
+  const std::vector<Extension> extensions = {
+      {1, 4, -0.1f, -2.1},
+      {0, 2, -0.7f, -2.2},
+      {1, 8, -0.3f, -2.3},
+      {0, 9, -0.9f, -2.4}};
+  prune(beam, extensions, 2);
+  ASSERT_EQ(beam.live.size(), 2u);
+  EXPECT_EQ(beam.live[0].row, 1);
+  EXPECT_EQ(beam.live[1].row, 1);
+  EXPECT_DOUBLE_EQ(beam.live[1].log_probability, -2.3);
+  EXPECT_EQ(history(beam, beam.live[0].node), (Tokens{2, 5, 7, 4}));
+  EXPECT_EQ(history(beam, beam.live[1].node), (Tokens{2, 5, 7, 8}));
+}
+
+TEST(BeamParts, GiveUpEndsTheBestLiveHypothesis) {
+  Beam beam = two_live();
+  give_up(beam, {});
+  ASSERT_EQ(beam.finished.size(), 1u);
+  EXPECT_EQ(beam.finished[0].tokens, (Tokens{5, 6, 2}));
+  EXPECT_TRUE(std::isinf(beam.finished[0].score));
+}
+
+TEST(BeamParts, BestFinishedSortsByScoreAndKeepsTheOrderOfEqualOnes) {
+  Beam beam;
+  beam.finished.resize(3);
+  beam.finished[0] = {{4, 2}, {}, -4, -2};
+  beam.finished[1] = {{5, 2}, {}, -2, -1};
+  beam.finished[2] = {{6, 2}, {}, -4, -2};
+  const auto best = best_finished(std::move(beam), 2);
+  ASSERT_EQ(best.size(), 2u);
+  EXPECT_EQ(best[0].tokens, (Tokens{5, 2}));
+  EXPECT_EQ(best[1].tokens, (Tokens{4, 2}));
+}
+
+TEST(Constraints, MaximumLengthIsTheSmallerOfFormulaAndDecoder) {
+  SearchOptions options;
+  EXPECT_EQ(maximum_length(options, 7, 1024), 200);
+  EXPECT_EQ(maximum_length(options, 7, 100), 99);
+  options.max_length_a = 1.2;
+  options.max_length_b = 10;
+  EXPECT_EQ(maximum_length(options, 7, 1024), 18);  // int(18.4)
+  options.max_length_a = 1e300;
+  EXPECT_EQ(
+      maximum_length(options, 7, INT64_MAX),
+      INT64_MAX - 1);  // no overflow
+}
+
+TEST(Constraints, ComeInTheOrderMaximumThenPrefixThenBans) {
+  Limits limits;
+  limits.max_length = 3;
+  limits.min_length = 9;
+  limits.no_repeat_ngram = 1;
+  limits.prefix = {5, 5, 5, 5, 5};
+  EXPECT_EQ(row_constraint(limits, 2, Tokens{2, 5, 5}).forced, 5);
+  EXPECT_TRUE(row_constraint(limits, 2, Tokens{2, 5, 5}).banned.empty());
+  EXPECT_EQ(row_constraint(limits, 3, Tokens{2, 5, 5, 5}).forced, 2);
+  limits.prefix.clear();
+  const RowConstraint free = row_constraint(limits, 1, Tokens{2, 6});
+  EXPECT_EQ(free.forced, -1);
+  EXPECT_EQ(free.banned, (Tokens{2, 6}));
+}
+
+TEST(Constraints, AreAbsentWhereNothingLimitsAStep) {
+  Limits limits;
+  limits.max_length = 3;
+  limits.min_length = 1;
+  EXPECT_TRUE(constrains(limits, 0));
+  EXPECT_FALSE(constrains(limits, 1));
+  EXPECT_FALSE(constrains(limits, 2));
+  EXPECT_TRUE(constrains(limits, 3));
+  limits.prefix = {7, 7};
+  EXPECT_TRUE(constrains(limits, 1));
+  limits.no_repeat_ngram = 3;
+  EXPECT_TRUE(constrains(limits, 2));
+}
+
+TEST(Constraints, PrefixStopsAtItsEnd) {
+  SearchInput input;
+  input.prefix = {4, 2, 6};
+  EXPECT_EQ(make_limits({}, input, 10).prefix, (Tokens{4, 2}));
+  input.prefix = {4, 6};
+  EXPECT_EQ(make_limits({}, input, 10).prefix, (Tokens{4, 6}));
+}
+
+Tokens banned_after(const Tokens& history, int64_t n) {
+  Tokens banned;
+  ban_repeated_ngrams(history, n, banned);
+  return banned;
+}
+
+TEST(RepeatedNgrams, AreBannedByTheirLastToken) {
+  EXPECT_EQ(banned_after({2, 5, 6, 7, 5, 6}, 3), Tokens{7});
+  EXPECT_EQ(banned_after({2, 5, 6, 5, 7, 5}, 2), (Tokens{6, 7}));
+  EXPECT_EQ(banned_after({2, 5, 6, 5, 6, 5}, 2), Tokens{6});
+  EXPECT_EQ(banned_after({2, 5, 6}, 3), Tokens{});
+  EXPECT_EQ(banned_after({2, 5, 6, 7}, 0), Tokens{});
+}
+
+TEST(RepeatedNgrams, CountTheEndThatStartsEveryTarget) {
+  EXPECT_EQ(banned_after({2, 5}, 1), (Tokens{2, 5}));
+  EXPECT_EQ(banned_after({2}, 1), Tokens{2});
+  EXPECT_EQ(banned_after({2}, 2), Tokens{});
+}
+
+TEST(RepeatedNgrams, SeeOverlappingOnes) {
+  EXPECT_EQ(banned_after({2, 5, 5, 5}, 3), Tokens{5});
+  EXPECT_EQ(banned_after({2, 5, 5}, 3), Tokens{});
+}
+
+}  // namespace
+}  // namespace seqconv::decode

@@ -1,0 +1,499 @@
+#include "seqconv/decode/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "decode/simulator.h"
+#include "decode/table_decoder.h"
+#include "seqconv/base/error.h"
+#include "seqconv/base/random.h"
+
+namespace seqconv {
+namespace {
+
+using testing::enumerate_hypotheses;
+using testing::NextLogProbs;
+using testing::RandomTable;
+using testing::simulate_search;
+using testing::TableDecoder;
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+SearchInput sentence(int64_t source_length) {
+  SearchInput input;
+  input.source_length = source_length;
+  return input;
+}
+
+NextLogProbs table_of(const RandomTable& table, int64_t sentence) {
+  return [=](const std::vector<int32_t>& history) {
+    return table.log_probs(sentence, history);
+  };
+}
+
+void expect_same(
+    const std::vector<Hypothesis>& actual,
+    const std::vector<Hypothesis>& wanted) {
+  ASSERT_EQ(actual.size(), wanted.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_EQ(actual[i].tokens, wanted[i].tokens) << "hypothesis " << i;
+    EXPECT_EQ(actual[i].token_scores, wanted[i].token_scores);
+    EXPECT_DOUBLE_EQ(actual[i].log_probability, wanted[i].log_probability);
+    EXPECT_DOUBLE_EQ(actual[i].score, wanted[i].score);
+  }
+}
+
+/// A setting drawn from one number.
+struct Setting {
+  RandomTable table;
+  SearchOptions options;
+  std::vector<SearchInput> inputs;
+  int64_t max_steps = 1000;
+};
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : seed_(seed) {}
+  int64_t between(int64_t low, int64_t high) {
+    return low + random_word(seed_, next_++) % (high - low + 1);
+  }
+  bool one_in(int64_t n) { return between(1, n) == 1; }
+
+ private:
+  uint64_t seed_;
+  uint64_t next_ = 0;
+};
+
+Setting random_setting(uint64_t seed) {
+  Dice dice(seed);
+  Setting s;
+  s.table.seed = seed;
+  s.table.vocabulary = dice.between(5, 12);
+  s.table.context = dice.between(0, 3);
+  s.table.grid = dice.one_in(3) ? 0.5f : 0.0f;
+  s.table.impossible = dice.one_in(4) ? 0.3 : 0.0;
+  SearchOptions& o = s.options;
+  o.beam = dice.between(1, 6);
+  o.n_best = dice.between(1, o.beam);
+  o.length_penalty = 0.3 * static_cast<double>(dice.between(-1, 6));
+  o.max_length_a = dice.one_in(2) ? 0.7 : 0.0;
+  o.max_length_b = dice.between(0, 9);
+  o.min_length = dice.between(0, 4);
+  o.no_repeat_ngram = dice.one_in(2) ? dice.between(1, 3) : 0;
+  o.unknown_penalty = dice.one_in(2) ? dice.between(-1, 3) : 0;
+  if (dice.one_in(3))
+    s.max_steps = dice.between(1, 6);
+  const int64_t sentences = dice.between(1, 5);
+  for (int64_t i = 0; i < sentences; ++i) {
+    SearchInput& input = s.inputs.emplace_back();
+    input.source_length = dice.between(1, 8);
+    if (dice.one_in(2))
+      for (int64_t n = dice.between(0, 5); n > 0; --n)
+        input.prefix.push_back(static_cast<int32_t>(
+            dice.between(dice.one_in(3) ? 2 : 3, s.table.vocabulary - 1)));
+  }
+  return s;
+}
+
+std::vector<std::vector<Hypothesis>> run(const Setting& s) {
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < s.inputs.size(); ++i)
+    ids.push_back(static_cast<int64_t>(i));
+  TableDecoder decoder(s.table, ids, s.max_steps);
+  return search(decoder, s.inputs, s.options);
+}
+
+TEST(BeamSearch, AgreesWithAPlainSimulatorInAThousandSettings) {
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    const Setting s = random_setting(seed);
+    SCOPED_TRACE(concat(
+        "setting ",
+        seed,
+        " beam ",
+        s.options.beam,
+        " V ",
+        s.table.vocabulary));
+    const auto results = run(s);
+    ASSERT_EQ(results.size(), s.inputs.size());
+    for (size_t i = 0; i < results.size(); ++i)
+      expect_same(
+          results[i],
+          simulate_search(
+              table_of(s.table, static_cast<int64_t>(i)),
+              s.inputs[i],
+              s.options,
+              s.max_steps));
+    if (HasFailure())
+      return;
+  }
+}
+
+TEST(BeamSearch, FindsEveryHypothesisWhenTheBeamIsWideEnough) {
+  constexpr int64_t kVocabulary = 6, kMaxLength = 4;
+  // 1 + 3 + 9 + 27 + 81 hypotheses; the widest step ranks 4 x 27 or 81 of them.
+  constexpr int64_t kAll = 121;
+  for (const double penalty : {0.0, 0.6, 1.0, 2.0}) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const RandomTable table{.seed = seed, .vocabulary = kVocabulary};
+      SearchOptions options;
+      options.beam = kAll;
+      options.n_best = kAll;
+      options.length_penalty = penalty;
+      options.max_length_b = kMaxLength;
+      options.min_length = 0;
+      TableDecoder decoder(table, {0});
+      const auto result = search(decoder, {sentence(3)}, options)[0];
+      const auto wanted = enumerate_hypotheses(
+          table_of(table, 0),
+          kVocabulary,
+          kMaxLength,
+          penalty);
+      ASSERT_EQ(wanted.size(), static_cast<size_t>(kAll));
+      expect_same(result, wanted);
+    }
+  }
+}
+
+TEST(BeamSearch, OfWidthOneIsTheArgmaxLoop) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const RandomTable table{.seed = seed, .vocabulary = 9, .context = 3};
+    SearchOptions options;
+    options.beam = 1;
+    options.max_length_b = 20;
+    TableDecoder decoder(table, {7});
+    const Hypothesis result = search(decoder, {sentence(3)}, options)[0][0];
+
+    std::vector<int32_t> history = {2};
+    double total = 0;
+    do {
+      auto row = table.log_probs(7, history);
+      row[0] = row[1] = kMinusInfinity;
+      if (history.size() == 1)
+        row[2] = kMinusInfinity;  // the minimum length
+      const auto best = history.size() == 21
+          ? row.begin() + 2
+          : std::max_element(row.begin(), row.end());
+      total += *best;
+      history.push_back(static_cast<int32_t>(best - row.begin()));
+    } while (history.back() != 2);
+    EXPECT_EQ(
+        result.tokens,
+        std::vector<int32_t>(history.begin() + 1, history.end()));
+    EXPECT_NEAR(result.log_probability, total, 1e-12);
+    EXPECT_NEAR(
+        result.score,
+        total / static_cast<double>(history.size() - 1),
+        1e-12);
+  }
+}
+
+TEST(BeamSearch, GivesASentenceTheSameResultAloneAndInAnyBatch) {
+  for (uint64_t seed = 2000; seed < 2100; ++seed) {
+    Setting s = random_setting(seed);
+    s.inputs.resize(4, sentence(5));
+    s.options.n_best = s.options.beam;
+    const auto together = run(s);
+    std::vector<int64_t> reversed_ids = {3, 2, 1, 0};
+    std::vector<SearchInput> reversed(s.inputs.rbegin(), s.inputs.rend());
+    TableDecoder other(s.table, reversed_ids, s.max_steps);
+    const auto backwards = search(other, reversed, s.options);
+    for (int64_t i = 0; i < 4; ++i) {
+      SCOPED_TRACE(concat("setting ", seed, " sentence ", i));
+      const size_t at = static_cast<size_t>(i);
+      TableDecoder alone(s.table, {i}, s.max_steps);
+      const auto single = search(alone, {s.inputs[at]}, s.options);
+      expect_same(together[at], single[0]);
+      expect_same(backwards[3 - at], single[0]);
+    }
+  }
+}
+
+TEST(BeamSearch, DropsTheRowsOfFinishedSentences) {
+  const RandomTable table{.seed = 3, .vocabulary = 10};
+  SearchOptions options;
+  options.beam = 3;
+  options.max_length_a = 1;
+  options.max_length_b = 0;
+  TableDecoder decoder(table, {0, 1});
+  search(decoder, {sentence(1), sentence(12)}, options);
+  const auto& rows = decoder.rows_by_step();
+  ASSERT_GE(rows.size(), 3u);
+  EXPECT_EQ(rows[0], 2u);  // one row a sentence
+  EXPECT_EQ(rows[1], 6u);
+  EXPECT_EQ(rows[2], 3u);  // the first sentence was cut at one token
+}
+
+TEST(BeamSearch, CutsAtTheMaximumLengthWithTheTrueProbabilityOfTheEnd) {
+  const RandomTable table{.seed = 5, .vocabulary = 40};
+  SearchOptions options;
+  options.beam = 2;
+  options.max_length_b = 3;
+  options.min_length = 10;  // never reached: the maximum wins
+  TableDecoder decoder(table, {0});
+  const Hypothesis h = search(decoder, {sentence(9)}, options)[0][0];
+  ASSERT_EQ(h.tokens.size(), 4u);
+  EXPECT_EQ(h.tokens.back(), 2);
+  std::vector<int32_t> history = {2, h.tokens[0], h.tokens[1], h.tokens[2]};
+  EXPECT_EQ(h.token_scores.back(), table.log_probs(0, history)[2]);
+  EXPECT_EQ(decoder.steps(), 4);
+}
+
+TEST(BeamSearch, NeverMakesMoreStepsThanTheDecoderCan) {
+  const RandomTable table{.seed = 5, .vocabulary = 40};
+  TableDecoder decoder(table, {0}, /*max_steps=*/4);
+  const Hypothesis h = search(decoder, {sentence(9)}, {})[0][0];
+  EXPECT_LE(h.tokens.size(), 4u);
+  EXPECT_LE(decoder.steps(), 4);
+}
+
+TEST(BeamSearch, StartsWithTheForcedPrefixAndThenSpreads) {
+  const RandomTable table{.seed = 11, .vocabulary = 12};
+  SearchOptions options;
+  options.beam = 4;
+  options.n_best = 4;
+  options.unknown_penalty = 50;  // must not touch a forced <unk>
+  TableDecoder decoder(table, {0});
+  const std::vector<int32_t> prefix = {9, 3, 4};
+  const auto result =
+      search(decoder, {{.source_length = 4, .prefix = prefix}}, options)[0];
+  EXPECT_EQ(decoder.rows_by_step()[2], 1u);  // one row while forcing
+  EXPECT_EQ(decoder.rows_by_step()[4], 4u);
+  ASSERT_EQ(result.size(), 4u);
+  for (const Hypothesis& h : result) {
+    EXPECT_EQ(
+        std::vector<int32_t>(h.tokens.begin(), h.tokens.begin() + 3),
+        prefix);
+    const std::vector<int32_t> history = {2, 9};
+    EXPECT_EQ(h.token_scores[1], table.log_probs(0, history)[3]);
+  }
+  for (size_t i = 1; i < 4; ++i)
+    EXPECT_NE(result[i].tokens, result[0].tokens);
+}
+
+TEST(BeamSearch, EndsWhereThePrefixEnds) {
+  const RandomTable table{.seed = 11, .vocabulary = 12};
+  SearchOptions options;
+  options.n_best = 5;
+  options.min_length = 6;  // gives way to the prefix
+  TableDecoder decoder(table, {0});
+  const auto result =
+      search(decoder, {{.source_length = 4, .prefix = {9, 2, 7}}}, options)[0];
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0].tokens, (std::vector<int32_t>{9, 2}));
+}
+
+TEST(BeamSearch, ReallyBlocksRepeatedNgrams) {
+  for (int64_t n = 1; n <= 3; ++n) {
+    // Without repetition of single words a long sentence needs many of them.
+    const RandomTable table{
+        .seed = 21,
+        .vocabulary = n == 1 ? 40 : 7,
+        .context = 1};
+    SearchOptions options;
+    options.max_length_b = 30;
+    options.min_length = 12;
+    options.beam = 4;
+    options.n_best = 4;
+    options.no_repeat_ngram = n;
+    TableDecoder decoder(table, {0});
+    const auto result = search(decoder, {sentence(4)}, options)[0];
+    ASSERT_EQ(result.size(), 4u);
+    for (const Hypothesis& h : result) {
+      std::vector<std::vector<int32_t>> seen;
+      for (size_t i = 0; i + static_cast<size_t>(n) < h.tokens.size(); ++i) {
+        const auto from = h.tokens.begin() + static_cast<std::ptrdiff_t>(i);
+        const std::vector<int32_t> ngram(from, from + n);
+        EXPECT_EQ(std::count(seen.begin(), seen.end(), ngram), 0);
+        seen.push_back(ngram);
+      }
+    }
+  }
+}
+
+TEST(BeamSearch, OfNoSentencesIsEmpty) {
+  TableDecoder decoder(RandomTable{}, {});
+  EXPECT_TRUE(search(decoder, {}, {}).empty());
+}
+
+/// Every row has the same scores.
+class ConstantDecoder : public TableDecoder {
+ public:
+  explicit ConstantDecoder(std::vector<float> scores)
+      : TableDecoder({.vocabulary = static_cast<int64_t>(scores.size())}, {0}),
+        scores_(std::move(scores)) {}
+
+ private:
+  std::vector<float> scores(const Row&) const override { return scores_; }
+  std::vector<float> scores_;
+};
+
+void expect_given_up(StepDecoder& decoder, const std::vector<int32_t>& tokens) {
+  const auto result = search(decoder, {sentence(4)}, {})[0];
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0].tokens, tokens);
+  EXPECT_EQ(result[0].token_scores.back(), kMinusInfinity);
+  EXPECT_EQ(result[0].score, -std::numeric_limits<double>::infinity());
+}
+
+TEST(DegenerateDecoder, WithoutAnyCandidateEndsAtOnce) {
+  ConstantDecoder impossible(std::vector<float>(8, kMinusInfinity));
+  expect_given_up(impossible, {2});
+}
+
+TEST(DegenerateDecoder, WithNanScoresEndsAtOnce) {
+  ConstantDecoder broken(
+      std::vector<float>(8, std::numeric_limits<float>::quiet_NaN()));
+  expect_given_up(broken, {2});
+}
+
+TEST(DegenerateDecoder, WithNothingButTheEndGivesItsBannedEndUp) {
+  ConstantDecoder tiny({0, 0, -1.0f});
+  expect_given_up(tiny, {2});
+  SearchOptions options;
+  options.min_length = 0;
+  ConstantDecoder again({0, 0, -1.0f});
+  const auto result = search(again, {sentence(4)}, options)[0];
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0].tokens, std::vector<int32_t>{2});
+  EXPECT_DOUBLE_EQ(result[0].score, -1.0);
+}
+
+TEST(DegenerateDecoder, ThatCanNeverEndIsCutWithAnImpossibleEnd) {
+  ConstantDecoder endless({0, 0, kMinusInfinity, -5.0f, -1.0f});
+  SearchOptions options;
+  options.max_length_b = 3;
+  const auto result = search(endless, {sentence(4)}, options)[0];
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0].tokens, (std::vector<int32_t>{4, 4, 4, 2}));
+  EXPECT_EQ(result[0].token_scores.back(), kMinusInfinity);
+}
+
+TEST(DegenerateDecoder, WithEqualScoresPrefersLowerRowsThenLowerTokens) {
+  ConstantDecoder flat(std::vector<float>(6, -1.0f));
+  SearchOptions options;
+  options.beam = 2;
+  options.n_best = 2;
+  const auto result = search(flat, {sentence(4)}, options)[0];
+  // Step 0: 3, 4 live. Step 1: the first row's </s>, 3, 4, 5 fill the ranks.
+  // Step 2: again the first row's </s> comes first.
+  ASSERT_EQ(result.size(), 2u);
+  EXPECT_EQ(result[0].tokens, (std::vector<int32_t>{3, 2}));
+  EXPECT_EQ(result[1].tokens, (std::vector<int32_t>{3, 3, 2}));
+}
+
+/// Gives whatever candidates it was told to.
+class ScriptedDecoder : public StepDecoder {
+ public:
+  explicit ScriptedDecoder(std::vector<std::vector<Candidate>> rows)
+      : rows_(std::move(rows)) {}
+  int64_t sentences() const override { return 1; }
+  int64_t vocabulary_size() const override { return 8; }
+  int64_t max_steps() const override { return 100; }
+  const std::vector<std::vector<Candidate>>& advance(
+      std::span<const int32_t>,
+      std::span<const int32_t>,
+      const StepConstraints&,
+      int64_t) override {
+    return rows_;
+  }
+
+ private:
+  std::vector<std::vector<Candidate>> rows_;
+};
+
+template <class Function>
+void expect_error(Function&& function, const std::string& message) {
+  try {
+    function();
+    ADD_FAILURE() << "no error, but wanted: " << message;
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(message));
+  }
+}
+
+TEST(SearchErrors, NameWhatTheDecoderDidWrong) {
+  ScriptedDecoder two_rows({{}, {}});
+  expect_error(
+      [&] { search(two_rows, {{}}, {}); },
+      "the decoder must give candidates for 1 rows, but gave 2");
+  ScriptedDecoder outside({{{.token = 8, .score = -1.0f}}});
+  expect_error(
+      [&] { search(outside, {{}}, {}); },
+      "a candidate must be below the vocabulary size 8, but the decoder gave "
+      "8");
+}
+
+TEST(SearchErrors, NameInputsThatDoNotFit) {
+  TableDecoder decoder(RandomTable{}, {0, 1});
+  expect_error(
+      [&] { search(decoder, {{}}, {}); },
+      "search needs an input for each of the decoder's 2 sentences, but got 1");
+  expect_error(
+      [&] {
+        search(decoder, {{}, sentence(-1)}, {});
+      },
+      "the source length must be at least 0, but got -1 for sentence 1");
+  expect_error(
+      [&] {
+        search(decoder, {{}, {.prefix = {4, 8}}}, {});
+      },
+      "prefix tokens must be between 2 and 7 (no <s>, no <pad>), but got 8 at "
+      "position 1 of sentence 1");
+  TableDecoder no_end(RandomTable{.vocabulary = 2}, {0});
+  expect_error(
+      [&] { search(no_end, {{}}, {}); },
+      "the vocabulary must hold </s> (at least 3 ids), but it has 2");
+  TableDecoder no_steps(RandomTable{}, {0}, /*max_steps=*/0);
+  expect_error(
+      [&] { search(no_steps, {{}}, {}); },
+      "the decoder must be able to make a step, but its limit is 0");
+}
+
+TEST(SearchErrors, NameTheOptionAndItsRange) {
+  const auto wanted = [](auto change, const std::string& message) {
+    SearchOptions options;
+    change(options);
+    try {
+      options.validate("decoding");
+      ADD_FAILURE() << "no error, but wanted: " << message;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(std::string(error.what()), message);
+    }
+  };
+  using O = SearchOptions;
+  wanted(
+      [](O& o) { o.beam = 0; },
+      "decoding.beam must be between 1 and 1000000, but got 0");
+  wanted(
+      [](O& o) { o.n_best = 6; },
+      "decoding.n_best must be between 1 and the beam (5), but got 6");
+  wanted(
+      [](O& o) { o.n_best = 0; },
+      "decoding.n_best must be between 1 and the beam (5), but got 0");
+  wanted(
+      [](O& o) { o.length_penalty = std::nan(""); },
+      "decoding.length_penalty must be a finite number, but got nan");
+  wanted(
+      [](O& o) { o.max_length_a = -0.5; },
+      "decoding.max_length_a must be at least 0, but got -0.5");
+  wanted(
+      [](O& o) { o.max_length_b = -1; },
+      "decoding.max_length_b must be at least 0, but got -1");
+  wanted(
+      [](O& o) { o.min_length = -1; },
+      "decoding.min_length must be at least 0, but got -1");
+  wanted(
+      [](O& o) { o.no_repeat_ngram = -2; },
+      "decoding.no_repeat_ngram must be at least 0, but got -2");
+  wanted(
+      [](O& o) { o.unknown_penalty = HUGE_VAL; },
+      "decoding.unknown_penalty must be a finite number, but got inf");
+  EXPECT_NO_THROW(SearchOptions().validate("decoding"));
+}
+
+}  // namespace
+}  // namespace seqconv
