@@ -130,6 +130,7 @@ int guarded(int argc, char** argv) {
 }  // namespace seqconv::cli
 
 int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
   seqconv::cli::prepare_signals();
   const int code = seqconv::cli::guarded(argc, argv);
   // Everything is written and closed: no need to wait for the tensor library

@@ -40,7 +40,6 @@ void run(Flags& flags, std::ostream& out) {
   // A person at the keyboard waits for each answer.
   if (flags.buffer->count() == 0 && ::isatty(STDIN_FILENO))
     arguments.buffer_lines = 1;
-  std::ios::sync_with_stdio(false);
   engine().translate(arguments, std::cin, out);
 }
 

@@ -3,9 +3,6 @@
 namespace seqconv::engine {
 namespace {
 
-// Far beyond what anybody writes, far below what a recursive writer survives.
-constexpr int kMaxDepth = 64;
-
 std::string string_field(
     const Json& object,
     const char* key,
@@ -14,7 +11,7 @@ std::string string_field(
   if (found == object.end())
     return "";
   if (!found->is_string())
-    fail(where, ": \"", key, "\" must be a string, but got ", found->dump());
+    fail(where, ": \"", key, "\" must be a string, but got ", detail::show_json(*found));
   // A line break inside would become two lines of output.
   return clean_line(found->get_ref<const std::string&>());
 }
@@ -25,22 +22,12 @@ RequestReader::RequestReader(std::istream& in, bool json)
     : lines_(in, "standard input", BadBytes::kReplace), json_(json) {}
 
 Json RequestReader::parse_object(const std::string& line) const {
-  const auto limit_depth = [this](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxDepth)
-      fail(lines_.where(), ": JSON nested deeper than ", kMaxDepth);
-    return true;
-  };
-  Json object;
-  try {
-    object = Json::parse(line, limit_depth);
-  } catch (const Json::exception& error) {
-    fail(lines_.where(), ": not JSON: ", error.what());
-  }
+  Json object = parse_json(line, lines_.where());
   if (!object.is_object() || !object.contains("text"))
     fail(
         lines_.where(),
         ": a request must be an object with \"text\", but got ",
-        object.dump().substr(0, 80));
+        detail::show_json(object));
   return object;
 }
 

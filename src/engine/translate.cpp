@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <chrono>
-#include <iomanip>
+#include <cstdio>
 #include <istream>
 #include <ostream>
 
@@ -29,20 +29,18 @@ class Meter {
   std::string summary() const {
     const std::chrono::duration<double> passed = Clock::now() - start_;
     const double seconds = std::max(passed.count(), 1e-9);
-    return concat(
-        std::fixed,
-        std::setprecision(1),
-        "translated ",
-        sentences_,
-        " sentences into ",
-        tokens_,
-        " tokens in ",
+    char text[160];
+    std::snprintf(
+        text,
+        sizeof text,
+        "translated %lld sentences into %lld tokens in %.1f s: "
+        "%.1f sentences/s, %.1f tokens/s",
+        static_cast<long long>(sentences_),
+        static_cast<long long>(tokens_),
         seconds,
-        " s: ",
         static_cast<double>(sentences_) / seconds,
-        " sentences/s, ",
-        static_cast<double>(tokens_) / seconds,
-        " tokens/s");
+        static_cast<double>(tokens_) / seconds);
+    return text;
   }
 
  private:
@@ -135,7 +133,7 @@ void translate(
         " input lines held bytes that are not UTF-8, or NUL: replaced by "
         "U+FFFD and blanks");
   if (arguments.stats)
-    log_line(LogLevel::kWarning, meter.summary());
+    log_info(meter.summary());
 }
 
 }  // namespace seqconv::engine
