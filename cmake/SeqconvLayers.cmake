@@ -1,7 +1,7 @@
 # Flags that every target of the project shares.
 add_library(seqconv_flags INTERFACE)
 target_compile_options(seqconv_flags INTERFACE
-  -Wall -Wextra -Wno-unused-parameter)
+  -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 target_include_directories(seqconv_flags INTERFACE
   ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 if(SEQCONV_SANITIZE)

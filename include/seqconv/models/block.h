@@ -1,0 +1,44 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <optional>
+
+#include "seqconv/models/options.h"
+#include "seqconv/nn/dropout_plan.h"
+#include "seqconv/nn/init.h"
+#include "seqconv/nn/state.h"
+
+namespace seqconv {
+
+/// Which side of the model a layer belongs to.
+enum class Side { kEncoder, kDecoder };
+
+/// What mixes information along time in a layer (seam 6): linear1, gate,
+/// convolution and linear2, or self-attention with its four projections.
+/// Normalisation, residual and the final dropout belong to the layer.
+class Block : public torch::nn::Module {
+ public:
+  /// x [B, T, C], lengths [B] or empty (nothing is padded) -> [B, T, C].
+  virtual at::Tensor forward(
+      const at::Tensor& x,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const = 0;
+
+  /// Decoder side only: the next inputs x [N, T', C] -> [N, T', C].
+  virtual at::Tensor step(
+      const at::Tensor& x,
+      MixerState& state,
+      const StepPosition& position) const = 0;
+  virtual MixerState initial_state(int64_t rows) const = 0;
+};
+
+/// The block of layer `layer`: the one place that knows all kinds.
+std::shared_ptr<Block> make_block(
+    const ModelOptions& options,
+    Side side,
+    int64_t layer,
+    const InitGenerator& generator);
+
+}  // namespace seqconv

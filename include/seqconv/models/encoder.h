@@ -1,0 +1,76 @@
+#pragma once
+
+#include "seqconv/models/block.h"
+#include "seqconv/models/translation_model.h"
+#include "seqconv/nn/embedding.h"
+#include "seqconv/nn/feed_forward.h"
+#include "seqconv/nn/layer_norm.h"
+
+namespace seqconv {
+
+/// residual -> [norm] -> block -> dropout -> + -> [norm], then the same with
+/// the feed-forward network (semantics.md 2.1).
+class EncoderLayerImpl : public torch::nn::Module {
+ public:
+  EncoderLayerImpl(
+      const ModelOptions& options,
+      int64_t layer,
+      const InitGenerator& generator);
+
+  /// x [B, S, C], lengths [B] or empty -> [B, S, C].
+  at::Tensor forward(
+      const at::Tensor& x,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const;
+
+ private:
+  NormPlacement norm_;
+  double dropout_;
+  std::shared_ptr<Block> block_;
+  LayerNorm block_norm_{nullptr};
+  FeedForward feed_forward_{nullptr};
+  LayerNorm feed_forward_norm_{nullptr};
+};
+
+/// Embedding, layers and, in pre-norm models, a final normalisation.
+class EncoderImpl : public torch::nn::Module {
+ public:
+  EncoderImpl(
+      const ModelOptions& options,
+      int64_t vocabulary,
+      const InitGenerator& generator);
+
+  /// tokens [B, S], lengths [B] or empty -> [B, S, C].
+  at::Tensor forward(
+      const at::Tensor& tokens,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const;
+
+  const Embedding& embedding() const { return embedding_; }
+
+ private:
+  Embedding embedding_{nullptr};
+  std::vector<std::shared_ptr<EncoderLayerImpl>> layers_;
+  LayerNorm final_norm_{nullptr};
+};
+
+/// The feed-forward options of a layer (semantics.md 8.15).
+FeedForwardOptions feed_forward_options(
+    const ModelOptions& options,
+    BlockKind block);
+
+/// The end of a block: norm(residual + dropout(x)), or without the norm in
+/// pre-norm models.
+at::Tensor add_and_norm(
+    const at::Tensor& x,
+    const at::Tensor& residual,
+    const LayerNorm& norm,
+    NormPlacement placement,
+    double dropout,
+    DropoutPlan& plan);
+
+/// The start of a block: norm(x) in pre-norm models, else x.
+at::Tensor
+maybe_norm(const at::Tensor& x, const LayerNorm& norm, NormPlacement placement);
+
+}  // namespace seqconv

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "seqconv/nn/lightconv.h"
+
+namespace seqconv {
+
+/// Dynamic convolution (Wu et al. 2019): a linear map of the input itself,
+/// [H*K, C] without bias, predicts the kernel of every position. Initialised
+/// U(-1/sqrt(C), 1/sqrt(C)).
+class DynamicConvImpl : public torch::nn::Module {
+ public:
+  explicit DynamicConvImpl(
+      const ConvOptions& options,
+      const InitGenerator& generator = {});
+
+  /// x [B, T, C], lengths [B] or empty -> [B, T, C].
+  at::Tensor forward(
+      const at::Tensor& x,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const;
+
+  /// Causal only: the next inputs x [N, T', C] -> [N, T', C].
+  at::Tensor step(
+      const at::Tensor& x,
+      ConvState& state,
+      const StepPosition& position) const;
+  ConvState initial_state(int64_t rows) const;
+
+  at::Tensor weight;  ///< "weight_linear" [H*K, C], row h*K + j is tap j
+
+ private:
+  at::Tensor logits(const at::Tensor& x) const;
+
+  ConvOptions options_;
+};
+TORCH_MODULE(DynamicConv);
+
+}  // namespace seqconv

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include "seqconv/nn/dropout_plan.h"
+#include "seqconv/nn/init.h"
+
+namespace seqconv {
+
+struct EmbeddingOptions {
+  int64_t vocabulary = 0;     ///< V
+  int64_t dim = 0;            ///< C
+  bool learned = false;       ///< positions: learned instead of sinusoidal
+  int64_t max_positions = 0;  ///< of learned positions
+  double dropout = 0;
+};
+
+/// Token and position embedding of one side:
+///   dropout(sqrt(C) * table[id] + position).
+/// The table [V, C] is N(0, 1/C) with a zero <pad> row and may be shared.
+class EmbeddingImpl : public torch::nn::Module {
+ public:
+  /// `shared` is another side's table; undefined: this one owns its own.
+  EmbeddingImpl(
+      const EmbeddingOptions& options,
+      const InitGenerator& generator = {},
+      const at::Tensor& shared = {});
+
+  /// tokens [B, T] int64, real tokens first; their positions start at `past`
+  /// tokens. -> [B, T, C]. Error when learned positions do not reach.
+  at::Tensor
+  forward(const at::Tensor& tokens, DropoutPlan& plan, int64_t past = 0) const;
+
+  /// Most tokens of a sequence: of learned positions, or a very large number.
+  int64_t max_tokens() const;
+
+  at::Tensor table;      ///< [V, C]
+  at::Tensor positions;  ///< learned [max_positions + 2, C], or undefined
+
+ private:
+  at::Tensor position_rows(int64_t past, int64_t count) const;
+
+  EmbeddingOptions options_;
+  mutable at::Tensor sinusoidal_;  // grows as needed
+};
+TORCH_MODULE(Embedding);
+
+/// The [V, C] table N(0, 1/C) with a zero <pad> row (semantics.md 8.13, 8.19).
+at::Tensor embedding_table(
+    int64_t vocabulary,
+    int64_t dim,
+    const InitGenerator& generator);
+
+}  // namespace seqconv

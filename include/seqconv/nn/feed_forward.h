@@ -1,0 +1,33 @@
+#pragma once
+
+#include "seqconv/nn/dropout_plan.h"
+#include "seqconv/nn/linear.h"
+#include "seqconv/ops/elementwise.h"
+
+namespace seqconv {
+
+struct FeedForwardOptions {
+  int64_t channels = 0;  ///< C
+  int64_t hidden = 0;
+  ops::Activation activation = ops::Activation::kRelu;
+  double activation_dropout = 0;
+};
+
+/// fc2(dropout(activation(fc1(x)))).
+class FeedForwardImpl : public torch::nn::Module {
+ public:
+  explicit FeedForwardImpl(
+      const FeedForwardOptions& options,
+      const InitGenerator& generator = {});
+
+  /// x [B, T, C] -> [B, T, C].
+  at::Tensor forward(const at::Tensor& x, DropoutPlan& plan) const;
+
+ private:
+  FeedForwardOptions options_;
+  Linear fc1_{nullptr};
+  Linear fc2_{nullptr};
+};
+TORCH_MODULE(FeedForward);
+
+}  // namespace seqconv

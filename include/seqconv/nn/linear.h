@@ -1,0 +1,31 @@
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include "seqconv/nn/init.h"
+
+namespace seqconv {
+
+/// y = x @ weight^T + bias over the last axis. weight [out, in] Xavier-uniform,
+/// bias [out] zero (semantics.md 8.19).
+class LinearImpl : public torch::nn::Module {
+ public:
+  /// `blocks` stacks that many equal matrices in one (a fused projection):
+  /// each gets the fans of its own [out / blocks, in] and `gain`.
+  LinearImpl(
+      int64_t in,
+      int64_t out,
+      const InitGenerator& generator = {},
+      int64_t blocks = 1,
+      double gain = 1.0);
+
+  /// x [..., in] -> [..., out].
+  at::Tensor forward(const at::Tensor& x) const;
+
+  at::Tensor weight;
+  at::Tensor bias;
+};
+TORCH_MODULE(Linear);
+
+}  // namespace seqconv

@@ -1,0 +1,115 @@
+#include "seqconv/models/encoder.h"
+
+#include "seqconv/ops/elementwise.h"
+
+namespace seqconv {
+namespace {
+
+ops::Activation activation_of(FeedForwardActivation choice, BlockKind block) {
+  switch (choice) {
+    case FeedForwardActivation::kAuto:
+      return block == BlockKind::kTalk ? ops::Activation::kSwish
+                                       : ops::Activation::kRelu;
+    case FeedForwardActivation::kRelu:
+      return ops::Activation::kRelu;
+    case FeedForwardActivation::kSwish:
+      return ops::Activation::kSwish;
+  }
+  fail("unknown activation");
+}
+
+}  // namespace
+
+FeedForwardOptions feed_forward_options(
+    const ModelOptions& options,
+    BlockKind block) {
+  return {
+      .channels = options.dim,
+      .hidden = options.ffn_dim,
+      .activation = activation_of(options.activation, block),
+      .activation_dropout = options.activation_dropout};
+}
+
+at::Tensor add_and_norm(
+    const at::Tensor& x,
+    const at::Tensor& residual,
+    const LayerNorm& norm,
+    NormPlacement placement,
+    double dropout,
+    DropoutPlan& plan) {
+  if (placement == NormPlacement::kPost)
+    return norm->add(x, residual, dropout, plan);
+  return ops::dropout_add(x, residual, plan.rate(dropout), plan.next_seed());
+}
+
+at::Tensor maybe_norm(
+    const at::Tensor& x,
+    const LayerNorm& norm,
+    NormPlacement placement) {
+  return placement == NormPlacement::kPre ? norm->forward(x) : x;
+}
+
+EncoderLayerImpl::EncoderLayerImpl(
+    const ModelOptions& options,
+    int64_t layer,
+    const InitGenerator& generator)
+    : norm_(options.norm), dropout_(options.dropout) {
+  block_ = register_module(
+      "block",
+      make_block(options, Side::kEncoder, layer, generator));
+  block_norm_ = register_module("block_norm", LayerNorm(options.dim));
+  feed_forward_ = register_module(
+      "feed_forward",
+      FeedForward(
+          feed_forward_options(options, options.encoder.block_at(layer)),
+          generator));
+  feed_forward_norm_ =
+      register_module("feed_forward_norm", LayerNorm(options.dim));
+}
+
+at::Tensor EncoderLayerImpl::forward(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& lengths,
+    DropoutPlan& plan) const {
+  at::Tensor y =
+      block_->forward(maybe_norm(x, block_norm_, norm_), lengths, plan);
+  y = add_and_norm(y, x, block_norm_, norm_, dropout_, plan);
+  const at::Tensor z =
+      feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
+  return add_and_norm(z, y, feed_forward_norm_, norm_, dropout_, plan);
+}
+
+EncoderImpl::EncoderImpl(
+    const ModelOptions& options,
+    int64_t vocabulary,
+    const InitGenerator& generator) {
+  embedding_ = register_module(
+      "embedding",
+      Embedding(
+          EmbeddingOptions{
+              .vocabulary = vocabulary,
+              .dim = options.dim,
+              .learned = options.positions == PositionKind::kLearned,
+              .max_positions = options.max_positions,
+              .dropout = options.dropout},
+          generator));
+  for (int64_t i = 0; i < options.encoder.layers; ++i) {
+    layers_.push_back(register_module(
+        concat("layer", i),
+        std::make_shared<EncoderLayerImpl>(options, i, generator)));
+  }
+  if (options.norm == NormPlacement::kPre)
+    final_norm_ = register_module("final_norm", LayerNorm(options.dim));
+}
+
+at::Tensor EncoderImpl::forward(
+    const at::Tensor& tokens,
+    const std::optional<at::Tensor>& lengths,
+    DropoutPlan& plan) const {
+  at::Tensor x = embedding_->forward(tokens, plan);  // [B, S, C]
+  for (const auto& layer : layers_)
+    x = layer->forward(x, lengths, plan);
+  return final_norm_.is_empty() ? x : final_norm_->forward(x);
+}
+
+}  // namespace seqconv

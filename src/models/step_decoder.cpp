@@ -1,0 +1,187 @@
+#include "seqconv/decode/step_decoder.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/log.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "seqconv/decode/candidates.h"
+#include "seqconv/models/decoder.h"
+#include "seqconv/models/output_layer.h"
+#include "seqconv/models/translation_model.h"
+#include "tensors.h"
+
+namespace seqconv {
+namespace {
+
+at::Tensor to_tensor(std::span<const int32_t> ids) {  // [N] int64
+  at::Tensor out = at::empty({static_cast<int64_t>(ids.size())}, at::kLong);
+  std::copy(ids.begin(), ids.end(), out.mutable_data_ptr<int64_t>());
+  return out;
+}
+
+bool is_identity(std::span<const int32_t> parents, int64_t rows) {
+  if (static_cast<int64_t>(parents.size()) != rows)
+    return false;
+  for (size_t i = 0; i < parents.size(); ++i)
+    if (parents[i] != static_cast<int32_t>(i))
+      return false;
+  return true;
+}
+
+/// One model's share of the decoder: its state and its view of the source.
+class ModelRows {
+ public:
+  ModelRows(TranslationModel model, const Batch& batch)
+      : model_(std::move(model)) {
+    DropoutPlan evaluation;
+    const at::Tensor lengths = source_length_tensor(batch);
+    const EncoderOutput memory =
+        model_->encode(source_tensor(batch), lengths, evaluation);
+    sentences_ = model_->decoder().memories(
+        memory.states,
+        lengths_if_padded(lengths, batch.source_steps));
+    rows_ = sentences_;
+    state_ = model_->decoder().initial_state(batch.rows);
+  }
+
+  /// sentence_of_row [N] int64: given when the assignment changed.
+  void reorder_rows(
+      const at::Tensor& parents,
+      const std::optional<at::Tensor>& sentence_of_row) {
+    for (MixerState& layer : state_.layers)
+      reorder(layer, parents);
+    if (!sentence_of_row)
+      return;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const CrossMemory& all = sentences_[i];
+      rows_[i].keys = at::index_select(all.keys, 0, *sentence_of_row);
+      rows_[i].values = at::index_select(all.values, 0, *sentence_of_row);
+      if (all.mask)
+        rows_[i].mask = at::index_select(*all.mask, 0, *sentence_of_row);
+    }
+  }
+
+  /// tokens [N] -> log-probabilities of what comes next, [N, V].
+  at::Tensor step(const at::Tensor& tokens) {
+    const at::Tensor hidden =  // [N, 1, C]
+        model_->decoder().step(tokens.unsqueeze(1), rows_, state_);
+    return model_->output().log_probabilities(hidden.squeeze(1));
+  }
+
+  const TranslationModel& model() const { return model_; }
+
+ private:
+  TranslationModel model_;
+  std::vector<CrossMemory> sentences_;  // [sentences, H, S, R]
+  std::vector<CrossMemory> rows_;       // [N, H, S, R]
+  DecoderState state_;
+};
+
+class ModelStepDecoder : public StepDecoder {
+ public:
+  ModelStepDecoder(
+      const std::vector<TranslationModel>& models,
+      const Batch& batch)
+      : sentence_of_row_(batch.rows) {
+    for (const TranslationModel& model : models)
+      models_.emplace_back(model, batch);
+    for (int64_t i = 0; i < batch.rows; ++i)
+      sentence_of_row_[i] = static_cast<int32_t>(i);
+    sentences_ = batch.rows;
+  }
+
+  int64_t sentences() const override { return sentences_; }
+
+  int64_t vocabulary_size() const override {
+    return models_[0].model()->target_vocabulary();
+  }
+
+  int64_t max_steps() const override {
+    int64_t steps = models_[0].model()->decoder().embedding()->max_tokens();
+    for (const ModelRows& rows : models_)
+      steps =
+          std::min(steps, rows.model()->decoder().embedding()->max_tokens());
+    return steps;
+  }
+
+  const std::vector<std::vector<Candidate>>& advance(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      const StepConstraints& constraints,
+      int64_t count) override {
+    at::NoGradGuard no_grad;
+    follow(parents);
+    const at::Tensor scores = combine(to_tensor(tokens)).contiguous();
+    const int64_t vocabulary = scores.size(1);
+    const float* data = scores.const_data_ptr<float>();
+    candidates_.resize(tokens.size());
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      select_candidates(
+          {data + row * vocabulary, static_cast<size_t>(vocabulary)},
+          constraints.rows.empty() ? nullptr : &constraints.rows[row],
+          constraints.unknown_penalty,
+          count,
+          candidates_[row]);
+    }
+    return candidates_;
+  }
+
+ private:
+  void follow(std::span<const int32_t> parents) {
+    if (is_identity(parents, static_cast<int64_t>(sentence_of_row_.size())))
+      return;
+    std::vector<int32_t> sentence_of_row(parents.size());
+    for (size_t i = 0; i < parents.size(); ++i)
+      sentence_of_row[i] = sentence_of_row_[parents[i]];
+    std::optional<at::Tensor> changed;
+    if (sentence_of_row != sentence_of_row_)
+      changed = to_tensor(sentence_of_row);
+    const at::Tensor parent_rows = to_tensor(parents);
+    for (ModelRows& rows : models_)
+      rows.reorder_rows(parent_rows, changed);
+    sentence_of_row_ = std::move(sentence_of_row);
+  }
+
+  /// Log of the models' mean probability, [N, V].
+  at::Tensor combine(const at::Tensor& tokens) {
+    if (models_.size() == 1)
+      return models_[0].step(tokens);
+    std::vector<at::Tensor> parts;
+    for (ModelRows& rows : models_)
+      parts.push_back(rows.step(tokens));
+    return at::logsumexp(at::stack(parts), {0}) -
+        std::log(static_cast<double>(models_.size()));
+  }
+
+  std::vector<ModelRows> models_;
+  std::vector<int32_t> sentence_of_row_;
+  int64_t sentences_ = 0;
+  std::vector<std::vector<Candidate>> candidates_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepDecoder> make_step_decoder(
+    const std::vector<TranslationModel>& models,
+    const Batch& batch) {
+  SEQCONV_CHECK(!models.empty(), "decoding needs at least one model");
+  for (const TranslationModel& model : models) {
+    SEQCONV_CHECK(
+        model->target_vocabulary() == models[0]->target_vocabulary(),
+        "models of an ensemble must have the same target vocabulary, but got ",
+        models[0]->target_vocabulary(),
+        " and ",
+        model->target_vocabulary(),
+        " symbols");
+  }
+  at::NoGradGuard no_grad;
+  return std::make_unique<ModelStepDecoder>(models, batch);
+}
+
+}  // namespace seqconv

@@ -1,0 +1,103 @@
+#include "seqconv/models/translation_model.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include "seqconv/models/decoder.h"
+#include "seqconv/models/encoder.h"
+#include "seqconv/models/output_layer.h"
+#include "tensors.h"
+
+namespace seqconv {
+
+TranslationModelImpl::TranslationModelImpl(
+    const ModelOptions& options,
+    int64_t source_vocabulary,
+    int64_t target_vocabulary,
+    uint64_t seed)
+    : options_(options),
+      source_vocabulary_(source_vocabulary),
+      target_vocabulary_(target_vocabulary) {
+  options.validate("model");
+  if (options.tie == Tying::kAll && source_vocabulary != target_vocabulary) {
+    fail_usage(
+        "model.tie = \"all\" needs one vocabulary for both sides "
+        "(text.joined = true), but got ",
+        source_vocabulary,
+        " source and ",
+        target_vocabulary,
+        " target symbols");
+  }
+  const InitGenerator generator = make_generator(seed);
+  encoder_ = register_module(
+      "encoder",
+      std::make_shared<EncoderImpl>(options, source_vocabulary, generator));
+  decoder_ = register_module(
+      "decoder",
+      std::make_shared<DecoderImpl>(
+          options,
+          target_vocabulary,
+          generator,
+          options.tie == Tying::kAll ? encoder_->embedding()->table
+                                     : at::Tensor()));
+  output_ = register_module(
+      "output",
+      std::make_shared<OutputLayerImpl>(
+          target_vocabulary,
+          options.dim,
+          generator,
+          options.tie == Tying::kNone ? at::Tensor()
+                                      : decoder_->embedding()->table));
+}
+
+EncoderOutput TranslationModelImpl::encode(
+    const at::Tensor& source,
+    const at::Tensor& lengths,
+    DropoutPlan& plan) const {
+  return {
+      encoder_
+          ->forward(source, lengths_if_padded(lengths, source.size(1)), plan),
+      lengths};
+}
+
+at::Tensor TranslationModelImpl::decode(
+    const EncoderOutput& memory,
+    const at::Tensor& target_in,
+    DropoutPlan& plan) const {
+  const auto memories = decoder_->memories(
+      memory.states,
+      lengths_if_padded(memory.lengths, memory.states.size(1)));
+  return decoder_->forward(target_in, memories, plan);
+}
+
+ops::CrossEntropySums TranslationModelImpl::loss(
+    const Batch& batch,
+    const ops::CrossEntropyOptions& options,
+    DropoutPlan& plan) const {
+  const EncoderOutput memory =
+      encode(source_tensor(batch), source_length_tensor(batch), plan);
+  const at::Tensor hidden =  // [B, T, C]
+      decode(memory, target_in_tensor(batch), plan);
+  return output_->loss(
+      hidden.view({-1, hidden.size(2)}),
+      target_out_tensor(batch).view(-1),
+      options);
+}
+
+at::Tensor TranslationModelImpl::target_log_probabilities(
+    const Batch& batch) const {
+  at::NoGradGuard no_grad;
+  DropoutPlan evaluation;
+  const EncoderOutput memory =
+      encode(source_tensor(batch), source_length_tensor(batch), evaluation);
+  const at::Tensor hidden =  // [B, T, C]
+      decode(memory, target_in_tensor(batch), evaluation);
+  const at::Tensor target = target_out_tensor(batch);
+  return output_
+      ->target_log_probabilities(
+          hidden.view({-1, hidden.size(2)}),
+          target.view(-1))
+      .view_as(target)
+      .masked_fill(target.eq(kPadId), 0);
+}
+
+}  // namespace seqconv

@@ -1,0 +1,220 @@
+#include "seqconv/nn/attention.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/softmax.h>
+
+#include <cmath>
+#include <limits>
+
+#include "seqconv/ops/elementwise.h"
+
+namespace seqconv {
+namespace {
+
+const double kProjectionGain = 1.0 / std::sqrt(2.0);
+
+/// [B, T, C] -> [B, H, T, R], a view.
+at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
+  return x.view({x.size(0), x.size(1), heads, x.size(2) / heads})
+      .transpose(1, 2);
+}
+
+/// [B, H, T, R] -> [B, T, C].
+at::Tensor join_heads(const at::Tensor& x) {
+  return x.transpose(1, 2).reshape(
+      {x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+/// The mask of local_attention, [1 or B, 1, T, T], or empty: all is seen.
+std::optional<at::Tensor> local_mask(
+    int64_t steps,
+    const LocalAttentionOptions& options) {
+  const bool windowed = options.kernel_size > 0;
+  if (!windowed && !options.causal && !options.lengths)
+    return {};
+  const int64_t kernel_size = windowed ? options.kernel_size
+      : options.causal                 ? steps
+                                       : 2 * steps + 1;
+  const int64_t padding_left =
+      options.causal ? kernel_size - 1 : kernel_size / 2;
+  at::Tensor mask = window_mask(steps, kernel_size, padding_left).unsqueeze(0);
+  if (options.lengths) {
+    const at::Tensor valid = length_mask(*options.lengths, steps);  // [B, T]
+    // A padded row sees itself, so that its softmax stays defined.
+    const at::Tensor itself =
+        at::eye(steps, mask.options()).logical_and(~valid.unsqueeze(-1));
+    mask = mask.logical_and(valid.unsqueeze(1)).logical_or(itself);
+  }
+  return mask.unsqueeze(1);
+}
+
+}  // namespace
+
+at::Tensor attend(
+    const at::Tensor& query,
+    const at::Tensor& key,
+    const at::Tensor& value,
+    const std::optional<at::Tensor>& mask,
+    double dropout,
+    DropoutPlan& plan) {
+  const uint64_t seed = plan.next_seed();
+  const double rate = plan.rate(dropout);
+  if (rate == 0)
+    return at::scaled_dot_product_attention(query, key, value, mask);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
+  at::Tensor scores =  // [N, H, T, S]
+      at::matmul(query * scale, key.transpose(-1, -2));
+  if (mask) {
+    scores = scores.masked_fill(
+        mask->logical_not(),
+        -std::numeric_limits<double>::infinity());
+  }
+  const at::Tensor probabilities =
+      ops::dropout(at::softmax(scores, -1), rate, seed);
+  return at::matmul(probabilities, value);
+}
+
+at::Tensor
+window_mask(int64_t steps, int64_t kernel_size, int64_t padding_left) {
+  const at::Tensor place = at::arange(steps);
+  const at::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
+  return distance.ge(-padding_left)
+      .logical_and(distance.le(kernel_size - 1 - padding_left));
+}
+
+at::Tensor length_mask(const at::Tensor& lengths, int64_t steps) {
+  return at::arange(steps).unsqueeze(0).lt(lengths.unsqueeze(1));
+}
+
+at::Tensor local_attention(
+    const at::Tensor& q,
+    const at::Tensor& k,
+    const at::Tensor& v,
+    const LocalAttentionOptions& options,
+    DropoutPlan& plan) {
+  const int64_t steps = q.size(1);
+  at::Tensor y = join_heads(attend(
+      split_heads(q, options.heads),
+      split_heads(k, options.heads),
+      split_heads(v, options.heads),
+      local_mask(steps, options),
+      options.dropout,
+      plan));
+  if (options.lengths)
+    y = y * length_mask(*options.lengths, steps).unsqueeze(-1);
+  return y;
+}
+
+SelfAttentionImpl::SelfAttentionImpl(
+    const SelfAttentionOptions& options,
+    const InitGenerator& generator)
+    : options_(options) {
+  const int64_t channels = options.channels;
+  in_proj_ = register_module(
+      "in_proj",
+      Linear(channels, 3 * channels, generator, /*blocks=*/3, kProjectionGain));
+  out_proj_ =
+      register_module("out_proj", Linear(channels, channels, generator));
+}
+
+at::Tensor SelfAttentionImpl::forward(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& lengths,
+    DropoutPlan& plan) const {
+  const auto qkv = in_proj_->forward(x).chunk(3, -1);
+  const at::Tensor y = local_attention(
+      qkv[0],
+      qkv[1],
+      qkv[2],
+      {.heads = options_.heads,
+       .kernel_size = options_.kernel_size,
+       .causal = options_.causal,
+       .lengths = lengths,
+       .dropout = options_.dropout},
+      plan);
+  return out_proj_->forward(y);
+}
+
+at::Tensor SelfAttentionImpl::step(
+    const at::Tensor& x,
+    AttentionState& state,
+    const StepPosition& position) const {
+  const auto qkv = in_proj_->forward(x).chunk(3, -1);
+  const at::Tensor query = split_heads(qkv[0], options_.heads);
+  state.keys = at::cat({state.keys, split_heads(qkv[1], options_.heads)}, 2);
+  state.values =
+      at::cat({state.values, split_heads(qkv[2], options_.heads)}, 2);
+  const int64_t seen = state.keys.size(2), steps = x.size(1);
+  // Query i of this chunk stands at place seen - steps + i of the kept keys.
+  const int64_t reach = options_.kernel_size > 0 ? options_.kernel_size : seen;
+  const at::Tensor distance = at::arange(seen).unsqueeze(0) -
+      at::arange(seen - steps, seen).unsqueeze(1);  // [T', t], key - query
+  const at::Tensor mask = distance.le(0).logical_and(distance.gt(-reach));
+  DropoutPlan evaluation;
+  const at::Tensor y = join_heads(
+      attend(query, state.keys, state.values, mask, /*dropout=*/0, evaluation));
+  if (options_.kernel_size > 0 && seen > options_.kernel_size - 1) {
+    const int64_t kept = options_.kernel_size - 1;
+    state.keys = state.keys.narrow(2, seen - kept, kept);
+    state.values = state.values.narrow(2, seen - kept, kept);
+  }
+  return out_proj_->forward(y);
+}
+
+AttentionState SelfAttentionImpl::initial_state(int64_t rows) const {
+  const at::Tensor empty = at::empty(
+      {rows, options_.heads, 0, options_.channels / options_.heads},
+      in_proj_->weight.options());
+  return {empty, empty};
+}
+
+CrossAttentionImpl::CrossAttentionImpl(
+    const CrossAttentionOptions& options,
+    const InitGenerator& generator)
+    : options_(options) {
+  const int64_t channels = options.channels;
+  query_proj_ = register_module(
+      "query_proj",
+      Linear(channels, channels, generator, /*blocks=*/1, kProjectionGain));
+  key_value_proj_ = register_module(
+      "key_value_proj",
+      Linear(channels, 2 * channels, generator, /*blocks=*/2, kProjectionGain));
+  out_proj_ =
+      register_module("out_proj", Linear(channels, channels, generator));
+}
+
+CrossMemory CrossAttentionImpl::memory(
+    const at::Tensor& states,
+    const std::optional<at::Tensor>& lengths) const {
+  const auto kv = key_value_proj_->forward(states).chunk(2, -1);
+  CrossMemory memory{
+      split_heads(kv[0], options_.heads),
+      split_heads(kv[1], options_.heads),
+      {}};
+  if (lengths) {
+    memory.mask =
+        length_mask(*lengths, states.size(1)).unsqueeze(1).unsqueeze(1);
+  }
+  return memory;
+}
+
+at::Tensor CrossAttentionImpl::forward(
+    const at::Tensor& x,
+    const CrossMemory& memory,
+    DropoutPlan& plan) const {
+  const at::Tensor query = split_heads(query_proj_->forward(x), options_.heads);
+  return out_proj_->forward(join_heads(attend(
+      query,
+      memory.keys,
+      memory.values,
+      memory.mask,
+      options_.dropout,
+      plan)));
+}
+
+}  // namespace seqconv

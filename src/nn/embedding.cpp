@@ -1,0 +1,88 @@
+#include "seqconv/nn/embedding.h"
+
+#include <ATen/ops/embedding.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "seqconv/nn/positions.h"
+#include "seqconv/ops/elementwise.h"
+
+namespace seqconv {
+namespace {
+constexpr int64_t kPad = 1;
+}
+
+at::Tensor embedding_table(
+    int64_t vocabulary,
+    int64_t dim,
+    const InitGenerator& generator) {
+  at::Tensor table = normal(
+      {vocabulary, dim},
+      1.0 / std::sqrt(static_cast<double>(dim)),
+      generator);
+  table[kPad].zero_();
+  return table;
+}
+
+EmbeddingImpl::EmbeddingImpl(
+    const EmbeddingOptions& options,
+    const InitGenerator& generator,
+    const at::Tensor& shared)
+    : options_(options) {
+  if (shared.defined()) {
+    table = shared;
+  } else {
+    table = register_parameter(
+        "weight",
+        embedding_table(options.vocabulary, options.dim, generator));
+  }
+  if (options.learned) {
+    positions = register_parameter(
+        "positions",
+        embedding_table(
+            options.max_positions + kFirstPosition,
+            options.dim,
+            generator));
+  } else {
+    sinusoidal_ = sinusoidal_positions(kFirstPosition, 64, options.dim);
+  }
+}
+
+int64_t EmbeddingImpl::max_tokens() const {
+  return options_.learned ? options_.max_positions
+                          : std::numeric_limits<int32_t>::max();
+}
+
+at::Tensor EmbeddingImpl::position_rows(int64_t past, int64_t count) const {
+  if (options_.learned) {
+    TORCH_CHECK(
+        past + count <= options_.max_positions,
+        "[embedding] learned positions reach max_positions = ",
+        options_.max_positions,
+        " tokens, but got a sequence of ",
+        past + count);
+    return positions.narrow(0, past + kFirstPosition, count);
+  }
+  if (sinusoidal_.size(0) < past + count) {
+    sinusoidal_ = sinusoidal_positions(
+        kFirstPosition,
+        std::max(past + count, 2 * sinusoidal_.size(0)),
+        options_.dim);
+  }
+  return sinusoidal_.narrow(0, past, count);
+}
+
+at::Tensor EmbeddingImpl::forward(
+    const at::Tensor& tokens,
+    DropoutPlan& plan,
+    int64_t past) const {
+  const double scale = std::sqrt(static_cast<double>(options_.dim));
+  const at::Tensor rows = at::embedding(table, tokens);  // [B, T, C]
+  const at::Tensor x =
+      at::add(position_rows(past, tokens.size(1)), rows, scale);
+  return ops::dropout(x, plan.rate(options_.dropout), plan.next_seed());
+}
+
+}  // namespace seqconv

@@ -1,0 +1,38 @@
+#include "seqconv/nn/layer_norm.h"
+
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include "seqconv/ops/elementwise.h"
+
+namespace seqconv {
+namespace {
+constexpr double kEpsilon = 1e-5;
+}
+
+LayerNormImpl::LayerNormImpl(int64_t channels) {
+  weight = register_parameter("weight", at::ones({channels}));
+  bias = register_parameter("bias", at::zeros({channels}));
+}
+
+at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, kEpsilon);
+}
+
+at::Tensor LayerNormImpl::add(
+    const at::Tensor& x,
+    const at::Tensor& residual,
+    double dropout,
+    DropoutPlan& plan) const {
+  return ops::dropout_add_layer_norm(
+      x,
+      residual,
+      weight,
+      bias,
+      plan.rate(dropout),
+      plan.next_seed(),
+      kEpsilon);
+}
+
+}  // namespace seqconv

@@ -1,0 +1,68 @@
+#include "seqconv/nn/talk.h"
+
+#include <ATen/ops/sigmoid.h>
+
+#include <cmath>
+
+#include "seqconv/ops/elementwise.h"
+#include "seqconv/ops/talk.h"
+
+namespace seqconv {
+
+TalkImpl::TalkImpl(const TalkOptions& options, const InitGenerator& generator)
+    : options_(options) {
+  const int64_t outputs = options.causal ? options.heads : 2 * options.heads;
+  const double bound = 1.0 / std::sqrt(static_cast<double>(options.channels));
+  offsets_ =
+      register_module("offsets", Linear(options.channels, outputs, generator));
+  at::NoGradGuard no_grad;
+  offsets_->weight.copy_(
+      uniform({outputs, options.channels}, bound, generator));
+  offsets_->bias.copy_(uniform({outputs}, bound, generator));
+}
+
+at::Tensor TalkImpl::forward(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& lengths,
+    DropoutPlan& plan) const {
+  const at::Tensor offsets = ops::dropout(  // [B, T, 2H] or [B, T, H]
+      at::sigmoid(offsets_->forward(x)),
+      plan.rate(options_.offset_dropout),
+      plan.next_seed());
+  if (options_.causal) {
+    return ops::talk(
+        x,
+        offsets,
+        {},
+        {.max_left = options_.max_offset, .max_right = 0, .lengths = lengths});
+  }
+  return ops::talk(
+      x,
+      offsets.narrow(-1, 0, options_.heads),
+      offsets.narrow(-1, options_.heads, options_.heads),
+      {.max_left = options_.max_offset,
+       .max_right = options_.max_offset,
+       .lengths = lengths});
+}
+
+at::Tensor TalkImpl::step(
+    const at::Tensor& x,
+    ConvState& state,
+    const StepPosition& position) const {
+  return ops::talk_step(
+      x,
+      state.window,
+      position.tensor,
+      at::sigmoid(offsets_->forward(x)),
+      options_.max_offset);
+}
+
+ConvState TalkImpl::initial_state(int64_t rows) const {
+  return {ops::talk_initial_state(
+      rows,
+      options_.max_offset,
+      options_.channels,
+      offsets_->weight.options())};
+}
+
+}  // namespace seqconv

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace seqconv {
+
+/// Cuts items of the given lengths into groups of similar length, longest
+/// first, so that rows x longest length stays within max_tokens (a longer item
+/// is alone). Returns positions into `lengths`.
+std::vector<std::vector<size_t>> group_by_tokens(
+    const std::vector<int64_t>& lengths,
+    int64_t max_tokens);
+
+}  // namespace seqconv
