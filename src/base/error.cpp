@@ -27,8 +27,14 @@ std::string nearest_word(
     std::string_view word,
     const std::vector<std::string>& candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
+  // A word of which nothing is left is no misspelling.
+  const size_t size = word.size();
+  const size_t most =
+      std::max(std::min<size_t>(2, size - (size > 0)), size / 2);
+  size_t best_distance = most + 1;
   for (const std::string& candidate : candidates) {
+    if (candidate.size() > size + most || candidate.size() + most < size)
+      continue;  // so far apart already, and words may be hostile
     const size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;

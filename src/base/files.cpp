@@ -7,9 +7,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 #include <utility>
 
-#include "atomic_file.h"
+#include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv {
@@ -35,37 +37,43 @@ class Descriptor {
   int fd_;
 };
 
-/// Opens an ordinary file for reading and returns its size.
-size_t open_for_reading(const fs::path& path, const Descriptor& fd) {
-  SEQCONV_CHECK(fd.get() >= 0, "cannot read '", path.string(), "': ", reason());
+/// Checks that a descriptor was opened and is no folder.
+struct stat inspect(const fs::path& path, const Descriptor& fd) {
   struct stat info {};
-  SEQCONV_CHECK(
-      ::fstat(fd.get(), &info) == 0,
-      "cannot read '",
-      path.string(),
-      "': ",
-      reason());
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
+    const std::string why = reason();
+    fail("cannot read '", path.string(), "': ", why);
+  }
   SEQCONV_CHECK(
       !S_ISDIR(info.st_mode),
       "cannot read '",
       path.string(),
       "': a file was wanted, but it is a folder");
-  return static_cast<size_t>(info.st_size);
+  return info;
 }
 
 }  // namespace
 
 std::string read_file(const fs::path& path) {
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const struct stat info = inspect(path, fd);
   std::string content;
-  content.reserve(open_for_reading(path, fd));
-  char buffer[1 << 16];
-  for (;;) {  // read to the end: pipes and devices have no size
-    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
-    SEQCONV_CHECK(n >= 0, "cannot read '", path.string(), "': ", reason());
-    if (n == 0)
-      return content;
-    content.append(buffer, static_cast<size_t>(n));
+  try {
+    content.reserve(static_cast<size_t>(info.st_size));
+    char buffer[1 << 16];
+    for (;;) {  // read to the end: pipes and devices have no size
+      const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+      if (n < 0 && errno == EINTR)
+        continue;
+      SEQCONV_CHECK(n >= 0, "cannot read '", path.string(), "': ", reason());
+      if (n == 0)
+        return content;
+      content.append(buffer, static_cast<size_t>(n));
+    }
+  } catch (const std::bad_alloc&) {
+    fail("cannot read '", path.string(), "': it does not fit into memory");
+  } catch (const std::length_error&) {
+    fail("cannot read '", path.string(), "': it does not fit into memory");
   }
 }
 
@@ -80,21 +88,36 @@ void create_folder(const fs::path& path) {
       error ? error.message() : "it is there and not a folder");
 }
 
-AtomicFile::AtomicFile(const fs::path& path)
-    : path_(path),
-      temporary_(path.string() + concat(".tmp-", ::getpid())),
-      fd_(::open(
-          temporary_.c_str(),
-          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-          0644)) {
-  SEQCONV_CHECK(fd_ >= 0, "cannot write '", path.string(), "': ", reason());
+AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
+  struct stat info {};
+  const bool there = ::stat(path.c_str(), &info) == 0;
+  SEQCONV_CHECK(
+      !there || !S_ISDIR(info.st_mode),
+      "cannot write '",
+      path.string(),
+      "': it is a folder");
+  // Renaming onto a device would replace it by an ordinary file.
+  const bool replace = !there || S_ISREG(info.st_mode);
+  temporary_ =
+      replace ? fs::path(path.string() + concat(".tmp-", ::getpid())) : path;
+  fd_ = ::open(
+      temporary_.c_str(),
+      O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_TRUNC : 0),
+      0644);
+  if (fd_ < 0)
+    fail_with_reason(errno);
 }
 
 AtomicFile::~AtomicFile() {
-  if (fd_ >= 0) {
-    ::close(fd_);
+  if (fd_ < 0)
+    return;
+  ::close(fd_);
+  if (temporary_ != path_)
     ::unlink(temporary_.c_str());
-  }
+}
+
+void AtomicFile::fail_with_reason(int error) const {
+  fail("cannot write '", path_.string(), "': ", std::strerror(error));
 }
 
 void AtomicFile::write(const void* data, size_t size) {
@@ -103,26 +126,50 @@ void AtomicFile::write(const void* data, size_t size) {
     const ssize_t n = ::write(fd_, bytes, size);
     if (n < 0 && errno == EINTR)
       continue;
-    SEQCONV_CHECK(n > 0, "cannot write '", path_.string(), "': ", reason());
+    if (n <= 0)
+      fail_with_reason(errno);
     bytes += n;
     size -= static_cast<size_t>(n);
   }
 }
 
+void AtomicFile::write_at(int64_t offset, const void* data, size_t size) {
+  const char* bytes = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = ::pwrite(fd_, bytes, size, offset);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      fail_with_reason(errno);
+    bytes += n;
+    offset += n;
+    size -= static_cast<size_t>(n);
+  }
+}
+
+void AtomicFile::flush() {
+  // Devices and pipes cannot be flushed and say so with EINVAL.
+  if (::fsync(fd_) != 0 && errno != EINVAL)
+    fail_with_reason(errno);
+}
+
 void AtomicFile::commit() {
-  SEQCONV_CHECK(
-      ::fsync(fd_) == 0,
-      "cannot write '",
-      path_.string(),
-      "': ",
-      reason());
+  flush();
   const int fd = std::exchange(fd_, -1);
   const bool closed = ::close(fd) == 0;
+  if (temporary_ == path_ && closed)
+    return;
   if (!closed || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const std::string why = reason();
-    ::unlink(temporary_.c_str());
-    fail("cannot write '", path_.string(), "': ", why);
+    const int error = errno;
+    if (temporary_ != path_)
+      ::unlink(temporary_.c_str());
+    fail_with_reason(error);
   }
+  // The new name is on the disk when its folder is; some file systems refuse.
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  Descriptor parent(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
+  if (parent.get() >= 0)
+    ::fsync(parent.get());
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
@@ -132,14 +179,22 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
 }
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  size_ = open_for_reading(path, fd);
+  // Not blocking: opening a pipe would otherwise wait for a writer.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const struct stat info = inspect(path, fd);
+  SEQCONV_CHECK(
+      S_ISREG(info.st_mode),
+      "cannot map '",
+      path.string(),
+      "': an ordinary file was wanted, but it is a device or a pipe");
+  size_ = static_cast<size_t>(info.st_size);
   if (size_ == 0)
     return;
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (mapped == MAP_FAILED) {
+    const std::string why = reason();
     size_ = 0;
-    fail("cannot map '", path.string(), "': ", reason());
+    fail("cannot map '", path.string(), "': ", why);
   }
   data_ = static_cast<const std::byte*>(mapped);
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 namespace seqconv {
 namespace {
@@ -39,6 +40,8 @@ void log_line(LogLevel level, const std::string& line) {
   while (written < text.size()) {
     const ssize_t n =
         ::write(STDERR_FILENO, text.data() + written, text.size() - written);
+    if (n < 0 && errno == EINTR)
+      continue;
     if (n <= 0)
       return;  // nobody listens: nothing sensible is left to do
     written += static_cast<size_t>(n);

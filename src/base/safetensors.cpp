@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
 
-#include "atomic_file.h"
+#include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {
@@ -28,6 +29,11 @@ constexpr TypeInfo kTypes[] = {
 };
 
 constexpr size_t kMaxHeader = 100'000'000;  // the format's own limit
+constexpr int kMaxDepth = 4;  // object, tensor, list; deeper is an attack
+constexpr const char* kMetadata = "__metadata__";
+
+/// Keys in a tree: a header may hold a million of them.
+using Header = nlohmann::json;
 
 const TypeInfo& info(ElementType type) {
   for (const TypeInfo& entry : kTypes)
@@ -37,31 +43,29 @@ const TypeInfo& info(ElementType type) {
 }
 
 /// Refuses a name that comes twice, which nlohmann would merge silently.
-Json parse_header(const char* begin, const char* end, const std::string& file) {
-  std::vector<std::vector<std::string>> keys;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) {
+Header
+parse_header(const char* begin, const char* end, const std::string& file) {
+  std::vector<std::set<std::string>> keys;
+  const auto watch = [&](int depth, Header::parse_event_t event, Header& j) {
+    SEQCONV_CHECK(depth <= kMaxDepth, file, ": the header is nested too deep");
+    if (event == Header::parse_event_t::object_start) {
       keys.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
+    } else if (event == Header::parse_event_t::object_end) {
       keys.pop_back();
-    } else if (event == Json::parse_event_t::key) {
-      auto& seen = keys.back();
-      const auto name = parsed.get<std::string>();
+    } else if (event == Header::parse_event_t::key) {
+      const auto name = j.get<std::string>();
       SEQCONV_CHECK(
-          keys.size() > 1 ||
-              std::find(seen.begin(), seen.end(), name) == seen.end(),
+          keys.back().insert(name).second,
           file,
           ": the header names '",
           name,
           "' twice");
-      if (keys.size() == 1)
-        seen.push_back(name);
     }
     return true;
   };
   try {
-    return Json::parse(begin, end, watch);
-  } catch (const Json::exception& error) {
+    return Header::parse(begin, end, watch);
+  } catch (const Header::exception& error) {
     fail(file, ": the header is not JSON: ", error.what());
   }
 }
@@ -73,12 +77,55 @@ struct Entry {
   size_t end;
 };
 
+/// A list of whole numbers that fit into int64.
+std::vector<int64_t>
+parse_sizes(const Header& entry, const char* key, const std::string& where) {
+  const Header& list = entry.at(key);
+  SEQCONV_CHECK(
+      list.is_array(),
+      where,
+      ": ",
+      key,
+      " must be a list, but got ",
+      list.dump());
+  std::vector<int64_t> sizes;
+  for (const Header& size : list) {
+    SEQCONV_CHECK(
+        size.is_number_unsigned() &&
+            size.get<uint64_t>() <=
+                static_cast<uint64_t>(std::numeric_limits<int64_t>::max()),
+        where,
+        ": sizes must be whole numbers from 0 to 2^63 - 1, but got ",
+        size.dump());
+    sizes.push_back(size.get<int64_t>());
+  }
+  return sizes;
+}
+
+/// Bytes of a tensor; Error where the product overflows.
+size_t byte_size(
+    const std::vector<int64_t>& shape,
+    size_t element,
+    const std::string& where) {
+  uint64_t bytes = element;
+  for (const int64_t size : shape) {
+    const auto n = static_cast<uint64_t>(size);
+    SEQCONV_CHECK(
+        n == 0 || bytes <= std::numeric_limits<int64_t>::max() / n,
+        where,
+        ": the shape ",
+        Header(shape).dump(),
+        " is too large");
+    bytes *= n;
+  }
+  return bytes;
+}
+
 Entry parse_entry(
     const std::string& name,
-    const Json& j,
+    const Header& j,
     std::span<const std::byte> data,
     const std::string& where) {
-  Entry entry{name, {}, 0, 0};
   const auto type_name = j.at("dtype").get<std::string>();
   const auto* type = std::find_if(
       std::begin(kTypes),
@@ -89,26 +136,16 @@ Entry parse_entry(
       where,
       ": unknown element type ",
       type_name);
-  entry.view.type = type->type;
-  size_t bytes = type->size;
-  for (const Json& size : j.at("shape")) {
-    SEQCONV_CHECK(
-        size.is_number_unsigned(),
-        where,
-        ": sizes must be whole numbers >= 0, but got ",
-        size.dump());
-    const auto n = size.get<uint64_t>();
-    SEQCONV_CHECK(
-        n == 0 || bytes <= std::numeric_limits<int64_t>::max() / n,
-        where,
-        ": the shape ",
-        j.at("shape").dump(),
-        " is too large");
-    bytes *= n;
-    entry.view.shape.push_back(static_cast<int64_t>(n));
-  }
-  entry.begin = j.at("data_offsets").at(0).get<uint64_t>();
-  entry.end = j.at("data_offsets").at(1).get<uint64_t>();
+  Entry entry{name, {type->type, parse_sizes(j, "shape", where), {}}, 0, 0};
+  const size_t bytes = byte_size(entry.view.shape, type->size, where);
+  const auto offsets = parse_sizes(j, "data_offsets", where);
+  SEQCONV_CHECK(
+      offsets.size() == 2,
+      where,
+      ": data_offsets must be two numbers, but got ",
+      offsets.size());
+  entry.begin = static_cast<size_t>(offsets[0]);
+  entry.end = static_cast<size_t>(offsets[1]);
   SEQCONV_CHECK(
       entry.begin <= entry.end && entry.end <= data.size() &&
           entry.end - entry.begin == bytes,
@@ -198,12 +235,12 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
       header_size > 0 && *begin == '{',
       name,
       ": the header does not start with '{' (not a safetensors file)");
-  const Json header = parse_header(begin, begin + header_size, name);
+  const Header header = parse_header(begin, begin + header_size, name);
   const std::span<const std::byte> data = bytes.subspan(8 + header_size);
   std::vector<Entry> entries;
   try {
     for (const auto& [key, value] : header.items()) {
-      if (key == "__metadata__")
+      if (key == kMetadata)
         metadata_ = value.get<std::map<std::string, std::string>>();
       else
         entries.push_back(parse_entry(
@@ -212,7 +249,7 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
             data,
             concat(name, ": tensor '", key, "'")));
     }
-  } catch (const Json::exception& error) {
+  } catch (const Header::exception& error) {
     fail(name, ": the header is malformed: ", error.what());
   }
   check_no_holes(entries, data.size(), name);
@@ -236,22 +273,43 @@ const TensorView& SafetensorsReader::at(const std::string& name) const {
       nearest.empty() ? "" : "; the nearest is '" + nearest + "'");
 }
 
-void write_safetensors(
-    const std::filesystem::path& path,
-    const std::map<std::string, TensorView>& tensors,
-    const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty())
-    header["__metadata__"] = metadata;
+namespace {
+
+using NamedTensor = std::pair<const std::string, TensorView>;
+
+/// Wide elements first: every tensor then starts at a multiple of its
+/// element's size.
+std::vector<const NamedTensor*> writing_order(
+    const std::map<std::string, TensorView>& tensors) {
+  std::vector<const NamedTensor*> order;
+  for (const NamedTensor& tensor : tensors)
+    order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
+    return element_size(a->second.type) > element_size(b->second.type);
+  });
+  return order;
+}
+
+std::string header_text(
+    const std::vector<const NamedTensor*>& order,
+    const std::map<std::string, std::string>& metadata,
+    const std::filesystem::path& path) {
+  Header header = Header::object();
   size_t offset = 0;
-  for (const auto& [name, view] : tensors) {
-    const size_t bytes =
-        static_cast<size_t>(view.count()) * element_size(view.type);
+  for (const NamedTensor* tensor : order) {
+    const auto& [name, view] = *tensor;
+    const std::string where = concat(path.string(), ": tensor '", name, "'");
+    SEQCONV_CHECK(
+        name != kMetadata,
+        where,
+        ": the name is reserved for metadata");
+    for (const int64_t size : view.shape)
+      SEQCONV_CHECK(size >= 0, where, ": sizes must be >= 0, but got ", size);
+    const size_t bytes = byte_size(view.shape, element_size(view.type), where);
     SEQCONV_CHECK(
         bytes == view.data.size(),
-        "tensor '",
-        name,
-        "' must have ",
+        where,
+        " must have ",
         bytes,
         " bytes, but has ",
         view.data.size());
@@ -261,14 +319,31 @@ void write_safetensors(
         {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
-  std::string head = header.dump();
-  head.append((8 - head.size() % 8) % 8, ' ');
+  if (!metadata.empty())
+    header[kMetadata] = metadata;
+  try {
+    std::string text = header.dump();
+    text.append((8 - text.size() % 8) % 8, ' ');
+    return text;
+  } catch (const Header::exception& error) {
+    fail(path.string(), ": names and metadata must be UTF-8: ", error.what());
+  }
+}
+
+}  // namespace
+
+void write_safetensors(
+    const std::filesystem::path& path,
+    const std::map<std::string, TensorView>& tensors,
+    const std::map<std::string, std::string>& metadata) {
+  const auto order = writing_order(tensors);
+  const std::string head = header_text(order, metadata, path);
   const uint64_t head_size = head.size();
   AtomicFile file(path);
   file.write(&head_size, sizeof head_size);
   file.write(head.data(), head.size());
-  for (const auto& [name, view] : tensors)
-    file.write(view.data.data(), view.data.size());
+  for (const NamedTensor* tensor : order)
+    file.write(tensor->second.data.data(), tensor->second.data.size());
   file.commit();
 }
 

@@ -85,6 +85,9 @@ void reject_unknown_keys(
 
 std::string join_key(const std::string& path, const char* key);
 
+/// A value for a message: short, never throws, whatever it holds.
+std::string show_json(const Json& j);
+
 class Reader {
  public:
   Reader(const Json& table, std::string path)
@@ -118,7 +121,7 @@ class Reader {
       value = std::move(items);
     } else if constexpr (requires(Reader r) { value.visit(r); }) {
       if (!j.is_object())
-        fail_usage(where, " must be a table, but got ", j.dump());
+        fail_usage(where, " must be a table, but got ", show_json(j));
       Reader reader(j, where);
       value.visit(reader);
       reader.finish();
@@ -196,7 +199,7 @@ void read_options(
     const std::string& path,
     Options& options) {
   if (!table.is_object())
-    fail_usage(path, " must be a table, but got ", table.dump());
+    fail_usage(path, " must be a table, but got ", detail::show_json(table));
   detail::Reader reader(table, path);
   options.visit(reader);
   reader.finish();
@@ -230,6 +233,10 @@ Json load_toml(const std::string& path);
 /// Sets `key.sub = value` from "key.sub=value". The value is read as TOML
 /// (numbers, booleans, lists, quoted strings); anything else is a string.
 void apply_override(Json& table, const std::string& assignment);
+
+/// Reads JSON that may come from a stranger: Error naming `where` when it is
+/// malformed or nested deeper than any file of ours.
+Json parse_json(std::string_view text, const std::string& where);
 
 /// The table as TOML text: scalars first, then one [section] a sub-table.
 std::string to_toml(const Json& table);

@@ -21,7 +21,7 @@ struct Batch {
 };
 
 /// Pads ids (without </s>) into a batch. `targets` may be empty: then only the
-/// source side is filled.
+/// source side is filled. `pairs` are the positions in `sources`.
 Batch make_batch(
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets);

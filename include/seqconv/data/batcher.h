@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "seqconv/base/options.h"
@@ -28,7 +29,9 @@ struct BatchingOptions {
 /// Cuts a corpus into batches of similar length. Pairs are sorted by source,
 /// then target length (stably, on a permutation drawn from the seed) and packed
 /// greedily (semantics.md 3.1, fairseq's rule). The batches are fixed; their
-/// order is a function of (seed, epoch) alone. Memory: 12 bytes a pair.
+/// order is a function of (seed, epoch) alone. A pair that is longer than
+/// max_tokens makes a batch by itself. Memory: 4 bytes a pair and 8 a batch, 4
+/// more a pair while sorting; lengths are read from the corpus.
 class Batcher {
  public:
   Batcher(PairCorpus corpus, const BatchingOptions& options, uint64_t seed);
@@ -42,6 +45,8 @@ class Batcher {
   int64_t target_tokens(int64_t index) const;
 
  private:
+  std::span<const uint32_t> pairs(int64_t index) const;
+
   PairCorpus corpus_;
   uint64_t seed_;
   std::vector<uint32_t> pairs_;  // all pairs, sorted

@@ -37,8 +37,9 @@ struct PairCorpus {
 /// Reads parallel text files line by line, encodes them and writes two token
 /// stores, `stem`.source.tokens and `stem`.target.tokens, in bounded memory.
 /// Pairs with an empty side or with more than `max_length` ids (</s> counted)
-/// are left out and counted. Errors: files of different length (with both
-/// counts), invalid UTF-8 (file and line), nothing left.
+/// are left out and counted. File i of one side belongs to file i of the other.
+/// Errors: files of different length (with both counts), invalid UTF-8 (file
+/// and line), nothing left. After an error no part of a new corpus is there.
 CorpusReport write_pair_corpus(
     const std::vector<std::string>& source_files,
     const std::vector<std::string>& target_files,

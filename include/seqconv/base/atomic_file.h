@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+
+namespace seqconv {
+
+/// A file that appears under its name only when commit() has put all of it on
+/// the disk; until then, and after an error, the old file stays. A device or a
+/// pipe (/dev/stdout) is written directly, there is nothing to replace. Errors
+/// name the file and the system's reason.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::filesystem::path& path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  /// Appends.
+  void write(const void* data, size_t size);
+  /// Overwrites bytes that were written before.
+  void write_at(int64_t offset, const void* data, size_t size);
+  /// Puts everything on the disk; the name does not appear yet.
+  void flush();
+  /// flush(), then the file takes its name.
+  void commit();
+  /// Where the bytes are until commit().
+  const std::filesystem::path& temporary() const { return temporary_; }
+
+ private:
+  [[noreturn]] void fail_with_reason(int error) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  // the path itself for a device
+  int fd_ = -1;
+};
+
+}  // namespace seqconv

@@ -1,0 +1,64 @@
+#include "seqconv/data/batch.h"
+
+#include <algorithm>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+namespace {
+
+constexpr int64_t kPad = 1;  // as in Vocabulary
+constexpr int64_t kEnd = 2;
+
+using Rows = std::vector<std::vector<int32_t>>;
+
+/// Lengths with </s>, [B], and the longest of them.
+std::vector<int64_t> row_lengths(const Rows& rows, int64_t& longest) {
+  std::vector<int64_t> lengths;
+  lengths.reserve(rows.size());
+  longest = 0;
+  for (const auto& row : rows) {
+    lengths.push_back(static_cast<int64_t>(row.size()) + 1);
+    longest = std::max(longest, lengths.back());
+  }
+  return lengths;
+}
+
+}  // namespace
+
+Batch make_batch(
+    const std::vector<std::vector<int32_t>>& sources,
+    const std::vector<std::vector<int32_t>>& targets) {
+  SEQCONV_CHECK(
+      targets.empty() || targets.size() == sources.size(),
+      "a batch needs as many targets as sources or none, but got ",
+      targets.size(),
+      " for ",
+      sources.size());
+  Batch batch;
+  batch.rows = static_cast<int64_t>(sources.size());
+  batch.source_lengths = row_lengths(sources, batch.source_steps);
+  batch.target_lengths = row_lengths(targets, batch.target_steps);
+  const auto steps = static_cast<size_t>(batch.source_steps);
+  batch.source.assign(sources.size() * steps, kPad);  // [B, S]
+  for (size_t b = 0; b < sources.size(); ++b) {
+    auto at = batch.source.begin() + static_cast<int64_t>(b * steps);
+    *std::copy(sources[b].begin(), sources[b].end(), at) = kEnd;
+    batch.pairs.push_back(static_cast<int64_t>(b));
+  }
+  const auto target_steps = static_cast<size_t>(batch.target_steps);
+  batch.target_in.assign(targets.size() * target_steps, kPad);  // [B, T]
+  batch.target_out = batch.target_in;                           // [B, T]
+  for (size_t b = 0; b < targets.size(); ++b) {
+    const auto row = static_cast<int64_t>(b * target_steps);
+    auto in = batch.target_in.begin() + row;
+    *in = kEnd;
+    std::copy(targets[b].begin(), targets[b].end(), in + 1);
+    auto out = batch.target_out.begin() + row;
+    *std::copy(targets[b].begin(), targets[b].end(), out) = kEnd;
+    batch.target_tokens += batch.target_lengths[b];
+  }
+  return batch;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,185 @@
+#include "seqconv/data/pair_corpus.h"
+
+#include "seqconv/base/error.h"
+#include "seqconv/base/line_reader.h"
+
+namespace seqconv {
+namespace {
+
+std::filesystem::path side_path(
+    const std::filesystem::path& stem,
+    const char* side) {
+  return stem.string() + "." + side + ".tokens";
+}
+
+/// Reads on to the end, for the message about files of different length.
+int64_t count_lines(LineReader& reader) {
+  while (reader.next()) {}
+  return reader.number();
+}
+
+/// Moves both files on by a line; false when both have ended.
+bool next_pair(LineReader& source, LineReader& target) {
+  const bool more = source.next();
+  if (more == target.next())
+    return more;
+  const int64_t source_lines = count_lines(source);
+  const int64_t target_lines = count_lines(target);
+  fail(
+      "parallel files must have the same number of lines, but '",
+      source.path().string(),
+      "' has ",
+      source_lines,
+      " and '",
+      target.path().string(),
+      "' has ",
+      target_lines);
+}
+
+std::string list_files(const std::vector<std::string>& files) {
+  std::string list;
+  for (const std::string& file : files)
+    list += concat(list.empty() ? "'" : ", '", file, "'");
+  return list;
+}
+
+/// Encodes pairs of lines and keeps those that a model can learn from.
+class PairWriter {
+ public:
+  PairWriter(int64_t max_length, const std::filesystem::path& stem)
+      : max_length_(max_length),
+        target_path_(side_path(stem, "target")),
+        source_(side_path(stem, "source")),
+        target_(target_path_) {}
+
+  void add(
+      const std::vector<int32_t>& source,
+      const std::vector<int32_t>& target) {
+    const auto source_length = static_cast<int64_t>(source.size()) + 1;
+    const auto target_length = static_cast<int64_t>(target.size()) + 1;
+    ++report_.lines;
+    if (source.empty() || target.empty()) {
+      ++report_.empty;
+    } else if (std::max(source_length, target_length) > max_length_) {
+      ++report_.too_long;
+    } else {
+      source_.append(source);
+      target_.append(target);
+      ++report_.pairs;
+      report_.source_tokens += source_length;
+      report_.target_tokens += target_length;
+    }
+  }
+
+  /// Whatever happens here, no new file stands beside an old one.
+  void finish() {
+    source_.prepare();
+    target_.prepare();
+    std::error_code absent;
+    std::filesystem::remove(target_path_, absent);
+    source_.finish();
+    target_.finish();
+  }
+
+  const CorpusReport& report() const { return report_; }
+
+ private:
+  int64_t max_length_;
+  std::filesystem::path target_path_;
+  TokenStoreWriter source_;
+  TokenStoreWriter target_;
+  CorpusReport report_;
+};
+
+/// Runs an encoder; what goes wrong in it is told with file and line.
+std::vector<int32_t> encode(const LineEncoder& encoder, LineReader& reader) {
+  try {
+    return encoder(reader.line());
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    fail(reader.path().string(), ":", reader.number(), ": ", error.what());
+  }
+}
+
+}  // namespace
+
+std::string CorpusReport::summary() const {
+  return concat(
+      pairs,
+      " pairs of ",
+      lines,
+      " (",
+      empty,
+      " with an empty side and ",
+      too_long,
+      " too long left out), ",
+      source_tokens,
+      " source and ",
+      target_tokens,
+      " target tokens");
+}
+
+CorpusReport write_pair_corpus(
+    const std::vector<std::string>& source_files,
+    const std::vector<std::string>& target_files,
+    const LineEncoder& encode_source,
+    const LineEncoder& encode_target,
+    int64_t max_length,
+    const std::filesystem::path& stem) {
+  SEQCONV_CHECK(
+      !source_files.empty() && source_files.size() == target_files.size(),
+      "a corpus needs as many source files as target files, and one at least, "
+      "but got ",
+      source_files.size(),
+      " and ",
+      target_files.size());
+  SEQCONV_CHECK(
+      max_length >= 2,
+      "the longest length must be at least 2 (one symbol and </s>), but got ",
+      max_length);
+  PairWriter writer(max_length, stem);
+  for (size_t i = 0; i < source_files.size(); ++i) {
+    LineReader source(source_files[i]);
+    LineReader target(target_files[i]);
+    while (next_pair(source, target))
+      writer.add(encode(encode_source, source), encode(encode_target, target));
+  }
+  const CorpusReport& report = writer.report();
+  SEQCONV_CHECK(
+      report.pairs > 0,
+      "no pairs to learn from in ",
+      list_files(source_files),
+      " and ",
+      list_files(target_files),
+      ": of ",
+      report.lines,
+      " lines ",
+      report.empty,
+      " have an empty side and ",
+      report.too_long,
+      " have more than ",
+      max_length,
+      " tokens");
+  writer.finish();
+  return report;
+}
+
+PairCorpus open_pair_corpus(const std::filesystem::path& stem) {
+  PairCorpus corpus;
+  corpus.source = std::make_shared<TokenStore>(side_path(stem, "source"));
+  corpus.target = std::make_shared<TokenStore>(side_path(stem, "target"));
+  SEQCONV_CHECK(
+      corpus.source->size() == corpus.target->size(),
+      "the two sides of a corpus must have the same size, but '",
+      side_path(stem, "source").string(),
+      "' has ",
+      corpus.source->size(),
+      " sequences and '",
+      side_path(stem, "target").string(),
+      "' has ",
+      corpus.target->size());
+  return corpus;
+}
+
+}  // namespace seqconv
