@@ -56,7 +56,7 @@ SearchOptions merge_search(
     const TranslateArguments& arguments,
     const LoadedModel& model) {
   const Json given = write_options(arguments.search);
-  Json merged = write_options(model.search);
+  Json merged = write_options(model.decoding);
   for (const std::string& key : arguments.search_given)
     merged[key] = given[key];
   SearchOptions search;
