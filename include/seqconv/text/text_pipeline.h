@@ -73,6 +73,10 @@ struct TextOptions {
     v("min_count", min_count, "Symbols rarer than this become <unk>");
     v("max_vocabulary", max_vocabulary, "Largest vocabulary, 0 = no limit");
   }
+
+  /// UsageError for values out of range and for keys that contradict each
+  /// other; `path` prefixes the keys in messages.
+  void validate(const std::string& path = "text") const;
 };
 
 class Segmenter;  // text/segmenter.h: none, bpe, sentencepiece
@@ -88,14 +92,17 @@ class TextPipeline {
   /// Symbols of a line: cleaned (see clean_line in text/unicode.h),
   /// lower-cased where the options say so, split into subwords.
   std::vector<std::string> segment(std::string_view line) const;
-  /// Ids of a line without </s>. An empty line gives no ids.
+  /// Ids of a line without </s>. An empty line, or one of blanks only, gives no
+  /// ids. Text that spells <s>, <pad> or </s> is unknown, never the special id.
   std::vector<int32_t> encode(std::string_view line) const;
-  /// Text of ids; </s>, <s> and <pad> are left out, subwords joined.
+  /// Text of ids; </s>, <s> and <pad> are left out, subwords joined. Unknown
+  /// symbols print as <unk>. Error for ids outside the vocabulary.
   std::string decode(const std::vector<int32_t>& ids) const;
   /// The symbols of ids, joined by blanks, as the model sees them.
   std::string symbols(const std::vector<int32_t>& ids) const;
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
+  const Segmenter& segmenter() const { return *segmenter_; }
 
  private:
   std::shared_ptr<const Segmenter> segmenter_;
@@ -108,9 +115,15 @@ struct TranslationText {
   TextOptions options;
   std::shared_ptr<const TextPipeline> source;
   std::shared_ptr<const TextPipeline> target;
+  /// Raw lines for the self-test of load().
+  std::vector<std::string> source_samples;
+  std::vector<std::string> target_samples;
 
   /// Learns (or loads, where the options name files) subwords and vocabularies
-  /// from the training files.
+  /// from the training files. Vocabularies count the symbols of all training
+  /// lines, in one streaming pass. With `joined`, one dictionary named by
+  /// either key serves both sides. UsageError for contradictory options, Error
+  /// with file and line for bad text.
   static TranslationText create(
       const TextOptions& options,
       const std::vector<std::string>& source_files,

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/text/bpe.h"
+#include "seqconv/text/text_pipeline.h"
+
+namespace seqconv {
+
+/// Splits clean lines (see clean_line) into symbols and puts them together
+/// again. Safe to use from several threads.
+class Segmenter {
+ public:
+  virtual ~Segmenter() = default;
+
+  /// The symbols of a line. Blank lines have none; no symbol is empty or holds
+  /// a blank.
+  virtual std::vector<std::string> split(std::string_view line) const = 0;
+  /// The text of symbols, which may include ones that split() never gives.
+  virtual std::string join(const std::vector<std::string>& symbols) const = 0;
+
+  virtual Subword kind() const = 0;
+  /// Content of the file that load_segmenter reads; empty for kNone.
+  virtual std::string model() const = 0;
+};
+
+/// Symbols are the words between white space.
+std::shared_ptr<const Segmenter> make_word_segmenter();
+/// Symbols are pieces of words between white space, with "@@" after each piece
+/// but a word's last. Pieces of known words come from a cache.
+std::shared_ptr<const Segmenter> make_bpe_segmenter(Bpe bpe);
+/// Symbols are the pieces of a SentencePiece model, given as the bytes of its
+/// file; Error when it is not one. `name` is for messages.
+std::shared_ptr<const Segmenter> make_sentencepiece_segmenter(
+    const std::string& model,
+    const std::string& name);
+
+/// How train_sentencepiece trains.
+struct SentencePieceTraining {
+  int64_t size = 8000;  ///< number of pieces, <unk> included
+  SentencePieceKind kind = SentencePieceKind::kUnigram;
+  double character_coverage = 0.9995;
+  bool lowercase = false;
+};
+
+/// Trains a SentencePiece model on the lines of text files (strictly read) and
+/// returns the bytes of its file; the same bytes for the same text. Text too
+/// poor for `size` pieces gives a smaller model and a warning that names its
+/// size. Error when a size is too small for the characters, or no text there.
+std::string train_sentencepiece(
+    const std::vector<std::string>& files,
+    const SentencePieceTraining& training);
+
+}  // namespace seqconv

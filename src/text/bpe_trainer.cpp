@@ -1,0 +1,74 @@
+#include "seqconv/text/bpe_trainer.h"
+
+#include <algorithm>
+
+#include "pair_statistics.h"
+#include "seqconv/base/error.h"
+#include "seqconv/base/log.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+
+void count_words(std::string_view line, WordCounts& counts) {
+  for (size_t start = 0; start < line.size();) {
+    const size_t blank = std::min(line.find(' ', start), line.size());
+    if (blank > start)
+      ++counts[std::string(line.substr(start, blank - start))];
+    start = blank + 1;
+  }
+}
+
+std::string
+learn_bpe(const WordCounts& counts, int64_t merges, int64_t min_frequency) {
+  SEQCONV_CHECK(merges >= 1, "BPE merges must be >= 1, but got ", merges);
+  SEQCONV_CHECK(
+      min_frequency >= 1,
+      "the least frequency of a BPE pair must be >= 1, but got ",
+      min_frequency);
+  BpeVocabulary vocabulary(counts);
+  PairStatistics statistics = vocabulary.count_pairs();
+  SEQCONV_CHECK(
+      !statistics.empty(),
+      "BPE cannot be learned: none of the ",
+      counts.size(),
+      " different words has two characters");
+  std::string codes = "#version: 0.2\n";
+  for (int64_t i = 0; i < merges; ++i) {
+    const PairStatistics::Best best = statistics.most_frequent(i);
+    if (best.frequency < min_frequency) {
+      log_warning(
+          "BPE: no pair comes ",
+          min_frequency,
+          " times any more; ",
+          i,
+          " of ",
+          merges,
+          " merges learned");
+      break;
+    }
+    codes += concat(
+        vocabulary.text(best.pair.first),
+        " ",
+        vocabulary.text(best.pair.second),
+        "\n");
+    vocabulary.merge(best.pair, statistics);
+    statistics.end_round(best.pair, i);
+  }
+  return codes;
+}
+
+std::string learn_bpe(
+    const std::vector<std::string>& files,
+    int64_t merges,
+    int64_t min_frequency) {
+  WordCounts counts;
+  std::string line;
+  for (const std::string& file : files) {
+    LineReader reader(file);
+    while (reader.next(line))
+      count_words(line, counts);
+  }
+  return learn_bpe(counts, merges, min_frequency);
+}
+
+}  // namespace seqconv

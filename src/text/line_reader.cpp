@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "seqconv/base/error.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+std::string hex(char byte) {
+  std::array<char, 8> text{};
+  std::snprintf(
+      text.data(),
+      text.size(),
+      "0x%02X",
+      static_cast<unsigned char>(byte));
+  return text.data();
+}
+
+std::unique_ptr<std::ifstream> open(const std::filesystem::path& path) {
+  std::error_code ignored;
+  SEQCONV_CHECK(
+      !std::filesystem::is_directory(path, ignored),
+      "cannot read '",
+      path.string(),
+      "': a file was wanted, but it is a folder");
+  errno = 0;
+  auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
+  SEQCONV_CHECK(
+      file->is_open(),
+      "cannot read '",
+      path.string(),
+      "': ",
+      std::strerror(errno));
+  return file;
+}
+
+}  // namespace
+
+LineReader::LineReader(const std::filesystem::path& path, BadBytes bad_bytes)
+    : file_(open(path)),
+      stream_(file_.get()),
+      name_(path.string()),
+      bad_bytes_(bad_bytes) {}
+
+LineReader::LineReader(
+    std::istream& stream,
+    std::string name,
+    BadBytes bad_bytes)
+    : stream_(&stream), name_(std::move(name)), bad_bytes_(bad_bytes) {}
+
+bool LineReader::next(std::string& line) {
+  errno = 0;
+  if (!std::getline(*stream_, line)) {
+    SEQCONV_CHECK(
+        !stream_->bad(),
+        "cannot read '",
+        name_,
+        "' after line ",
+        line_number_,
+        ": ",
+        std::strerror(errno));
+    return false;
+  }
+  ++line_number_;
+  if (line_number_ == 1 && line.starts_with(kByteOrderMark))
+    line.erase(0, kByteOrderMark.size());
+  if (line.ends_with('\r'))
+    line.pop_back();
+  check(line);
+  return true;
+}
+
+void LineReader::check(std::string& line) const {
+  const size_t nul = line.find('\0');
+  const size_t invalid = find_invalid_utf8(line);
+  if (bad_bytes_ == BadBytes::kReplace) {
+    if (nul != std::string::npos)
+      std::replace(line.begin(), line.end(), '\0', ' ');
+    if (invalid != std::string::npos)
+      line = replace_invalid_utf8(line);
+    return;
+  }
+  SEQCONV_CHECK(
+      nul == std::string::npos || invalid < nul,
+      where(),
+      ": text was wanted, but byte ",
+      nul + 1,
+      " of the line is NUL");
+  if (invalid == std::string::npos)
+    return;
+  const bool utf16 = line_number_ == 1 &&
+      (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF"));
+  fail(
+      where(),
+      ": UTF-8 was wanted, but byte ",
+      invalid + 1,
+      " of the line is ",
+      hex(line[invalid]),
+      utf16 ? " (the file looks like UTF-16; convert it first)" : "");
+}
+
+std::string LineReader::where() const {
+  return concat(name_, ":", line_number_);
+}
+
+}  // namespace seqconv

@@ -1,0 +1,98 @@
+#include "seqconv/text/text_pipeline.h"
+
+#include "seqconv/base/error.h"
+#include "seqconv/text/segmenter.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+namespace {
+
+void need_range(bool holds, const std::string& key, const char* range) {
+  if (!holds)
+    fail_usage(key, " must be ", range);
+}
+
+}  // namespace
+
+void TextOptions::validate(const std::string& path) const {
+  const auto key = [&](const char* name) {
+    return path.empty() ? std::string(name) : path + "." + name;
+  };
+  const auto contradiction = [&](const char* file_key, Subword wanted) {
+    fail_usage(
+        key(file_key),
+        " needs ",
+        key("subword"),
+        " = '",
+        enum_name(wanted),
+        "', but that is '",
+        enum_name(subword),
+        "'");
+  };
+  if (!bpe_codes.empty() && subword != Subword::kBpe)
+    contradiction("bpe_codes", Subword::kBpe);
+  if (!sentencepiece_model.empty() && subword != Subword::kSentencePiece)
+    contradiction("sentencepiece_model", Subword::kSentencePiece);
+  need_range(subword_size >= 1, key("subword_size"), ">= 1");
+  need_range(
+      character_coverage >= 0.98 && character_coverage <= 1,
+      key("character_coverage"),
+      "from 0.98 to 1");
+  need_range(min_count >= 1, key("min_count"), ">= 1");
+  need_range(
+      max_vocabulary == 0 || max_vocabulary > 4,
+      key("max_vocabulary"),
+      "0 (no limit) or > 4, as four symbols are special");
+  const bool source_given = !source_dictionary.empty();
+  const bool target_given = !target_dictionary.empty();
+  const bool all_given =
+      joined ? source_given || target_given : source_given && target_given;
+  if (all_given && (min_count != 1 || max_vocabulary != 0))
+    fail_usage(
+        key(min_count != 1 ? "min_count" : "max_vocabulary"),
+        " has no effect with ",
+        key(source_given ? "source_dictionary" : "target_dictionary"),
+        ": the dictionary is taken as it is");
+}
+
+TextPipeline::TextPipeline(
+    std::shared_ptr<const Segmenter> segmenter,
+    std::shared_ptr<const Vocabulary> vocabulary,
+    bool lowercase)
+    : segmenter_(std::move(segmenter)),
+      vocabulary_(std::move(vocabulary)),
+      lowercase_(lowercase) {}
+
+std::vector<std::string> TextPipeline::segment(std::string_view line) const {
+  const std::string clean = clean_line(line);
+  return segmenter_->split(lowercase_ ? to_lower(clean) : clean);
+}
+
+std::vector<int32_t> TextPipeline::encode(std::string_view line) const {
+  std::vector<int32_t> ids;
+  for (const std::string& symbol : segment(line))
+    ids.push_back(std::max(vocabulary_->id(symbol), Vocabulary::kUnknown));
+  return ids;
+}
+
+std::string TextPipeline::decode(const std::vector<int32_t>& ids) const {
+  std::vector<std::string> symbols;
+  for (int32_t id : ids) {
+    const std::string& symbol = vocabulary_->symbol(id);
+    if (id >= Vocabulary::kUnknown)
+      symbols.push_back(symbol);
+  }
+  return segmenter_->join(symbols);
+}
+
+std::string TextPipeline::symbols(const std::vector<int32_t>& ids) const {
+  std::string text;
+  for (int32_t id : ids) {
+    if (!text.empty())
+      text += ' ';
+    text += vocabulary_->symbol(id);
+  }
+  return text;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,168 @@
+#include "seqconv/text/unicode.h"
+
+#include <unicode/ucasemap.h>
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+/// As next_code_point, but negative for an ill-formed sequence.
+UChar32 decode(std::string_view text, size_t& position) {
+  UChar32 c = 0;
+  U8_NEXT(text.data(), position, text.size(), c);
+  return c;
+}
+
+bool is_plain_ascii(unsigned char byte) {
+  return byte >= 0x20 && byte < 0x7F;
+}
+
+bool becomes_blank(UChar32 c) {
+  const int8_t category = u_charType(c);
+  return category == U_CONTROL_CHAR || category == U_LINE_SEPARATOR ||
+      category == U_PARAGRAPH_SEPARATOR;
+}
+
+const UCaseMap* root_case_map() {
+  static const UCaseMap* const map = [] {
+    UErrorCode status = U_ZERO_ERROR;
+    const UCaseMap* opened = ucasemap_open("", 0, &status);
+    SEQCONV_CHECK(
+        U_SUCCESS(status),
+        "ICU cannot open its root case map: ",
+        u_errorName(status));
+    return opened;
+  }();
+  return map;
+}
+
+}  // namespace
+
+size_t find_invalid_utf8(std::string_view text) {
+  size_t position = 0;
+  while (position < text.size()) {
+    const size_t start = position;
+    if (decode(text, position) < 0)
+      return start;
+  }
+  return std::string_view::npos;
+}
+
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  size_t position = 0;
+  while (position < text.size()) {
+    const size_t start = position;
+    if (decode(text, position) < 0)
+      out += kReplacement;
+    else
+      out += text.substr(start, position - start);
+  }
+  return out;
+}
+
+char32_t next_code_point(std::string_view text, size_t& position) {
+  const UChar32 c = decode(text, position);
+  return c < 0 ? char32_t{0xFFFD} : static_cast<char32_t>(c);
+}
+
+std::vector<std::string_view> split_characters(std::string_view text) {
+  std::vector<std::string_view> characters;
+  characters.reserve(text.size());
+  size_t position = 0;
+  while (position < text.size()) {
+    const size_t start = position;
+    decode(text, position);
+    characters.push_back(text.substr(start, position - start));
+  }
+  return characters;
+}
+
+bool is_space(char32_t c) {
+  if (c < 0x80)
+    return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+  return u_isUWhiteSpace(static_cast<UChar32>(c));
+}
+
+std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  size_t position = 0;
+  size_t begin = 0;
+  while (position < text.size()) {
+    const size_t start = position;
+    if (!is_space(next_code_point(text, position)))
+      continue;
+    if (start > begin)
+      words.push_back(text.substr(begin, start - begin));
+    begin = position;
+  }
+  if (begin < text.size())
+    words.push_back(text.substr(begin));
+  return words;
+}
+
+std::string to_lower(std::string_view text) {
+  const auto is_ascii = [](char c) {
+    return static_cast<unsigned char>(c) < 0x80;
+  };
+  std::string out(text);
+  if (std::all_of(text.begin(), text.end(), is_ascii)) {
+    for (char& c : out)
+      if (c >= 'A' && c <= 'Z')
+        c = static_cast<char>(c - 'A' + 'a');
+    return out;
+  }
+  SEQCONV_CHECK(
+      text.size() < std::numeric_limits<int32_t>::max() / 4,
+      "a line must have less than 512 MB, but has ",
+      text.size(),
+      " bytes");
+  for (;;) {
+    UErrorCode status = U_ZERO_ERROR;
+    const int32_t length = ucasemap_utf8ToLower(
+        root_case_map(),
+        out.data(),
+        static_cast<int32_t>(out.size()),
+        text.data(),
+        static_cast<int32_t>(text.size()),
+        &status);
+    const bool fits = static_cast<size_t>(length) <= out.size();
+    out.resize(static_cast<size_t>(length));
+    if (fits)
+      return out;
+  }
+}
+
+std::string clean_line(std::string_view line) {
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  std::string out;
+  out.reserve(line.size());
+  size_t position = 0;
+  while (position < line.size()) {
+    const size_t start = position;
+    if (is_plain_ascii(static_cast<unsigned char>(line[position]))) {
+      out += line[position++];
+      continue;
+    }
+    const UChar32 c = decode(line, position);
+    if (c < 0)
+      out += kReplacement;
+    else if (becomes_blank(c))
+      out += ' ';
+    else
+      out += line.substr(start, position - start);
+  }
+  return out;
+}
+
+}  // namespace seqconv

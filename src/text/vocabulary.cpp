@@ -1,0 +1,165 @@
+#include "seqconv/text/vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+
+#include "seqconv/base/error.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+namespace {
+
+constexpr std::string_view kOverwrite = " #fairseq:overwrite";
+constexpr std::array<std::string_view, 4> kSpecial = {
+    "<s>",
+    "<pad>",
+    "</s>",
+    "<unk>"};
+
+/// A line of dict.txt, taken apart.
+struct Entry {
+  std::string symbol;
+  int64_t count = 0;
+  bool overwrite = false;
+};
+
+/// Drops white space from the end, as Python's str.rstrip does.
+std::string_view trim_end(std::string_view text) {
+  const auto words = split_words(text);
+  if (words.empty())
+    return {};
+  return text.substr(0, words.back().end() - text.begin());
+}
+
+Entry parse_entry(std::string_view line, const std::string& where) {
+  Entry entry;
+  std::string_view rest = trim_end(line);
+  if (rest.ends_with(kOverwrite)) {
+    entry.overwrite = true;
+    rest.remove_suffix(kOverwrite.size());
+  }
+  const size_t blank = rest.rfind(' ');
+  const auto wrong = [&] {
+    fail(where, ": 'symbol count' was wanted, but got '", line, "'");
+  };
+  if (blank == std::string_view::npos || blank == 0)
+    wrong();
+  const std::string_view number = rest.substr(blank + 1);
+  const auto [end, error] = std::from_chars(
+      number.data(),
+      number.data() + number.size(),
+      entry.count);
+  if (error != std::errc() || end != number.data() + number.size() ||
+      entry.count < 0)
+    wrong();
+  entry.symbol = rest.substr(0, blank);
+  return entry;
+}
+
+std::string made_up_word(int64_t number) {
+  std::array<char, 32> text{};
+  std::snprintf(
+      text.data(),
+      text.size(),
+      "madeupword%04lld",
+      static_cast<long long>(number));
+  return text.data();
+}
+
+}  // namespace
+
+Vocabulary::Vocabulary() {
+  for (std::string_view symbol : kSpecial)
+    add(std::string(symbol), 1);
+}
+
+void Vocabulary::add(std::string symbol, int64_t count) {
+  ids_[symbol] = static_cast<int32_t>(symbols_.size());
+  symbols_.push_back(std::move(symbol));
+  counts_.push_back(count);
+}
+
+Vocabulary Vocabulary::build(
+    const std::map<std::string, int64_t>& counts,
+    int64_t min_count,
+    int64_t max_size,
+    int64_t multiple) {
+  Vocabulary vocabulary;
+  std::vector<std::pair<std::string_view, int64_t>> kept;
+  for (const auto& [symbol, count] : counts)
+    if (count >= min_count && !vocabulary.ids_.contains(symbol))
+      kept.emplace_back(symbol, count);
+  std::stable_sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
+    return a.second > b.second;
+  });
+  const int64_t room = max_size - vocabulary.size();
+  if (max_size > 0 && static_cast<int64_t>(kept.size()) > room)
+    kept.resize(static_cast<size_t>(std::max<int64_t>(room, 0)));
+  for (const auto& [symbol, count] : kept)
+    vocabulary.add(std::string(symbol), count);
+  for (int64_t n = 0; vocabulary.size() % multiple != 0; ++n)
+    if (const std::string word = made_up_word(n);
+        !vocabulary.ids_.contains(word))
+      vocabulary.add(word, 0);
+  return vocabulary;
+}
+
+Vocabulary Vocabulary::load(const std::filesystem::path& path) {
+  Vocabulary vocabulary;
+  LineReader reader(path);
+  std::string line;
+  while (reader.next(line)) {
+    Entry entry = parse_entry(line, reader.where());
+    SEQCONV_CHECK(
+        entry.overwrite || !vocabulary.ids_.contains(entry.symbol),
+        reader.where(),
+        ": the symbol '",
+        entry.symbol,
+        "' is there already, as id ",
+        vocabulary.id(entry.symbol),
+        " (a line may end in",
+        kOverwrite,
+        " to replace it)");
+    vocabulary.add(std::move(entry.symbol), entry.count);
+  }
+  SEQCONV_CHECK(
+      vocabulary.size() > static_cast<int64_t>(kSpecial.size()),
+      path.string(),
+      ": a dictionary was wanted, but the file is empty");
+  return vocabulary;
+}
+
+std::string Vocabulary::to_text() const {
+  std::string text;
+  std::unordered_map<std::string_view, bool> seen;
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    const bool again = !seen.emplace(symbols_[i], true).second;
+    if (i >= kSpecial.size())
+      text += concat(
+          symbols_[i],
+          " ",
+          counts_[i],
+          again ? kOverwrite : std::string_view(),
+          "\n");
+  }
+  return text;
+}
+
+int32_t Vocabulary::id(std::string_view symbol) const {
+  const auto found = ids_.find(std::string(symbol));
+  return found == ids_.end() ? kUnknown : found->second;
+}
+
+const std::string& Vocabulary::symbol(int32_t id) const {
+  SEQCONV_CHECK(
+      id >= 0 && id < size(),
+      "an id must be from 0 to ",
+      size() - 1,
+      ", but got ",
+      id);
+  return symbols_[static_cast<size_t>(id)];
+}
+
+}  // namespace seqconv
