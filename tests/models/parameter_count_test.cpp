@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include "seqconv/models/translation_model.h"
+
+// The counts of semantics.md 8.21, to the unit. Configurations are read from
+// configs/, so that the presets themselves are what is counted.
+namespace seqconv {
+namespace {
+
+struct Preset {
+  const char* file;
+  std::vector<std::string> overrides;
+  int64_t source_vocabulary;
+  int64_t target_vocabulary;
+  int64_t parameters;
+};
+
+int64_t count(const Preset& preset) {
+  Json config = load_toml(
+      std::string(SEQCONV_SOURCE_DIR) + "/configs/" + preset.file + ".toml");
+  for (const std::string& assignment : preset.overrides)
+    apply_override(config, assignment);
+  ModelOptions options;
+  read_options(config["model"], "model", options);
+  TranslationModelImpl model(
+      options,
+      preset.source_vocabulary,
+      preset.target_vocabulary);
+  int64_t parameters = 0;
+  for (const at::Tensor& parameter : model.parameters())
+    parameters += parameter.numel();
+  return parameters;
+}
+
+void expect(const Preset& preset) {
+  EXPECT_EQ(count(preset), preset.parameters) << preset.file;
+}
+
+const std::vector<std::string> kLight = {
+    "model.encoder.block=lightconv",
+    "model.decoder.block=lightconv"};
+const std::vector<std::string> kDynamic = {
+    "model.encoder.block=dynamicconv",
+    "model.decoder.block=dynamicconv"};
+const std::vector<std::string> kNoGlu = {
+    "model.encoder.glu=false",
+    "model.decoder.glu=false"};
+
+std::vector<std::string> operator+(
+    std::vector<std::string> a,
+    const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST(ParameterCount, BigModelsMatchTheSpecification) {
+  const char* big = "lightconv_wmt_en_de_big";
+  expect({big, kLight, 32768, 32768, 208'867'504});
+  expect({big, kLight + kNoGlu, 32768, 32768, 195'222'704});
+  expect({big, kDynamic, 32768, 32768, 213'237'760});
+  expect({big, kDynamic + kNoGlu, 32768, 32768, 199'592'960});
+}
+
+TEST(ParameterCount, ShallowDecodersMatchTheSpecification) {
+  const char* big = "lightconv_wmt_en_de_big";
+  expect(
+      {big,
+       kDynamic + kNoGlu +
+           std::vector<std::string>{
+               "model.decoder.layers=1",
+               "model.decoder.kernel_sizes=[31]"},
+       32768,
+       32768,
+       124'680'192});
+  expect(
+      {big,
+       kDynamic + kNoGlu +
+           std::vector<std::string>{
+               "model.decoder.layers=3",
+               "model.decoder.kernel_sizes=[3, 7, 15]"},
+       32768,
+       32768,
+       153'976'832});
+}
+
+TEST(ParameterCount, TalkBigModelMatchesTheSpecification) {
+  expect({"talkconv_wmt_en_de_big", {}, 32768, 32768, 209'191'232});
+}
+
+TEST(ParameterCount, IwsltModelsMatchTheSpecification) {
+  const std::vector<std::string> untied = {"model.tie=none"};
+  const char* conv = "lightconv_iwslt_de_en";
+  const char* talk = "talkconv_iwslt_de_en";
+  expect({conv, kLight + untied, 10152, 10152, 42'411'564});
+  expect({conv, kDynamic + untied, 10152, 10152, 42'957'312});
+  expect({talk, untied, 10152, 10152, 42'451'536});
+  expect(
+      {talk,
+       untied +
+           std::vector<std::string>{
+               "model.encoder.conv_heads=512",
+               "model.decoder.conv_heads=512"},
+       10152,
+       10152,
+       47'663'616});
+}
+
+TEST(ParameterCount, SummarisationModelsMatchTheSpecification) {
+  const char* base = "lightconv_wmt_en_de";
+  const std::vector<std::string> untied =
+      kNoGlu + std::vector<std::string>{"model.tie=none"};
+  expect({base, kLight + untied, 30000, 30000, 86'543'960});
+  expect({base, kDynamic + untied, 30000, 30000, 87'635'456});
+  expect({"talkconv_cnndm_std", {}, 30000, 30000, 59'318'432});
+  expect({"talkconv_cnndm_deep", {}, 30000, 30000, 83'794'160});
+}
+
+TEST(ParameterCount, Multi30kModelsMatchTheReferenceRuns) {
+  expect({"multi30k_dynamicconv", {}, 6000, 6000, 5'146'112});
+  expect({"multi30k_lightconv", {}, 6000, 6000, 5'095'112});
+  expect({"multi30k_talk", {}, 6000, 6000, 5'104'164});
+  expect({"multi30k_self_attention", {}, 6000, 6000, 5'489'664});
+}
+
+TEST(ParameterCount, EveryPresetBuilds) {
+  for (const char* file :
+       {"lightconv_wmt_en_de",
+        "lightconv_wmt_en_fr_big",
+        "lightconv_wmt_zh_en_big",
+        "talkconv_base",
+        "talkconv_wmt_en_fr_big"}) {
+    const Json config = load_toml(
+        std::string(SEQCONV_SOURCE_DIR) + "/configs/" + file + ".toml");
+    ModelOptions options;
+    read_options(config.at("model"), "model", options);
+    EXPECT_NO_THROW(options.validate("model")) << file;
+  }
+}
+
+}  // namespace
+}  // namespace seqconv
