@@ -94,9 +94,7 @@ void add_average(Program& program) {
           flags->inputs,
           ".safetensors files inside model folders, or model folders")
       ->required();
-  verb.callback([&program, flags] {
-    program.run = [flags] { run(*flags); };
-  });
+  verb.callback([&program, flags] { program.run = [flags] { run(*flags); }; });
 }
 
 }  // namespace seqconv::cli

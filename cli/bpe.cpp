@@ -36,7 +36,7 @@ void learn(const Learn& flags, std::ostream& out) {
   out << learn_bpe(counts, flags.merges, flags.min_frequency);
 }
 
-void apply(const std::string& codes, std::ostream& out) {
+void apply_codes(const std::string& codes, std::ostream& out) {
   const Bpe bpe = Bpe::load(codes);
   LineReader reader(std::cin, "standard input", BadBytes::kReject);
   for (std::string line; reader.next(line);)
@@ -50,6 +50,7 @@ void add_learn(CLI::App& bpe, Program& program) {
       "Learn merges from text files (or standard input), write codes");
   verb.fallthrough();
   add_integer(verb, "--merges", flags->merges, "Number of merges to learn", 1)
+      ->default_str("")
       ->required();
   add_integer(
       verb,
@@ -73,17 +74,15 @@ void add_apply(CLI::App& bpe, Program& program) {
       ->type_name("FILE")
       ->required();
   verb.callback([&program, codes] {
-    program.run = [&program, codes] { apply(*codes, program.out); };
+    program.run = [&program, codes] { apply_codes(*codes, program.out); };
   });
 }
 
 }  // namespace
 
 void add_bpe(Program& program) {
-  CLI::App& verb = program.add_verb(
-      "bpe",
-      "Learn and apply byte-pair encodings",
-      kExamples);
+  CLI::App& verb =
+      program.add_verb("bpe", "Learn and apply byte-pair encodings", kExamples);
   verb.require_subcommand(1);
   add_learn(verb, program);
   add_apply(verb, program);

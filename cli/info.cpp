@@ -41,8 +41,8 @@ void write_parameters(const fs::path& checkpoint, std::ostream& out) {
 void write_checkpoints(const fs::path& folder, std::ostream& out) {
   std::error_code none;
   std::vector<std::string> names;
-  for (const auto& entry : fs::recursive_directory_iterator(
-           folder / "training", none))
+  for (const auto& entry :
+       fs::recursive_directory_iterator(folder / "training", none))
     if (entry.path().extension() == ".safetensors")
       names.push_back(fs::relative(entry.path(), folder).string());
   std::sort(names.begin(), names.end());

@@ -58,6 +58,31 @@ int report(const std::string& message, int code) {
   return code;
 }
 
+// Names the first argument that nobody knows, and the nearest that is known.
+[[noreturn]] void reject_extras(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  std::vector<std::string> known;
+  for (;;) {
+    for (const CLI::Option* option : verb->get_options())
+      for (const std::string& name : option->get_lnames())
+        known.push_back("--" + name);
+    const auto chosen = verb->get_subcommands();
+    if (chosen.empty())
+      break;
+    verb = chosen.front();
+  }
+  for (const CLI::App* below : verb->get_subcommands({}))
+    known.push_back(below->get_name());
+  const auto extras = app.remaining(true);
+  const std::string extra = extras.empty() ? "" : extras.front();
+  const std::string nearest = nearest_word(extra, known);
+  fail_usage(
+      "unexpected argument '",
+      extra,
+      "'",
+      nearest.empty() ? "; see --help" : "; did you mean '" + nearest + "'?");
+}
+
 int run(int argc, char** argv, StandardOutput& out) {
   CLI::App app(
       "Trains and runs attention-free translation models: LightConv,\n"
@@ -82,14 +107,13 @@ int run(int argc, char** argv, StandardOutput& out) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    CLI::App* verb = &app;
-    while (!verb->get_subcommands().empty())
-      verb = verb->get_subcommands().front();
-    out << verb->help();
+    out << app.help() << '\n';
     return EXIT_SUCCESS;
   } catch (const CLI::CallForVersion& version) {
     out << version.what() << '\n';
     return EXIT_SUCCESS;
+  } catch (const CLI::ExtrasError& error) {
+    reject_extras(app);
   } catch (const CLI::ParseError& error) {
     fail_usage(error.what(), "\nRun seqconv --help for the flags.");
   }

@@ -47,7 +47,7 @@ void StandardOutput::Buffer::write_out() {
     } else if (errno == EPIPE) {
       throw OutputClosed();
     } else if (errno != EINTR) {
-      fail("cannot write to standard output: ", std::strerror(errno));
+      seqconv::fail("cannot write to standard output: ", std::strerror(errno));
     }
   }
 }

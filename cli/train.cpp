@@ -30,9 +30,8 @@ void run(Flags& flags, std::ostream& out) {
   if (arguments.config.empty())
     fail_usage("CONFIG is required: a TOML file (see --help-config)");
   if (arguments.resume && !arguments.init_from.empty())
-    fail_usage(
-        "--resume goes on with a run and --init-from starts one; "
-        "give one of them");
+    fail_usage("--resume goes on with a run and --init-from starts one; "
+               "give one of them");
   if (arguments.output.empty())
     arguments.output =
         "runs/" + std::filesystem::path(arguments.config).stem().string();
@@ -44,10 +43,8 @@ void run(Flags& flags, std::ostream& out) {
 void add_train(Program& program) {
   auto flags = std::make_shared<Flags>();
   TrainArguments& arguments = flags->arguments;
-  CLI::App& verb = program.add_verb(
-      "train",
-      "Train a model from raw text files",
-      kExamples);
+  CLI::App& verb =
+      program.add_verb("train", "Train a model from raw text files", kExamples);
   verb.add_option("CONFIG", arguments.config, "Training configuration (TOML)");
   add_repeated(
       verb,

@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kExamples =
     "Reads one sentence a line from standard input and writes one translation\n"
-    "a line to standard output, in the order of the input; an empty line gives\n"
+    "a line to standard output, in the order of the input; an empty line "
+    "gives\n"
     "an empty line.\n"
     "\n"
     "Examples:\n"
@@ -21,8 +22,10 @@ constexpr const char* kExamples =
     "  echo '{\"text\": \"zwei\", \"target_prefix\": \"t\", \"id\": 7}' |\n"
     "    seqconv translate --model a --json-input --format json\n"
     "\n"
-    "Text with --n-best above 1: NUMBER<tab>SCORE<tab>TRANSLATION, NUMBER being\n"
-    "that of the input line, from 1. JSON: one object a line with \"text\" and\n"
+    "Text with --n-best above 1: NUMBER<tab>SCORE<tab>TRANSLATION, NUMBER "
+    "being\n"
+    "that of the input line, from 1. JSON: one object a line with \"text\" "
+    "and\n"
     "\"translations\", a list of {text, tokens, score, log_probability};\n"
     "--json-input keeps all fields of its objects. SCORE is the natural\n"
     "log-probability divided by length^length-penalty.";

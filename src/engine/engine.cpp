@@ -47,10 +47,8 @@ const EngineTable kTable{
            std::ostream& out) {
           guarded([&] { translate(arguments, in, out); });
         },
-    .score =
-        [](const ScoreArguments& arguments, std::ostream& out) {
-          guarded([&] { score(arguments, out); });
-        },
+    .score = [](const ScoreArguments& arguments,
+                std::ostream& out) { guarded([&] { score(arguments, out); }); },
 };
 
 }  // namespace

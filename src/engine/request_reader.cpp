@@ -3,15 +3,18 @@
 namespace seqconv::engine {
 namespace {
 
-std::string string_field(
-    const Json& object,
-    const char* key,
-    const std::string& where) {
+std::string
+string_field(const Json& object, const char* key, const std::string& where) {
   const auto found = object.find(key);
   if (found == object.end())
     return "";
   if (!found->is_string())
-    fail(where, ": \"", key, "\" must be a string, but got ", detail::show_json(*found));
+    fail(
+        where,
+        ": \"",
+        key,
+        "\" must be a string, but got ",
+        detail::show_json(*found));
   // A line break inside would become two lines of output.
   return clean_line(found->get_ref<const std::string&>());
 }
