@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "seqconv/base/files.h"
-#include "seqconv/base/utf8.h"
 
 namespace seqconv {
 namespace detail {
@@ -291,6 +290,15 @@ void write_table(const Json& table, const std::string& path, std::string& out) {
   }
 }
 
+bool is_utf8(const std::string& text) {
+  try {
+    Json(text).dump();  // refuses anything else
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
 /// The parts of "model.encoder.kernels"; none may be empty.
 std::vector<std::string> split_key(
     const std::string& key,
@@ -319,7 +327,7 @@ Json load_toml(const std::string& path) {
 }
 
 void apply_override(Json& table, const std::string& assignment) {
-  if (valid_utf8_prefix(assignment) != assignment.size())
+  if (!is_utf8(assignment))
     fail_usage(
         "an override must be UTF-8, but got ",
         detail::show_json(assignment));

@@ -1,7 +1,9 @@
 #include "seqconv/data/pair_corpus.h"
 
+#include <algorithm>
+
 #include "seqconv/base/error.h"
-#include "seqconv/base/line_reader.h"
+#include "seqconv/text/unicode.h"
 
 namespace seqconv {
 namespace {
@@ -12,29 +14,66 @@ std::filesystem::path side_path(
   return stem.string() + "." + side + ".tokens";
 }
 
-/// Reads on to the end, for the message about files of different length.
-int64_t count_lines(LineReader& reader) {
-  while (reader.next()) {}
-  return reader.number();
-}
+/// Two files of which line i of one belongs to line i of the other.
+class PairReader {
+ public:
+  PairReader(const std::string& source, const std::string& target)
+      : source_name_(source),
+        target_name_(target),
+        source_(source),
+        target_(target) {}
 
-/// Moves both files on by a line; false when both have ended.
-bool next_pair(LineReader& source, LineReader& target) {
-  const bool more = source.next();
-  if (more == target.next())
+  /// Moves both files on by a line; false when both have ended.
+  bool next() {
+    const bool more = source_.next(source_line_);
+    if (more != target_.next(target_line_))
+      fail_uneven();
     return more;
-  const int64_t source_lines = count_lines(source);
-  const int64_t target_lines = count_lines(target);
-  fail(
-      "parallel files must have the same number of lines, but '",
-      source.path().string(),
-      "' has ",
-      source_lines,
-      " and '",
-      target.path().string(),
-      "' has ",
-      target_lines);
-}
+  }
+
+  /// Encodes the present line; errors name it.
+  std::vector<int32_t> source(const LineEncoder& encode) const {
+    return encode_line(encode, source_line_, source_);
+  }
+  std::vector<int32_t> target(const LineEncoder& encode) const {
+    return encode_line(encode, target_line_, target_);
+  }
+
+ private:
+  static std::vector<int32_t> encode_line(
+      const LineEncoder& encode,
+      const std::string& line,
+      const LineReader& reader) {
+    try {
+      return encode(line);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      fail(reader.where(), ": ", error.what());
+    }
+  }
+
+  [[noreturn]] void fail_uneven() {
+    while (source_.next(source_line_)) {}
+    while (target_.next(target_line_)) {}
+    fail(
+        "parallel files must have the same number of lines, but '",
+        source_name_,
+        "' has ",
+        source_.line_number(),
+        " and '",
+        target_name_,
+        "' has ",
+        target_.line_number());
+  }
+
+  const std::string& source_name_;
+  const std::string& target_name_;
+  LineReader source_;
+  LineReader target_;
+  std::string source_line_;
+  std::string target_line_;
+};
 
 std::string list_files(const std::vector<std::string>& files) {
   std::string list;
@@ -91,17 +130,6 @@ class PairWriter {
   CorpusReport report_;
 };
 
-/// Runs an encoder; what goes wrong in it is told with file and line.
-std::vector<int32_t> encode(const LineEncoder& encoder, LineReader& reader) {
-  try {
-    return encoder(reader.line());
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    fail(reader.path().string(), ":", reader.number(), ": ", error.what());
-  }
-}
-
 }  // namespace
 
 std::string CorpusReport::summary() const {
@@ -140,10 +168,9 @@ CorpusReport write_pair_corpus(
       max_length);
   PairWriter writer(max_length, stem);
   for (size_t i = 0; i < source_files.size(); ++i) {
-    LineReader source(source_files[i]);
-    LineReader target(target_files[i]);
-    while (next_pair(source, target))
-      writer.add(encode(encode_source, source), encode(encode_target, target));
+    PairReader pairs(source_files[i], target_files[i]);
+    while (pairs.next())
+      writer.add(pairs.source(encode_source), pairs.target(encode_target));
   }
   const CorpusReport& report = writer.report();
   SEQCONV_CHECK(

@@ -24,7 +24,8 @@ DynamicConvImpl::DynamicConvImpl(
 }
 
 at::Tensor DynamicConvImpl::logits(const at::Tensor& x) const {
-  return at::linear(x, weight)  // [B, T, H, K]
+  // Two dimensions take torch's direct path to one matrix product.
+  return at::linear(x.reshape({-1, options_.channels}), weight)
       .view({x.size(0), x.size(1), options_.heads, options_.kernel_size});
 }
 

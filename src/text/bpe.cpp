@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <queue>
 #include <sstream>
 
@@ -21,12 +22,14 @@ uint64_t pair_key(int32_t left, int32_t right) {
       static_cast<uint32_t>(right);
 }
 
+constexpr size_t kCacheLimit = 1'000'000;  // words
+
 /// The parts of a line between single blanks.
-std::vector<std::string> split_at_blanks(std::string_view line) {
-  std::vector<std::string> parts;
+std::vector<std::string_view> split_at_blanks(std::string_view line) {
+  std::vector<std::string_view> parts;
   for (size_t start = 0;;) {
     const size_t blank = line.find(' ', start);
-    parts.emplace_back(line.substr(start, blank - start));
+    parts.push_back(line.substr(start, blank - start));
     if (blank == std::string_view::npos)
       return parts;
     start = blank + 1;
@@ -138,6 +141,16 @@ class Bpe::Merger {
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue_;
 };
 
+struct Bpe::Cache {
+  std::mutex mutex;
+  std::unordered_map<std::string, std::vector<std::string>> words;
+};
+
+Bpe::Bpe() : cache_(std::make_unique<Cache>()) {}
+Bpe::Bpe(Bpe&& other) noexcept = default;
+Bpe& Bpe::operator=(Bpe&& other) noexcept = default;
+Bpe::~Bpe() = default;
+
 Bpe Bpe::load(const std::filesystem::path& path) {
   LineReader reader(path);
   std::string text;
@@ -182,7 +195,7 @@ Bpe Bpe::parse(std::string_view text, const std::string& name) {
         " were wanted, but got '",
         line,
         "'");
-    bpe.add_merge(parts[0], parts[1]);
+    bpe.add_merge(std::string(parts[0]), std::string(parts[1]));
   }
   return bpe;
 }
@@ -245,23 +258,39 @@ std::vector<std::string> Bpe::segment_word(std::string_view word) const {
   return out;
 }
 
+std::vector<std::string> Bpe::segment_words(
+    const std::vector<std::string_view>& words) const {
+  std::vector<std::string> out;
+  const std::lock_guard lock(cache_->mutex);
+  auto& known = cache_->words;
+  for (std::string_view view : words) {
+    const std::string word(view);
+    auto found = known.find(word);
+    if (found == known.end()) {
+      if (known.size() >= kCacheLimit)
+        known.clear();
+      std::vector<std::string> pieces = segment_word(word);
+      for (size_t i = 0; i + 1 < pieces.size(); ++i)
+        pieces[i] += kJoiner;
+      found = known.emplace(word, std::move(pieces)).first;
+    }
+    out.insert(out.end(), found->second.begin(), found->second.end());
+  }
+  return out;
+}
+
 std::string Bpe::segment_line(std::string_view line) const {
   constexpr std::string_view kBlanks = "\r\n ";
   const size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
+  if (begin == line.size())
+    return std::string(line);
   const size_t end = line.find_last_not_of(kBlanks) + 1;
   std::string out(line.substr(0, begin));
-  if (begin == line.size())
-    return out;
   const char* between = "";
-  for (const std::string& word :
-       split_at_blanks(line.substr(begin, end - begin))) {
-    if (word.empty())
-      continue;
-    for (const std::string& piece : segment_word(word)) {
-      out += between;
-      out += piece;
-      between = "@@ ";
-    }
+  for (const std::string& piece :
+       segment_words(split_at_blanks(line.substr(begin, end - begin)))) {
+    out += between;
+    out += piece;
     between = " ";
   }
   out += line.substr(end);

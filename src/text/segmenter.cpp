@@ -1,8 +1,5 @@
 #include "seqconv/text/segmenter.h"
 
-#include <mutex>
-#include <unordered_map>
-
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
@@ -36,13 +33,7 @@ class BpeSegmenter : public Segmenter {
   explicit BpeSegmenter(Bpe bpe) : bpe_(std::move(bpe)) {}
 
   std::vector<std::string> split(std::string_view line) const override {
-    std::vector<std::string> symbols;
-    const std::lock_guard lock(mutex_);
-    for (std::string_view word : split_words(line)) {
-      const auto& pieces = cached(std::string(word));
-      symbols.insert(symbols.end(), pieces.begin(), pieces.end());
-    }
-    return symbols;
+    return bpe_.segment_words(split_words(line));
   }
   std::string join(const std::vector<std::string>& symbols) const override {
     return join_bpe(join_with_blanks(symbols));
@@ -51,22 +42,7 @@ class BpeSegmenter : public Segmenter {
   std::string model() const override { return bpe_.codes(); }
 
  private:
-  static constexpr size_t kCacheLimit = 1'000'000;  // words
-
-  const std::vector<std::string>& cached(const std::string& word) const {
-    if (const auto found = cache_.find(word); found != cache_.end())
-      return found->second;
-    if (cache_.size() >= kCacheLimit)
-      cache_.clear();
-    std::vector<std::string> pieces = bpe_.segment_word(word);
-    for (size_t i = 0; i + 1 < pieces.size(); ++i)
-      pieces[i] += Bpe::kJoiner;
-    return cache_.emplace(word, std::move(pieces)).first->second;
-  }
-
   Bpe bpe_;
-  mutable std::mutex mutex_;
-  mutable std::unordered_map<std::string, std::vector<std::string>> cache_;
 };
 
 }  // namespace

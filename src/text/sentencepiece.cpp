@@ -1,5 +1,6 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
+#include <unicode/uchar.h>
 
 #include <unordered_map>
 
@@ -12,7 +13,10 @@ namespace seqconv {
 namespace {
 
 constexpr std::string_view kUnknownPiece = "<unk>";
-constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // U+2581
+constexpr std::string_view kReserved = "\xE2\x96\x85";  // U+2585
+/// U+FDD0, which is no character: it stands for the unknown piece while the
+/// library joins pieces.
+constexpr std::string_view kPlaceholder = "\xEF\xB7\x90";
 
 class SentencePieceSegmenter : public Segmenter {
  public:
@@ -42,13 +46,16 @@ class SentencePieceSegmenter : public Segmenter {
     std::vector<std::string> pieces = symbols;
     for (std::string& piece : pieces)
       if (piece == kUnknownPiece)
-        piece = concat(kBlankMark, kUnknownPiece);
+        piece = kPlaceholder;
     std::string text;
     const auto status = processor_.Decode(pieces, &text);
     SEQCONV_CHECK(
         status.ok(),
         "SentencePiece cannot join pieces: ",
         status.error_message());
+    for (size_t at = 0;
+         (at = text.find(kPlaceholder, at)) != std::string::npos;)
+      text.replace(at, kPlaceholder.size(), kUnknownPiece);
     return text;
   }
 
@@ -60,42 +67,91 @@ class SentencePieceSegmenter : public Segmenter {
   sentencepiece::SentencePieceProcessor processor_;
 };
 
-/// Feeds the lines of the training files to SentencePiece. An exception must
-/// not cross the library: it is kept until training has returned.
+constexpr int64_t kMostLines = 2'000'000;
+constexpr size_t kLongestLine = 4000;  // bytes; the library drops 4193 and more
+
+/// True for text that the library's normalisation surely leaves something of;
+/// without any it would end the program.
+bool is_surely_text(std::string_view line) {
+  for (size_t position = 0; position < line.size();) {
+    const char32_t c = next_code_point(line, position);
+    if (c > ' ' && (c < 0x7F || u_isalnum(static_cast<UChar32>(c))))
+      return true;
+  }
+  return false;
+}
+
+/// A line in parts of at most kLongestLine bytes, cut behind a blank or, where
+/// there is none, between characters.
+std::vector<std::string> cut(std::string_view line) {
+  std::vector<std::string> parts;
+  while (line.size() > kLongestLine) {
+    size_t end = line.rfind(' ', kLongestLine - 1) + 1;
+    if (end == 0) {
+      end = kLongestLine;
+      while ((static_cast<unsigned char>(line[end]) & 0xC0) == 0x80)
+        --end;
+    }
+    parts.emplace_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+  parts.emplace_back(line);
+  return parts;
+}
+
+int64_t count_lines(const std::vector<std::string>& files) {
+  int64_t lines = 0;
+  std::string line;
+  for (const std::string& file : files)
+    for (LineReader reader(file); reader.next(line);)
+      ++lines;
+  return lines;
+}
+
+/// Feeds lines of the training files to SentencePiece: all, or of very many
+/// every n-th. An exception must not cross the library: it is kept until
+/// training has returned.
 class FileLines : public sentencepiece::SentenceIterator {
  public:
   FileLines(const std::vector<std::string>& files, bool lowercase)
-      : files_(files), lowercase_(lowercase) {
+      : files_(files),
+        lowercase_(lowercase),
+        stride_((count_lines(files) + kMostLines - 1) / kMostLines) {
     Next();
   }
 
   bool done() const override { return done_; }
-  const std::string& value() const override { return line_; }
+  const std::string& value() const override { return parts_.back(); }
   sentencepiece::util::Status status() const override {
     using sentencepiece::util::Status;
-    return failure_ ? Status(
-                          sentencepiece::util::StatusCode::kAborted,
-                          "the training text cannot be read")
-                    : Status();
+    using sentencepiece::util::StatusCode;
+    if (done_ && (failure_ || !found_text_))
+      return Status(StatusCode::kAborted, "no text");
+    return Status();
   }
 
   void Next() override {
+    if (!parts_.empty())
+      parts_.pop_back();
     try {
-      do
+      while (parts_.empty() && !done_)
         done_ = !read();
-      while (!done_ && split_words(line_).empty());
     } catch (...) {
       failure_ = std::current_exception();
       done_ = true;
     }
+    if (!done_)
+      found_text_ = found_text_ || is_surely_text(parts_.back());
   }
 
+  bool found_text() const { return found_text_; }
   void rethrow() const {
     if (failure_)
       std::rethrow_exception(failure_);
   }
 
  private:
+  /// Reads on by one line; false at the end of the last file.
   bool read() {
     std::string line;
     while (!reader_ || !reader_->next(line)) {
@@ -103,25 +159,40 @@ class FileLines : public sentencepiece::SentenceIterator {
         return false;
       reader_ = std::make_unique<LineReader>(files_[next_file_++]);
     }
-    line_ = clean_line(line);
-    if (lowercase_)
-      line_ = to_lower(line_);
+    if (line_number_++ % stride_ != 0)
+      return true;
+    line = clean_line(line);
+    // The library skips lines that hold the sign it uses for the unknown.
+    for (size_t at = 0; (at = line.find(kReserved, at)) != std::string::npos;)
+      line.replace(at, kReserved.size(), " ");
+    if (!split_words(line).empty())
+      parts_ = cut(lowercase_ ? to_lower(line) : line);
     return true;
   }
 
   const std::vector<std::string>& files_;
   bool lowercase_;
+  int64_t stride_;
+  int64_t line_number_ = 0;
   size_t next_file_ = 0;
   std::unique_ptr<LineReader> reader_;
-  std::string line_;
+  std::vector<std::string> parts_;  ///< of the present line, the last one first
   bool done_ = false;
+  bool found_text_ = false;
   std::exception_ptr failure_;
 };
+
+/// The library's message without the place in its source that comes first.
+std::string reason(const sentencepiece::util::Status& status) {
+  const std::string message = status.error_message();
+  const size_t end = message.find("] ");
+  return end == std::string::npos ? message : message.substr(end + 2);
+}
 
 std::string join_names(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names)
-    list += (list.empty() ? "'" : ", '") + name + "'";
+    list += concat(list.empty() ? "'" : ", '", name, "'");
   return list;
 }
 
@@ -137,12 +208,6 @@ std::string train_sentencepiece(
     const std::vector<std::string>& files,
     const SentencePieceTraining& training) {
   FileLines lines(files, training.lowercase);
-  lines.rethrow();
-  SEQCONV_CHECK(
-      !lines.done(),
-      "SentencePiece needs text to train on, but ",
-      join_names(files),
-      " hold no line that is not blank");
   const std::unordered_map<std::string, std::string> arguments = {
       {"model_type", std::string(enum_name(training.kind))},
       {"vocab_size", concat(training.size)},
@@ -161,6 +226,11 @@ std::string train_sentencepiece(
       sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
   lines.rethrow();
   SEQCONV_CHECK(
+      lines.found_text(),
+      "SentencePiece needs text to train on, but found no letter, digit or "
+      "sign in ",
+      join_names(files));
+  SEQCONV_CHECK(
       status.ok(),
       "SentencePiece cannot train ",
       training.size,
@@ -169,7 +239,7 @@ std::string train_sentencepiece(
       " on ",
       join_names(files),
       ": ",
-      status.error_message());
+      reason(status));
   sentencepiece::SentencePieceProcessor trained;
   SEQCONV_CHECK(
       trained.LoadFromSerializedProto(model).ok(),

@@ -33,7 +33,10 @@ void TextOptions::validate(const std::string& path) const {
     contradiction("bpe_codes", Subword::kBpe);
   if (!sentencepiece_model.empty() && subword != Subword::kSentencePiece)
     contradiction("sentencepiece_model", Subword::kSentencePiece);
-  need_range(subword_size >= 1, key("subword_size"), ">= 1");
+  need_range(
+      subword_size >= 1 && subword_size <= 1'000'000,
+      key("subword_size"),
+      "from 1 to 1000000");
   need_range(
       character_coverage >= 0.98 && character_coverage <= 1,
       key("character_coverage"),

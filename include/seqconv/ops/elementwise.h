@@ -35,6 +35,13 @@ at::Tensor dropout_add_layer_norm(
     uint64_t seed,
     double epsilon = 1e-5);
 
+/// LayerNorm(x) over the last axis (pre-norm blocks). weight, bias [C].
+at::Tensor layer_norm(
+    const at::Tensor& x,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double epsilon = 1e-5);
+
 enum class Activation { kRelu, kSwish };
 
 /// dropout(activation(x)), one pass each way.

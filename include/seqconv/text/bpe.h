@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +17,10 @@ namespace seqconv {
 /// and fastBPE's (no header, a third column with counts, "</w>" as in 0.2).
 class Bpe {
  public:
+  Bpe(Bpe&& other) noexcept;
+  Bpe& operator=(Bpe&& other) noexcept;
+  ~Bpe();
+
   /// What follows every piece of a word but the last one.
   static constexpr std::string_view kJoiner = "@@";
 
@@ -26,6 +31,10 @@ class Bpe {
 
   /// Pieces of one word, without joiners. Time is O(n log n) in its length.
   std::vector<std::string> segment_word(std::string_view word) const;
+  /// Pieces of words, with the joiner after each piece but a word's last. Words
+  /// seen before come from a cache; safe to call from several threads.
+  std::vector<std::string> segment_words(
+      const std::vector<std::string_view>& words) const;
   /// A line with each word (split at blanks) in pieces joined by "@@ ".
   /// Leading and trailing blanks stay, runs of blanks inside become one.
   std::string segment_line(std::string_view line) const;
@@ -40,8 +49,10 @@ class Bpe {
     int32_t result;
   };
   struct Piece;
+  struct Cache;
   class Merger;
 
+  Bpe();
   int32_t intern(const std::string& symbol);
   int32_t find_symbol(const std::string& symbol) const;
   void add_merge(const std::string& left, const std::string& right);
@@ -52,6 +63,7 @@ class Bpe {
   int32_t lines_ = 0;
   std::unordered_map<std::string, int32_t> symbols_;
   std::unordered_map<uint64_t, Merge> pairs_;
+  std::unique_ptr<Cache> cache_;
 };
 
 /// "@@ " taken out again: the words of a line of pieces.

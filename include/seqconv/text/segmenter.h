@@ -47,9 +47,10 @@ struct SentencePieceTraining {
 };
 
 /// Trains a SentencePiece model on the lines of text files (strictly read) and
-/// returns the bytes of its file; the same bytes for the same text. Text too
-/// poor for `size` pieces gives a smaller model and a warning that names its
-/// size. Error when a size is too small for the characters, or no text there.
+/// returns the bytes of its file; the same bytes for the same text. Of more
+/// than two million lines it takes every n-th. Text too poor for `size` pieces
+/// gives a smaller model and a warning that names its size. Error when `size`
+/// is too small for the characters, or no text is there.
 std::string train_sentencepiece(
     const std::vector<std::string>& files,
     const SentencePieceTraining& training);

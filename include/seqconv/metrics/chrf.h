@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/base/options.h"
+
+namespace seqconv {
+
+struct ChrfOptions {
+  int64_t char_order = 6;
+  int64_t word_order = 0;
+  int64_t beta = 2;
+  bool lowercase = false;
+  bool whitespace = false;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("char_order", char_order, "Longest character n-gram, 1 to 6");
+    v("word_order", word_order, "Longest word n-gram, 0 to 4; 2 is chrF++");
+    v("beta", beta, "Weight of recall over precision");
+    v("lowercase", lowercase, "Lower-case both sides first");
+    v("whitespace", whitespace, "Count white space as characters");
+  }
+
+  /// UsageError for values out of range.
+  void validate(const std::string& path = "chrf") const;
+};
+
+/// N-grams of one order.
+struct ChrfCounts {
+  int64_t hypothesis = 0;
+  int64_t reference = 0;
+  int64_t matched = 0;
+};
+
+/// Corpus chrF (Popovic 2015) and chrF++ (2017), fed sentence by sentence. The
+/// numbers are sacreBLEU 2's. Of several references each sentence takes the one
+/// with the best score of its own.
+class Chrf {
+ public:
+  explicit Chrf(const ChrfOptions& options = {});
+
+  /// Adds one sentence. Error without a reference, or when their number differs
+  /// from that of the sentences before.
+  void add(
+      std::string_view hypothesis,
+      const std::vector<std::string>& references);
+
+  /// One entry for each order: characters, then words.
+  const std::vector<ChrfCounts>& statistics() const { return statistics_; }
+  /// From 0 to 100.
+  double score() const;
+  /// "chrF2", "chrF2++", ...
+  std::string name() const;
+  /// "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:seqconv-0.1.0".
+  std::string signature() const;
+  /// "chrF2|SIGNATURE = 58.55".
+  std::string report(int decimals = 2) const;
+
+ private:
+  double f_score(const std::vector<ChrfCounts>& counts) const;
+
+  ChrfOptions options_;
+  std::vector<ChrfCounts> statistics_;
+  size_t references_ = 0;
+};
+
+/// chrF of a corpus; see corpus_bleu.
+Chrf corpus_chrf(
+    const std::vector<std::string>& hypotheses,
+    const std::vector<std::vector<std::string>>& references,
+    const ChrfOptions& options = {});
+
+}  // namespace seqconv

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "kernels/multiversion.h"
+
+/// Elementary functions without calls or branches, so that loops over them
+/// become vector code.
+namespace seqconv::kernels {
+
+/// How exp splits a number: constants of one floating-point type.
+template <class T>
+struct ExpConstants;
+
+template <>
+struct ExpConstants<float> {
+  using Bits = int32_t;
+  static constexpr float kLowest = -104.0f;      // below: rounds to 0
+  static constexpr float kHighest = 89.0f;       // above: infinite
+  static constexpr float kShifter = 0x1.8p23f;   // rounds to whole when added
+  static constexpr float kLn2High = 0x1.63p-1f;  // 9 bits: n * high is exact
+  static constexpr float kLn2Low = -0x1.bd0106p-13f;
+  static constexpr int kMantissaBits = 23;
+  static constexpr Bits kBias = 127;
+  static constexpr int kDegree = 7;
+};
+
+template <>
+struct ExpConstants<double> {
+  using Bits = int64_t;
+  static constexpr double kLowest = -746.0;
+  static constexpr double kHighest = 710.0;
+  static constexpr double kShifter = 0x1.8p52;
+  static constexpr double kLn2High = 0x1.62e42fee00000p-1;
+  static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+  static constexpr int kMantissaBits = 52;
+  static constexpr Bits kBias = 1023;
+  static constexpr int kDegree = 13;
+};
+
+/// 1 / k!: the Taylor coefficients of exp.
+template <class T>
+inline constexpr auto kInverseFactorial = [] {
+  std::array<T, 14> values{};
+  long double value = 1;
+  for (int k = 0; k < 14; ++k) {
+    value /= k > 1 ? k : 1;
+    values[k] = static_cast<T>(value);
+  }
+  return values;
+}();
+
+/// exp(x) to 1.25 units of the last place (float; double: 2), subnormal
+/// results included: x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n * Taylor(r).
+/// NaN gives NaN, infinities their limits.
+template <class T>
+SEQCONV_INLINE T vector_exp(T x) {
+  using K = ExpConstants<T>;
+  using Bits = typename K::Bits;
+  constexpr T kLog2E = static_cast<T>(1.4426950408889634074L);
+  x = x < K::kLowest ? K::kLowest : x;
+  x = x > K::kHighest ? K::kHighest : x;
+  const T shifted = x * kLog2E + K::kShifter;
+  const T n = shifted - K::kShifter;
+  T r = x - n * K::kLn2High;
+  r = r - n * K::kLn2Low;
+  T p = kInverseFactorial<T>[K::kDegree];
+#pragma GCC unroll 16
+  for (int k = K::kDegree - 1; k >= 2; --k)
+    p = p * r + kInverseFactorial<T>[k];
+  p = p * (r * r) + r + T{1};
+  // 2^n in two factors, so that neither of them overflows or vanishes.
+  const Bits whole =
+      std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(K::kShifter);
+  const Bits half = whole >> 1;
+  const T low = std::bit_cast<T>((half + K::kBias) << K::kMantissaBits);
+  const T high =
+      std::bit_cast<T>((whole - half + K::kBias) << K::kMantissaBits);
+  return p * low * high;
+}
+
+/// 1 / (1 + exp(-x)).
+template <class T>
+SEQCONV_INLINE T vector_sigmoid(T x) {
+  return T{1} / (T{1} + vector_exp<T>(-x));
+}
+
+}  // namespace seqconv::kernels

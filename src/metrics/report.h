@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv::metrics {
+
+/// The last part of every signature.
+inline constexpr const char* kVersionTag = "version:seqconv-0.1.0";
+
+/// A number with a fixed count of decimals.
+inline std::string fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+/// Checks a sentence's number of references against the sentences before
+/// (`known`, 0 for the first one) and remembers it.
+inline void check_references(size_t count, size_t& known) {
+  SEQCONV_CHECK(count > 0, "a score needs at least one reference, but got 0");
+  SEQCONV_CHECK(
+      known == 0 || known == count,
+      "every sentence must have ",
+      known,
+      " references like the first, but got ",
+      count);
+  known = count;
+}
+
+/// Feeds a whole corpus to a metric. Error when numbers of lines differ.
+template <class Metric>
+void add_corpus(
+    Metric& metric,
+    const std::vector<std::string>& hypotheses,
+    const std::vector<std::vector<std::string>>& references) {
+  for (size_t r = 0; r < references.size(); ++r)
+    SEQCONV_CHECK(
+        references[r].size() == hypotheses.size(),
+        "hypotheses and references must have the same number of lines, but "
+        "got ",
+        hypotheses.size(),
+        " hypotheses and ",
+        references[r].size(),
+        " lines in reference ",
+        r + 1);
+  SEQCONV_CHECK(
+      !references.empty(),
+      "a score needs at least one reference, but got 0");
+  SEQCONV_CHECK(!hypotheses.empty(), "a score needs hypotheses, but got 0");
+  std::vector<std::string> row(references.size());
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    for (size_t r = 0; r < references.size(); ++r)
+      row[r] = references[r][i];
+    metric.add(hypotheses[i], row);
+  }
+}
+
+}  // namespace seqconv::metrics

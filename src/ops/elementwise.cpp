@@ -1,0 +1,278 @@
+#include "seqconv/ops/elementwise.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "ops/fused_common.h"
+#include "ops/parallel.h"
+#include "seqconv/kernels/activation.h"
+#include "seqconv/kernels/dropout.h"
+#include "seqconv/kernels/glu.h"
+
+namespace seqconv::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Tensor run_dropout(const at::Tensor& input, kernels::Dropout drop) {
+  const at::Tensor x = input.contiguous();
+  at::Tensor y = at::empty_like(x);
+  dispatch_type(x, [&]<class T>(T) {
+    kernels::dropout<T>(
+        x.const_data_ptr<T>(),
+        y.mutable_data_ptr<T>(),
+        x.numel(),
+        drop,
+        parallel_for());
+  });
+  return y;
+}
+
+kernels::Dropout saved_dropout(AutogradContext* ctx) {
+  return make_dropout(
+      ctx->saved_data["p"].toDouble(),
+      ctx->saved_data["seed"].toInt());
+}
+
+void save_dropout(AutogradContext* ctx, double p, int64_t seed) {
+  ctx->saved_data["p"] = p;
+  ctx->saved_data["seed"] = seed;
+}
+
+class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
+ public:
+  static at::Tensor
+  forward(AutogradContext* ctx, const at::Tensor& x, double p, int64_t seed) {
+    save_dropout(ctx, p, seed);
+    return run_dropout(x, make_dropout(p, seed));
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    check_first_derivative("dropout");
+    return {run_dropout(grads[0], saved_dropout(ctx)), {}, {}};
+  }
+};
+
+class DropoutAddFunction
+    : public torch::autograd::Function<DropoutAddFunction> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx,
+      const at::Tensor& input,
+      const at::Tensor& input_residual,
+      double p,
+      int64_t seed) {
+    save_dropout(ctx, p, seed);
+    const at::Tensor x = input.contiguous();
+    const at::Tensor residual = input_residual.contiguous();
+    at::Tensor y = at::empty_like(x);
+    dispatch_type(x, [&]<class T>(T) {
+      kernels::dropout_add<T>(
+          x.const_data_ptr<T>(),
+          residual.const_data_ptr<T>(),
+          y.mutable_data_ptr<T>(),
+          x.numel(),
+          make_dropout(p, seed),
+          parallel_for());
+    });
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    check_first_derivative("dropout_add");
+    const kernels::Dropout drop = saved_dropout(ctx);
+    at::Tensor grad_x;
+    if (ctx->needs_input_grad(0))
+      grad_x = drop.p > 0 ? run_dropout(grads[0], drop) : grads[0];
+    return {grad_x, grads[0], {}, {}};
+  }
+};
+
+kernels::Activation kernel_activation(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kernels::Activation::kRelu;
+    case Activation::kSwish:
+      return kernels::Activation::kSwish;
+  }
+  TORCH_CHECK(false, "[activation_dropout] unknown activation");
+}
+
+class ActivationDropoutFunction
+    : public torch::autograd::Function<ActivationDropoutFunction> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx,
+      const at::Tensor& input,
+      Activation activation,
+      double p,
+      int64_t seed) {
+    save_dropout(ctx, p, seed);
+    ctx->saved_data["activation"] = static_cast<int64_t>(activation);
+    const at::Tensor x = input.contiguous();
+    at::Tensor y = at::empty_like(x);
+    dispatch_type(x, [&]<class T>(T) {
+      kernels::activation_dropout<T>(
+          x.const_data_ptr<T>(),
+          y.mutable_data_ptr<T>(),
+          x.numel(),
+          kernel_activation(activation),
+          make_dropout(p, seed),
+          parallel_for());
+    });
+    // The output is kept by the next product anyway, the input by nobody.
+    ctx->save_for_backward({activation == Activation::kRelu ? y : x});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    check_first_derivative("activation_dropout");
+    const at::Tensor saved = ctx->get_saved_variables()[0];
+    const at::Tensor grad_y = grads[0].contiguous();
+    const auto activation =
+        static_cast<Activation>(ctx->saved_data["activation"].toInt());
+    at::Tensor grad_x = at::empty_like(grad_y);
+    dispatch_type(grad_y, [&]<class T>(T) {
+      kernels::activation_dropout_backward<T>(
+          saved.const_data_ptr<T>(),
+          grad_y.const_data_ptr<T>(),
+          grad_x.mutable_data_ptr<T>(),
+          grad_y.numel(),
+          kernel_activation(activation),
+          saved_dropout(ctx),
+          parallel_for());
+    });
+    return {grad_x, {}, {}, {}};
+  }
+};
+
+/// Shape of a contiguous input x [..., 2C] with checked lengths.
+kernels::GluShape glu_shape(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& lengths) {
+  kernels::GluShape shape;
+  shape.channels = x.size(-1) / 2;
+  shape.rows = x.size(-1) == 0 ? 0 : x.numel() / x.size(-1);
+  if (lengths.has_value()) {
+    shape.steps = x.size(1);
+    shape.lengths = lengths->const_data_ptr<int64_t>();
+  }
+  return shape;
+}
+
+class GluFunction : public torch::autograd::Function<GluFunction> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx,
+      const at::Tensor& input,
+      const std::optional<at::Tensor>& lengths) {
+    const at::Tensor x = input.contiguous();
+    auto sizes = x.sizes().vec();
+    sizes.back() /= 2;
+    at::Tensor y = at::empty(sizes, x.options());  // [..., C]
+    dispatch_type(x, [&]<class T>(T) {
+      kernels::glu<T>(
+          x.const_data_ptr<T>(),
+          y.mutable_data_ptr<T>(),
+          glu_shape(x, lengths),
+          parallel_for());
+    });
+    ctx->save_for_backward({x, lengths.value_or(at::Tensor())});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    check_first_derivative("glu");
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const std::optional<at::Tensor> lengths =
+        saved[1].defined() ? std::optional(saved[1]) : std::nullopt;
+    const at::Tensor grad_y = grads[0].contiguous();
+    at::Tensor grad_x = at::empty_like(x);
+    dispatch_type(x, [&]<class T>(T) {
+      kernels::glu_backward<T>(
+          x.const_data_ptr<T>(),
+          grad_y.const_data_ptr<T>(),
+          grad_x.mutable_data_ptr<T>(),
+          glu_shape(x, lengths),
+          parallel_for());
+    });
+    return {grad_x, {}};
+  }
+};
+
+void check_glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
+  check_input("glu", "x", x);
+  TORCH_CHECK(
+      x.dim() >= 1 && x.size(-1) % 2 == 0,
+      "[glu] the last axis of x must be even, but got x ",
+      x.sizes());
+  if (!lengths.has_value())
+    return;
+  TORCH_CHECK(
+      x.dim() == 3,
+      "[glu] x must be [B, T, 2C] when lengths are given, but got ",
+      x.sizes());
+  TORCH_CHECK(
+      lengths->scalar_type() == at::kLong && lengths->device().is_cpu() &&
+          lengths->dim() == 1 && lengths->size(0) == x.size(0),
+      "[glu] lengths must be int64 [B] on the CPU with B = ",
+      x.size(0),
+      ", but got ",
+      lengths->scalar_type(),
+      " ",
+      lengths->sizes());
+}
+
+}  // namespace
+
+at::Tensor dropout(const at::Tensor& x, double p, uint64_t seed) {
+  check_input("dropout", "x", x);
+  check_probability("dropout", p);
+  if (p == 0)
+    return x;
+  return DropoutFunction::apply(x, p, static_cast<int64_t>(seed));
+}
+
+at::Tensor dropout_add(
+    const at::Tensor& x,
+    const at::Tensor& residual,
+    double p,
+    uint64_t seed) {
+  check_input("dropout_add", "x", x);
+  check_same_type("dropout_add", "residual", residual, x);
+  check_probability("dropout_add", p);
+  TORCH_CHECK(
+      x.sizes() == residual.sizes(),
+      "[dropout_add] residual must have the shape of x ",
+      x.sizes(),
+      ", but got ",
+      residual.sizes());
+  return DropoutAddFunction::apply(x, residual, p, static_cast<int64_t>(seed));
+}
+
+at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
+  check_glu(x, lengths);
+  return GluFunction::apply(
+      x,
+      lengths.has_value() ? std::optional(lengths->contiguous())
+                          : std::nullopt);
+}
+
+at::Tensor activation_dropout(
+    const at::Tensor& x,
+    Activation activation,
+    double p,
+    uint64_t seed) {
+  check_input("activation_dropout", "x", x);
+  check_probability("activation_dropout", p);
+  return ActivationDropoutFunction::apply(
+      x,
+      activation,
+      p,
+      static_cast<int64_t>(seed));
+}
+
+}  // namespace seqconv::ops

@@ -1,0 +1,222 @@
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "ops/fused_common.h"
+#include "ops/parallel.h"
+#include "seqconv/kernels/layer_norm.h"
+#include "seqconv/ops/elementwise.h"
+
+namespace seqconv::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Inputs of one call; `residual` may be undefined.
+struct LayerNormInputs {
+  at::Tensor x, residual, weight, bias;
+  double p = 0;
+  int64_t seed = 0;
+  double epsilon = 1e-5;
+};
+
+struct LayerNormOutputs {
+  at::Tensor y;           ///< shape of x
+  at::Tensor normalized;  ///< shape of x, for the backward pass
+  at::Tensor rstd;        ///< [rows], likewise
+};
+
+LayerNormOutputs run_layer_norm(const LayerNormInputs& in, bool keep) {
+  LayerNormOutputs out;
+  out.y = at::empty_like(in.x);
+  dispatch_type(in.x, [&]<class T>(T) {
+    kernels::LayerNormForward<T> pass;
+    pass.channels = in.x.size(-1);
+    pass.rows = in.x.numel() / pass.channels;
+    if (keep) {
+      out.normalized = at::empty_like(in.x);
+      out.rstd = at::empty({pass.rows}, in.x.options());
+      pass.normalized = out.normalized.template mutable_data_ptr<T>();
+      pass.rstd = out.rstd.template mutable_data_ptr<T>();
+    }
+    pass.x = in.x.const_data_ptr<T>();
+    if (in.residual.defined())
+      pass.residual = in.residual.const_data_ptr<T>();
+    pass.weight = in.weight.const_data_ptr<T>();
+    pass.bias = in.bias.const_data_ptr<T>();
+    pass.y = out.y.template mutable_data_ptr<T>();
+    pass.epsilon = in.epsilon;
+    pass.drop = make_dropout(in.p, in.seed);
+    kernels::layer_norm(pass, parallel_for());
+  });
+  return out;
+}
+
+/// What one backward pass returns.
+struct LayerNormGradients {
+  at::Tensor x, residual, weight, bias;
+};
+
+LayerNormGradients run_backward(
+    const at::Tensor& grad_y,
+    const at::Tensor& normalized,
+    const at::Tensor& rstd,
+    const at::Tensor& weight,
+    kernels::Dropout drop) {
+  LayerNormGradients grads;
+  grads.residual = at::empty_like(normalized);
+  grads.x = drop.p > 0 ? at::empty_like(normalized) : grads.residual;
+  grads.weight = at::empty_like(weight);
+  grads.bias = at::empty_like(weight);
+  dispatch_type(normalized, [&]<class T>(T) {
+    kernels::LayerNormBackward<T> pass;
+    pass.channels = normalized.size(-1);
+    pass.rows = rstd.numel();
+    pass.grad_y = grad_y.const_data_ptr<T>();
+    pass.normalized = normalized.const_data_ptr<T>();
+    pass.rstd = rstd.const_data_ptr<T>();
+    pass.weight = weight.const_data_ptr<T>();
+    pass.grad_z = grads.residual.template mutable_data_ptr<T>();
+    if (drop.p > 0)
+      pass.grad_x = grads.x.template mutable_data_ptr<T>();
+    pass.grad_weight = grads.weight.template mutable_data_ptr<T>();
+    pass.grad_bias = grads.bias.template mutable_data_ptr<T>();
+    pass.drop = drop;
+    kernels::layer_norm_backward(pass, parallel_for());
+  });
+  return grads;
+}
+
+class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx,
+      const at::Tensor& x,
+      const at::Tensor& residual,
+      const at::Tensor& weight,
+      const at::Tensor& bias,
+      const LayerNormInputs& contiguous) {
+    LayerNormOutputs out = run_layer_norm(contiguous, /*keep=*/true);
+    ctx->save_for_backward({out.normalized, out.rstd, contiguous.weight});
+    ctx->saved_data["p"] = contiguous.p;
+    ctx->saved_data["seed"] = contiguous.seed;
+    ctx->saved_data["residual"] = residual.defined();
+    return out.y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    check_first_derivative("dropout_add_layer_norm");
+    const variable_list saved = ctx->get_saved_variables();
+    const LayerNormGradients out = run_backward(
+        grads[0].contiguous(),
+        saved[0],
+        saved[1],
+        saved[2],
+        make_dropout(
+            ctx->saved_data["p"].toDouble(),
+            ctx->saved_data["seed"].toInt()));
+    const bool residual = ctx->saved_data["residual"].toBool();
+    return {
+        out.x,
+        residual ? out.residual : at::Tensor(),
+        out.weight,
+        out.bias,
+        {}};
+  }
+};
+
+void check_layer_norm(std::string_view op, const LayerNormInputs& in) {
+  check_input(op, "x", in.x);
+  check_same_type(op, "weight", in.weight, in.x);
+  check_same_type(op, "bias", in.bias, in.x);
+  check_probability(op, in.p);
+  TORCH_CHECK(
+      in.x.dim() >= 1 && in.x.size(-1) >= 1,
+      "[",
+      op,
+      "] x must have a last axis of at least one channel, but got ",
+      in.x.sizes());
+  const int64_t C = in.x.size(-1);
+  TORCH_CHECK(
+      in.weight.dim() == 1 && in.weight.size(0) == C && in.bias.dim() == 1 &&
+          in.bias.size(0) == C,
+      "[",
+      op,
+      "] weight and bias must be [C] with C = ",
+      C,
+      ", but got ",
+      in.weight.sizes(),
+      " and ",
+      in.bias.sizes());
+  TORCH_CHECK(
+      in.epsilon >= 0,
+      "[",
+      op,
+      "] epsilon must be >= 0, but got ",
+      in.epsilon);
+  if (!in.residual.defined())
+    return;
+  check_same_type(op, "residual", in.residual, in.x);
+  TORCH_CHECK(
+      in.x.sizes() == in.residual.sizes(),
+      "[",
+      op,
+      "] residual must have the shape of x ",
+      in.x.sizes(),
+      ", but got ",
+      in.residual.sizes());
+}
+
+at::Tensor apply_layer_norm(std::string_view op, const LayerNormInputs& in) {
+  check_layer_norm(op, in);
+  LayerNormInputs contiguous = in;
+  contiguous.x = in.x.contiguous();
+  if (in.residual.defined())
+    contiguous.residual = in.residual.contiguous();
+  contiguous.weight = in.weight.contiguous();
+  contiguous.bias = in.bias.contiguous();
+  const bool differentiate = c10::GradMode::is_enabled() &&
+      (in.x.requires_grad() || in.weight.requires_grad() ||
+       in.bias.requires_grad() ||
+       (in.residual.defined() && in.residual.requires_grad()));
+  if (!differentiate)
+    return run_layer_norm(contiguous, /*keep=*/false).y;
+  return LayerNormFunction::apply(
+      in.x,
+      in.residual,
+      in.weight,
+      in.bias,
+      contiguous);
+}
+
+}  // namespace
+
+at::Tensor dropout_add_layer_norm(
+    const at::Tensor& x,
+    const at::Tensor& residual,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double p,
+    uint64_t seed,
+    double epsilon) {
+  TORCH_CHECK(
+      residual.defined(),
+      "[dropout_add_layer_norm] residual must be a tensor, but got an "
+      "undefined one");
+  return apply_layer_norm(
+      "dropout_add_layer_norm",
+      {x, residual, weight, bias, p, static_cast<int64_t>(seed), epsilon});
+}
+
+at::Tensor layer_norm(
+    const at::Tensor& x,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double epsilon) {
+  return apply_layer_norm(
+      "layer_norm",
+      {x, at::Tensor(), weight, bias, /*p=*/0, /*seed=*/0, epsilon});
+}
+
+}  // namespace seqconv::ops

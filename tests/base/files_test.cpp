@@ -1,0 +1,198 @@
+#include "seqconv/base/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "seqconv/base/atomic_file.h"
+#include "support/errors.h"
+#include "support/file_size_limit.h"
+#include "support/temporary_folder.h"
+
+namespace seqconv {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+std::string mapped_text(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(ReadFile, GivesEveryByte) {
+  TemporaryFolder folder;
+  std::string bytes;
+  for (int i = 0; i < 300'000; ++i)
+    bytes.push_back(static_cast<char>(i * 7));
+  EXPECT_EQ(read_file(folder.write("f", bytes)), bytes);
+  EXPECT_EQ(read_file(folder.write("e", "")), "");
+}
+
+TEST(ReadFile, ReadsFilesThatHaveNoSize) {
+  EXPECT_THAT(read_file("/proc/self/status"), HasSubstr("VmRSS"));
+}
+
+TEST(ReadFile, SaysWhichFileAndWhy) {
+  TemporaryFolder folder;
+  EXPECT_EQ(
+      error_of([&] { read_file("/nowhere/f"); }),
+      "cannot read '/nowhere/f': No such file or directory");
+  EXPECT_THAT(
+      error_of([&] { read_file(folder.path()); }),
+      HasSubstr("a file was wanted, but it is a folder"));
+}
+
+TEST(ReadFile, RefusesWhatDoesNotFitIntoMemory) {
+  TemporaryFolder folder;
+  const auto path = folder.write("sparse", "");
+  if (::truncate(path.c_str(), off_t{1} << 43) != 0)
+    GTEST_SKIP() << "the file system has no sparse files of 8 TiB";
+  EXPECT_THAT(
+      error_of([&] { read_file(path); }),
+      HasSubstr("it does not fit into memory"));
+}
+
+TEST(WriteFile, ReplacesTheOldContentWhole) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "f";
+  write_file_atomically(path, "one");
+  EXPECT_EQ(read_file(path), "one");
+  write_file_atomically(path, "two\0three");
+  EXPECT_EQ(read_file(path), "two");
+  write_file_atomically(path, "");
+  EXPECT_EQ(read_file(path), "");
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(WriteFile, KeepsTheOldContentWhenTheDiskIsFull) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "f";
+  write_file_atomically(path, "old");
+  EXPECT_THAT(
+      error_of([&] {
+        testing::FileSizeLimit limit(1000);
+        write_file_atomically(path, std::string(5000, 'x'));
+      }),
+      AllOf(HasSubstr("cannot write '" + path.string()), HasSubstr("large")));
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(folder.entries(), 1) << "the temporary file was left";
+}
+
+TEST(WriteFile, SaysWhyItCannot) {
+  TemporaryFolder folder;
+  EXPECT_EQ(
+      error_of([] { write_file_atomically("/nowhere/f", ""); }),
+      "cannot write '/nowhere/f': No such file or directory");
+  EXPECT_THAT(
+      error_of([&] { write_file_atomically(folder.path(), ""); }),
+      HasSubstr("it is a folder"));
+  const auto file = folder.write("file", "");
+  EXPECT_THAT(
+      error_of([&] { write_file_atomically(file + "/f", ""); }),
+      HasSubstr("Not a directory"));
+}
+
+TEST(WriteFile, KeepsTheOldContentInAFolderThatIsReadOnly) {
+  if (::geteuid() == 0)
+    GTEST_SKIP() << "root may write everywhere";
+  TemporaryFolder folder;
+  const auto path = folder.write("f", "old");
+  fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_THAT(
+      error_of([&] { write_file_atomically(path, "new"); }),
+      HasSubstr("Permission denied"));
+  fs::permissions(folder.path(), fs::perms::owner_all);
+  EXPECT_EQ(read_file(path), "old");
+}
+
+TEST(WriteFile, WritesToDevicesAndDoesNotReplaceThem) {
+  EXPECT_NO_THROW(write_file_atomically("/dev/null", "gone"));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_THAT(
+      error_of([] { write_file_atomically("/dev/full", "x"); }),
+      HasSubstr("cannot write '/dev/full': No space left on device"));
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST(AtomicFile, AppearsWithItsCommitAndNotBefore) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "f";
+  {
+    AtomicFile file(path);
+    file.write("abcdef", 6);
+    file.write_at(1, "XY", 2);
+    file.flush();
+    EXPECT_FALSE(fs::exists(path));
+    EXPECT_EQ(read_file(file.temporary()), "aXYdef");
+    file.commit();
+    EXPECT_EQ(read_file(path), "aXYdef");
+  }
+  {
+    AtomicFile file(path);
+    file.write("given up", 8);
+  }
+  EXPECT_EQ(read_file(path), "aXYdef");
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(CreateFolder, MakesParentsAndTakesWhatIsThere) {
+  TemporaryFolder folder;
+  create_folder(folder.path() / "a/b/c");
+  EXPECT_NO_THROW(create_folder(folder.path() / "a/b/c"));
+  EXPECT_TRUE(fs::is_directory(folder.path() / "a/b/c"));
+  const auto file = folder.write("file", "");
+  EXPECT_THAT(
+      error_of([&] { create_folder(file); }),
+      HasSubstr("cannot create folder '" + file));
+  EXPECT_THAT(
+      error_of([&] { create_folder(file + "/x"); }),
+      HasSubstr("Not a directory"));
+  EXPECT_THAT(
+      error_of([&] { create_folder(""); }),
+      HasSubstr("cannot create folder ''"));
+}
+
+TEST(MappedFile, ShowsTheFile) {
+  TemporaryFolder folder;
+  MappedFile file(folder.write("f", "hello"));
+  EXPECT_EQ(mapped_text(file), "hello");
+  MappedFile moved(std::move(file));
+  EXPECT_EQ(mapped_text(moved), "hello");
+  EXPECT_TRUE(file.bytes().empty());
+  MappedFile assigned(folder.write("g", "other"));
+  assigned = std::move(moved);
+  EXPECT_EQ(mapped_text(assigned), "hello");
+  EXPECT_EQ(assigned.path(), folder.path() / "f");
+  EXPECT_TRUE(MappedFile(folder.write("e", "")).bytes().empty());
+}
+
+TEST(MappedFile, OutlivesTheReplacementOfItsFile) {
+  TemporaryFolder folder;
+  const MappedFile file(folder.write("f", "old"));
+  write_file_atomically(folder.path() / "f", "new content");
+  EXPECT_EQ(mapped_text(file), "old");
+}
+
+TEST(MappedFile, RefusesWhatIsNoFile) {
+  TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path& path : {pipe, fs::path("/dev/zero")})
+    EXPECT_THAT(
+        error_of([&] { MappedFile file(path); }),
+        HasSubstr("it is a device or a pipe"));
+  EXPECT_THAT(
+      error_of([&] { MappedFile file(folder.path()); }),
+      HasSubstr("it is a folder"));
+  EXPECT_THAT(
+      error_of([&] { MappedFile file("/nowhere"); }),
+      HasSubstr("cannot read '/nowhere': No such file"));
+}
+
+}  // namespace
+}  // namespace seqconv

@@ -1,0 +1,225 @@
+#include "seqconv/data/pair_corpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "support/errors.h"
+#include "support/file_size_limit.h"
+#include "support/temporary_folder.h"
+
+namespace seqconv {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+using Ids = std::vector<int32_t>;
+
+/// Words are numbers: "4 5" -> {4, 5}.
+Ids encode_numbers(std::string_view line) {
+  std::istringstream words{std::string(line)};
+  Ids ids;
+  for (std::string word; words >> word;) {
+    SEQCONV_CHECK(word != "bad", "cannot encode 'bad'");
+    ids.push_back(std::stoi(word));
+  }
+  return ids;
+}
+
+CorpusReport write_corpus(
+    const std::vector<std::string>& source,
+    const std::vector<std::string>& target,
+    const std::filesystem::path& stem,
+    int64_t max_length = 100) {
+  return write_pair_corpus(
+      source,
+      target,
+      encode_numbers,
+      encode_numbers,
+      max_length,
+      stem);
+}
+
+std::vector<Ids> rows(const TokenSource& source) {
+  std::vector<Ids> all;
+  for (int64_t i = 0; i < source.size(); ++i)
+    all.emplace_back(source.tokens(i).begin(), source.tokens(i).end());
+  return all;
+}
+
+TEST(PairCorpus, KeepsPairsInOrderAndCountsTheOthers) {
+  TemporaryFolder folder;
+  const auto source = folder.write("s", "4 5\n\n6\n7 7 7\n8\n9\n");
+  const auto target = folder.write("t", "14\n15\n  \n16\n17 17 17\n18 19\n");
+  const auto report = write_corpus({source}, {target}, folder.path() / "c", 3);
+  EXPECT_EQ(report.lines, 6);
+  EXPECT_EQ(report.pairs, 2);
+  EXPECT_EQ(report.empty, 2);
+  EXPECT_EQ(report.too_long, 2);
+  EXPECT_EQ(report.source_tokens, 5);
+  EXPECT_EQ(report.target_tokens, 5);
+  EXPECT_EQ(
+      report.summary(),
+      "2 pairs of 6 (2 with an empty side and 2 too long left out), "
+      "5 source and 5 target tokens");
+  const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
+  EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4, 5}, Ids{9}));
+  EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{14}, Ids{18, 19}));
+}
+
+TEST(PairCorpus, ReadsSeveralFilesOfEachSideOneAfterTheOther) {
+  TemporaryFolder folder;
+  const auto report = write_corpus(
+      {folder.write("s1", "4\n5"), folder.write("s2", "6\n")},
+      {folder.write("t1", "7\n8\n"), folder.write("t2", "9")},
+      folder.path() / "c");
+  EXPECT_EQ(report.pairs, 3);
+  const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
+  EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4}, Ids{5}, Ids{6}));
+  EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{7}, Ids{8}, Ids{9}));
+}
+
+TEST(PairCorpus, TakesWindowsLineEndsMarksAndAMissingLastOne) {
+  TemporaryFolder folder;
+  write_corpus(
+      {folder.write(
+          "s",
+          "\xEF\xBB\xBF"
+          "4\r\n5\r\n")},
+      {folder.write("t", "6\n7")},
+      folder.path() / "c");
+  const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
+  EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4}, Ids{5}));
+  EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{6}, Ids{7}));
+}
+
+TEST(PairCorpus, NamesFilesOfDifferentLengthAndBothCounts) {
+  TemporaryFolder folder;
+  const auto two = folder.write("two", "4\n5\n");
+  const auto five = folder.write("five", "4\n5\n6\n7\n8");
+  const auto message = AllOf(
+      HasSubstr("'" + two + "' has 2"),
+      HasSubstr("'" + five + "' has 5"));
+  const auto stem = folder.path() / "c";
+  EXPECT_THAT(error_of([&] { write_corpus({two}, {five}, stem); }), message);
+  EXPECT_THAT(error_of([&] { write_corpus({five}, {two}, stem); }), message);
+  EXPECT_EQ(folder.entries(), 2) << "something was left behind";
+}
+
+TEST(PairCorpus, NamesFileAndLineOfBadText) {
+  TemporaryFolder folder;
+  const auto good = folder.write("good", "4\n5\n6\n");
+  const auto stem = folder.path() / "c";
+  const auto latin1 = folder.write("latin1", "4\n5 \xE4\n6\n");
+  EXPECT_THAT(
+      error_of([&] { write_corpus({good}, {latin1}, stem); }),
+      AllOf(HasSubstr(latin1 + ":2: "), HasSubstr("byte 3")));
+  const auto nul = folder.write("nul", std::string("4\n5\n\0 6\n", 8));
+  EXPECT_THAT(
+      error_of([&] { write_corpus({nul}, {good}, stem); }),
+      AllOf(HasSubstr(nul + ":3: "), HasSubstr("NUL")));
+  const auto bad = folder.write("bad", "4\nbad\n6\n");
+  EXPECT_THAT(
+      error_of([&] { write_corpus({bad}, {good}, stem); }),
+      HasSubstr(bad + ":2: cannot encode 'bad'"));
+  const auto absent = (folder.path() / "absent").string();
+  EXPECT_THAT(
+      error_of([&] { write_corpus({absent}, {good}, stem); }),
+      AllOf(HasSubstr(absent), HasSubstr("No such file")));
+  EXPECT_FALSE(std::filesystem::exists(stem.string() + ".source.tokens"));
+}
+
+TEST(PairCorpus, LetsAnInterruptionThroughAsWhatItIs) {
+  TemporaryFolder folder;
+  const auto file = folder.write("f", "4\n");
+  const LineEncoder interrupted = [](std::string_view) -> Ids {
+    throw Interrupted(2, "stopped");
+  };
+  EXPECT_EQ(
+      error_of<Interrupted>([&] {
+        write_pair_corpus(
+            {file},
+            {file},
+            interrupted,
+            encode_numbers,
+            10,
+            folder.path() / "c");
+      }),
+      "stopped");
+}
+
+TEST(PairCorpus, SaysWhyNothingIsLeft) {
+  TemporaryFolder folder;
+  const auto stem = folder.path() / "c";
+  const auto source = folder.write("s", "\n4 4 4\n");
+  const auto target = folder.write("t", "5\n6\n");
+  EXPECT_THAT(
+      error_of([&] { write_corpus({source}, {target}, stem, 3); }),
+      AllOf(
+          HasSubstr("'" + source + "' and '" + target + "'"),
+          HasSubstr("of 2 lines 1 have an empty side and 1 have more than 3")));
+  const auto empty = folder.write("e", "");
+  EXPECT_THAT(
+      error_of([&] { write_corpus({empty}, {empty}, stem); }),
+      HasSubstr("of 0 lines"));
+}
+
+TEST(PairCorpus, RefusesArgumentsThatCannotGiveACorpus) {
+  TemporaryFolder folder;
+  const auto file = folder.write("f", "4\n");
+  const auto stem = folder.path() / "c";
+  EXPECT_THAT(
+      error_of([&] { write_corpus({}, {}, stem); }),
+      HasSubstr("but got 0 and 0"));
+  EXPECT_THAT(
+      error_of([&] {
+        write_corpus({file, file}, {file}, stem);
+      }),
+      HasSubstr("but got 2 and 1"));
+  EXPECT_THAT(
+      error_of([&] { write_corpus({file}, {file}, stem, 1); }),
+      HasSubstr("at least 2 (one symbol and </s>), but got 1"));
+}
+
+TEST(PairCorpus, KeepsTheOldCorpusWhenTheDiskIsFull) {
+  TemporaryFolder folder;
+  const auto stem = folder.path() / "c";
+  const auto small = folder.write("small", "4\n");
+  write_corpus({small}, {small}, stem);
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i)
+    lines += "1 2 3 4 5 6 7\n";
+  const auto large = folder.write("large", lines);
+  EXPECT_THAT(
+      error_of([&] {
+        testing::FileSizeLimit limit(1 << 16);
+        write_corpus({large}, {large}, stem);
+      }),
+      HasSubstr("cannot write '" + stem.string()));
+  EXPECT_THAT(rows(*open_pair_corpus(stem).source), ElementsAre(Ids{4}));
+  EXPECT_EQ(folder.entries(), 4) << "temporary files were left";
+}
+
+TEST(PairCorpus, RefusesSidesThatDoNotFit) {
+  TemporaryFolder folder;
+  const auto one = folder.write("one", "4\n");
+  const auto two = folder.write("two", "4\n5\n");
+  write_corpus({one}, {one}, folder.path() / "a");
+  write_corpus({two}, {two}, folder.path() / "b");
+  std::filesystem::rename(
+      folder.path() / "a.source.tokens",
+      folder.path() / "b.source.tokens");
+  EXPECT_THAT(
+      error_of([&] { open_pair_corpus(folder.path() / "b"); }),
+      AllOf(HasSubstr("has 1 sequences"), HasSubstr("has 2")));
+  EXPECT_THAT(
+      error_of([&] { open_pair_corpus(folder.path() / "a"); }),
+      HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace seqconv

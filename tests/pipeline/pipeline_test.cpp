@@ -1,0 +1,257 @@
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "seqconv/base/files.h"
+#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/pipeline/translator.h"
+
+namespace seqconv {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+/// A folder of its own, and in it an untrained model over a few words.
+class PipelineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() /
+        concat("seqconv-pipeline-", ::getpid(), "-", test_name());
+    fs::remove_all(root_);
+    create_folder(root_);
+    write_file_atomically(
+        root_ / "train",
+        "eins zwei drei vier\nfünf sechs sieben\neins acht\n");
+    make_model("model", 3);
+  }
+
+  void TearDown() override { fs::remove_all(root_); }
+
+  static std::string test_name() {
+    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+
+  static ModelOptions options() {
+    ModelOptions options;
+    options.dim = 16;
+    options.ffn_dim = 16;
+    for (StackOptions* stack : {&options.encoder, &options.decoder}) {
+      stack->layers = 1;
+      stack->heads = 2;
+      stack->kernel_sizes = {3};
+    }
+    return options;
+  }
+
+  void make_model(
+      const std::string& name,
+      uint64_t seed,
+      const ModelOptions& architecture = options()) {
+    TextOptions text_options;
+    text_options.subword = Subword::kNone;
+    const std::string file = (root_ / "train").string();
+    const auto text = TranslationText::create(text_options, {file}, {file});
+    write_model_config(root_ / name, architecture, text, {.beam = 3});
+    const TranslationModelImpl model(
+        architecture,
+        text.source->vocabulary().size(),
+        text.target->vocabulary().size(),
+        seed);
+    save_parameters(root_ / name / "model.safetensors", model, {});
+  }
+
+  template <class Function>
+  static std::string message(Function&& function) {
+    try {
+      function();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  fs::path root_;
+};
+
+TEST_F(PipelineTest, AModelComesBackBitForBit) {
+  const LoadedModel loaded = load_model(root_ / "model");
+  save_parameters(root_ / "again.safetensors", *loaded.model, {});
+  EXPECT_EQ(
+      read_file(root_ / "again.safetensors"),
+      read_file(root_ / "model" / "model.safetensors"));
+  EXPECT_EQ(loaded.decoding.beam, 3);
+  EXPECT_EQ(loaded.options.dim, 16);
+}
+
+TEST_F(PipelineTest, ACheckpointFileFindsItsFolder) {
+  create_folder(root_ / "model" / "training" / "checkpoints");
+  const fs::path file =
+      root_ / "model" / "training" / "checkpoints" / "a.safetensors";
+  fs::copy_file(root_ / "model" / "model.safetensors", file);
+  EXPECT_EQ(
+      load_model(file).model->parameters().size(),
+      load_model(root_ / "model").model->parameters().size());
+  fs::copy_file(file, root_ / "lost.safetensors");
+  EXPECT_THAT(
+      message([&] { load_model(root_ / "lost.safetensors"); }),
+      HasSubstr("is not inside a model folder"));
+}
+
+TEST_F(PipelineTest, TranslationsDoNotDependOnTheBatch) {
+  const std::vector<std::string> lines = {
+      "eins zwei",
+      "",
+      "fünf",
+      "eins zwei drei vier fünf sechs sieben acht",
+      "   ",
+      "drei vier unbekannt",
+      "fünf"};
+  std::vector<TranslationRequest> requests;
+  for (const std::string& line : lines)
+    requests.push_back({line, ""});
+  TranslatorOptions options;
+  options.search.max_length_b = 12;
+  options.search.n_best = 2;
+  const auto translate = [&](int64_t batch_tokens) {
+    options.batch_tokens = batch_tokens;
+    return Translator({load_model(root_ / "model")}, options)
+        .translate(requests);
+  };
+  const auto together = translate(1000), alone = translate(1);
+  ASSERT_EQ(together.size(), lines.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    ASSERT_EQ(together[i].size(), alone[i].size()) << i;
+    for (size_t n = 0; n < alone[i].size(); ++n) {
+      EXPECT_EQ(together[i][n].tokens, alone[i][n].tokens);
+      EXPECT_NEAR(together[i][n].score, alone[i][n].score, 1e-5);
+    }
+  }
+  EXPECT_EQ(together[1][0].text, "");
+  EXPECT_EQ(together[4][0].text, "");
+  EXPECT_EQ(together[2][0].tokens, together[6][0].tokens);
+}
+
+TEST_F(PipelineTest, APrefixIsKept) {
+  TranslatorOptions options;
+  options.search.max_length_b = 8;
+  const auto found = Translator({load_model(root_ / "model")}, options)
+                         .translate({{"eins zwei", "acht sieben"}});
+  EXPECT_THAT(found[0][0].text, ::testing::StartsWith("acht sieben"));
+}
+
+TEST_F(PipelineTest, ScoresAreThoseOfTheSearch) {
+  TranslatorOptions options;
+  options.search.max_length_b = 8;
+  const LoadedModel model = load_model(root_ / "model");
+  const auto found =
+      Translator({model}, options).translate({{"eins zwei", "drei vier"}});
+  const Translation& best = found[0][0];
+  const auto scores = score_pairs(model, {"eins zwei"}, {best.text}, 100);
+  EXPECT_NEAR(scores[0], best.log_probability, 1e-4);
+  EXPECT_THAT(
+      message([&] { score_pairs(model, {"a"}, {}, 100); }),
+      HasSubstr("same number of lines, but got 1 and 0"));
+}
+
+TEST_F(PipelineTest, AnEnsembleOfOneModelTwiceIsThatModel) {
+  TranslatorOptions options;
+  options.search.max_length_b = 8;
+  const auto translate = [&](std::vector<LoadedModel> models) {
+    return Translator(std::move(models), options)
+        .translate({{"eins zwei", ""}})[0][0];
+  };
+  const auto one = translate({load_model(root_ / "model")});
+  const auto two =
+      translate({load_model(root_ / "model"), load_model(root_ / "model")});
+  EXPECT_EQ(one.tokens, two.tokens);
+  EXPECT_NEAR(one.score, two.score, 1e-5);
+}
+
+TEST_F(PipelineTest, EnsemblesNeedTheSameVocabulary) {
+  write_file_atomically(root_ / "train", "ganz andere Wörter\n");
+  make_model("other", 3);
+  EXPECT_THAT(
+      message([&] {
+        Translator(
+            {load_model(root_ / "model"), load_model(root_ / "other")},
+            {});
+      }),
+      HasSubstr("must have the same source vocabulary"));
+}
+
+TEST_F(PipelineTest, LongLinesAreCutToLearnedPositions) {
+  ModelOptions architecture = options();
+  architecture.positions = PositionKind::kLearned;
+  architecture.max_positions = 6;
+  make_model("learned", 3, architecture);
+  TranslatorOptions options;
+  std::string line;
+  for (int i = 0; i < 50; ++i)
+    line += "eins ";
+  const auto found =
+      Translator({load_model(root_ / "learned")}, options)
+          .translate({{line, ""}, {"eins eins eins eins eins", ""}});
+  EXPECT_EQ(found[0][0].tokens, found[1][0].tokens);
+}
+
+TEST_F(PipelineTest, ForeignFoldersAreRefused) {
+  EXPECT_THAT(
+      message([&] { load_model(root_ / "nowhere"); }),
+      HasSubstr("there is no such file or folder"));
+  EXPECT_THAT(
+      message([&] { load_model(root_); }),
+      HasSubstr("has no config.json"));
+  const fs::path config = root_ / "model" / "config.json";
+  const std::string good = read_file(config);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string bad = good;
+    bad.replace(bad.find(from), from.size(), to);
+    write_file_atomically(config, bad);
+    return message([&] { load_model(root_ / "model"); });
+  };
+  EXPECT_THAT(with("{", "["), HasSubstr("not JSON"));
+  EXPECT_THAT(with("seqconv-model", "other"), HasSubstr("format must be"));
+  EXPECT_THAT(
+      with("\"format_version\": 1", "\"format_version\": 2"),
+      HasSubstr("reads format version 1, but got 2"));
+  EXPECT_THAT(
+      with("\"architecture\"", "\"architektur\""),
+      HasSubstr("the key 'architecture' is missing"));
+  EXPECT_THAT(
+      with("\"ffn_dim\"", "\"fnn_dim\""),
+      HasSubstr("did you mean 'architecture.ffn_dim'?"));
+}
+
+TEST_F(PipelineTest, ParametersMustFitTheArchitecture) {
+  ModelOptions wider = options();
+  wider.ffn_dim = 24;
+  make_model("wider", 3, wider);
+  fs::copy_file(
+      root_ / "wider" / "model.safetensors",
+      root_ / "model" / "wider.safetensors");
+  EXPECT_THAT(
+      message([&] { load_model(root_ / "model" / "wider.safetensors"); }),
+      HasSubstr("must have shape [16, 16], but got [24, 16]"));
+  ModelOptions deeper = options();
+  deeper.encoder.layers = 2;
+  make_model("deeper", 3, deeper);
+  fs::copy_file(
+      root_ / "deeper" / "model.safetensors",
+      root_ / "model" / "deeper.safetensors");
+  EXPECT_THAT(
+      message([&] { load_model(root_ / "model" / "deeper.safetensors"); }),
+      HasSubstr("the model has no parameter 'encoder.layer1."));
+  fs::copy_file(
+      root_ / "model" / "model.safetensors",
+      root_ / "deeper" / "shallow.safetensors");
+  EXPECT_THAT(
+      message([&] { load_model(root_ / "deeper" / "shallow.safetensors"); }),
+      HasSubstr("no tensor 'encoder.layer1."));
+}
+
+}  // namespace
+}  // namespace seqconv

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/error.h"
+#include "seqconv/base/safetensors.h"
+
+namespace seqconv::testing {
+
+/// Folder of golden data: SEQCONV_GOLDEN, or ../shared/golden beside the
+/// source.
+inline std::filesystem::path golden_folder() {
+  if (const char* folder = std::getenv("SEQCONV_GOLDEN"))
+    return folder;
+  return std::filesystem::path(SEQCONV_SOURCE_DIR) / ".." / "shared" / "golden";
+}
+
+/// Files of operators/ whose names begin with `prefix`, sorted.
+inline std::vector<std::filesystem::path> golden_files(
+    const std::string& prefix) {
+  std::vector<std::filesystem::path> files;
+  const auto folder = golden_folder() / "operators";
+  if (std::filesystem::is_directory(folder))
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.rfind(prefix, 0) == 0 &&
+          entry.path().extension() == ".safetensors")
+        files.push_back(entry.path());
+    }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Ends the test when there is no golden data: skipped, or failed where
+/// SEQCONV_GOLDEN_REQUIRED=1.
+#define SEQCONV_REQUIRE_GOLDEN(files)                                          \
+  do {                                                                         \
+    if ((files).empty()) {                                                     \
+      const char* required = std::getenv("SEQCONV_GOLDEN_REQUIRED");           \
+      if (required != nullptr && std::string(required) == "1")                 \
+        FAIL() << "no golden data in " << ::seqconv::testing::golden_folder(); \
+      GTEST_SKIP() << "no golden data in "                                     \
+                   << ::seqconv::testing::golden_folder();                     \
+    }                                                                          \
+  } while (false)
+
+/// One golden case: float64 and int64 tensors, and strings.
+class GoldenCase {
+ public:
+  explicit GoldenCase(const std::filesystem::path& path) : reader_(path) {}
+
+  std::vector<double> values(const std::string& name) const {
+    return copy<double>(name, ElementType::kF64);
+  }
+  std::vector<int64_t> integers(const std::string& name) const {
+    return copy<int64_t>(name, ElementType::kI64);
+  }
+  const std::vector<int64_t>& shape(const std::string& name) const {
+    return reader_.at(name).shape;
+  }
+  bool contains(const std::string& name) const {
+    return reader_.contains(name);
+  }
+  const std::string& text(const std::string& key) const {
+    return reader_.metadata().at(key);
+  }
+  double number(const std::string& key) const { return std::stod(text(key)); }
+
+ private:
+  template <class T>
+  std::vector<T> copy(const std::string& name, ElementType type) const {
+    const TensorView& view = reader_.at(name);
+    SEQCONV_CHECK(
+        view.type == type,
+        name,
+        " must be ",
+        element_name(type),
+        ", but got ",
+        element_name(view.type));
+    std::vector<T> out(static_cast<size_t>(view.count()));
+    std::memcpy(out.data(), view.data.data(), view.data.size());
+    return out;
+  }
+
+  SafetensorsReader reader_;
+};
+
+/// max |got - want| / max |want| (the measure of the golden data's README).
+template <class T>
+double golden_error(const T* got, const std::vector<double>& want) {
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double error = std::abs(static_cast<double>(got[i]) - want[i]);
+    worst = std::isnan(error) ? INFINITY : std::max(worst, error);
+    largest = std::max(largest, std::abs(want[i]));
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+}  // namespace seqconv::testing

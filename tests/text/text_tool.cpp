@@ -1,0 +1,145 @@
+/// The text and metrics layers on the command line, for the Python tests that
+/// compare them with other packages. Text comes on standard input.
+///
+///   text_tool bpe-learn MERGES MIN_FREQUENCY
+///   text_tool bpe-apply CODES
+///   text_tool lower | clean | words
+///   text_tool tokenize 13a|none|intl|char
+///   text_tool dictionary MULTIPLE
+///   text_tool bleu|chrf KEY=VALUE... REFERENCE...
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/error.h"
+#include "seqconv/metrics/bleu.h"
+#include "seqconv/metrics/chrf.h"
+#include "seqconv/text/bpe.h"
+#include "seqconv/text/bpe_trainer.h"
+#include "seqconv/text/unicode.h"
+#include "seqconv/text/vocabulary.h"
+
+namespace {
+
+using seqconv::BadBytes;
+using seqconv::LineReader;
+using Arguments = std::vector<std::string>;
+
+template <class Function>
+void for_each_line(Function f) {
+  LineReader reader(std::cin, "standard input", BadBytes::kReject);
+  std::string line;
+  while (reader.next(line))
+    f(line);
+}
+
+void print_each_line(std::string (*change)(std::string_view)) {
+  for_each_line(
+      [&](const std::string& line) { std::cout << change(line) << '\n'; });
+}
+
+template <class View>
+void print_joined(const std::vector<View>& words) {
+  const char* between = "";
+  for (const auto& word : words) {
+    std::cout << between << word;
+    between = " ";
+  }
+  std::cout << '\n';
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::vector<std::string> lines;
+  LineReader reader(path);
+  std::string line;
+  while (reader.next(line))
+    lines.push_back(line);
+  return lines;
+}
+
+template <class Options, class Metric>
+void evaluate(const Arguments& arguments) {
+  seqconv::Json table = seqconv::Json::object();
+  std::vector<std::vector<std::string>> references;
+  for (const std::string& argument : arguments) {
+    if (argument.find('=') != std::string::npos)
+      seqconv::apply_override(table, argument);
+    else
+      references.push_back(read_lines(argument));
+  }
+  Options options;
+  seqconv::read_options(table, "metric", options);
+  std::vector<std::string> hypotheses;
+  for_each_line([&](const std::string& line) { hypotheses.push_back(line); });
+  Metric metric(options);
+  std::vector<std::string> row(references.size());
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    for (size_t r = 0; r < references.size(); ++r)
+      row[r] = references[r].at(i);
+    metric.add(hypotheses[i], row);
+  }
+  std::cout << metric.report(/*decimals=*/9) << '\n';
+}
+
+void run(const std::string& verb, const Arguments& arguments) {
+  if (verb == "bpe-learn") {
+    seqconv::WordCounts counts;
+    for_each_line(
+        [&](const std::string& line) { seqconv::count_words(line, counts); });
+    std::cout << seqconv::learn_bpe(
+        counts,
+        std::stoll(arguments.at(0)),
+        std::stoll(arguments.at(1)));
+  } else if (verb == "bpe-apply") {
+    const auto bpe = seqconv::Bpe::load(arguments.at(0));
+    for_each_line([&](const std::string& line) {
+      std::cout << bpe.segment_line(line) << '\n';
+    });
+  } else if (verb == "lower") {
+    print_each_line(seqconv::to_lower);
+  } else if (verb == "clean") {
+    print_each_line(seqconv::clean_line);
+  } else if (verb == "words") {
+    for_each_line([](const std::string& line) {
+      print_joined(seqconv::split_words(line));
+    });
+  } else if (verb == "tokenize") {
+    const auto tokenizer = seqconv::parse_enum<seqconv::BleuTokenizer>(
+        arguments.at(0),
+        "tokenizer");
+    for_each_line([&](const std::string& line) {
+      print_joined(seqconv::tokenize(line, tokenizer));
+    });
+  } else if (verb == "dictionary") {
+    std::map<std::string, int64_t> counts;
+    for_each_line([&](const std::string& line) {
+      for (std::string_view word : seqconv::split_words(line))
+        ++counts[std::string(word)];
+    });
+    std::cout
+        << seqconv::Vocabulary::build(counts, 1, 0, std::stoll(arguments.at(0)))
+               .to_text();
+  } else if (verb == "bleu") {
+    evaluate<seqconv::BleuOptions, seqconv::Bleu>(arguments);
+  } else if (verb == "chrf") {
+    evaluate<seqconv::ChrfOptions, seqconv::Chrf>(arguments);
+  } else {
+    seqconv::fail_usage("unknown verb '", verb, "'");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  try {
+    const Arguments arguments(argv + 1, argv + argc);
+    run(arguments.at(0), {arguments.begin() + 1, arguments.end()});
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}
