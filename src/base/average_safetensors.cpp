@@ -114,8 +114,7 @@ std::vector<float> mean_of(
         concat(reader.path().string(), ": tensor '", name, "'"));
   std::vector<float> mean(sums.size());
   for (size_t i = 0; i < sums.size(); ++i)
-    mean[i] =
-        static_cast<float>(sums[i] / static_cast<double>(readers.size()));
+    mean[i] = static_cast<float>(sums[i] / static_cast<double>(readers.size()));
   return mean;
 }
 

@@ -1,10 +1,10 @@
 #include "seqconv/train/optimizer.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 
+#include "ops/parallel.h"
 #include "seqconv/base/error.h"
 #include "seqconv/kernels/optimizer.h"
 
@@ -14,13 +14,6 @@ namespace {
 constexpr const char* kFirstMoment = "first_moment";
 constexpr const char* kSecondMoment = "second_moment";
 constexpr const char* kMomentum = "momentum";
-
-void parallel_for(
-    int64_t count,
-    int64_t grain,
-    const std::function<void(int64_t, int64_t)>& body) {
-  at::parallel_for(0, count, grain, body);
-}
 
 }  // namespace
 
@@ -59,7 +52,7 @@ void Optimizer::step(
            .weight_decay = options_.weight_decay,
            .step = scalars_.steps,
            .grad_scale = gradient_scale},
-          parallel_for);
+          ops::parallel_for());
       break;
     case OptimizerKind::kNag:
       kernels::nag_step<float>(
@@ -72,7 +65,7 @@ void Optimizer::step(
            .momentum = options_.momentum,
            .weight_decay = options_.weight_decay,
            .grad_scale = gradient_scale},
-          parallel_for);
+          ops::parallel_for());
       break;
   }
   scalars_.previous_learning_rate = learning_rate;
@@ -82,7 +75,7 @@ double gradient_norm(const at::Tensor& gradients) {
   return std::sqrt(kernels::squared_norm<float>(
       gradients.const_data_ptr<float>(),
       gradients.numel(),
-      parallel_for));
+      ops::parallel_for()));
 }
 
 double clip_factor(double norm, double max_norm) {

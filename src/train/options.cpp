@@ -91,14 +91,11 @@ void check_training(const TrainingOptions& training, const DataOptions& data) {
   check_at_least<int64_t>("training.log_every", training.log_every, 1);
   check_at_least<int64_t>("training.threads", training.threads, 0);
   if (training.threads > 1024)
-    fail_usage(
-        "training.threads must be <= 1024, but got ",
-        training.threads);
+    fail_usage("training.threads must be <= 1024, but got ", training.threads);
   if (training.max_epochs == 0 && training.max_updates == 0 &&
       training.patience == 0)
-    fail_usage(
-        "training would never end: set training.max_epochs, "
-        "training.max_updates or training.patience");
+    fail_usage("training would never end: set training.max_epochs, "
+               "training.max_updates or training.patience");
   if (!data.valid_source.empty())
     return;
   const auto needs_validation = [](const char* what) {
@@ -134,16 +131,12 @@ void check_schedule(const ScheduleOptions& schedule) {
   check_at_least("schedule.warmup_start", schedule.warmup_start, 0.0);
   check_at_least("schedule.min_learning_rate", schedule.min_learning_rate, 0.0);
   check_at_least<int64_t>("schedule.period", schedule.period, 1);
-  check_at_least(
-      "schedule.period_multiplier",
-      schedule.period_multiplier,
-      1.0);
+  check_at_least("schedule.period_multiplier", schedule.period_multiplier, 1.0);
   check_positive("schedule.period_shrink", schedule.period_shrink);
   if (schedule.kind == ScheduleKind::kInverseSqrt &&
       schedule.warmup_updates == 0)
-    fail_usage(
-        "schedule.warmup_updates must be > 0 with schedule.kind = "
-        "\"inverse_sqrt\", but got 0");
+    fail_usage("schedule.warmup_updates must be > 0 with schedule.kind = "
+               "\"inverse_sqrt\", but got 0");
   if (schedule.kind == ScheduleKind::kCosine &&
       schedule.min_learning_rate > schedule.learning_rate)
     fail_usage(

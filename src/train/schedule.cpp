@@ -57,8 +57,7 @@ double learning_rate(const ScheduleOptions& options, int64_t updates) {
           "schedule.warmup_updates must be > 0 with inverse_sqrt, but got ",
           warmup);
       return options.learning_rate *
-          std::sqrt(
-                 static_cast<double>(warmup) / static_cast<double>(updates));
+          std::sqrt(static_cast<double>(warmup) / static_cast<double>(updates));
     case ScheduleKind::kCosine:
       return cosine_rate(options, updates - warmup);
   }

@@ -29,7 +29,7 @@ class Optimizer {
 
   /// The scalars of the state: visited like options.
   struct Scalars {
-    int64_t steps = 0;                ///< made so far
+    int64_t steps = 0;                  ///< made so far
     double previous_learning_rate = 0;  ///< of the last step, 0 before it
 
     template <class Visitor>
