@@ -83,7 +83,11 @@ void add_apply(CLI::App& bpe, Program& program) {
 void add_bpe(Program& program) {
   CLI::App& verb =
       program.add_verb("bpe", "Learn and apply byte-pair encodings", kExamples);
-  verb.require_subcommand(1);
+  verb.require_subcommand(0, 1);
+  verb.callback([&verb] {
+    if (verb.get_subcommands().empty())
+      fail_usage("bpe needs a verb of its own: learn or apply");
+  });
   add_learn(verb, program);
   add_apply(verb, program);
 }

@@ -7,13 +7,9 @@
 #include "seqconv/base/error.h"
 
 namespace seqconv::cli {
-namespace {
-
-std::string shortest(double value) {
-  return concat(value);
+std::string first_name(const std::string& flags) {
+  return flags.substr(0, flags.find(','));
 }
-
-}  // namespace
 
 CLI::Option* add_integer(
     CLI::App& app,
@@ -28,7 +24,7 @@ CLI::Option* add_integer(
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || stop != end || number < low || number > high)
       fail_usage(
-          flag,
+          first_name(flag),
           " must be a whole number from ",
           low,
           " to ",
@@ -53,12 +49,16 @@ CLI::Option* add_real(
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || stop != end || !std::isfinite(number))
-      fail_usage(flag, " must be a finite number, but got '", text, "'");
+      fail_usage(
+          first_name(flag),
+          " must be a finite number, but got '",
+          text,
+          "'");
     value = number;
   };
   return app.add_option_function<std::string>(flag, read, help)
       ->type_name("X")
-      ->default_str(shortest(value));
+      ->default_str(concat(value));
 }
 
 CLI::Option* add_repeated(
@@ -79,9 +79,11 @@ std::vector<std::string> FlagVisitor::given() const {
   return keys;
 }
 
-std::string FlagVisitor::flag_name(std::string key) {
-  std::replace(key.begin(), key.end(), '_', '-');
-  return "--" + key;
+std::string FlagVisitor::flag_name(const std::string& key) const {
+  std::string flag = concat("--", key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  const auto synonym = synonyms_.find(key);
+  return synonym == synonyms_.end() ? flag : synonym->second + "," + flag;
 }
 
 }  // namespace seqconv::cli

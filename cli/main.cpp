@@ -65,7 +65,7 @@ int report(const std::string& message, int code) {
   for (;;) {
     for (const CLI::Option* option : verb->get_options())
       for (const std::string& name : option->get_lnames())
-        known.push_back("--" + name);
+        known.push_back(concat("--", name));
     const auto chosen = verb->get_subcommands();
     if (chosen.empty())
       break;
@@ -80,7 +80,8 @@ int report(const std::string& message, int code) {
       "unexpected argument '",
       extra,
       "'",
-      nearest.empty() ? "; see --help" : "; did you mean '" + nearest + "'?");
+      nearest.empty() ? "; see --help"
+                      : concat("; did you mean '", nearest, "'?"));
 }
 
 int run(int argc, char** argv, StandardOutput& out) {

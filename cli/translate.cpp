@@ -65,14 +65,7 @@ void add_translate(Program& program) {
       ->required();
   flags->search = std::make_unique<FlagVisitor>(verb, "Search");
   arguments.search.visit(*flags->search);
-  verb.add_option_function<std::string>(
-          "--format",
-          [&arguments](const std::string& name) {
-            arguments.format = parse_enum<OutputFormat>(name, "--format");
-          },
-          "text or json")
-      ->type_name("FORMAT")
-      ->default_str("text")
+  add_choice(verb, "--format", arguments.format, "text or json")
       ->group("Input and output");
   verb.add_flag(
           "--json-input",
