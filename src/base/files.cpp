@@ -7,8 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <new>
-#include <stdexcept>
 #include <utility>
 
 #include "seqconv/base/atomic_file.h"
@@ -17,6 +15,8 @@
 namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr size_t kMaxWhole = size_t{4} << 30;
 
 std::string reason() {
   return std::strerror(errno);
@@ -58,22 +58,23 @@ std::string read_file(const fs::path& path) {
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const struct stat info = inspect(path, fd);
   std::string content;
-  try {
+  if (static_cast<uint64_t>(info.st_size) <= kMaxWhole)
     content.reserve(static_cast<size_t>(info.st_size));
-    char buffer[1 << 16];
-    for (;;) {  // read to the end: pipes and devices have no size
-      const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
-      if (n < 0 && errno == EINTR)
-        continue;
-      SEQCONV_CHECK(n >= 0, "cannot read '", path.string(), "': ", reason());
-      if (n == 0)
-        return content;
-      content.append(buffer, static_cast<size_t>(n));
-    }
-  } catch (const std::bad_alloc&) {
-    fail("cannot read '", path.string(), "': it does not fit into memory");
-  } catch (const std::length_error&) {
-    fail("cannot read '", path.string(), "': it does not fit into memory");
+  char buffer[1 << 16];
+  for (;;) {  // read to the end: pipes and devices have no size
+    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR)
+      continue;
+    SEQCONV_CHECK(n >= 0, "cannot read '", path.string(), "': ", reason());
+    if (n == 0)
+      return content;
+    content.append(buffer, static_cast<size_t>(n));
+    SEQCONV_CHECK(
+        content.size() <= kMaxWhole &&
+            static_cast<uint64_t>(info.st_size) <= kMaxWhole,
+        "cannot read '",
+        path.string(),
+        "': more than 4 GiB, too large to be read whole");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "json_guard.h"
 #include "seqconv/base/files.h"
 
 namespace seqconv {
@@ -358,15 +359,8 @@ void apply_override(Json& table, const std::string& assignment) {
 }
 
 Json parse_json(std::string_view text, const std::string& where) {
-  const auto limit = [&](int depth, Json::parse_event_t, Json&) {
-    SEQCONV_CHECK(depth <= kMaxKeyParts, where, ": nested too deep");
-    return true;
-  };
-  try {
-    return Json::parse(text, limit);
-  } catch (const Json::exception& error) {
-    fail(where, ": not valid JSON: ", error.what());
-  }
+  JsonGuard::check(text, kMaxKeyParts, where);
+  return Json::parse(text);
 }
 
 std::string to_toml(const Json& table) {

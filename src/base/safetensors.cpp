@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
+#include "json_guard.h"
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
 
@@ -29,7 +29,7 @@ constexpr TypeInfo kTypes[] = {
 };
 
 constexpr size_t kMaxHeader = 100'000'000;  // the format's own limit
-constexpr int kMaxDepth = 4;  // object, tensor, list; deeper is an attack
+constexpr size_t kMaxDepth = 4;  // object, tensor, list; deeper is an attack
 constexpr const char* kMetadata = "__metadata__";
 
 /// Keys in a tree: a header may hold a million of them.
@@ -42,32 +42,11 @@ const TypeInfo& info(ElementType type) {
   fail("unknown element type ", static_cast<int>(type));
 }
 
-/// Refuses a name that comes twice, which nlohmann would merge silently.
 Header
 parse_header(const char* begin, const char* end, const std::string& file) {
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int depth, Header::parse_event_t event, Header& j) {
-    SEQCONV_CHECK(depth <= kMaxDepth, file, ": the header is nested too deep");
-    if (event == Header::parse_event_t::object_start) {
-      keys.emplace_back();
-    } else if (event == Header::parse_event_t::object_end) {
-      keys.pop_back();
-    } else if (event == Header::parse_event_t::key) {
-      const auto name = j.get<std::string>();
-      SEQCONV_CHECK(
-          keys.back().insert(name).second,
-          file,
-          ": the header names '",
-          name,
-          "' twice");
-    }
-    return true;
-  };
-  try {
-    return Header::parse(begin, end, watch);
-  } catch (const Header::exception& error) {
-    fail(file, ": the header is not JSON: ", error.what());
-  }
+  const std::string_view text(begin, static_cast<size_t>(end - begin));
+  JsonGuard::check(text, kMaxDepth, file + ": header");
+  return Header::parse(text);
 }
 
 struct Entry {

@@ -47,14 +47,14 @@ TEST(ReadFile, SaysWhichFileAndWhy) {
       HasSubstr("a file was wanted, but it is a folder"));
 }
 
-TEST(ReadFile, RefusesWhatDoesNotFitIntoMemory) {
+TEST(ReadFile, RefusesWhatIsTooLarge) {
   TemporaryFolder folder;
   const auto path = folder.write("sparse", "");
   if (::truncate(path.c_str(), off_t{1} << 43) != 0)
     GTEST_SKIP() << "the file system has no sparse files of 8 TiB";
   EXPECT_THAT(
       error_of([&] { read_file(path); }),
-      HasSubstr("it does not fit into memory"));
+      HasSubstr("more than 4 GiB, too large to be read whole"));
 }
 
 TEST(WriteFile, ReplacesTheOldContentWhole) {

@@ -232,6 +232,9 @@ TEST(ParseJson, NamesThePlaceOfWhatIsMalformedOrTooDeep) {
         error_of([&] { parse_json(text, "f.json"); }),
         HasSubstr("f.json: not valid JSON"))
         << text;
+  EXPECT_EQ(
+      error_of([&] { parse_json(R"({"a": {"b": 1, "b": 2}})", "f.json"); }),
+      "f.json: 'b' comes twice");
   for (const char* open : {"[", "{\"a\":"}) {
     std::string deep;
     for (int i = 0; i < 200'000; ++i)

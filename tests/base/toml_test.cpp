@@ -61,7 +61,7 @@ TEST(Toml, TheFilesOwnKeysWinOverIncludedOnes) {
   EXPECT_EQ(table["deep"], 1);
   EXPECT_EQ(
       table["m"],
-      Json::parse(R"({"x": 1, "y": 2, "z": 3, "t": {"k": 2, "j": 3}})"));
+      Json::parse(R"({"x": 1, "y": 2, "t": {"k": 2, "j": 3}, "z": 3})"));
   EXPECT_FALSE(table.contains("include"));
 }
 

@@ -32,6 +32,8 @@ class TemporaryFolder {
 
   /// Writes a file and returns its path.
   std::string write(const std::string& name, std::string_view content) const {
+    // A new file: truncating an old one makes some file systems flush it.
+    std::filesystem::remove(path_ / name);
     std::ofstream(path_ / name, std::ios::binary) << content;
     return path_ / name;
   }

@@ -8,7 +8,8 @@
 
 namespace seqconv {
 
-/// The whole file as bytes. Error names the file and the system's reason.
+/// The whole file as bytes, up to 4 GiB. Error names the file and the system's
+/// reason.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes to a temporary file beside `path`, flushes it to disk and renames it:

@@ -235,7 +235,7 @@ Json load_toml(const std::string& path);
 void apply_override(Json& table, const std::string& assignment);
 
 /// Reads JSON that may come from a stranger: Error naming `where` when it is
-/// malformed or nested deeper than any file of ours.
+/// malformed, names a key twice or is nested deeper than any file of ours.
 Json parse_json(std::string_view text, const std::string& where);
 
 /// The table as TOML text: scalars first, then one [section] a sub-table.

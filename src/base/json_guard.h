@@ -1,0 +1,71 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+
+/// Reads through JSON of a stranger before it is parsed: nlohmann merges keys
+/// that come twice without a word, and code that walks a value calls itself for
+/// every level. (Its parser with a callback would see both, but takes quadratic
+/// time.) Throws Error naming `where`.
+class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  static void
+  check(std::string_view text, size_t max_depth, const std::string& where) {
+    JsonGuard guard(max_depth, where);
+    nlohmann::json::sax_parse(text.begin(), text.end(), &guard);
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return enter(); }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& name) override {
+    SEQCONV_CHECK(
+        keys_.back().insert(name).second,
+        where_,
+        ": '",
+        name,
+        "' comes twice");
+    return true;
+  }
+  bool parse_error(
+      std::size_t,
+      const std::string&,
+      const nlohmann::json::exception& error) override {
+    fail(where_, ": not valid JSON: ", error.what());
+  }
+
+ private:
+  JsonGuard(size_t max_depth, const std::string& where)
+      : max_depth_(max_depth), where_(where) {}
+
+  bool enter() {
+    keys_.emplace_back();
+    SEQCONV_CHECK(keys_.size() <= max_depth_, where_, ": nested too deep");
+    return true;
+  }
+  bool leave() {
+    keys_.pop_back();
+    return true;
+  }
+
+  size_t max_depth_;
+  const std::string& where_;
+  std::vector<std::set<std::string>> keys_;  // one set a level
+};
+
+}  // namespace seqconv

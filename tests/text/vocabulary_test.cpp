@@ -1,0 +1,125 @@
+#include "seqconv/text/vocabulary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "text_test_support.h"
+
+namespace seqconv {
+namespace {
+
+using ::testing::HasSubstr;
+
+Vocabulary load(const std::string& text) {
+  const TemporaryFolder folder;
+  return Vocabulary::load(folder.write("dict.txt", text));
+}
+
+std::string load_error(const std::string& text) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("dict.txt", text);
+  const std::string message = error_of([&] { Vocabulary::load(file); });
+  EXPECT_THAT(message, HasSubstr(file));
+  return message.substr(std::min(file.size(), message.size()));
+}
+
+TEST(Vocabulary, SortsByCountThenSymbolAndPadsToAMultiple) {
+  const Vocabulary v =
+      Vocabulary::build({{"b", 5}, {"a", 5}, {"é", 5}, {"z", 9}, {"Z", 1}});
+  EXPECT_EQ(
+      v.to_text(),
+      "z 9\na 5\nb 5\né 5\nZ 1\n"
+      "madeupword0000 0\nmadeupword0001 0\nmadeupword0002 0\n"
+      "madeupword0003 0\nmadeupword0004 0\nmadeupword0005 0\n"
+      "madeupword0006 0\n");
+  EXPECT_EQ(v.size(), 16);
+  EXPECT_EQ(v.id("z"), 4);
+  EXPECT_EQ(v.symbol(5), "a");
+}
+
+TEST(Vocabulary, HasFairseqsSpecialIds) {
+  const Vocabulary v = Vocabulary::build({{"a", 1}}, 1, 0, 1);
+  EXPECT_EQ(v.id("<s>"), Vocabulary::kBegin);
+  EXPECT_EQ(v.id("<pad>"), Vocabulary::kPad);
+  EXPECT_EQ(v.id("</s>"), Vocabulary::kEnd);
+  EXPECT_EQ(v.id("<unk>"), Vocabulary::kUnknown);
+  EXPECT_EQ(v.id("never seen"), Vocabulary::kUnknown);
+  EXPECT_EQ(v.id(""), Vocabulary::kUnknown);
+  EXPECT_EQ(v.size(), 5);
+}
+
+TEST(Vocabulary, SpecialSymbolsInTheTextAreNotListedAgain) {
+  const Vocabulary v =
+      Vocabulary::build({{"<unk>", 7}, {"</s>", 3}, {"a", 1}}, 1, 0, 1);
+  EXPECT_EQ(v.to_text(), "a 1\n");
+}
+
+TEST(Vocabulary, DropsRareSymbolsAndThoseBeyondTheLargestSize) {
+  const std::map<std::string, int64_t> counts = {
+      {"a", 3}, {"b", 2}, {"c", 2}, {"d", 1}};
+  EXPECT_EQ(Vocabulary::build(counts, 2, 0, 1).to_text(), "a 3\nb 2\nc 2\n");
+  EXPECT_EQ(Vocabulary::build(counts, 1, 6, 1).to_text(), "a 3\nb 2\n");
+  EXPECT_EQ(Vocabulary::build(counts, 1, 2, 1).size(), 4);
+}
+
+TEST(Vocabulary, PaddingSkipsMadeUpWordsThatAreThere) {
+  const Vocabulary v = Vocabulary::build({{"madeupword0000", 4}}, 1, 0, 7);
+  EXPECT_EQ(v.to_text(), "madeupword0000 4\nmadeupword0001 0\nmadeupword0002 0\n");
+}
+
+TEST(Vocabulary, ReadsWhatItWrites) {
+  const std::string text = "a 3\nein wort 2\n漢 1\n#fairseq:overwrite 0\n";
+  const Vocabulary v = load(text);
+  EXPECT_EQ(v.to_text(), text);
+  EXPECT_EQ(v.id("ein wort"), 5);
+  EXPECT_EQ(v.id("漢"), 6);
+}
+
+TEST(Vocabulary, ReadsCarriageReturnsAndAMissingFinalNewline) {
+  EXPECT_EQ(load("\xEF\xBB\xBF" "a 3\r\nb 2").to_text(), "a 3\nb 2\n");
+}
+
+TEST(Vocabulary, TheOverwriteFlagGivesASymbolANewId) {
+  const std::string text =
+      "a 3\nb 2\na 1 #fairseq:overwrite\n<unk> 5 #fairseq:overwrite\n";
+  const Vocabulary v = load(text);
+  EXPECT_EQ(v.size(), 8);
+  EXPECT_EQ(v.id("a"), 6);
+  EXPECT_EQ(v.symbol(4), "a");
+  EXPECT_EQ(v.id("<unk>"), 7);
+  EXPECT_EQ(v.to_text(), text);
+}
+
+TEST(Vocabulary, ErrorsNameFileAndLine) {
+  EXPECT_EQ(
+      load_error("a 3\nb\n"),
+      ":2: 'symbol count' was wanted, but got 'b'");
+  EXPECT_EQ(
+      load_error("a x3\n"),
+      ":1: 'symbol count' was wanted, but got 'a x3'");
+  EXPECT_EQ(load_error("a 3\n\n"), ":2: 'symbol count' was wanted, but got ''");
+  EXPECT_EQ(load_error(" 3\n"), ":1: 'symbol count' was wanted, but got ' 3'");
+  EXPECT_EQ(
+      load_error("a 99999999999999999999\n"),
+      ":1: 'symbol count' was wanted, but got 'a 99999999999999999999'");
+  EXPECT_EQ(
+      load_error("a 3\nb 1\na 1\n"),
+      ":3: the symbol 'a' is there already, as id 4 (a line may end in "
+      "#fairseq:overwrite to replace it)");
+  EXPECT_THAT(load_error("</s> 3\n"), HasSubstr("as id 2"));
+  EXPECT_THAT(load_error("a 3\n\xFF 2\n"), HasSubstr(":2: UTF-8 was wanted"));
+  EXPECT_EQ(load_error(""), ": a dictionary was wanted, but the file is empty");
+}
+
+TEST(Vocabulary, AnIdOutOfRangeIsAnError) {
+  const Vocabulary v = Vocabulary::build({{"a", 1}});
+  EXPECT_EQ(
+      error_of([&] { v.symbol(8); }),
+      "an id must be from 0 to 7, but got 8");
+  EXPECT_EQ(
+      error_of([&] { v.symbol(-1); }),
+      "an id must be from 0 to 7, but got -1");
+}
+
+}  // namespace
+}  // namespace seqconv
