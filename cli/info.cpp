@@ -5,6 +5,7 @@
 #include "model_files.h"
 #include "program.h"
 #include "seqconv/base/safetensors.h"
+#include "seqconv/text/vocabulary.h"
 
 namespace seqconv::cli {
 namespace fs = std::filesystem;
@@ -18,6 +19,8 @@ constexpr const char* kExamples =
 // "key: value" a line; tables as "table.key: value".
 void write_rows(const Json& table, const std::string& path, std::ostream& out) {
   for (const auto& [key, value] : table.items()) {
+    if (key == "samples")
+      continue;  // the self-test of the text: not for people
     const std::string where = detail::join_key(path, key.c_str());
     if (value.is_object())
       write_rows(value, where, out);
@@ -36,6 +39,20 @@ void write_parameters(const fs::path& checkpoint, std::ostream& out) {
       << "tensors: " << reader.tensors().size() << '\n';
   for (const auto& [key, value] : reader.metadata())
     out << "checkpoint." << key << ": " << value << '\n';
+}
+
+void write_vocabularies(const ModelFiles& model, std::ostream& out) {
+  for (const char* side : {"source", "target"}) {
+    const Json::json_pointer where(
+        "/text/" + std::string(side) + "/dictionary");
+    const Json name = model.config.value(where, Json());
+    if (name.is_string())
+      out << "vocabulary." << side << ": "
+          << Vocabulary::load(
+                 model.folder / fs::path(name.get<std::string>()).filename())
+                 .size()
+          << '\n';
+  }
 }
 
 void write_checkpoints(const fs::path& folder, std::ostream& out) {
@@ -57,11 +74,10 @@ void run(const std::string& path, std::ostream& out) {
     if (model.config.contains(key))
       out << key << ": " << detail::show_json(model.config[key]) << '\n';
   write_parameters(model.checkpoint, out);
+  write_vocabularies(model, out);
   for (const char* key : {"architecture", "text", "decoding"})
     if (model.config.contains(key) && model.config[key].is_object()) {
-      Json table = model.config[key];
-      table.erase("samples");  // the self-test: not for people
-      write_rows(table, key, out);
+      write_rows(model.config[key], key, out);
     }
   write_checkpoints(model.folder, out);
 }
