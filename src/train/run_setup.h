@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,8 @@ struct RunSetup {
   PreparedData data;
   Json settings;  ///< {"config", "inputs"}: what a resumed run must share
   std::optional<Position> resumed;
+  /// Called after every batch, before signals are looked at; may be empty.
+  std::function<void(const Position&)> after_batch;
 };
 
 /// Checks that the output folder fits the request: UsageError when it holds a

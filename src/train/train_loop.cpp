@@ -109,6 +109,8 @@ void TrainLoop::take_batch() {
   if (update_over)
     note_dues();
   progress_.show(status());
+  if (setup_.after_batch)
+    setup_.after_batch(position_);
 }
 
 void TrainLoop::end_update() {
