@@ -64,7 +64,7 @@ class TileOfTaps {
     return (maker.drops() ? dropped_ : normalized_).data() + row * pitch;
   }
 
-  const TapMaker<L, A> maker;
+  TapMaker<L, A> maker;
   const int64_t pitch;
 
  private:

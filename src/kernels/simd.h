@@ -4,13 +4,6 @@
 #include <cstdint>
 #include <utility>
 
-#if defined(__x86_64__)
-// g++ 12 takes its own _mm512_undefined_epi32 and vectors that are filled lane
-// by lane for mistakes.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#endif
-
 #include "kernels/tile_ops.h"
 
 /// Vectors of the instruction set that this translation unit is compiled for,
@@ -67,43 +60,6 @@ inline Vec<A> load(const A* p) {
 template <class A>
 inline void store(A* p, Vec<A> v) {
   *reinterpret_cast<typename Simd<A>::Memory*>(p) = v;
-}
-
-typedef uint64_t Words __attribute__((vector_size(kVectorBytes)));
-typedef uint64_t WordsInMemory
-    __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
-inline constexpr int kWords = kVectorBytes / 8;
-
-/// Products of the low 32 bits of each lane.
-inline Words multiply_low(Words a, uint32_t b) {
-  const Words factor = Words{} + b;
-#if defined(__AVX512F__)
-  return reinterpret_cast<Words>(_mm512_mul_epu32(
-      reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(factor)));
-#elif defined(__AVX2__)
-  return reinterpret_cast<Words>(_mm256_mul_epu32(
-      reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(factor)));
-#elif defined(__x86_64__)
-  return reinterpret_cast<Words>(_mm_mul_epu32(
-      reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(factor)));
-#else
-  return (a & 0xffffffffu) * factor;
-#endif
-}
-
-/// Stores [a0, b0, a1, b1, ...].
-template <size_t... I>
-inline void store_interleaved(
-    void* out,
-    Words a,
-    Words b,
-    std::index_sequence<I...>) {
-  constexpr uint64_t kHalf = kWords / 2;
-  const Words low = {(I / 2 + (I % 2) * kWords)...};
-  const Words high = {(I / 2 + kHalf + (I % 2) * kWords)...};
-  auto* const to = static_cast<WordsInMemory*>(out);
-  to[0] = __builtin_shuffle(a, b, low);
-  to[1] = __builtin_shuffle(a, b, high);
 }
 
 /// [a0+a1, a2+a3, ..., b0+b1, b2+b3, ...]

@@ -2,6 +2,7 @@
 
 #include "kernels/tiles.h"
 #include "seqconv/base/random.h"
+#include "seqconv/kernels/random_words.h"
 
 namespace seqconv::kernels {
 
@@ -29,21 +30,13 @@ class TapMaker {
 
   /// factors [rows, pitch] = 0 or 1/(1-p) for the taps whose number is
   /// first + row * stride + j.
-  void factors(int64_t first, int64_t stride, int64_t rows, A* factors) const {
+  void factors(int64_t first, int64_t stride, int64_t rows, A* factors) {
     const A scale = static_cast<A>(1.0 / (1.0 - drop_.p));
-    const uint32_t threshold = drop_threshold(drop_.p);
     for (int64_t t = 0; t < rows; ++t, first += stride, factors += pitch()) {
       if (drop_.mask != nullptr)
-        for (int64_t j = 0; j < kernel_size_; ++j)
-          factors[j] = drop_.mask[first + j] != 0 ? scale : A(0);
+        masked_row(first, scale, factors);
       else
-        tile_.drop_factors(
-            drop_.seed,
-            static_cast<uint64_t>(first),
-            kernel_size_,
-            threshold,
-            scale,
-            factors);
+        seeded_row(first, scale, factors);
       std::fill(factors + kernel_size_, factors + pitch(), A(0));
     }
   }
@@ -58,11 +51,29 @@ class TapMaker {
   }
 
  private:
+  void masked_row(int64_t first, A scale, A* factors) const {
+    for (int64_t j = 0; j < kernel_size_; ++j)
+      factors[j] = drop_.mask[first + j] != 0 ? scale : A(0);
+  }
+
+  void seeded_row(int64_t first, A scale, A* factors) {
+    const uint32_t threshold = drop_threshold(drop_.p);
+    words_.reserve(kernel_size_ + kRandomWordsSlack);
+    const uint32_t* const words = random_words(
+        drop_.seed,
+        static_cast<uint64_t>(first),
+        kernel_size_,
+        words_.data());
+    for (int64_t j = 0; j < kernel_size_; ++j)
+      factors[j] = words[j] >= threshold ? scale : A(0);
+  }
+
   const RowOps<L, A>& rows_;
   const TileOps<A>& tile_;
   int64_t kernel_size_;
   bool softmax_;
   TapDrop drop_;
+  Scratch<uint32_t> words_;
 };
 
 }  // namespace seqconv::kernels

@@ -111,15 +111,6 @@ struct TileOps {
   void (*softmax_backward)(const A* w, A* grad, int64_t pitch, int64_t count);
   /// a *= b, element by element.
   void (*multiply)(A* a, const A* b, int64_t count);
-  /// factors[i] = scale where random_word(seed, first + i) >= threshold, else
-  /// 0.
-  void (*drop_factors)(
-      uint64_t seed,
-      uint64_t first,
-      int64_t count,
-      uint32_t threshold,
-      A scale,
-      A* factors);
   /// sums [rows + 1, pitch]: row i is the sum of the first i rows of x.
   void (*prefix_sums)(const A* x, int64_t pitch, int64_t rows, A* sums);
   /// out[t] = scale * (sums[end] - sums[begin] + both weighted rows of x).

@@ -18,7 +18,6 @@ constexpr TileOps<A> make_tile_ops() {
       .softmax = softmax<A>,
       .softmax_backward = softmax_backward<A>,
       .multiply = multiply<A>,
-      .drop_factors = drop_factors<A>,
       .prefix_sums = prefix_sums<A>,
       .gather_windows = gather_windows<A>,
       .scatter_windows = scatter_windows<A>,

@@ -7,9 +7,14 @@
 namespace seqconv {
 namespace {
 
-void need_range(bool holds, const std::string& key, const char* range) {
+template <class T>
+void need_range(
+    bool holds,
+    const std::string& key,
+    const char* range,
+    const T& value) {
   if (!holds)
-    fail_usage(key, " must be ", range);
+    fail_usage(key, " must be ", range, ", but got ", value);
 }
 
 }  // namespace
@@ -36,16 +41,19 @@ void TextOptions::validate(const std::string& path) const {
   need_range(
       subword_size >= 1 && subword_size <= 1'000'000,
       key("subword_size"),
-      "from 1 to 1000000");
+      "from 1 to 1000000",
+      subword_size);
   need_range(
       character_coverage >= 0.98 && character_coverage <= 1,
       key("character_coverage"),
-      "from 0.98 to 1");
-  need_range(min_count >= 1, key("min_count"), ">= 1");
+      "from 0.98 to 1",
+      character_coverage);
+  need_range(min_count >= 1, key("min_count"), ">= 1", min_count);
   need_range(
       max_vocabulary == 0 || max_vocabulary > 4,
       key("max_vocabulary"),
-      "0 (no limit) or > 4, as four symbols are special");
+      "0 (no limit) or > 4, as four symbols are special",
+      max_vocabulary);
   const bool source_given = !source_dictionary.empty();
   const bool target_given = !target_dictionary.empty();
   const bool all_given =

@@ -10,13 +10,13 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/safetensors.h"
-#include "support/golden_folder.h"
+#include "support/golden_case.h"
 
 /// Golden cases as tensors.
-namespace seqconv::test {
+namespace seqconv::testing {
 
 /// One file: its tensors in float64 (or int64) and its metadata.
-struct GoldenCase {
+struct TensorCase {
   std::string name;
   std::map<std::string, at::Tensor> tensors;
   std::map<std::string, std::string> metadata;
@@ -27,7 +27,11 @@ struct GoldenCase {
   const at::Tensor& at(const std::string& tensor) const {
     const auto found = tensors.find(tensor);
     SEQCONV_CHECK(
-        found != tensors.end(), "golden case ", name, " must hold ", tensor);
+        found != tensors.end(),
+        "golden case ",
+        name,
+        " must hold ",
+        tensor);
     return found->second;
   }
   std::string text(const std::string& key, const std::string& missing) const {
@@ -55,18 +59,18 @@ struct GoldenCase {
 inline at::Tensor to_tensor(const TensorView& view) {
   SEQCONV_CHECK(
       view.type == ElementType::kF64 || view.type == ElementType::kI64,
-      "golden tensors must be F64 or I64, but got ", element_name(view.type));
+      "golden tensors must be F64 or I64, but got ",
+      element_name(view.type));
   const auto type = view.type == ElementType::kF64 ? at::kDouble : at::kLong;
   const at::Tensor tensor = at::empty(view.shape, type);
   if (!view.data.empty())
-    std::memcpy(
-        tensor.mutable_data_ptr(), view.data.data(), view.data.size());
+    std::memcpy(tensor.mutable_data_ptr(), view.data.data(), view.data.size());
   return tensor;
 }
 
-inline GoldenCase load_golden(const std::filesystem::path& path) {
+inline TensorCase load_golden(const std::filesystem::path& path) {
   const SafetensorsReader reader(path);
-  GoldenCase result;
+  TensorCase result;
   result.name = path.stem().string();
   result.metadata = reader.metadata();
   for (const auto& [name, view] : reader.tensors())
@@ -74,21 +78,19 @@ inline GoldenCase load_golden(const std::filesystem::path& path) {
   return result;
 }
 
-/// All cases of an operator.
-inline std::vector<GoldenCase> golden_cases(const std::string& op) {
-  std::vector<GoldenCase> cases;
-  for (const auto& path : golden_operator_files()) {
-    const SafetensorsReader reader(path);
-    if (reader.metadata().at("op") == op)
+/// All cases of an operator; none when there is no golden data.
+inline std::vector<TensorCase> load_golden_cases(const std::string& op) {
+  std::vector<TensorCase> cases;
+  for (const auto& path : golden_files(""))
+    if (SafetensorsReader(path).metadata().at("op") == op)
       cases.push_back(load_golden(path));
-  }
   return cases;
 }
 
 /// Moves the tokens of left-padded rows to the front, so that the case becomes
 /// a right-padded one (semantics.md 8.1). `names` are the tensors [B, T, ...].
 inline void shift_to_right_padding(
-    GoldenCase& golden,
+    TensorCase& golden,
     const std::vector<std::string>& names) {
   if (golden.text("pad_side", "right") != "left")
     return;
@@ -108,8 +110,11 @@ inline void shift_to_right_padding(
 /// max |got - want| / max |want|; the plain maximum where `want` is all zero.
 inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
   SEQCONV_CHECK(
-      got.sizes() == want.sizes(), "shapes must agree, but got ",
-      concat(got.sizes()), " and ", concat(want.sizes()));
+      got.sizes() == want.sizes(),
+      "shapes must agree, but got ",
+      concat(got.sizes()),
+      " and ",
+      concat(want.sizes()));
   if (want.numel() == 0)
     return 0;
   const at::Tensor wide = want.detach().to(at::kDouble);
@@ -119,9 +124,8 @@ inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
   return scale > 0 ? error / scale : error;
 }
 
-}  // namespace seqconv::test
+}  // namespace seqconv::testing
 
 /// The bound of a golden comparison, with the tensor's name and the error.
-#define EXPECT_NEAR_TENSOR(got, want, bound)                       \
-  EXPECT_LE(::seqconv::test::relative_error(got, want), bound)     \
-      << #got
+#define EXPECT_NEAR_TENSOR(got, want, bound) \
+  EXPECT_LE(::seqconv::testing::relative_error(got, want), bound) << #got

@@ -10,7 +10,7 @@
 #include "support/golden.h"
 
 /// Gradients: analytic, numerical, and their comparison.
-namespace seqconv::test {
+namespace seqconv::testing {
 
 using TensorFunction =
     std::function<at::Tensor(const std::vector<at::Tensor>&)>;
@@ -71,18 +71,18 @@ inline void expect_numerical_gradients(
   }
 }
 
-}  // namespace seqconv::test
+}  // namespace seqconv::testing
 
 /// The message of the c10::Error that `statement` throws begins with `text`.
-#define EXPECT_TENSOR_ERROR(statement, text)                               \
-  do {                                                                     \
-    try {                                                                  \
-      (void)(statement);                                                   \
-      ADD_FAILURE() << "no error, wanted: " << (text);                     \
-    } catch (const c10::Error& error) {                                    \
-      EXPECT_EQ(                                                           \
-          std::string(error.what_without_backtrace()).substr(              \
-              0, std::string(text).size()),                                \
-          std::string(text));                                              \
-    }                                                                      \
+#define EXPECT_TENSOR_ERROR(statement, text)           \
+  do {                                                 \
+    try {                                              \
+      (void)(statement);                               \
+      ADD_FAILURE() << "no error, wanted: " << (text); \
+    } catch (const c10::Error& error) {                \
+      EXPECT_EQ(                                       \
+          std::string(error.what_without_backtrace())  \
+              .substr(0, std::string(text).size()),    \
+          std::string(text));                          \
+    }                                                  \
   } while (false)

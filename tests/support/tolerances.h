@@ -5,7 +5,7 @@
 #include "seqconv/base/error.h"
 
 /// Bounds on max |got - want| / max |want|, by the type of the input.
-namespace seqconv::test {
+namespace seqconv::testing {
 
 /// float64: rounding of a few hundred terms. float32: plain float32 evaluation.
 /// bfloat16: sums are float32, so half a unit in the last place of the result.
@@ -28,6 +28,8 @@ inline double layer_tolerance(at::ScalarType type) {
 }
 
 inline constexpr at::ScalarType kTypes[] = {
-    at::kDouble, at::kFloat, at::kBFloat16};
+    at::kDouble,
+    at::kFloat,
+    at::kBFloat16};
 
-}  // namespace seqconv::test
+}  // namespace seqconv::testing

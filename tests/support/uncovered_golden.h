@@ -5,7 +5,7 @@
 
 /// Which golden operator cases are run. A file whose operator is on neither
 /// list fails OperatorGolden.EveryFileIsCoveredOrListed.
-namespace seqconv::test {
+namespace seqconv::testing {
 
 /// Run by some test program whose suite name contains 'Golden'.
 inline constexpr auto kCoveredOperators = std::to_array<std::string_view>({
@@ -60,4 +60,4 @@ constexpr bool listed(const List& list, std::string_view name) {
   return false;
 }
 
-}  // namespace seqconv::test
+}  // namespace seqconv::testing
