@@ -90,7 +90,7 @@ void Progress::show(const ProgressStatus& status) {
   const size_t width = text.size();
   text.append(width_ > width ? width_ - width : 0, ' ');
   width_ = width;
-  put("\r" + text);
+  put(concat('\r', text));
 }
 
 void Progress::line(const std::string& text) {
@@ -100,7 +100,7 @@ void Progress::line(const std::string& text) {
 
 void Progress::clear() {
   if (width_ > 0)
-    put("\r" + std::string(width_, ' ') + "\r");
+    put(concat('\r', std::string(width_, ' '), '\r'));
   width_ = 0;
 }
 

@@ -35,22 +35,16 @@ class TileOpsTest : public ::testing::TestWithParam<Isa> {
   }
 };
 
+std::string isa_test_name(const ::testing::TestParamInfo<Isa>& info) {
+  constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
+  return kNames[static_cast<size_t>(info.param)];
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Isas,
     TileOpsTest,
     ::testing::ValuesIn(supported_isas()),
-    [](const auto& info) {
-      return std::vector<std::string>{
-          "baseline",
-          "avx2",
-          "avx512"}[static_cast<size_t>(info.param)];
-    });
-
-template <class A>
-class TileSizes {
- public:
-  static constexpr int64_t kPitch[] = {16, 32, 64};
-};
+    isa_test_name);
 
 template <class A>
 void check_convolve(

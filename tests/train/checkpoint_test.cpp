@@ -15,8 +15,10 @@ namespace {
 using ::testing::HasSubstr;
 
 /// A little model with an optimiser that has made two steps.
-struct Run {
-  explicit Run(int64_t width = 5, OptimizerKind kind = OptimizerKind::kAdam)
+struct LittleRun {
+  explicit LittleRun(
+      int64_t width = 5,
+      OptimizerKind kind = OptimizerKind::kAdam)
       : module(width, 3), parameters(*module) {
     options.kind = kind;
     optimizer.emplace(options, parameters.values());
@@ -48,13 +50,13 @@ class TrainingState : public ::testing::Test {
 
 TEST_F(TrainingState, EverythingComesBack) {
   for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
-    Run run(5, kind);
+    LittleRun run(5, kind);
     run.position.micro_batch = 1;  // so that the gradient is kept
     run.position.current.loss = 0.1 + 0.2;
     run.position.best = 1.0 / 3;
     run.position.has_best = true;
     save_state(file(), run.position, {{"note", "x"}}, run.tensors());
-    Run other(5, kind);
+    LittleRun other(5, kind);
     const SavedState saved = read_state(file());
     EXPECT_EQ(
         write_options(saved.position).dump(),
@@ -73,7 +75,7 @@ TEST_F(TrainingState, EverythingComesBack) {
 }
 
 TEST_F(TrainingState, TruncationAnywhereIsAClearError) {
-  Run run;
+  LittleRun run;
   save_state(file(), run.position, {}, run.tensors());
   const std::string whole = read_file(file());
   for (const size_t size :
@@ -87,7 +89,7 @@ TEST_F(TrainingState, TruncationAnywhereIsAClearError) {
 }
 
 TEST_F(TrainingState, AFlippedBitIsNoticed) {
-  Run run;
+  LittleRun run;
   save_state(file(), run.position, {}, run.tensors());
   const size_t size = read_file(file()).size();
   damage(size - 3);
@@ -97,9 +99,9 @@ TEST_F(TrainingState, AFlippedBitIsNoticed) {
 }
 
 TEST_F(TrainingState, AnotherModelsStateIsRefused) {
-  Run run;
+  LittleRun run;
   save_state(file(), run.position, {}, run.tensors());
-  Run other(6);
+  LittleRun other(6);
   EXPECT_THAT(
       testing::error_of(
           [&] { load_state_tensors(file(), run.position, other.tensors()); }),
@@ -118,7 +120,7 @@ TEST_F(TrainingState, AModelFileIsNoState) {
 }
 
 TEST_F(TrainingState, AFullDiskLeavesTheOldState) {
-  Run run;
+  LittleRun run;
   save_state(file(), run.position, {}, run.tensors());
   run.position.update = 3;
   {

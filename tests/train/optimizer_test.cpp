@@ -1,5 +1,6 @@
 #include "seqconv/train/optimizer.h"
 
+#include <ATen/ops/mul.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ void follow(
   for (size_t i = 0; i < rates.size(); ++i) {
     const auto step = static_cast<int64_t>(i);
     // Twice the gradient, halved in the step.
-    const at::Tensor gradients = row(golden.values("grads"), step, n) * 2;
+    const at::Tensor gradients =
+        at::mul(row(golden.values("grads"), step, n), 2);
     optimizer.step(gradients, 0.5, rates[i]);
     EXPECT_LT(
         testing::golden_error(
