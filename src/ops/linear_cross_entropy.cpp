@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ops/fused_common.h"
-#include "ops/parallel.h"
+#include "seqconv/ops/parallel.h"
 #include "seqconv/kernels/cross_entropy.h"
 
 namespace seqconv::ops {
