@@ -27,13 +27,14 @@ BELOW = {
     "data": ["base", "text"],
     "ops": ["kernels"],
     "nn": ["ops"],
-    "models": ["nn", "decode"],
+    "models": ["nn", "decode", "data"],
     "pipeline": ["text", "data", "models", "decode"],
     "train": ["pipeline", "metrics"],
-    "cli": ["train"],
+    "engine": ["train"],
+    "cli": ["engine", "metrics"],
 }
 # cli is the program, which starts without LibTorch; it may call what loads it.
-TORCH_LAYERS = {"ops", "nn", "models", "pipeline", "train"}
+TORCH_LAYERS = {"ops", "nn", "models", "pipeline", "train", "engine"}
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh", ".inc"}

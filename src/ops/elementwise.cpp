@@ -224,6 +224,15 @@ void check_glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
       lengths->scalar_type(),
       " ",
       lengths->sizes());
+  const at::Tensor values = lengths->contiguous();
+  const int64_t* length = values.const_data_ptr<int64_t>();
+  for (int64_t b = 0; b < values.numel(); ++b)
+    TORCH_CHECK(
+        length[b] >= 0 && length[b] <= x.size(1),
+        "[glu] lengths must be in [0, T = ",
+        x.size(1),
+        "], but got ",
+        length[b]);
 }
 
 }  // namespace

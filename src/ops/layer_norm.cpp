@@ -93,7 +93,7 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(
       AutogradContext* ctx,
       const at::Tensor& x,
-      const at::Tensor& residual,
+      const std::optional<at::Tensor>& residual,
       const at::Tensor& weight,
       const at::Tensor& bias,
       const LayerNormInputs& contiguous) {
@@ -101,7 +101,7 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
     ctx->save_for_backward({out.normalized, out.rstd, contiguous.weight});
     ctx->saved_data["p"] = contiguous.p;
     ctx->saved_data["seed"] = contiguous.seed;
-    ctx->saved_data["residual"] = residual.defined();
+    ctx->saved_data["residual"] = residual.has_value();
     return out.y;
   }
 
@@ -182,9 +182,11 @@ at::Tensor apply_layer_norm(std::string_view op, const LayerNormInputs& in) {
        (in.residual.defined() && in.residual.requires_grad()));
   if (!differentiate)
     return run_layer_norm(contiguous, /*keep=*/false).y;
+  const std::optional<at::Tensor> residual =
+      in.residual.defined() ? std::optional(in.residual) : std::nullopt;
   return LayerNormFunction::apply(
       in.x,
-      in.residual,
+      residual,
       in.weight,
       in.bias,
       contiguous);

@@ -10,6 +10,9 @@
 namespace seqconv {
 
 void count_words(std::string_view line, WordCounts& counts) {
+  const size_t last = line.find_last_not_of("\r\n ") + 1;
+  line = line.substr(0, last);
+  line.remove_prefix(std::min(line.find_first_not_of("\r\n "), line.size()));
   for (size_t start = 0; start < line.size();) {
     const size_t blank = std::min(line.find(' ', start), line.size());
     if (blank > start)

@@ -76,10 +76,11 @@ bool LineReader::next(std::string& line) {
   return true;
 }
 
-void LineReader::check(std::string& line) const {
+void LineReader::check(std::string& line) {
   const size_t nul = line.find('\0');
   const size_t invalid = find_invalid_utf8(line);
   if (bad_bytes_ == BadBytes::kReplace) {
+    replaced_lines_ += nul != std::string::npos || invalid != std::string::npos;
     if (nul != std::string::npos)
       std::replace(line.begin(), line.end(), '\0', ' ');
     if (invalid != std::string::npos)

@@ -6,14 +6,17 @@
 #include <random>
 #include <sstream>
 
-#include "text_test_support.h"
+#include "support/errors.h"
+#include "support/temporary_folder.h"
 
 namespace seqconv {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
+using testing::error_of;
 using ::testing::HasSubstr;
+using testing::TemporaryFolder;
 
 constexpr size_t kValid = std::string_view::npos;
 
@@ -57,8 +60,8 @@ TEST(Utf8, FindsTheFirstByteOfIllFormedSequences) {
         "\xF4\x90\x80\x80",  // above U+10FFFF
         "\xF5\x80\x80\x80",
         "\xFF",
-        "\xC3",            // cut off
-        "\xE2\x82",        // cut off
+        "\xC3",             // cut off
+        "\xE2\x82",         // cut off
         "\xF0\x9F\x98"}) {  // cut off
     EXPECT_EQ(find_invalid_utf8(bad), 0u);
     EXPECT_EQ(find_invalid_utf8(std::string("a\xC3\xA9") + bad + "b"), 3u);
@@ -73,8 +76,7 @@ TEST(Utf8, ReplacementMakesAnyBytesValidAndKeepsValidText) {
       bytes += static_cast<char>(random() % 4 == 0 ? 'a' : random());
     const std::string replaced = replace_invalid_utf8(bytes);
     EXPECT_EQ(find_invalid_utf8(replaced), kValid);
-    if (find_invalid_utf8(bytes) == kValid)
-      EXPECT_EQ(replaced, bytes);
+    EXPECT_EQ(replaced == bytes, find_invalid_utf8(bytes) == kValid);
     EXPECT_EQ(replace_invalid_utf8(replaced), replaced);
     EXPECT_EQ(find_invalid_utf8(clean_line(bytes)), kValid);
     EXPECT_EQ(find_invalid_utf8(to_lower(replaced)), kValid);
@@ -87,18 +89,27 @@ TEST(Utf8, ReplacementMakesAnyBytesValidAndKeepsValidText) {
 
 TEST(Utf8, WordsAreSplitAtUnicodeWhiteSpace) {
   EXPECT_THAT(
-      split_words("  a\tb\xC2\xA0" "c\xE3\x80\x80\xC3\xA9\x1F" "d\xE2\x80\xA8"),
+      split_words("  a\tb\xC2\xA0"
+                  "c\xE3\x80\x80\xC3\xA9\x1F"
+                  "d\xE2\x80\xA8"),
       ElementsAre("a", "b", "c", "\xC3\xA9", "d"));
   EXPECT_TRUE(split_words(" \xC2\x85 ").empty());
   // Zero-width space and byte-order mark are no white space.
-  EXPECT_EQ(split_words("a\xE2\x80\x8B" "b\xEF\xBB\xBF" "c").size(), 1u);
+  EXPECT_EQ(
+      split_words("a\xE2\x80\x8B"
+                  "b\xEF\xBB\xBF"
+                  "c")
+          .size(),
+      1u);
 }
 
 TEST(LowerCase, UsesTheFullMappingOfTheRootLocale) {
   EXPECT_EQ(to_lower("Hello, WORLD 42"), "hello, world 42");
   EXPECT_EQ(to_lower("GRÖSSE Straße ÀÉ"), "grösse straße àé");
-  EXPECT_EQ(to_lower("\xC4\xB0"), "i\xCC\x87");  // I with a dot: two code points
-  EXPECT_EQ(to_lower("ΟΔΟΣ ΣΑΣ"), "οδος σας");   // final sigma
+  EXPECT_EQ(
+      to_lower("\xC4\xB0"),
+      "i\xCC\x87");                             // I with a dot: two code points
+  EXPECT_EQ(to_lower("ΟΔΟΣ ΣΑΣ"), "οδος σας");  // final sigma
   EXPECT_EQ(to_lower("Ⅷ Ǆ"), "ⅷ ǆ");
   EXPECT_EQ(to_lower(""), "");
 }
@@ -119,7 +130,9 @@ TEST(CleanLine, TurnsControlCharactersIntoBlanksAndDropsOneCarriageReturn) {
   EXPECT_EQ(clean_line(std::string_view("a\0b", 3)), "a b");
   EXPECT_EQ(clean_line("a\x7F\xC2\x85\xE2\x80\xA8\xE2\x80\xA9z"), "a    z");
   EXPECT_EQ(clean_line("a\xFFz"), "a\xEF\xBF\xBDz");
-  EXPECT_EQ(clean_line("caf\xC3\xA9 \xF0\x9F\x98\x80"), "caf\xC3\xA9 \xF0\x9F\x98\x80");
+  EXPECT_EQ(
+      clean_line("caf\xC3\xA9 \xF0\x9F\x98\x80"),
+      "caf\xC3\xA9 \xF0\x9F\x98\x80");
 }
 
 TEST(LineReader, ReadsEveryKindOfLineEnd) {
@@ -133,8 +146,13 @@ TEST(LineReader, ReadsEveryKindOfLineEnd) {
 
 TEST(LineReader, SkipsAByteOrderMarkAtTheStartOnly) {
   EXPECT_THAT(
-      read_all("\xEF\xBB\xBF" "a\n\xEF\xBB\xBF" "b"),
-      ElementsAre("a", "\xEF\xBB\xBF" "b"));
+      read_all("\xEF\xBB\xBF"
+               "a\n\xEF\xBB\xBF"
+               "b"),
+      ElementsAre(
+          "a",
+          "\xEF\xBB\xBF"
+          "b"));
   EXPECT_THAT(read_all("\xEF\xBB\xBF"), ElementsAre(""));
 }
 
@@ -156,7 +174,12 @@ TEST(LineReader, NamesFileLineAndByteOfBadText) {
       error_of([] { read_all(std::string("a\nb\0c", 5)); }),
       "text:2: text was wanted, but byte 2 of the line is NUL");
   EXPECT_THAT(
-      error_of([] { read_all(std::string("\xFF\xFE" "a\0\n\0", 6)); }),
+      error_of([] {
+        read_all(std::string(
+            "\xFF\xFE"
+            "a\0\n\0",
+            6));
+      }),
       HasSubstr("looks like UTF-16"));
 }
 

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "text_test_support.h"
+#include "support/errors.h"
+#include "support/temporary_folder.h"
 
 namespace seqconv {
 namespace {
 
+using testing::error_of;
 using ::testing::HasSubstr;
+using testing::TemporaryFolder;
 
 Vocabulary load(const std::string& text) {
   const TemporaryFolder folder;
@@ -56,7 +59,10 @@ TEST(Vocabulary, SpecialSymbolsInTheTextAreNotListedAgain) {
 
 TEST(Vocabulary, DropsRareSymbolsAndThoseBeyondTheLargestSize) {
   const std::map<std::string, int64_t> counts = {
-      {"a", 3}, {"b", 2}, {"c", 2}, {"d", 1}};
+      {"a", 3},
+      {"b", 2},
+      {"c", 2},
+      {"d", 1}};
   EXPECT_EQ(Vocabulary::build(counts, 2, 0, 1).to_text(), "a 3\nb 2\nc 2\n");
   EXPECT_EQ(Vocabulary::build(counts, 1, 6, 1).to_text(), "a 3\nb 2\n");
   EXPECT_EQ(Vocabulary::build(counts, 1, 2, 1).size(), 4);
@@ -64,7 +70,9 @@ TEST(Vocabulary, DropsRareSymbolsAndThoseBeyondTheLargestSize) {
 
 TEST(Vocabulary, PaddingSkipsMadeUpWordsThatAreThere) {
   const Vocabulary v = Vocabulary::build({{"madeupword0000", 4}}, 1, 0, 7);
-  EXPECT_EQ(v.to_text(), "madeupword0000 4\nmadeupword0001 0\nmadeupword0002 0\n");
+  EXPECT_EQ(
+      v.to_text(),
+      "madeupword0000 4\nmadeupword0001 0\nmadeupword0002 0\n");
 }
 
 TEST(Vocabulary, ReadsWhatItWrites) {
@@ -76,7 +84,11 @@ TEST(Vocabulary, ReadsWhatItWrites) {
 }
 
 TEST(Vocabulary, ReadsCarriageReturnsAndAMissingFinalNewline) {
-  EXPECT_EQ(load("\xEF\xBB\xBF" "a 3\r\nb 2").to_text(), "a 3\nb 2\n");
+  EXPECT_EQ(
+      load("\xEF\xBB\xBF"
+           "a 3\r\nb 2")
+          .to_text(),
+      "a 3\nb 2\n");
 }
 
 TEST(Vocabulary, TheOverwriteFlagGivesASymbolANewId) {

@@ -6,23 +6,27 @@
 #include <string_view>
 #include <vector>
 
+/// Exceptions cross the border between the program and the engine library, so
+/// their type must be one and the same on both sides.
+#define SEQCONV_VISIBLE __attribute__((visibility("default")))
+
 namespace seqconv {
 
 /// Anything that a user can cause or cure. The message says what was wanted,
 /// what came instead, and where; the command line prints it and exits with 1.
-class Error : public std::runtime_error {
+class SEQCONV_VISIBLE Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 /// A wrong command line or configuration: exit code 2.
-class UsageError : public Error {
+class SEQCONV_VISIBLE UsageError : public Error {
  public:
   using Error::Error;
 };
 
 /// The user asked to stop (SIGINT, SIGTERM): exit code 128 + signal.
-class Interrupted : public Error {
+class SEQCONV_VISIBLE Interrupted : public Error {
  public:
   Interrupted(int signal, const std::string& message)
       : Error(message), signal_(signal) {}

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/log.h"
 #include "seqconv/decode/search.h"
 
 /// The door between the torch-free program and the shared library with the
@@ -21,6 +22,12 @@ struct TrainArguments {
 };
 
 enum class OutputFormat { kText, kJson };
+template <>
+struct EnumNames<OutputFormat> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, OutputFormat>>(
+          {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
+};
 
 struct TranslateArguments {
   std::vector<std::string> models;
@@ -29,9 +36,10 @@ struct TranslateArguments {
                                           ///< the model's defaults fill others
   int64_t batch_tokens = 4096;
   int64_t buffer_lines = 1024;
-  int64_t threads = 0;
+  int64_t threads = 0;  ///< within an operation; 0 = all cores
   OutputFormat format = OutputFormat::kText;
   bool json_input = false;  ///< objects with "text" and "target_prefix"
+  bool stats = false;       ///< speed on standard error at the end
 };
 
 struct ScoreArguments {
@@ -42,16 +50,22 @@ struct ScoreArguments {
   int64_t threads = 0;
 };
 
+/// Raised whenever anything in this file changes.
+inline constexpr int kEngineVersion = 1;
+
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
-/// throw seqconv::Error and nothing else.
+/// throw seqconv::Error and nothing else. Both sides hold their own copy of the
+/// base layer: what it keeps in variables (the log level) is passed on here.
 struct EngineTable {
-  int version = 1;
+  int version = kEngineVersion;
+  void (*set_log_level)(LogLevel) = nullptr;
   void (*train)(const TrainArguments&) = nullptr;
+  /// Every key of a training configuration with default and help, as TOML.
+  std::string (*describe_config)() = nullptr;
   void (*translate)(const TranslateArguments&, std::istream&, std::ostream&) =
       nullptr;
   void (*score)(const ScoreArguments&, std::ostream&) = nullptr;
-  std::string (*torch_version)() = nullptr;
 };
 
 }  // namespace seqconv

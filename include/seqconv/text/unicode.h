@@ -64,17 +64,20 @@ class LineReader {
   bool next(std::string& line);
   /// Number of the line that next() returned last, from 1.
   int64_t line_number() const { return line_number_; }
+  /// Lines so far in which kReplace has replaced something.
+  int64_t replaced_lines() const { return replaced_lines_; }
   /// "file:line" of the line that next() returned last.
   std::string where() const;
 
  private:
-  void check(std::string& line) const;
+  void check(std::string& line);
 
   std::unique_ptr<std::ifstream> file_;
   std::istream* stream_;
   std::string name_;
   BadBytes bad_bytes_;
   int64_t line_number_ = 0;
+  int64_t replaced_lines_ = 0;
 };
 
 }  // namespace seqconv

@@ -1,0 +1,100 @@
+#include <filesystem>
+#include <set>
+
+#include "flags.h"
+#include "model_files.h"
+#include "program.h"
+#include "seqconv/base/average_safetensors.h"
+#include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
+
+namespace seqconv::cli {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kExamples =
+    "The checkpoints must be of one architecture and one vocabulary. The\n"
+    "output is a complete model folder.\n"
+    "\n"
+    "Examples:\n"
+    "  seqconv average --output runs/mean runs/a/training/checkpoints/*\n"
+    "  seqconv average --output runs/mean runs/seed1 runs/seed2";
+
+struct Flags {
+  std::string output;
+  std::vector<std::string> inputs;
+};
+
+void check_same(const ModelFiles& first, const ModelFiles& other) {
+  for (const char* key : {"format_version", "architecture", "text"})
+    if (first.config.value(key, Json()) != other.config.value(key, Json()))
+      fail(
+          "checkpoints to average must share '",
+          key,
+          "' of config.json, but ",
+          first.folder.string(),
+          " and ",
+          other.folder.string(),
+          " differ");
+}
+
+// Everything of a model folder but the parameters: config.json last, so that
+// an interrupted copy is no model.
+void copy_description(const fs::path& from, const fs::path& to) {
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const fs::path name = entry.path().filename();
+    if (entry.is_regular_file() && name.extension() != ".safetensors" &&
+        name != "config.json")
+      write_file_atomically(to / name, read_file(entry.path()));
+  }
+  write_file_atomically(to / "config.json", read_file(from / "config.json"));
+}
+
+void run(const Flags& flags) {
+  std::vector<ModelFiles> models;
+  std::vector<fs::path> checkpoints;
+  for (const std::string& input : flags.inputs) {
+    models.push_back(find_model(input));
+    checkpoints.push_back(models.back().checkpoint);
+    check_same(models.front(), models.back());
+  }
+  const fs::path output = flags.output;
+  for (const ModelFiles& model : models)
+    if (fs::exists(output) && fs::equivalent(output, model.folder))
+      fail(
+          "--output must be another folder than the model's own, but got ",
+          output.string(),
+          ": its best checkpoint would be lost");
+  create_folder(output);
+  average_safetensors(
+      checkpoints,
+      output / "model.safetensors",
+      {{"averaged", std::to_string(checkpoints.size())}});
+  copy_description(models.front().folder, output);
+  log_info(
+      "averaged ",
+      checkpoints.size(),
+      " checkpoints into ",
+      output.string());
+}
+
+}  // namespace
+
+void add_average(Program& program) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& verb = program.add_verb(
+      "average",
+      "Average the parameters of checkpoints",
+      kExamples);
+  verb.add_option("-o,--output", flags->output, "Model folder to write")
+      ->type_name("DIR")
+      ->required();
+  verb.add_option(
+          "CHECKPOINT",
+          flags->inputs,
+          ".safetensors files inside model folders, or model folders")
+      ->required();
+  verb.callback([&program, flags] { program.run = [flags] { run(*flags); }; });
+}
+
+}  // namespace seqconv::cli

@@ -1,0 +1,71 @@
+#include "engine_loader.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv::cli {
+namespace {
+
+constexpr const char* kLibrary = "libseqconv_engine.so";
+
+std::filesystem::path program_folder() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error)
+    fail("cannot find the program's own folder: ", error.message());
+  return program.parent_path();
+}
+
+const EngineTable* load() {
+  const std::filesystem::path folder = program_folder();
+  const std::filesystem::path candidates[] = {
+      folder.parent_path() / "lib" / kLibrary,
+      folder.parent_path() / "lib" / "seqconv" / kLibrary,
+      folder / kLibrary};
+  std::string looked;
+  for (const auto& path : candidates) {
+    if (!std::filesystem::exists(path)) {
+      looked += "\n  " + path.string();
+      continue;
+    }
+    void* library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (library == nullptr)
+      fail("cannot load the engine library: ", ::dlerror());
+    using Entry = const EngineTable* (*)();
+    const auto entry =
+        reinterpret_cast<Entry>(::dlsym(library, "seqconv_engine"));
+    if (entry == nullptr)
+      fail(path.string(), " is not an engine library: ", ::dlerror());
+    const EngineTable* table = entry();
+    if (table->version != kEngineVersion)
+      fail(
+          path.string(),
+          " has interface version ",
+          table->version,
+          ", but this program needs version ",
+          kEngineVersion,
+          "; build both again");
+    return table;
+  }
+  fail(
+      "train, translate and score need ",
+      kLibrary,
+      ", which is in none of these places:",
+      looked,
+      "\nBuild the target seqconv_engine.");
+}
+
+}  // namespace
+
+const EngineTable& engine() {
+  static const EngineTable* table = load();
+  table->set_log_level(log_level());
+  return *table;
+}
+
+}  // namespace seqconv::cli

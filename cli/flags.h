@@ -1,0 +1,97 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "seqconv/base/options.h"
+
+namespace seqconv::cli {
+
+/// "--a" of "--a,--b", for messages.
+std::string first_name(const std::string& flags);
+
+/// Adds `--name N` for a whole number within [low, high]. Unlike CLI11's own
+/// reader it takes nothing but digits and refuses what does not fit.
+CLI::Option* add_integer(
+    CLI::App& app,
+    const std::string& flag,
+    int64_t& value,
+    const std::string& help,
+    int64_t low,
+    int64_t high = std::numeric_limits<int32_t>::max());
+
+/// Adds `--name X` for a finite number.
+CLI::Option* add_real(
+    CLI::App& app,
+    const std::string& flag,
+    double& value,
+    const std::string& help);
+
+/// Adds a flag that may be repeated, with one value each time.
+CLI::Option* add_repeated(
+    CLI::App& app,
+    const std::string& flag,
+    std::vector<std::string>& values,
+    const std::string& help);
+
+/// Adds `--name NAME` for one of an enum's names.
+template <class E>
+CLI::Option* add_choice(
+    CLI::App& app,
+    const std::string& flag,
+    E& value,
+    const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [&value, flag](const std::string& name) {
+            value = parse_enum<E>(name, first_name(flag));
+          },
+          help)
+      ->type_name("NAME")
+      ->default_str(std::string(enum_name(value)));
+}
+
+/// Turns an options struct into flags: `length_penalty` becomes
+/// `--length-penalty`, with the default and the help that the struct states.
+class FlagVisitor {
+ public:
+  /// `synonyms`: other flags for a key, {"tokenizer", "--tokenize"}.
+  FlagVisitor(
+      CLI::App& app,
+      std::string group,
+      std::map<std::string, std::string> synonyms = {})
+      : app_(app), group_(std::move(group)), synonyms_(std::move(synonyms)) {}
+
+  template <class T>
+  void operator()(const char* key, T& value, const char* help) {
+    CLI::Option* option;
+    if constexpr (std::is_same_v<T, int64_t>)
+      option = add_integer(app_, flag_name(key), value, help, 0);
+    else if constexpr (std::is_same_v<T, double>)
+      option = add_real(app_, flag_name(key), value, help);
+    else if constexpr (std::is_same_v<T, bool>)
+      option = app_.add_flag(flag_name(key), value, help);
+    else
+      option = add_choice(app_, flag_name(key), value, help);
+    options_.emplace_back(key, option->group(group_));
+  }
+
+  /// Keys that the command line has set.
+  std::vector<std::string> given() const;
+
+ private:
+  std::string flag_name(const std::string& key) const;
+
+  CLI::App& app_;
+  std::string group_;
+  std::map<std::string, std::string> synonyms_;
+  std::vector<std::pair<std::string, CLI::Option*>> options_;
+};
+
+}  // namespace seqconv::cli

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "flags.h"
+#include "model_files.h"
+#include "program.h"
+#include "seqconv/base/safetensors.h"
+#include "seqconv/text/vocabulary.h"
+
+namespace seqconv::cli {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  seqconv info runs/numbers\n"
+    "  seqconv info runs/numbers/training/checkpoints/update_2000.safetensors";
+
+// "key: value" a line; tables as "table.key: value".
+void write_rows(const Json& table, const std::string& path, std::ostream& out) {
+  for (const auto& [key, value] : table.items()) {
+    if (key == "samples")
+      continue;  // the self-test of the text: not for people
+    const std::string where = detail::join_key(path, key.c_str());
+    if (value.is_object())
+      write_rows(value, where, out);
+    else
+      out << where << ": " << detail::show_json(value) << '\n';
+  }
+}
+
+void write_parameters(const fs::path& checkpoint, std::ostream& out) {
+  const SafetensorsReader reader(checkpoint);
+  int64_t parameters = 0;
+  for (const auto& [name, tensor] : reader.tensors())
+    parameters += tensor.count();
+  out << "checkpoint: " << checkpoint.string() << '\n'
+      << "parameters: " << parameters << '\n'
+      << "tensors: " << reader.tensors().size() << '\n';
+  for (const auto& [key, value] : reader.metadata())
+    out << "checkpoint." << key << ": " << value << '\n';
+}
+
+void write_vocabularies(const ModelFiles& model, std::ostream& out) {
+  for (const char* side : {"source", "target"}) {
+    const Json::json_pointer where(
+        "/text/" + std::string(side) + "/dictionary");
+    const Json name = model.config.value(where, Json());
+    if (name.is_string())
+      out << "vocabulary." << side << ": "
+          << Vocabulary::load(
+                 model.folder / fs::path(name.get<std::string>()).filename())
+                 .size()
+          << '\n';
+  }
+}
+
+void write_checkpoints(const fs::path& folder, std::ostream& out) {
+  std::error_code none;
+  std::vector<std::string> names;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(folder / "training", none))
+    if (entry.path().extension() == ".safetensors")
+      names.push_back(fs::relative(entry.path(), folder).string());
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names)
+    out << "file: " << name << '\n';
+}
+
+void run(const std::string& path, std::ostream& out) {
+  const ModelFiles model = find_model(path);
+  out << "folder: " << model.folder.string() << '\n';
+  for (const char* key : {"format", "format_version", "task"})
+    if (model.config.contains(key))
+      out << key << ": " << detail::show_json(model.config[key]) << '\n';
+  write_parameters(model.checkpoint, out);
+  write_vocabularies(model, out);
+  for (const char* key : {"architecture", "text", "decoding"})
+    if (model.config.contains(key) && model.config[key].is_object()) {
+      write_rows(model.config[key], key, out);
+    }
+  write_checkpoints(model.folder, out);
+}
+
+}  // namespace
+
+void add_info(Program& program) {
+  auto path = std::make_shared<std::string>();
+  CLI::App& verb = program.add_verb(
+      "info",
+      "Describe a model: architecture, parameters, text, checkpoints",
+      kExamples);
+  verb.add_option("DIR", *path, "Model folder or checkpoint")->required();
+  verb.callback([&program, path] {
+    program.run = [&program, path] { run(*path, program.out); };
+  });
+}
+
+}  // namespace seqconv::cli

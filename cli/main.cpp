@@ -1,0 +1,164 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "program.h"
+#include "seqconv/base/error.h"
+#include "seqconv/base/log.h"
+#include "standard_output.h"
+#include "version.h"
+
+namespace seqconv::cli {
+
+CLI::App& Program::add_verb(
+    const std::string& name,
+    const std::string& summary,
+    const std::string& examples) {
+  CLI::App* verb = app.add_subcommand(name, summary);
+  verb->footer(examples);
+  verb->fallthrough();
+  return *verb;
+}
+
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  seqconv train configs/demo_numbers.toml --output runs/numbers\n"
+    "  seqconv translate --model runs/numbers < input.txt > output.txt\n"
+    "  seqconv evaluate bleu --reference reference.txt < output.txt\n"
+    "  seqconv VERB --help\n"
+    "\n"
+    "Data goes to standard output, everything else to standard error.\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
+    "130 and 143 stopped by SIGINT and SIGTERM.";
+
+extern "C" void leave_on_signal(int signal) {
+  ::_exit(128 + signal);
+}
+
+// Training replaces the handlers of SIGINT and SIGTERM by its own, which save.
+void prepare_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGINT, leave_on_signal);
+  std::signal(SIGTERM, leave_on_signal);
+}
+
+int report(const std::string& message, int code) {
+  log_line(LogLevel::kError, message);
+  return code;
+}
+
+// Names the first argument that nobody knows, and the nearest that is known.
+[[noreturn]] void reject_extras(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  std::vector<std::string> known;
+  for (;;) {
+    for (const CLI::Option* option : verb->get_options())
+      for (const std::string& name : option->get_lnames())
+        known.push_back(concat("--", name));
+    const auto chosen = verb->get_subcommands();
+    if (chosen.empty())
+      break;
+    verb = chosen.front();
+  }
+  for (const CLI::App* below : verb->get_subcommands({}))
+    known.push_back(below->get_name());
+  const auto extras = app.remaining(true);
+  const std::string extra = extras.empty() ? "" : extras.front();
+  const std::string nearest = nearest_word(extra, known);
+  fail_usage(
+      "unexpected argument '",
+      extra,
+      "'",
+      nearest.empty() ? "; see --help"
+                      : concat("; did you mean '", nearest, "'?"));
+}
+
+int run(int argc, char** argv, StandardOutput& out) {
+  CLI::App app(
+      "Trains and runs attention-free translation models: LightConv,\n"
+      "DynamicConv, TaLK convolutions (and self-attention to compare).",
+      "seqconv");
+  app.get_formatter()->column_width(36);
+  app.footer(kExamples);
+  app.require_subcommand(0, 1);
+  bool quiet = false;
+  app.add_flag("-q,--quiet", quiet, "Only warnings and errors");
+  app.set_version_flag("--version", version_text(), "Version and build");
+
+  Program program{app, out, {}};
+  add_train(program);
+  add_translate(program);
+  add_score(program);
+  add_evaluate(program);
+  add_average(program);
+  add_bpe(program);
+  add_info(program);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    out << app.help() << '\n';
+    return EXIT_SUCCESS;
+  } catch (const CLI::CallForVersion& version) {
+    out << version.what() << '\n';
+    return EXIT_SUCCESS;
+  } catch (const CLI::ExtrasError& error) {
+    reject_extras(app);
+  } catch (const CLI::ParseError& error) {
+    fail_usage(error.what(), "\nRun seqconv --help for the flags.");
+  }
+  if (!program.run) {
+    std::cerr << app.help();
+    return kUsage;
+  }
+  set_log_level(quiet ? LogLevel::kWarning : LogLevel::kInfo);
+  program.run();
+  return EXIT_SUCCESS;
+}
+
+// The one place that turns exceptions into exit codes.
+int guarded(int argc, char** argv) {
+  try {
+    StandardOutput out;
+    const int code = run(argc, argv, out);
+    out.flush();
+    return code;
+  } catch (const OutputClosed&) {
+    return EXIT_SUCCESS;
+  } catch (const Interrupted& stop) {
+    return report(stop.what(), 128 + stop.signal());
+  } catch (const UsageError& error) {
+    return report(error.what(), kUsage);
+  } catch (const Error& error) {
+    return report(error.what(), kFailure);
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", kFailure);
+  } catch (const std::exception& error) {
+    return report(concat("internal error: ", error.what()), kFailure);
+  } catch (...) {
+    return report("internal error of an unknown kind", kFailure);
+  }
+}
+
+}  // namespace
+}  // namespace seqconv::cli
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  seqconv::cli::prepare_signals();
+  const int code = seqconv::cli::guarded(argc, argv);
+  // Everything is written and closed: no need to wait for the tensor library
+  // to take itself down.
+  ::_exit(code);
+}

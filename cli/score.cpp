@@ -1,0 +1,54 @@
+#include "engine_loader.h"
+#include "flags.h"
+#include "program.h"
+
+namespace seqconv::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Writes the natural log-probability of each target line given its source\n"
+    "line, one a line, and in the last line 'total', a tab and their sum.\n"
+    "\n"
+    "Examples:\n"
+    "  seqconv score --model runs/numbers --source in.txt --target out.txt\n"
+    "  seqconv score --model a --source s --target t | tail -n 1";
+
+}  // namespace
+
+void add_score(Program& program) {
+  auto arguments = std::make_shared<ScoreArguments>();
+  CLI::App& verb =
+      program.add_verb("score", "Score given sentence pairs", kExamples);
+  verb.add_option(
+          "-m,--model",
+          arguments->model,
+          "Model folder (its best checkpoint) or a .safetensors file in one")
+      ->type_name("DIR")
+      ->required();
+  verb.add_option("--source", arguments->source, "Source lines")
+      ->type_name("FILE")
+      ->required();
+  verb.add_option("--target", arguments->target, "Target lines")
+      ->type_name("FILE")
+      ->required();
+  add_integer(
+      verb,
+      "--batch-tokens",
+      arguments->batch_tokens,
+      "Most source tokens of a batch, padding counted",
+      1);
+  add_integer(
+      verb,
+      "--threads",
+      arguments->threads,
+      "Threads within an operation, 0 = all cores",
+      0,
+      1024);
+  verb.callback([&program, arguments] {
+    program.run = [&program, arguments] {
+      engine().score(*arguments, program.out);
+    };
+  });
+}
+
+}  // namespace seqconv::cli

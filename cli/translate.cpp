@@ -1,0 +1,107 @@
+#include <unistd.h>
+
+#include <iostream>
+
+#include "engine_loader.h"
+#include "flags.h"
+#include "program.h"
+
+namespace seqconv::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Reads one sentence a line from standard input and writes one translation\n"
+    "a line to standard output, in the order of the input; an empty line "
+    "gives\n"
+    "an empty line.\n"
+    "\n"
+    "Examples:\n"
+    "  seqconv translate --model runs/numbers < input.txt > output.txt\n"
+    "  seqconv translate --model a --model b --beam 8 < input.txt\n"
+    "  seqconv translate --model a --n-best 5 --format json < input.txt\n"
+    "  echo '{\"text\": \"zwei\", \"target_prefix\": \"t\", \"id\": 7}' |\n"
+    "    seqconv translate --model a --json-input --format json\n"
+    "\n"
+    "Text with --n-best above 1: NUMBER<tab>SCORE<tab>TRANSLATION, NUMBER "
+    "being\n"
+    "that of the input line, from 1. JSON: one object a line with \"text\" "
+    "and\n"
+    "\"translations\", a list of {text, tokens, score, log_probability};\n"
+    "--json-input keeps all fields of its objects. SCORE is the natural\n"
+    "log-probability divided by length^length-penalty.";
+
+struct Flags {
+  TranslateArguments arguments;
+  std::unique_ptr<FlagVisitor> search;
+  CLI::Option* buffer = nullptr;
+};
+
+void run(Flags& flags, std::ostream& out) {
+  TranslateArguments& arguments = flags.arguments;
+  arguments.search_given = flags.search->given();
+  arguments.search.validate("");
+  // A person at the keyboard waits for each answer.
+  if (flags.buffer->count() == 0 && ::isatty(STDIN_FILENO))
+    arguments.buffer_lines = 1;
+  engine().translate(arguments, std::cin, out);
+}
+
+}  // namespace
+
+void add_translate(Program& program) {
+  auto flags = std::make_shared<Flags>();
+  TranslateArguments& arguments = flags->arguments;
+  CLI::App& verb = program.add_verb(
+      "translate",
+      "Translate lines of standard input",
+      kExamples);
+  add_repeated(
+      verb,
+      "-m,--model",
+      arguments.models,
+      "Model folder (its best checkpoint) or a .safetensors file in one; "
+      "several vote")
+      ->type_name("DIR")
+      ->required();
+  flags->search = std::make_unique<FlagVisitor>(verb, "Search");
+  arguments.search.visit(*flags->search);
+  add_choice(verb, "--format", arguments.format, "text or json")
+      ->group("Input and output");
+  verb.add_flag(
+          "--json-input",
+          arguments.json_input,
+          "Input lines are objects with \"text\" and maybe \"target_prefix\"")
+      ->group("Input and output");
+  verb.add_flag(
+          "--stats",
+          arguments.stats,
+          "Sentences, tokens and their rate on standard error at the end")
+      ->group("Input and output");
+  add_integer(
+      verb,
+      "--batch-tokens",
+      arguments.batch_tokens,
+      "Most source tokens of a batch, padding counted",
+      1)
+      ->group("Speed and memory");
+  flags->buffer = add_integer(
+      verb,
+      "--buffer-lines",
+      arguments.buffer_lines,
+      "Lines read, sorted by length and written at a time",
+      1);
+  flags->buffer->group("Speed and memory");
+  add_integer(
+      verb,
+      "--threads",
+      arguments.threads,
+      "Threads within an operation, 0 = all cores",
+      0,
+      1024)
+      ->group("Speed and memory");
+  verb.callback([&program, flags] {
+    program.run = [&program, flags] { run(*flags, program.out); };
+  });
+}
+
+}  // namespace seqconv::cli

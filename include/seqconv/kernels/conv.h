@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "seqconv/kernels/bfloat16.h"
+#include "seqconv/kernels/isa.h"
+#include "seqconv/kernels/parallel_for.h"
+
+/// What the two convolution kernels share. Tensors are dense and row-major with
+/// channels innermost; nothing is checked here (the operators do that).
+namespace seqconv::kernels {
+
+/// Sizes of a convolution over x [B, T, C] with kernels of K taps for H heads.
+struct ConvShape {
+  int64_t batch = 0;         ///< B >= 0
+  int64_t steps = 0;         ///< T >= 0
+  int64_t channels = 0;      ///< C, a multiple of H
+  int64_t heads = 1;         ///< H >= 1
+  int64_t kernel_size = 1;   ///< K >= 1
+  int64_t padding_left = 0;  ///< 0 .. K-1
+
+  int64_t head_channels() const { return channels / heads; }
+};
+
+/// DropConnect on taps. Element i of the taps, counted in row-major order, is
+/// kept when random_word(seed, i) >= drop_threshold(p), or when mask[i] is not
+/// 0; survivors are scaled by 1/(1-p). With neither, nothing is dropped.
+struct TapDrop {
+  double p = 0;
+  bool seeded = false;
+  uint64_t seed = 0;
+  const uint8_t* mask = nullptr;
+
+  bool active() const { return seeded || mask != nullptr; }
+};
+
+/// How a kernel runs: the threads of its caller and the instruction set.
+struct Execution {
+  ParallelFor parallel_for;
+  Isa isa = best_isa();
+};
+
+/// Ring of the last `slots` inputs of N rows, [N, slots, C]: input number p
+/// lives in slot p % slots.
+template <class S>
+struct RingState {
+  S* data = nullptr;
+  int64_t slots = 0;
+  int64_t position = 0;  ///< inputs already seen
+};
+
+}  // namespace seqconv::kernels

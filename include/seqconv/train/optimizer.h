@@ -1,0 +1,58 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "seqconv/train/options.h"
+
+namespace seqconv {
+
+/// Adam or NAG (semantics.md 3.1) over one flat parameter buffer. Weight decay
+/// is decoupled, times the learning rate, and holds for every parameter.
+class Optimizer {
+ public:
+  /// values [P] float32: updated in place by step().
+  Optimizer(const OptimizerOptions& options, const at::Tensor& values);
+
+  /// One step with gradient_scale * gradients [P].
+  void step(
+      const at::Tensor& gradients,
+      double gradient_scale,
+      double learning_rate);
+
+  /// The flat state tensors by name, as a checkpoint keeps them; writing into
+  /// them restores the state.
+  const std::map<std::string, at::Tensor>& tensors() const { return tensors_; }
+
+  /// The scalars of the state: visited like options.
+  struct Scalars {
+    int64_t steps = 0;                  ///< made so far
+    double previous_learning_rate = 0;  ///< of the last step, 0 before it
+
+    template <class Visitor>
+    void visit(Visitor& v) {
+      v("steps", steps, "Steps made");
+      v("previous_learning_rate", previous_learning_rate, "Of the last step");
+    }
+  };
+  Scalars& scalars() { return scalars_; }
+  const Scalars& scalars() const { return scalars_; }
+
+ private:
+  OptimizerOptions options_;
+  at::Tensor values_;
+  std::map<std::string, at::Tensor> tensors_;
+  Scalars scalars_;
+};
+
+/// Euclidean norm of a flat float32 buffer; not finite exactly when an element
+/// is not.
+double gradient_norm(const at::Tensor& gradients);
+
+/// min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0 (off).
+double clip_factor(double norm, double max_norm);
+
+}  // namespace seqconv

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "seqconv/base/random.h"
+#include "seqconv/data/batch.h"
+#include "seqconv/models/translation_model.h"
+#include "seqconv/nn/flat_parameters.h"
+#include "seqconv/train/communicator.h"
+#include "seqconv/train/optimizer.h"
+
+/// One training update as a function of its inputs: micro-batches -> summed
+/// gradients and counts -> communicator -> scale, clip, step (seam 7).
+namespace seqconv {
+
+/// Forward and backward of one batch. Adds the gradient of its summed loss to
+/// the parameters' gradients and its losses and counts to `sums`; nothing but a
+/// count is added when the loss is not finite.
+void accumulate_batch(
+    const TranslationModelImpl& model,
+    const Batch& batch,
+    const ops::CrossEntropyOptions& loss,
+    const RandomKey& key,
+    UpdateSums& sums);
+
+/// What a step needs besides gradients.
+struct StepOptions {
+  double clip_norm = 0;
+  double learning_rate = 0;
+};
+
+struct StepResult {
+  bool skipped = false;      ///< the loss or the gradient was not finite
+  double gradient_norm = 0;  ///< per target token, before clipping
+};
+
+/// Ends an update: gradients summed over processes, divided by the target
+/// tokens of the whole effective batch, clipped, one optimiser step, gradients
+/// zeroed. Where the loss or the gradient is not finite, parameters and
+/// optimiser stay as they are.
+StepResult apply_update(
+    const FlatParameters& parameters,
+    Optimizer& optimizer,
+    Communicator& communicator,
+    const StepOptions& options,
+    UpdateSums& sums);
+
+}  // namespace seqconv

@@ -1,0 +1,59 @@
+#include "seqconv/pipeline/engine.h"
+
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+
+#include <exception>
+#include <new>
+
+#include "engine/verbs.h"
+#include "seqconv/base/error.h"
+
+namespace seqconv::engine {
+
+void set_threads(int64_t threads) {
+  if (threads > 0)
+    at::set_num_threads(static_cast<int>(threads));
+}
+
+namespace {
+
+// LibTorch's messages without the stack, and nothing but seqconv::Error.
+template <class Work>
+auto guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error& error) {
+    fail(error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    fail("out of memory; smaller batches need less");
+  } catch (const std::exception& error) {
+    fail("internal error: ", error.what());
+  }
+}
+
+const EngineTable kTable{
+    .set_log_level = [](LogLevel level) { seqconv::set_log_level(level); },
+    .train =
+        [](const TrainArguments& arguments) {
+          guarded([&] { train(arguments); });
+        },
+    .describe_config = [] { return guarded([] { return describe_config(); }); },
+    .translate =
+        [](const TranslateArguments& arguments,
+           std::istream& in,
+           std::ostream& out) {
+          guarded([&] { translate(arguments, in, out); });
+        },
+    .score = [](const ScoreArguments& arguments,
+                std::ostream& out) { guarded([&] { score(arguments, out); }); },
+};
+
+}  // namespace
+}  // namespace seqconv::engine
+
+extern "C" SEQCONV_VISIBLE const seqconv::EngineTable* seqconv_engine() {
+  return &seqconv::engine::kTable;
+}

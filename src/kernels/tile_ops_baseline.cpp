@@ -1,0 +1,2 @@
+#define SEQCONV_ISA baseline
+#include "kernels/tile_ops_impl.h"

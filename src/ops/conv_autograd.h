@@ -1,0 +1,210 @@
+#pragma once
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "ops/conv_ops.h"
+
+/// Autograd of lightconv and dynamicconv: the same function over different
+/// dispatcher entries. `Op` names them (kForward, kBackward, kStep).
+namespace seqconv::ops {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+inline OptionalTensor if_defined(const at::Tensor& tensor) {
+  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
+}
+
+/// The gradient as an operator of its own, so that asking for a second one
+/// says clearly that there is none.
+template <class Op>
+class ConvBackwardFunction
+    : public torch::autograd::Function<ConvBackwardFunction<Op>> {
+ public:
+  static variable_list forward(
+      AutogradContext* /*ctx*/,
+      const at::Tensor& grad,
+      const at::Tensor& x,
+      const at::Tensor& kernels,
+      bool has_bias,
+      c10::SymInt padding_left,
+      const std::string& normalization,
+      double drop_p,
+      const OptionalTensor& drop_seed,
+      const OptionalTensor& drop_mask,
+      const OptionalTensor& lengths) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    static const auto op = find_op<ConvBackwardSignature>(Op::kBackward);
+    auto [grad_x, grad_kernels, grad_bias] = op.call(
+        grad,
+        x,
+        kernels,
+        has_bias,
+        std::move(padding_left),
+        normalization,
+        drop_p,
+        drop_seed,
+        drop_mask,
+        lengths);
+    return {grad_x, grad_kernels, grad_bias};
+  }
+
+  static variable_list backward(AutogradContext*, const variable_list&) {
+    TORCH_CHECK(false, "[", Op::kName, "] double backward is not supported");
+  }
+};
+
+template <class Op>
+std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    bool has_bias,
+    c10::SymInt padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  const variable_list grads = ConvBackwardFunction<Op>::apply(
+      grad,
+      x,
+      kernels,
+      has_bias,
+      std::move(padding_left),
+      std::string(normalization),
+      drop_p,
+      drop_seed,
+      drop_mask,
+      lengths);
+  return {grads[0], grads[1], grads[2]};
+}
+
+/// Keeps x and the raw kernels only; taps are made again.
+template <class Op>
+class ConvFunction : public torch::autograd::Function<ConvFunction<Op>> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx,
+      const at::Tensor& x,
+      const at::Tensor& kernels,
+      const OptionalTensor& bias,
+      c10::SymInt padding_left,
+      const std::string& normalization,
+      double drop_p,
+      const OptionalTensor& drop_seed,
+      const OptionalTensor& drop_mask,
+      const OptionalTensor& lengths) {
+    ctx->save_for_backward(
+        {x,
+         kernels,
+         drop_seed.value_or(at::Tensor()),
+         drop_mask.value_or(at::Tensor()),
+         lengths.value_or(at::Tensor())});
+    ctx->saved_data["has_bias"] = bias.has_value();
+    ctx->saved_data["padding_left"] = padding_left;
+    ctx->saved_data["normalization"] = normalization;
+    ctx->saved_data["drop_p"] = drop_p;
+    at::AutoDispatchBelowADInplaceOrView below;
+    static const auto op = find_op<ConvSignature>(Op::kForward);
+    return op.call(
+        x,
+        kernels,
+        bias,
+        padding_left,
+        normalization,
+        drop_p,
+        drop_seed,
+        drop_mask,
+        lengths);
+  }
+
+  static variable_list backward(
+      AutogradContext* ctx,
+      const variable_list& grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const bool has_bias = ctx->saved_data["has_bias"].toBool();
+    const std::string normalization =
+        ctx->saved_data["normalization"].toStringRef();
+    static const auto op = find_op<ConvBackwardSignature>(Op::kBackward);
+    auto [grad_x, grad_kernels, grad_bias] = op.call(
+        grads[0],
+        saved[0],
+        saved[1],
+        has_bias,
+        ctx->saved_data["padding_left"].toSymInt(),
+        normalization,
+        ctx->saved_data["drop_p"].toDouble(),
+        if_defined(saved[2]),
+        if_defined(saved[3]),
+        if_defined(saved[4]));
+    variable_list result(9);
+    result[0] = grad_x;
+    result[1] = grad_kernels;
+    if (has_bias)
+      result[2] = grad_bias;
+    return result;
+  }
+};
+
+template <class Op>
+at::Tensor conv_autograd(
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    c10::SymInt padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  return ConvFunction<Op>::apply(
+      x,
+      kernels,
+      bias,
+      std::move(padding_left),
+      std::string(normalization),
+      drop_p,
+      drop_seed,
+      drop_mask,
+      lengths);
+}
+
+template <class Op>
+at::Tensor conv_step_autograd(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    std::string_view normalization) {
+  check_no_gradient(
+      Op::kStepName,
+      {x, state, kernels, bias.value_or(at::Tensor())});
+  at::AutoDispatchBelowAutograd below;
+  static const auto op = find_op<ConvStepSignature>(Op::kStep);
+  return op.call(x, state, position, kernels, bias, normalization);
+}
+
+/// Tells autograd that the state has changed.
+template <class Op>
+at::Tensor conv_step_inplace(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    std::string_view normalization) {
+  at::Tensor y;
+  {
+    at::AutoDispatchBelowADInplaceOrView below;
+    static const auto op = find_op<ConvStepSignature>(Op::kStep);
+    y = op.call(x, state, position, kernels, bias, normalization);
+  }
+  if (!state.is_inference())
+    state.unsafeGetTensorImpl()->bump_version();
+  return y;
+}
+
+}  // namespace seqconv::ops

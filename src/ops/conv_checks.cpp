@@ -1,0 +1,373 @@
+#include "ops/conv_checks.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/GradMode.h>
+
+#include "ops/parallel.h"
+
+namespace seqconv::ops {
+namespace {
+
+void check_shape(
+    const char* op,
+    const char* what,
+    const at::Tensor& tensor,
+    c10::SymIntArrayRef wanted) {
+  TORCH_CHECK(
+      tensor.sym_sizes() == wanted,
+      "[",
+      op,
+      "] ",
+      what,
+      " = ",
+      wanted,
+      ", but got ",
+      tensor.sym_sizes());
+}
+
+void check_device(
+    const char* op,
+    const char* name,
+    const at::Tensor& tensor,
+    const at::Tensor& x) {
+  TORCH_CHECK(
+      tensor.device() == x.device(),
+      "[",
+      op,
+      "] ",
+      name,
+      " must be on x's device ",
+      x.device(),
+      ", but got ",
+      tensor.device());
+}
+
+void check_drop(const ConvArguments& args) {
+  TORCH_CHECK(
+      args.drop_p >= 0 && args.drop_p < 1,
+      "[",
+      args.op,
+      "] drop_p must be in [0, 1), but got ",
+      args.drop_p);
+  TORCH_CHECK(
+      !args.drop_seed || !args.drop_mask,
+      "[",
+      args.op,
+      "] either drop_seed or drop_mask must be given, but got both");
+  if (args.drop_seed) {
+    TORCH_CHECK(
+        args.drop_seed->scalar_type() == at::kLong &&
+            args.drop_seed->sym_numel() == 1,
+        "[",
+        args.op,
+        "] drop_seed must be one int64 element, but got ",
+        args.drop_seed->scalar_type(),
+        " ",
+        args.drop_seed->sym_sizes());
+    check_device(args.op, "drop_seed", *args.drop_seed, args.x);
+  }
+  if (args.drop_mask) {
+    const bool is_static = args.kernels.dim() == 2;
+    check_shape(
+        args.op,
+        is_static ? "drop_mask must be [H, K]"
+                  : "drop_mask must be [B, T, H, K]",
+        *args.drop_mask,
+        args.kernels.sym_sizes());
+    check_device(args.op, "drop_mask", *args.drop_mask, args.x);
+  }
+}
+
+void check_kernels(const ConvArguments& args) {
+  const auto& kernels = args.kernels;
+  const auto sizes = kernels.sym_sizes();
+  if (std::string_view(args.kernels_name) == "weight") {
+    TORCH_CHECK(
+        kernels.dim() == 2,
+        "[",
+        args.op,
+        "] weight must be [H, K], but got ",
+        sizes);
+  } else {
+    TORCH_CHECK(
+        kernels.dim() == 4 && sizes[0] == args.x.sym_size(0) &&
+            sizes[1] == args.x.sym_size(1),
+        "[",
+        args.op,
+        "] logits must be [B, T, H, K] with B = ",
+        args.x.sym_size(0),
+        ", T = ",
+        args.x.sym_size(1),
+        ", but got ",
+        sizes);
+  }
+  check_type_beside(args.op, args.kernels_name, kernels, args.x);
+  check_heads(args.op, args.x.sym_size(2), kernels.sym_size(-2));
+  const c10::SymInt K = kernels.sym_size(-1);
+  TORCH_CHECK(
+      K >= 1,
+      "[",
+      args.op,
+      "] kernel size must be at least 1, but got K = ",
+      K);
+  TORCH_CHECK(
+      args.padding_left >= 0 && args.padding_left < K,
+      "[",
+      args.op,
+      "] padding_left must be in 0 .. K-1 = ",
+      K - 1,
+      ", but got ",
+      args.padding_left);
+}
+
+}  // namespace
+
+void check_conv(const ConvArguments& args) {
+  check_input(args.op, args.x);
+  check_kernels(args);
+  is_softmax(args.op, args.normalization);
+  if (args.bias) {
+    check_shape(args.op, "bias must be [C]", *args.bias, {args.x.sym_size(2)});
+    check_type_beside(args.op, "bias", *args.bias, args.x);
+  }
+  check_drop(args);
+  check_lengths(args.op, args.lengths, args.x);
+}
+
+void check_input(const char* op, const at::Tensor& x) {
+  TORCH_CHECK(
+      x.dim() == 3,
+      "[",
+      op,
+      "] x must be [B, T, C], but got ",
+      x.sym_sizes());
+  const auto type = x.scalar_type();
+  TORCH_CHECK(
+      type == at::kDouble || type == at::kFloat || type == at::kBFloat16,
+      "[",
+      op,
+      "] x must be Double, Float or BFloat16, but got ",
+      type);
+}
+
+void check_type_beside(
+    const char* op,
+    const char* name,
+    const at::Tensor& other,
+    const at::Tensor& x) {
+  const auto type = x.scalar_type();
+  const bool bfloat16 = type == at::kBFloat16;
+  TORCH_CHECK(
+      other.scalar_type() == type ||
+          (bfloat16 && other.scalar_type() == at::kFloat),
+      "[",
+      op,
+      "] ",
+      name,
+      " must have x's type ",
+      type,
+      bfloat16 ? " or Float" : "",
+      ", but got ",
+      other.scalar_type());
+  check_device(op, name, other, x);
+}
+
+void check_heads(
+    const char* op,
+    const c10::SymInt& channels,
+    const c10::SymInt& heads) {
+  TORCH_CHECK(
+      heads >= 1,
+      "[",
+      op,
+      "] heads must be at least 1, but got H = ",
+      heads);
+  TORCH_CHECK(
+      channels >= 1,
+      "[",
+      op,
+      "] channels must be at least 1, but got C = ",
+      channels);
+  TORCH_CHECK(
+      channels % heads == 0,
+      "[",
+      op,
+      "] channels must be divisible by heads, but got C = ",
+      channels,
+      ", H = ",
+      heads);
+}
+
+void check_lengths(
+    const char* op,
+    const OptionalTensor& lengths,
+    const at::Tensor& x) {
+  if (!lengths)
+    return;
+  check_shape(op, "lengths must be [B]", *lengths, {x.sym_size(0)});
+  TORCH_CHECK(
+      lengths->scalar_type() == at::kLong,
+      "[",
+      op,
+      "] lengths must be Long, but got ",
+      lengths->scalar_type());
+  check_device(op, "lengths", *lengths, x);
+}
+
+void check_gradient(
+    const char* op,
+    const at::Tensor& grad,
+    const at::Tensor& of) {
+  check_shape(op, "the gradient must be as x", grad, of.sym_sizes());
+  TORCH_CHECK(
+      grad.scalar_type() == of.scalar_type(),
+      "[",
+      op,
+      "] the gradient must have x's type ",
+      of.scalar_type(),
+      ", but got ",
+      grad.scalar_type());
+  check_device(op, "the gradient", grad, of);
+}
+
+void check_state(
+    const char* op,
+    const at::Tensor& x,
+    const at::Tensor& state,
+    const at::Tensor& position) {
+  TORCH_CHECK(
+      x.sym_size(1) >= 1,
+      "[",
+      op,
+      "] x must hold at least one new input, but got ",
+      x.sym_sizes());
+  TORCH_CHECK(
+      state.dim() == 3 && state.sym_size(0) == x.sym_size(0) &&
+          state.sym_size(2) == x.sym_size(2),
+      "[",
+      op,
+      "] state must be [N, slots, C] with N = ",
+      x.sym_size(0),
+      ", C = ",
+      x.sym_size(2),
+      ", but got ",
+      state.sym_sizes());
+  TORCH_CHECK(
+      state.scalar_type() == x.scalar_type(),
+      "[",
+      op,
+      "] state must have x's type ",
+      x.scalar_type(),
+      ", but got ",
+      state.scalar_type());
+  check_device(op, "state", state, x);
+  TORCH_CHECK(
+      position.scalar_type() == at::kLong && position.sym_numel() == 1,
+      "[",
+      op,
+      "] position must be one int64 element, but got ",
+      position.scalar_type(),
+      " ",
+      position.sym_sizes());
+}
+
+void check_no_gradient(const char* op, at::TensorList inputs) {
+  if (!c10::GradMode::is_enabled())
+    return;
+  for (const at::Tensor& input : inputs)
+    TORCH_CHECK(
+        !input.defined() || !input.requires_grad(),
+        "[",
+        op,
+        "] has no gradient and must be called without grad mode, but "
+        "got an input that requires one");
+}
+
+bool is_softmax(const char* op, std::string_view normalization) {
+  for (const auto& [name, value] : EnumNames<Normalization>::kNames)
+    if (name == normalization)
+      return value == Normalization::kSoftmax;
+  TORCH_CHECK(
+      false,
+      "[",
+      op,
+      "] normalization must be ",
+      enum_list<Normalization>(),
+      ", but got '",
+      normalization,
+      "'");
+}
+
+LengthValues::LengthValues(
+    const char* op,
+    const OptionalTensor& lengths,
+    const at::Tensor& x) {
+  if (!lengths)
+    return;
+  tensor_ = lengths->contiguous();
+  data_ = tensor_.const_data_ptr<int64_t>();
+  for (int64_t b = 0; b < tensor_.numel(); ++b)
+    TORCH_CHECK(
+        data_[b] >= 0 && data_[b] <= x.size(1),
+        "[",
+        op,
+        "] lengths must be in 0 .. T = ",
+        x.size(1),
+        ", but got ",
+        data_[b],
+        " in row ",
+        b);
+}
+
+DropValues::DropValues(
+    double p,
+    const OptionalTensor& seed,
+    const OptionalTensor& mask) {
+  drop_.p = p;
+  if (seed && p > 0) {
+    drop_.seeded = true;
+    drop_.seed = static_cast<uint64_t>(*seed->const_data_ptr<int64_t>());
+  }
+  if (mask) {
+    mask_ = mask->ne(0).contiguous();
+    drop_.mask = static_cast<const uint8_t*>(mask_.const_data_ptr());
+  }
+}
+
+kernels::ConvShape conv_shape(
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    int64_t padding_left) {
+  return {
+      .batch = x.size(0),
+      .steps = x.size(1),
+      .channels = x.size(2),
+      .heads = kernels.size(-2),
+      .kernel_size = kernels.size(-1),
+      .padding_left = padding_left};
+}
+
+at::ScalarType accumulator_type(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+at::Tensor accumulated(const at::Tensor& tensor) {
+  return tensor.to(accumulator_type(tensor.scalar_type())).contiguous();
+}
+
+int64_t position_value(const char* op, const at::Tensor& position) {
+  const int64_t value = *position.const_data_ptr<int64_t>();
+  TORCH_CHECK(
+      value >= 0,
+      "[",
+      op,
+      "] position must not be negative, but got ",
+      value);
+  return value;
+}
+
+kernels::Execution cpu_execution() {
+  return {parallel_for(), kernels::best_isa()};
+}
+
+}  // namespace seqconv::ops

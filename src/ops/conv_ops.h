@@ -1,0 +1,86 @@
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "ops/conv_checks.h"
+
+/// The dispatcher's entries of lightconv and dynamicconv. They have the same
+/// arguments; `kernels` is weight [H, K] or logits [B, T, H, K].
+namespace seqconv::ops {
+
+using ConvSignature = at::Tensor(
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    c10::SymInt padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths);
+
+/// -> grad_x, grad_kernels, grad_bias (empty without bias).
+using ConvBackwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    bool has_bias,
+    c10::SymInt padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths);
+
+using ConvStepSignature = at::Tensor(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    std::string_view normalization);
+
+/// The operator seqconv::NAME, to be called through the dispatcher.
+template <class Signature>
+c10::TypedOperatorHandle<Signature> find_op(const char* name) {
+  return c10::Dispatcher::singleton()
+      .findSchemaOrThrow(name, "")
+      .typed<Signature>();
+}
+
+/// The checks of the forward, backward and step form of either convolution.
+void check_conv_backward(const at::Tensor& grad, const ConvArguments& args);
+void check_conv_step(
+    const ConvArguments& args,
+    const at::Tensor& state,
+    const at::Tensor& position);
+
+/// What Meta answers: shapes and types.
+at::Tensor conv_meta(const ConvArguments& args);
+std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
+    const at::Tensor& grad,
+    const ConvArguments& args,
+    bool has_bias);
+
+/// y[t] = bias + sum_j taps[t, j] * x[t - padding_left + j] in tensor algebra,
+/// with DropConnect and lengths: what both references share.
+/// taps [B, T, H, K] or [1, 1, H, K], normalised.
+at::Tensor convolve_reference(
+    const at::Tensor& x,
+    const at::Tensor& taps,
+    int64_t padding_left,
+    const OptionalTensor& bias,
+    const OptionalTensor& lengths);
+
+/// Softmax over the last axis, or nothing.
+at::Tensor normalize_reference(
+    const at::Tensor& kernels,
+    Normalization normalization);
+
+/// DropConnect on taps of any shape, by the definition in base/random.h.
+at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop);
+
+/// [B, T, 1]: one at positions before a row's length, of x's type.
+at::Tensor length_mask(const at::Tensor& x, const at::Tensor& lengths);
+
+}  // namespace seqconv::ops

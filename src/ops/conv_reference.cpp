@@ -1,0 +1,60 @@
+#include <ATen/ATen.h>
+
+#include "ops/conv_ops.h"
+#include "seqconv/base/random.h"
+
+namespace seqconv::ops {
+
+at::Tensor convolve_reference(
+    const at::Tensor& x,
+    const at::Tensor& taps,
+    int64_t padding_left,
+    const OptionalTensor& bias,
+    const OptionalTensor& lengths) {
+  const int64_t T = x.size(1), R = x.size(2) / taps.size(2), K = taps.size(3);
+  const at::Tensor wide = x.to(accumulator_type(x.scalar_type()));
+  const at::Tensor mask =
+      lengths ? length_mask(wide, *lengths) : at::ones({}, wide.options());
+  const at::Tensor padded = at::constant_pad_nd(
+      wide * mask,
+      {0, 0, padding_left, K - 1 - padding_left});  // [B, T+K-1, C]
+  at::Tensor y = at::zeros_like(wide);
+  for (int64_t j = 0; j < K; ++j) {
+    const at::Tensor tap =
+        taps.select(3, j).repeat_interleave(R, 2);  // [B, T, C]
+    y = y + tap * padded.narrow(1, j, T);
+  }
+  return ((bias ? y + *bias : y) * mask).to(x.scalar_type());
+}
+
+at::Tensor normalize_reference(
+    const at::Tensor& kernels,
+    Normalization normalization) {
+  const at::Tensor wide = kernels.to(accumulator_type(kernels.scalar_type()));
+  return normalization == Normalization::kSoftmax ? wide.softmax(-1) : wide;
+}
+
+at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop) {
+  const bool seeded = drop.seed && drop.p > 0;
+  if (!seeded && !drop.mask)
+    return taps;
+  at::Tensor kept;
+  if (drop.mask) {
+    kept = drop.mask->ne(0);
+  } else {
+    kept = at::empty(taps.sizes(), at::kBool);
+    bool* const out = kept.mutable_data_ptr<bool>();
+    const auto seed = static_cast<uint64_t>(drop.seed->item<int64_t>());
+    for (int64_t i = 0; i < kept.numel(); ++i)
+      out[i] =
+          random_word(seed, static_cast<uint64_t>(i)) >= drop_threshold(drop.p);
+  }
+  return taps * kept.to(taps.options()) / (1.0 - drop.p);
+}
+
+at::Tensor length_mask(const at::Tensor& x, const at::Tensor& lengths) {
+  const at::Tensor position = at::arange(x.size(1), lengths.options());  // [T]
+  return position.lt(lengths.unsqueeze(1)).unsqueeze(2).to(x.scalar_type());
+}
+
+}  // namespace seqconv::ops

@@ -1,0 +1,178 @@
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "ops/talk_ops.h"
+
+namespace seqconv::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+const c10::TypedOperatorHandle<TalkBackwardSignature>& backward_op() {
+  static const auto op =
+      find_op<TalkBackwardSignature>("seqconv::talk_backward");
+  return op;
+}
+
+const c10::TypedOperatorHandle<TalkStepSignature>& step_op() {
+  static const auto op = find_op<TalkStepSignature>("seqconv::talk_step");
+  return op;
+}
+
+/// An operator of its own, so that asking for a second gradient says clearly
+/// that there is none.
+class TalkBackwardFunction
+    : public torch::autograd::Function<TalkBackwardFunction> {
+ public:
+  static variable_list forward(
+      AutogradContext* /*ctx*/,
+      const at::Tensor& grad,
+      const at::Tensor& x,
+      const at::Tensor& offset_left,
+      const OptionalTensor& offset_right,
+      int64_t max_left,
+      int64_t max_right,
+      const OptionalTensor& lengths) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    auto [grad_x, grad_left, grad_right] = backward_op().call(
+        grad,
+        x,
+        offset_left,
+        offset_right,
+        max_left,
+        max_right,
+        lengths);
+    return {grad_x, grad_left, grad_right};
+  }
+
+  static variable_list backward(AutogradContext*, const variable_list&) {
+    TORCH_CHECK(false, "[talk] double backward is not supported");
+  }
+};
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_autograd(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    int64_t max_left,
+    int64_t max_right,
+    const OptionalTensor& lengths) {
+  const variable_list grads = TalkBackwardFunction::apply(
+      grad,
+      x,
+      offset_left,
+      offset_right,
+      max_left,
+      max_right,
+      lengths);
+  return {grads[0], grads[1], grads[2]};
+}
+
+/// Keeps its inputs only.
+class TalkFunction : public torch::autograd::Function<TalkFunction> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx,
+      const at::Tensor& x,
+      const at::Tensor& offset_left,
+      const OptionalTensor& offset_right,
+      int64_t max_left,
+      int64_t max_right,
+      const OptionalTensor& lengths) {
+    ctx->save_for_backward(
+        {x,
+         offset_left,
+         offset_right.value_or(at::Tensor()),
+         lengths.value_or(at::Tensor())});
+    ctx->saved_data["max_left"] = max_left;
+    ctx->saved_data["max_right"] = max_right;
+    at::AutoDispatchBelowADInplaceOrView below;
+    static const auto op = find_op<TalkSignature>("seqconv::talk");
+    return op.call(x, offset_left, offset_right, max_left, max_right, lengths);
+  }
+
+  static variable_list backward(
+      AutogradContext* ctx,
+      const variable_list& grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const OptionalTensor right =
+        saved[2].defined() ? OptionalTensor(saved[2]) : std::nullopt;
+    const OptionalTensor lengths =
+        saved[3].defined() ? OptionalTensor(saved[3]) : std::nullopt;
+    auto [grad_x, grad_left, grad_right] = backward_op().call(
+        grads[0],
+        saved[0],
+        saved[1],
+        right,
+        ctx->saved_data["max_left"].toInt(),
+        ctx->saved_data["max_right"].toInt(),
+        lengths);
+    variable_list result(6);
+    result[0] = grad_x;
+    result[1] = grad_left;
+    if (right)
+      result[2] = grad_right;
+    return result;
+  }
+};
+
+at::Tensor talk_autograd(
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    int64_t max_left,
+    int64_t max_right,
+    const OptionalTensor& lengths) {
+  return TalkFunction::apply(
+      x,
+      offset_left,
+      offset_right,
+      max_left,
+      max_right,
+      lengths);
+}
+
+at::Tensor talk_step_autograd(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& offset_left,
+    int64_t max_left) {
+  check_no_gradient("talk_step", {x, state, offset_left});
+  at::AutoDispatchBelowAutograd below;
+  return step_op().call(x, state, position, offset_left, max_left);
+}
+
+/// Tells autograd that the state has changed.
+at::Tensor talk_step_inplace(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& offset_left,
+    int64_t max_left) {
+  at::Tensor y;
+  {
+    at::AutoDispatchBelowADInplaceOrView below;
+    y = step_op().call(x, state, position, offset_left, max_left);
+  }
+  if (!state.is_inference())
+    state.unsafeGetTensorImpl()->bump_version();
+  return y;
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, Autograd, m) {
+  m.impl("talk", talk_autograd);
+  m.impl("talk_backward", talk_backward_autograd);
+  m.impl("talk_step", talk_step_autograd);
+}
+
+TORCH_LIBRARY_IMPL(seqconv, ADInplaceOrView, m) {
+  m.impl("talk_step", talk_step_inplace);
+}
+
+}  // namespace seqconv::ops

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "ops/conv_ops.h"
+
+/// The dispatcher's entries of talk.
+namespace seqconv::ops {
+
+using TalkSignature = at::Tensor(
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    int64_t max_left,
+    int64_t max_right,
+    const OptionalTensor& lengths);
+
+/// -> grad_x, grad_offset_left, grad_offset_right (empty without).
+using TalkBackwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    int64_t max_left,
+    int64_t max_right,
+    const OptionalTensor& lengths);
+
+using TalkStepSignature = at::Tensor(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& offset_left,
+    int64_t max_left);
+
+/// Everything that can be said without reading values.
+struct TalkArguments {
+  const char* op;
+  const at::Tensor& x;
+  const at::Tensor& offset_left;
+  const OptionalTensor offset_right = std::nullopt;
+  int64_t max_left = 0;
+  int64_t max_right = 0;
+  const OptionalTensor lengths = std::nullopt;
+};
+
+void check_talk(const TalkArguments& args);
+void check_talk_step(
+    const TalkArguments& args,
+    const at::Tensor& state,
+    const at::Tensor& position);
+
+}  // namespace seqconv::ops

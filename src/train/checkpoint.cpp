@@ -1,0 +1,159 @@
+#include "checkpoint.h"
+
+#include <cstring>
+
+#include "checksum.h"
+#include "seqconv/base/safetensors.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFormat = "seqconv-training-state-1";
+constexpr const char* kParameters = "parameters";
+constexpr const char* kGradients = "gradients";
+
+/// The flat buffers by the names of their tensors in the file.
+std::map<std::string, at::Tensor> named_buffers(
+    const RunTensors& tensors,
+    bool with_gradients) {
+  std::map<std::string, at::Tensor> buffers;
+  buffers[kParameters] = tensors.parameters.values();
+  if (with_gradients)
+    buffers[kGradients] = tensors.parameters.gradients();
+  for (const auto& [name, tensor] : tensors.optimizer.tensors())
+    buffers["optimizer." + name] = tensor;
+  return buffers;
+}
+
+/// Which parameter lies where, as one line.
+std::string layout_of(const FlatParameters& parameters) {
+  Json layout = Json::array();
+  for (const ParameterSlot& slot : parameters.slots())
+    layout.push_back({slot.name, slot.shape, slot.offset});
+  return layout.dump();
+}
+
+std::string checksum_of(
+    const std::map<std::string, TensorView>& views,
+    const std::string& position) {
+  uint64_t sum = checksum(std::as_bytes(std::span(position)));
+  for (const auto& [name, view] : views)
+    sum = checksum(view.data, sum);
+  return checksum_text(sum);
+}
+
+const std::string& metadata_at(
+    const SafetensorsReader& reader,
+    const char* key) {
+  const auto found = reader.metadata().find(key);
+  SEQCONV_CHECK(
+      found != reader.metadata().end(),
+      reader.path().string(),
+      ": not a training state, its metadata lack '",
+      key,
+      "'");
+  return found->second;
+}
+
+Json parse_metadata(const SafetensorsReader& reader, const char* key) {
+  try {
+    return Json::parse(metadata_at(reader, key));
+  } catch (const Json::exception& error) {
+    fail(
+        reader.path().string(),
+        ": metadata '",
+        key,
+        "' are damaged: ",
+        error.what());
+  }
+}
+
+}  // namespace
+
+void save_state(
+    const fs::path& file,
+    const Position& position,
+    const Json& settings,
+    const RunTensors& tensors) {
+  std::map<std::string, TensorView> views;
+  const bool accumulating = position.micro_batch > 0;
+  for (const auto& [name, tensor] : named_buffers(tensors, accumulating))
+    views[name] = {
+        ElementType::kF32,
+        {tensor.numel()},
+        {reinterpret_cast<const std::byte*>(tensor.const_data_ptr<float>()),
+         static_cast<size_t>(tensor.numel()) * sizeof(float)}};
+  const std::string where = write_options(position).dump();
+  write_safetensors(
+      file,
+      views,
+      {{"format", kFormat},
+       {"position", where},
+       {"settings", settings.dump()},
+       {"layout", layout_of(tensors.parameters)},
+       {"checksum", checksum_of(views, where)}});
+}
+
+SavedState read_state(const fs::path& file) {
+  const SafetensorsReader reader(file);
+  const std::string& format = metadata_at(reader, "format");
+  SEQCONV_CHECK(
+      format == kFormat,
+      file.string(),
+      ": this program reads training states of format '",
+      kFormat,
+      "', but got '",
+      format,
+      "'");
+  SEQCONV_CHECK(
+      metadata_at(reader, "checksum") ==
+          checksum_of(reader.tensors(), metadata_at(reader, "position")),
+      file.string(),
+      ": the training state is damaged, its checksum does not fit; restore "
+      "the file from a copy, or train anew from a checkpoint with --init-from");
+  SavedState saved;
+  saved.settings = parse_metadata(reader, "settings");
+  try {
+    read_options(
+        parse_metadata(reader, "position"),
+        "position",
+        saved.position);
+  } catch (const UsageError& error) {
+    fail(file.string(), ": ", error.what());
+  }
+  return saved;
+}
+
+void load_state_tensors(
+    const fs::path& file,
+    const Position& position,
+    const RunTensors& tensors) {
+  const SafetensorsReader reader(file);
+  SEQCONV_CHECK(
+      metadata_at(reader, "layout") == layout_of(tensors.parameters),
+      file.string(),
+      ": the training state belongs to a model with other parameters");
+  const bool accumulating = position.micro_batch > 0;
+  for (auto& [name, tensor] : named_buffers(tensors, accumulating)) {
+    const TensorView& view = reader.at(name);
+    SEQCONV_CHECK(
+        view.type == ElementType::kF32 && view.count() == tensor.numel(),
+        file.string(),
+        ": tensor '",
+        name,
+        "' must have ",
+        tensor.numel(),
+        " float32 elements, but has ",
+        view.count(),
+        " of ",
+        element_name(view.type));
+    std::memcpy(
+        tensor.mutable_data_ptr<float>(),
+        view.data.data(),
+        view.data.size());
+  }
+  tensors.optimizer.scalars() = position.optimizer;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+
+#include "position.h"
+#include "seqconv/base/options.h"
+#include "seqconv/nn/flat_parameters.h"
+
+namespace seqconv {
+
+/// The tensors of a run: parameters, gradients under way, optimiser state.
+struct RunTensors {
+  const FlatParameters& parameters;
+  Optimizer& optimizer;
+};
+
+/// Writes training/state.safetensors atomically: parameters, optimiser state,
+/// in the middle of an accumulation the partial gradient; and as metadata the
+/// position, `settings` (what a resumed run must share) and a checksum.
+void save_state(
+    const std::filesystem::path& file,
+    const Position& position,
+    const Json& settings,
+    const RunTensors& tensors);
+
+/// What save_state wrote, read back in two steps: the texts first, the tensors
+/// when the model stands. Error for a file that is truncated, damaged, from
+/// another version of the program or for another model.
+struct SavedState {
+  Position position;
+  Json settings;
+};
+SavedState read_state(const std::filesystem::path& file);
+void load_state_tensors(
+    const std::filesystem::path& file,
+    const Position& position,
+    const RunTensors& tensors);
+
+}  // namespace seqconv

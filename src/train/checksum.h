@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace seqconv {
+
+/// A 64-bit checksum against damage and accidental change (not against an
+/// adversary): eight bytes at a time through mix_words, then the length.
+uint64_t checksum(std::span<const std::byte> bytes, uint64_t start = 0);
+
+/// The checksum of a file's content.
+uint64_t file_checksum(const std::filesystem::path& file);
+
+/// As 16 hexadecimal digits, for JSON and metadata.
+std::string checksum_text(uint64_t sum);
+
+}  // namespace seqconv

@@ -1,0 +1,192 @@
+#include "dry_run.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "run_setup.h"
+#include "seqconv/base/log.h"
+#include "seqconv/data/batcher.h"
+#include "settings.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+namespace {
+
+/// Larger text is not learned and encoded just to be counted.
+constexpr uintmax_t kMostBytes = uintmax_t{64} << 20;
+
+/// A folder that goes away again.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = fs::temp_directory_path() / "seqconv-dry-run-XXXXXX";
+    SEQCONV_CHECK(
+        ::mkdtemp(name.data()) != nullptr,
+        "cannot create folder '",
+        name,
+        "': ",
+        std::strerror(errno));
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void check_writable(const fs::path& output) {
+  fs::path existing = fs::absolute(output).lexically_normal();
+  while (!fs::exists(existing) && existing.has_relative_path())
+    existing = existing.parent_path();
+  SEQCONV_CHECK(
+      fs::is_directory(existing),
+      "cannot create folder '",
+      output.string(),
+      "': '",
+      existing.string(),
+      "' is there and not a folder");
+  SEQCONV_CHECK(
+      ::access(existing.c_str(), W_OK) == 0,
+      "cannot write into '",
+      existing.string(),
+      "': ",
+      std::strerror(errno));
+}
+
+uintmax_t training_bytes(const DataOptions& data) {
+  uintmax_t bytes = 0;
+  for (const auto* files : {&data.train_source, &data.train_target})
+    for (const std::string& file : *files)
+      bytes += fs::file_size(file);
+  return bytes;
+}
+
+std::string megabytes(int64_t bytes) {
+  return concat((bytes + (1 << 19)) >> 20, " MiB");
+}
+
+void report_updates(const TrainConfig& config, const Batcher& batches) {
+  const int64_t accumulate = config.training.accumulate;
+  const int64_t updates = (batches.size() + accumulate - 1) / accumulate;
+  std::string total;
+  if (config.training.max_epochs > 0)
+    total = concat(
+        ", ",
+        updates * config.training.max_epochs,
+        " in ",
+        config.training.max_epochs,
+        " epochs");
+  if (config.training.max_updates > 0)
+    total += concat(", at most ", config.training.max_updates);
+  log_info(
+      "an epoch has ",
+      batches.size(),
+      " batches and ",
+      updates,
+      " updates",
+      total);
+}
+
+void report_model(const TrainConfig& config, const LoadedModel& loaded) {
+  int64_t count = 0;
+  for (const auto& parameter : loaded.model->parameters())
+    count += parameter.numel();
+  log_info(
+      "vocabulary: ",
+      loaded.model->source_vocabulary(),
+      " source and ",
+      loaded.model->target_vocabulary(),
+      " target symbols");
+  log_info("parameters: ", count);
+  const MemoryEstimate memory =
+      estimate_memory(config, count, loaded.model->target_vocabulary());
+  log_info(
+      "memory, roughly: ",
+      megabytes(memory.parameters),
+      " for parameters, gradients and optimiser, ",
+      megabytes(memory.activations),
+      " for a batch of ",
+      config.batching.max_tokens,
+      " tokens, and the libraries");
+}
+
+void report_new_run(const TrainRequest& request) {
+  const TrainConfig& config = request.config;
+  if (request.init_from.empty() && training_bytes(config.data) > kMostBytes) {
+    log_info(
+        "subwords and vocabularies would be learned from ",
+        megabytes(static_cast<int64_t>(training_bytes(config.data))),
+        " of text; sizes that depend on them are not known before");
+    return;
+  }
+  const LoadedModel loaded = new_model(request);
+  const TemporaryFolder folder;
+  const PreparedData data =
+      prepare_data(folder.path(), config, loaded.text, Json::object());
+  log_info("training data: ", data.train_report.summary());
+  if (data.valid)
+    log_info("validation data: ", data.valid_report.summary());
+  report_model(config, loaded);
+  report_updates(
+      config,
+      Batcher(
+          data.train,
+          config.batching,
+          static_cast<uint64_t>(config.training.seed)));
+}
+
+void report_resumed_run(const TrainRequest& request) {
+  const RunFolder folder{request.output};
+  const SavedState saved = read_state(folder.state());
+  check_same_settings(
+      saved.settings.value("config", Json::object()),
+      write_options(request.config));
+  log_info(
+      "the run would go on in epoch ",
+      saved.position.epoch,
+      " after batch ",
+      saved.position.batch,
+      " and update ",
+      saved.position.update);
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(
+    const TrainConfig& config,
+    int64_t parameter_count,
+    int64_t target_vocabulary) {
+  const ModelOptions& model = config.model;
+  const int64_t copies = config.optimizer.kind == OptimizerKind::kAdam ? 4 : 3;
+  // Floats a token that autograd keeps: residuals, norms, projections (8 to 12
+  // widths a layer), the feed-forward block, keys and values in the decoder.
+  const int64_t encoder =
+      model.encoder.layers * (10 * model.dim + 2 * model.ffn_dim);
+  const int64_t decoder =
+      model.decoder.layers * (16 * model.dim + 2 * model.ffn_dim);
+  const int64_t output = 2 * model.dim + target_vocabulary / 8;  // in chunks
+  return {
+      .parameters = 4 * copies * parameter_count,
+      .activations =
+          4 * config.batching.max_tokens * (encoder + decoder + output)};
+}
+
+void report_dry_run(const TrainRequest& request) {
+  describe_files(request.config.data);
+  check_writable(request.output);
+  if (request.resume)
+    report_resumed_run(request);
+  else
+    report_new_run(request);
+  log_info("dry run: nothing was written");
+}
+
+}  // namespace seqconv

@@ -1,0 +1,162 @@
+#include "seqconv/train/options.h"
+
+#include <initializer_list>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+namespace {
+
+template <class T>
+void check_at_least(const char* key, T value, T least) {
+  if (value < least)
+    fail_usage(key, " must be >= ", least, ", but got ", value);
+}
+
+/// A share in [0, 1).
+void check_share(const char* key, double value) {
+  if (value < 0 || value >= 1)
+    fail_usage(key, " must be >= 0 and < 1, but got ", value);
+}
+
+void check_positive(const char* key, double value) {
+  if (!(value > 0))
+    fail_usage(key, " must be > 0, but got ", value);
+}
+
+void check_data(const DataOptions& data) {
+  const auto check_pair = [](const char* source_key,
+                             const std::vector<std::string>& source,
+                             const char* target_key,
+                             const std::vector<std::string>& target) {
+    if (source.size() != target.size())
+      fail_usage(
+          source_key,
+          " and ",
+          target_key,
+          " must name as many files, but got ",
+          source.size(),
+          " and ",
+          target.size());
+  };
+  if (data.train_source.empty())
+    fail_usage("data.train_source must name at least one file");
+  check_pair(
+      "data.train_source",
+      data.train_source,
+      "data.train_target",
+      data.train_target);
+  check_pair(
+      "data.valid_source",
+      data.valid_source,
+      "data.valid_target",
+      data.valid_target);
+}
+
+void check_text(const TextOptions& text, const ModelOptions& model) {
+  check_at_least<int64_t>("text.subword_size", text.subword_size, 1);
+  check_at_least<int64_t>("text.min_count", text.min_count, 1);
+  check_at_least<int64_t>("text.max_vocabulary", text.max_vocabulary, 0);
+  check_positive("text.character_coverage", text.character_coverage);
+  if (text.character_coverage > 1)
+    fail_usage(
+        "text.character_coverage must be <= 1, but got ",
+        text.character_coverage);
+  if (model.tie == Tying::kAll && !text.joined)
+    fail_usage(
+        "model.tie = \"all\" shares one matrix between both sides and needs "
+        "text.joined = true, but got false; set model.tie = \"decoder\" or "
+        "\"none\" for separate vocabularies");
+}
+
+void check_batching(const BatchingOptions& batching) {
+  check_at_least<int64_t>("batching.max_tokens", batching.max_tokens, 1);
+  check_at_least<int64_t>("batching.max_sentences", batching.max_sentences, 0);
+  check_at_least<int64_t>("batching.multiple", batching.multiple, 1);
+}
+
+void check_training(const TrainingOptions& training, const DataOptions& data) {
+  check_at_least<int64_t>("training.seed", training.seed, 0);
+  check_at_least<int64_t>("training.max_epochs", training.max_epochs, 0);
+  check_at_least<int64_t>("training.max_updates", training.max_updates, 0);
+  check_at_least<int64_t>("training.accumulate", training.accumulate, 1);
+  check_share("training.label_smoothing", training.label_smoothing);
+  check_at_least<int64_t>(
+      "training.validate_every",
+      training.validate_every,
+      0);
+  check_at_least<int64_t>("training.save_every", training.save_every, 0);
+  check_at_least<int64_t>("training.keep_last", training.keep_last, 0);
+  check_at_least<int64_t>("training.patience", training.patience, 0);
+  check_at_least<int64_t>("training.log_every", training.log_every, 1);
+  check_at_least<int64_t>("training.threads", training.threads, 0);
+  if (training.threads > 1024)
+    fail_usage("training.threads must be <= 1024, but got ", training.threads);
+  if (training.max_epochs == 0 && training.max_updates == 0 &&
+      training.patience == 0)
+    fail_usage("training would never end: set training.max_epochs, "
+               "training.max_updates or training.patience");
+  if (!data.valid_source.empty())
+    return;
+  const auto needs_validation = [](const char* what) {
+    fail_usage(
+        what,
+        " needs validation text: set data.valid_source and data.valid_target");
+  };
+  if (training.patience > 0)
+    needs_validation("training.patience");
+  if (training.validate_every > 0)
+    needs_validation("training.validate_every");
+  if (training.validate_bleu)
+    needs_validation("training.validate_bleu");
+  if (training.best_by == BestBy::kBleu)
+    needs_validation("training.best_by = \"bleu\"");
+}
+
+void check_optimizer(const OptimizerOptions& optimizer) {
+  check_share("optimizer.beta1", optimizer.beta1);
+  check_share("optimizer.beta2", optimizer.beta2);
+  check_positive("optimizer.epsilon", optimizer.epsilon);
+  check_share("optimizer.momentum", optimizer.momentum);
+  check_at_least("optimizer.weight_decay", optimizer.weight_decay, 0.0);
+  check_at_least("optimizer.clip_norm", optimizer.clip_norm, 0.0);
+}
+
+void check_schedule(const ScheduleOptions& schedule) {
+  check_positive("schedule.learning_rate", schedule.learning_rate);
+  check_at_least<int64_t>(
+      "schedule.warmup_updates",
+      schedule.warmup_updates,
+      0);
+  check_at_least("schedule.warmup_start", schedule.warmup_start, 0.0);
+  check_at_least("schedule.min_learning_rate", schedule.min_learning_rate, 0.0);
+  check_at_least<int64_t>("schedule.period", schedule.period, 1);
+  check_at_least("schedule.period_multiplier", schedule.period_multiplier, 1.0);
+  check_positive("schedule.period_shrink", schedule.period_shrink);
+  if (schedule.kind == ScheduleKind::kInverseSqrt &&
+      schedule.warmup_updates == 0)
+    fail_usage("schedule.warmup_updates must be > 0 with schedule.kind = "
+               "\"inverse_sqrt\", but got 0");
+  if (schedule.kind == ScheduleKind::kCosine &&
+      schedule.min_learning_rate > schedule.learning_rate)
+    fail_usage(
+        "schedule.min_learning_rate must be <= schedule.learning_rate = ",
+        schedule.learning_rate,
+        ", but got ",
+        schedule.min_learning_rate);
+}
+
+}  // namespace
+
+void TrainConfig::validate() const {
+  check_data(data);
+  model.validate("model");
+  check_text(text, model);
+  check_batching(batching);
+  check_training(training, data);
+  check_optimizer(optimizer);
+  check_schedule(schedule);
+  decoding.validate("decoding");
+}
+
+}  // namespace seqconv

@@ -1,0 +1,127 @@
+#include "records.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+namespace seqconv {
+namespace {
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+int64_t parameter_count(const TranslationModelImpl& model) {
+  int64_t count = 0;
+  for (const auto& parameter : model.parameters())
+    count += parameter.numel();
+  return count;
+}
+
+/// A record begins with what it is and where the run stands.
+Json begin_record(const char* kind, const Position& position) {
+  return {
+      {"kind", kind},
+      {"epoch", position.epoch},
+      {"update", position.update}};
+}
+
+void add_loss(const CorpusLoss& loss, Json& record) {
+  record["loss_base2"] = loss.loss_base2;
+  record["nll_base2"] = loss.nll_base2;
+  record["perplexity"] = loss.perplexity;
+}
+
+void add_number(
+    const Json& record,
+    const char* key,
+    const char* pattern,
+    std::string& line) {
+  if (!record.contains(key) || !record[key].is_number())
+    return;
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, record[key].get<double>());
+  line += text;
+}
+
+}  // namespace
+
+Json start_record(const RunSetup& setup, int64_t batches) {
+  Json record = begin_record("start", setup.resumed.value_or(Position{}));
+  record["resumed"] = setup.resumed.has_value();
+  record["time"] = utc_now();
+  record["parameters"] = parameter_count(*setup.loaded.model);
+  record["source_vocabulary"] = setup.loaded.model->source_vocabulary();
+  record["target_vocabulary"] = setup.loaded.model->target_vocabulary();
+  record["train_pairs"] = setup.data.train_report.pairs;
+  record["valid_pairs"] = setup.data.valid_report.pairs;
+  record["batches_per_epoch"] = batches;
+  record["threads"] = at::get_num_threads();
+  record["config"] = write_options(setup.config);
+  return record;
+}
+
+Json train_record(const Position& position) {
+  const UpdateSums& sums = position.logged;
+  Json record = begin_record("train", position);
+  if (sums.target_tokens > 0)
+    add_loss(corpus_loss(sums.loss, sums.nll, sums.target_tokens), record);
+  record["learning_rate"] = position.learning_rate;
+  record["gradient_norm"] = position.gradient_norm;
+  record["target_tokens"] = sums.target_tokens;
+  record["source_tokens"] = sums.source_tokens;
+  record["sentences"] = sums.sentences;
+  record["skipped_updates"] = position.logged_skips;
+  record["target_tokens_per_second"] = static_cast<double>(sums.target_tokens) /
+      std::max(position.logged_seconds, 1e-9);
+  record["elapsed_seconds"] = position.seconds;
+  return record;
+}
+
+Json validation_record(
+    const Position& position,
+    const ValidationResult& result) {
+  Json record = begin_record("validation", position);
+  add_loss(result.loss, record);
+  record["target_tokens"] = result.loss.target_tokens;
+  if (result.bleu)
+    record["bleu"] = *result.bleu;
+  record["best"] = result.best;
+  record["elapsed_seconds"] = position.seconds;
+  return record;
+}
+
+Json end_record(const Position& position, const std::string& reason) {
+  Json record = begin_record("end", position);
+  record["reason"] = reason;
+  record["elapsed_seconds"] = position.seconds;
+  return record;
+}
+
+std::string record_line(const Json& record) {
+  std::string line = concat(
+      record.value("kind", ""),
+      "  epoch ",
+      record.value("epoch", int64_t{0}),
+      "  update ",
+      record.value("update", int64_t{0}));
+  add_number(record, "loss_base2", "  loss %.3f", line);
+  add_number(record, "nll_base2", "  nll %.3f", line);
+  add_number(record, "perplexity", "  perplexity %.2f", line);
+  add_number(record, "bleu", "  BLEU %.2f", line);
+  add_number(record, "learning_rate", "  rate %.3g", line);
+  add_number(record, "gradient_norm", "  norm %.3f", line);
+  add_number(record, "target_tokens_per_second", "  %.0f tokens/s", line);
+  if (record.value("best", false))
+    line += "  (best)";
+  return line;
+}
+
+}  // namespace seqconv

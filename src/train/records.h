@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "position.h"
+#include "run_setup.h"
+#include "validate.h"
+
+/// The records of training/metrics.jsonl (docs/metrics.md) and the lines that
+/// say the same to a person.
+namespace seqconv {
+
+/// What one validation found.
+struct ValidationResult {
+  CorpusLoss loss;
+  std::optional<double> bleu;
+  bool best = false;
+};
+
+Json start_record(const RunSetup& setup, int64_t batches);
+Json train_record(const Position& position);
+Json validation_record(
+    const Position& position,
+    const ValidationResult& result);
+Json end_record(const Position& position, const std::string& reason);
+
+/// From a record of kind "train" or "validation" (which may be short of keys).
+std::string record_line(const Json& record);
+
+}  // namespace seqconv

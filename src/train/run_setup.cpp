@@ -1,0 +1,203 @@
+#include "run_setup.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include "checksum.h"
+#include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
+#include "seqconv/base/signals.h"
+#include "settings.h"
+
+namespace seqconv {
+namespace {
+
+void stop_if_asked() {
+  if (const int signal = stop_signal())
+    throw Interrupted(
+        signal,
+        "interrupted before the first batch; start the same command again");
+}
+
+uint64_t seed_of(const TrainConfig& config) {
+  return static_cast<uint64_t>(config.training.seed);
+}
+
+/// Parameters, text and vocabularies of another model.
+LoadedModel model_from(const TrainRequest& request) {
+  const LoadedModel given = load_model(request.init_from);
+  check_same_architecture(
+      request.config.model,
+      given.options,
+      request.init_from);
+  LoadedModel fresh;
+  fresh.options = request.config.model;
+  fresh.text = given.text;
+  fresh.decoding = request.config.decoding;
+  fresh.model = TranslationModel(
+      fresh.options,
+      given.model->source_vocabulary(),
+      given.model->target_vocabulary(),
+      seed_of(request.config));
+  at::NoGradGuard no_grad;
+  const auto values = given.model->named_parameters();
+  for (const auto& item : fresh.model->named_parameters())
+    at::Tensor(item.value()).copy_(values[item.key()]);
+  return fresh;
+}
+
+LoadedModel model_from_text(const TrainConfig& config) {
+  LoadedModel fresh;
+  fresh.options = config.model;
+  fresh.decoding = config.decoding;
+  fresh.text = TranslationText::create(
+      config.text,
+      config.data.train_source,
+      config.data.train_target);
+  fresh.model = TranslationModel(
+      fresh.options,
+      fresh.text.source->vocabulary().size(),
+      fresh.text.target->vocabulary().size(),
+      seed_of(config));
+  return fresh;
+}
+
+/// Changes whenever config.json says something else about the text.
+std::string text_key(const RunFolder& folder) {
+  const Json config = Json::parse(read_file(folder.config()));
+  const std::string text = config.at("text").dump();
+  return checksum_text(checksum(std::as_bytes(std::span(text))));
+}
+
+void write_settings(const RunSetup& setup) {
+  TrainConfig effective = setup.config;
+  effective.text = setup.loaded.text.options;
+  write_file_atomically(
+      setup.folder.settings(),
+      to_toml(write_options(effective)));
+}
+
+/// What else than the files decides the ids.
+void add_text_inputs(const RunSetup& setup, Json& inputs) {
+  inputs["text"] = text_key(setup.folder);
+  inputs["max_length"] = setup.config.model.max_positions;
+}
+
+void encode_data(RunSetup& setup, const Json& inputs) {
+  setup.settings = {
+      {"config", write_options(setup.config)},
+      {"inputs", inputs},
+      {"threads", at::get_num_threads()}};
+  setup.data = prepare_data(
+      setup.folder.data(),
+      setup.config,
+      setup.loaded.text,
+      inputs);
+}
+
+void begin(const TrainRequest& request, RunSetup& setup) {
+  Json inputs = describe_files(request.config.data);
+  create_folder(setup.folder.checkpoints());
+  if (request.init_from.empty())
+    log_info("preparing the text");
+  setup.loaded = new_model(request);
+  setup.loaded.folder = setup.folder.root;
+  stop_if_asked();
+  write_model_config(
+      setup.folder.root,
+      setup.loaded.options,
+      setup.loaded.text,
+      setup.loaded.decoding);
+  write_settings(setup);
+  add_text_inputs(setup, inputs);
+  encode_data(setup, inputs);
+}
+
+void warn_of_other_threads(const Json& settings) {
+  const int present = at::get_num_threads();
+  const int before = settings.value("threads", present);
+  if (before != present)
+    log_warning(
+        "the run began with ",
+        before,
+        " threads and goes on with ",
+        present,
+        ": the last bits may differ from an uninterrupted run");
+}
+
+void go_on(RunSetup& setup) {
+  SavedState saved = read_state(setup.folder.state());
+  check_same_settings(
+      saved.settings.value("config", Json::object()),
+      write_options(setup.config));
+  warn_of_other_threads(saved.settings);
+  Json inputs = describe_files(setup.config.data);
+  add_text_inputs(setup, inputs);
+  check_same_inputs(saved.settings.value("inputs", Json::object()), inputs);
+  create_folder(setup.folder.checkpoints());
+  setup.loaded = load_model_config(setup.folder.root);
+  setup.loaded.decoding = setup.config.decoding;
+  write_settings(setup);
+  encode_data(setup, inputs);
+  setup.resumed = saved.position;
+}
+
+}  // namespace
+
+void check_output(const TrainRequest& request) {
+  const RunFolder folder{request.output};
+  if (request.output.empty())
+    fail_usage("training needs an output folder (--output)");
+  if (request.resume && !request.init_from.empty())
+    fail_usage(
+        "--resume goes on from the output folder's own state: --init-from "
+        "cannot be given with it");
+  if (request.resume && !std::filesystem::exists(folder.state()))
+    fail_usage(
+        "nothing to resume: there is no '",
+        folder.state().string(),
+        "'; leave out --resume to begin");
+  if (!request.resume && folder.holds_model())
+    fail_usage(
+        "the output folder '",
+        request.output.string(),
+        "' already holds a model: go on with --resume, or choose another "
+        "folder");
+}
+
+Json describe_files(const DataOptions& data) {
+  Json described = Json::object();
+  const auto add = [&](const char* key, const std::vector<std::string>& files) {
+    Json& sums = described[key] = Json::array();
+    for (const std::string& file : files) {
+      try {
+        sums.push_back(checksum_text(file_checksum(file)));
+      } catch (const Error& error) {
+        fail("data.", key, ": ", error.what());
+      }
+    }
+  };
+  add("train_source", data.train_source);
+  add("train_target", data.train_target);
+  add("valid_source", data.valid_source);
+  add("valid_target", data.valid_target);
+  return described;
+}
+
+LoadedModel new_model(const TrainRequest& request) {
+  return request.init_from.empty() ? model_from_text(request.config)
+                                   : model_from(request);
+}
+
+RunSetup set_up_run(const TrainRequest& request) {
+  RunSetup setup;
+  setup.config = request.config;
+  setup.folder.root = request.output;
+  if (request.resume)
+    go_on(setup);
+  else
+    begin(request, setup);
+  return setup;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "checkpoint.h"
+#include "prepared_data.h"
+#include "run_folder.h"
+#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/train/trainer.h"
+
+namespace seqconv {
+
+/// Everything that a training run works with, before its first batch.
+struct RunSetup {
+  TrainConfig config;
+  RunFolder folder;
+  LoadedModel loaded;  ///< text and the model that is trained
+  PreparedData data;
+  Json settings;  ///< {"config", "inputs"}: what a resumed run must share
+  std::optional<Position> resumed;
+  /// Called after every batch, before signals are looked at; may be empty.
+  std::function<void(const Position&)> after_batch;
+};
+
+/// Checks that the output folder fits the request: UsageError when it holds a
+/// model and --resume is missing, or when there is nothing to resume.
+void check_output(const TrainRequest& request);
+
+/// Checksums of all text files of [data]; Error naming the key of a file that
+/// cannot be read.
+Json describe_files(const DataOptions& data);
+
+/// A new model: initial weights from the seed, or --init-from's. Nothing is
+/// written.
+LoadedModel new_model(const TrainRequest& request);
+
+/// Prepares folder, text, data and model for a run, or opens those of the run
+/// that is resumed.
+RunSetup set_up_run(const TrainRequest& request);
+
+}  // namespace seqconv

@@ -1,0 +1,133 @@
+#include "settings.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace seqconv {
+namespace {
+
+/// Keys that change no number of the training itself.
+const std::vector<std::string> kFreeKeys = {
+    "training.max_epochs",
+    "training.max_updates",
+    "training.validate_every",
+    "training.save_every",
+    "training.keep_last",
+    "training.patience",
+    "training.validate_bleu",
+    "training.log_every",
+    "training.threads",
+};
+
+/// Keys of an architecture that no parameter depends on.
+const std::vector<std::string> kDropoutKeys = {
+    "model.dropout",
+    "model.attention_dropout",
+    "model.activation_dropout",
+    "model.input_dropout",
+    "model.weight_dropout",
+};
+
+bool contains(const std::vector<std::string>& keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+bool is_free(const std::string& key) {
+  return key.starts_with("data.") || key.starts_with("decoding.") ||
+      contains(kFreeKeys, key);
+}
+
+/// Leaves of a table by their full keys.
+void flatten(
+    const Json& table,
+    const std::string& path,
+    std::map<std::string, Json>& leaves) {
+  for (const auto& [key, value] : table.items()) {
+    const std::string where = detail::join_key(path, key.c_str());
+    if (value.is_object())
+      flatten(value, where, leaves);
+    else
+      leaves[where] = value;
+  }
+}
+
+std::map<std::string, Json> flatten(const Json& table) {
+  std::map<std::string, Json> leaves;
+  flatten(table, "", leaves);
+  return leaves;
+}
+
+/// One entry a layer, so that equal layers compare equal.
+StackOptions expanded(const StackOptions& options) {
+  StackOptions full = options;
+  full.block.clear();
+  full.kernel_sizes.clear();
+  full.max_offsets.clear();
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    full.block.push_back(options.block_at(layer));
+    full.kernel_sizes.push_back(options.kernel_size_at(layer));
+    full.max_offsets.push_back(options.max_offset_at(layer));
+  }
+  full.conv_heads = options.conv_heads_or_heads();
+  return full;
+}
+
+std::map<std::string, Json> architecture(const ModelOptions& options) {
+  ModelOptions full = options;
+  full.encoder = expanded(options.encoder);
+  full.decoder = expanded(options.decoder);
+  std::map<std::string, Json> leaves;
+  flatten(write_options(full), "model", leaves);
+  if (options.positions == PositionKind::kSinusoidal)
+    leaves.erase("model.max_positions");  // no limit, no parameter
+  return leaves;
+}
+
+}  // namespace
+
+void check_same_settings(const Json& stored, const Json& present) {
+  // A key that an older program did not know had its default.
+  auto before = flatten(write_options(TrainConfig{}));
+  for (const auto& [key, value] : flatten(stored))
+    before[key] = value;
+  for (const auto& [key, value] : flatten(present)) {
+    if (!is_free(key) && before[key] != value)
+      fail_usage(
+          "cannot resume: ",
+          key,
+          " was ",
+          before[key].dump(),
+          " when the run began and is now ",
+          value.dump(),
+          ", which changes the numbers; set it back, or start another run "
+          "with --init-from");
+  }
+}
+
+void check_same_architecture(
+    const ModelOptions& wanted,
+    const ModelOptions& given,
+    const std::string& where) {
+  const auto given_leaves = architecture(given);
+  for (const auto& [key, value] : architecture(wanted)) {
+    if (contains(kDropoutKeys, key))
+      continue;
+    const auto found = given_leaves.find(key);
+    const Json other = found == given_leaves.end() ? Json() : found->second;
+    if (other != value)
+      fail_usage(
+          "cannot start from '",
+          where,
+          "': ",
+          key,
+          " is ",
+          value.dump(),
+          " in the configuration and ",
+          other.dump(),
+          " in that model");
+  }
+}
+
+}  // namespace seqconv

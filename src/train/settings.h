@@ -1,0 +1,22 @@
+#pragma once
+
+#include "seqconv/base/options.h"
+#include "seqconv/train/options.h"
+
+namespace seqconv {
+
+/// UsageError when a run that began with `stored` cannot go on with `present`
+/// (both as write_options gives them): names the first key that differs and
+/// would change the numbers. Limits, logging, checkpoints, search and file
+/// names may change; the content of the data is compared elsewhere.
+void check_same_settings(const Json& stored, const Json& present);
+
+/// UsageError naming the key when parameters of a model with architecture
+/// `given` do not fit one with `wanted`. Dropouts may differ, and so may two
+/// spellings of the same layers.
+void check_same_architecture(
+    const ModelOptions& wanted,
+    const ModelOptions& given,
+    const std::string& where);
+
+}  // namespace seqconv

@@ -1,0 +1,348 @@
+#include "train_loop.h"
+
+#include <cmath>
+
+#include "seqconv/base/log.h"
+#include "seqconv/base/signals.h"
+#include "seqconv/train/schedule.h"
+
+namespace seqconv {
+namespace {
+
+constexpr int64_t kMostSkipsInARow = 10;
+
+uint64_t seed_of(const TrainConfig& config) {
+  return static_cast<uint64_t>(config.training.seed);
+}
+
+}  // namespace
+
+TrainLoop::TrainLoop(RunSetup setup)
+    : setup_(std::move(setup)),
+      parameters_(*setup_.loaded.model),
+      optimizer_(setup_.config.optimizer, parameters_.values()),
+      batches_(
+          setup_.data.train,
+          setup_.config.batching,
+          seed_of(setup_.config)),
+      position_(setup_.resumed.value_or(Position{})) {
+  if (setup_.data.valid)
+    valid_batches_.emplace(
+        *setup_.data.valid,
+        setup_.config.batching,
+        seed_of(setup_.config));
+  if (measures_bleu())
+    valid_text_ = read_validation_text(setup_.config.data);
+  if (setup_.resumed)
+    load_state_tensors(
+        setup_.folder.state(),
+        position_,
+        {parameters_, optimizer_});
+  SEQCONV_CHECK(
+      position_.batch <= batches_.size(),
+      setup_.folder.state().string(),
+      ": the run stands at batch ",
+      position_.batch,
+      " of an epoch, but the data give ",
+      batches_.size());
+  order_ = batches_.order(position_.epoch);
+}
+
+void TrainLoop::run() {
+  if (setup_.resumed && position_.saved_update == position_.update &&
+      !reason_to_stop().empty()) {
+    log_info(
+        "nothing to do: the run has already ended at training.",
+        reason_to_stop());
+    return;
+  }
+  metrics_.emplace(setup_.folder.metrics(), position_.metrics_records);
+  metrics_->write(start_record(setup_, batches_.size()));
+  settle();
+  std::string reason = reason_to_stop();
+  while (reason.empty()) {
+    if (position_.batch == batches_.size()) {
+      order_ = batches_.order(++position_.epoch);
+      position_.batch = 0;
+    }
+    take_batch();
+    settle();
+    stop_if_asked();
+    reason = reason_to_stop();
+  }
+  finish(reason);
+}
+
+std::string TrainLoop::reason_to_stop() const {
+  const bool epoch_over = position_.batch == batches_.size();
+  const int64_t epochs = position_.epoch - (epoch_over ? 0 : 1);
+  if (training().max_updates > 0 && position_.update >= training().max_updates)
+    return "max_updates";
+  if (training().max_epochs > 0 && epochs >= training().max_epochs)
+    return "max_epochs";
+  if (training().patience > 0 &&
+      position_.validations_without_gain >= training().patience)
+    return "patience";
+  return "";
+}
+
+void TrainLoop::take_batch() {
+  watch_.start();
+  const uint32_t index = order_[static_cast<size_t>(position_.batch)];
+  accumulate_batch(
+      *setup_.loaded.model,
+      batches_.batch(index),
+      loss_options(),
+      {.seed = seed_of(setup_.config),
+       .update = static_cast<uint64_t>(position_.update) + 1,
+       .micro_batch = static_cast<uint64_t>(position_.micro_batch)},
+      position_.current);
+  ++position_.batch;
+  ++position_.micro_batch;
+  const bool update_over = position_.micro_batch == training().accumulate ||
+      position_.batch == batches_.size();
+  if (update_over)
+    end_update();
+  const double seconds = watch_.lap();
+  position_.seconds += seconds;
+  position_.logged_seconds += seconds;
+  if (update_over)
+    note_dues();
+  progress_.show(status());
+  if (setup_.after_batch)
+    setup_.after_batch(position_);
+}
+
+void TrainLoop::end_update() {
+  const StepOptions options = {
+      .clip_norm = setup_.config.optimizer.clip_norm,
+      .learning_rate = learning_rate(setup_.config.schedule, position_.update)};
+  const StepResult result = apply_update(
+      parameters_,
+      optimizer_,
+      communicator_,
+      options,
+      position_.current);
+  ++position_.update;
+  position_.learning_rate = options.learning_rate;
+  if (result.skipped) {
+    count_skip(result.gradient_norm);
+  } else {
+    position_.skips_in_a_row = 0;
+    position_.gradient_norm = result.gradient_norm;
+    position_.logged += position_.current;
+  }
+  position_.micro_batch = 0;
+  position_.current = {};
+}
+
+void TrainLoop::count_skip(double gradient_norm) {
+  ++position_.logged_skips;
+  ++position_.skips_in_a_row;
+  progress_.clear();
+  const std::string what = position_.current.broken > 0
+      ? std::string("its loss")
+      : concat("its gradient (norm ", gradient_norm, ")");
+  log_warning(
+      "update ",
+      position_.update,
+      " is skipped: ",
+      what,
+      " is not finite");
+  SEQCONV_CHECK(
+      position_.skips_in_a_row < kMostSkipsInARow,
+      "training has diverged: ",
+      kMostSkipsInARow,
+      " updates in a row, up to update ",
+      position_.update,
+      ", had no finite loss and gradient. Lower schedule.learning_rate (",
+      setup_.config.schedule.learning_rate,
+      "), set optimizer.clip_norm (",
+      setup_.config.optimizer.clip_norm,
+      "), or raise schedule.warmup_updates (",
+      setup_.config.schedule.warmup_updates,
+      "). The last saved checkpoint is untouched");
+}
+
+void TrainLoop::note_dues() {
+  if (position_.update % training().log_every == 0)
+    log_training();
+  const bool epoch_over = position_.batch == batches_.size();
+  const auto is_due = [&](int64_t every) {
+    return every > 0 ? position_.update % every == 0 : epoch_over;
+  };
+  const bool validation = is_due(training().validate_every);
+  position_.validation_due = validation && valid_batches_;
+  position_.checkpoint_due =
+      training().save_every > 0 ? is_due(training().save_every) : validation;
+}
+
+void TrainLoop::settle() {
+  if (position_.validation_due)
+    validate();
+  if (position_.checkpoint_due)
+    save_checkpoint();
+}
+
+void TrainLoop::log_training() {
+  const Json record = train_record(position_);
+  metrics_->write(record);
+  if (!progress_.has_bar())
+    progress_.line(record_line(record) + "  " + time_left_text(status()));
+  position_.logged = {};
+  position_.logged_skips = 0;
+  position_.logged_seconds = 0;
+}
+
+bool TrainLoop::measures_bleu() const {
+  return valid_batches_.has_value() &&
+      (training().validate_bleu || training().best_by == BestBy::kBleu);
+}
+
+ops::CrossEntropyOptions TrainLoop::loss_options() const {
+  ops::CrossEntropyOptions options;
+  options.smoothing = training().label_smoothing;
+  options.form = training().smoothing_form;
+  return options;
+}
+
+void TrainLoop::validate() {
+  progress_.clear();
+  const auto between = [this] { stop_if_asked(); };
+  ValidationResult result;
+  result.loss = validation_loss(
+      *setup_.loaded.model,
+      *valid_batches_,
+      loss_options(),
+      between);
+  if (measures_bleu())
+    result.bleu = validation_bleu(
+        setup_.loaded,
+        setup_.config.decoding,
+        valid_text_,
+        between);
+  result.best = is_gain(result);
+  keep_best(result);
+  const Json record = validation_record(position_, result);
+  metrics_->write(record);
+  progress_.line(record_line(record));
+  position_.validation_due = false;
+  position_.validated_update = position_.update;
+}
+
+bool TrainLoop::is_gain(const ValidationResult& result) const {
+  switch (training().best_by) {
+    case BestBy::kLoss:
+      return std::isfinite(result.loss.loss_base2) &&
+          (!position_.has_best || result.loss.loss_base2 < position_.best);
+    case BestBy::kBleu:
+      return !position_.has_best || *result.bleu > position_.best;
+  }
+  fail("unknown measure ", static_cast<int>(training().best_by));
+}
+
+void TrainLoop::keep_best(const ValidationResult& result) {
+  if (!result.best) {
+    ++position_.validations_without_gain;
+    return;
+  }
+  position_.validations_without_gain = 0;
+  position_.has_best = true;
+  position_.best = training().best_by == BestBy::kLoss ? result.loss.loss_base2
+                                                       : *result.bleu;
+  write_parameters(setup_.folder.best());
+}
+
+void TrainLoop::write_parameters(const std::filesystem::path& file) {
+  save_parameters(
+      file,
+      *setup_.loaded.model,
+      {{"format", "pt"},
+       {"update", std::to_string(position_.update)},
+       {"epoch", std::to_string(position_.epoch)}});
+}
+
+void TrainLoop::save_checkpoint() {
+  position_.checkpoint_due = false;
+  position_.saved_update = position_.update;
+  if (training().keep_last > 0)
+    write_parameters(setup_.folder.checkpoint(position_.update));
+  // Without validation text, or while no loss was finite, the last is the best.
+  if (!position_.has_best)
+    write_parameters(setup_.folder.best());
+  save_state_file();
+  remove_old_checkpoints(setup_.folder, position_.update, training().keep_last);
+}
+
+void TrainLoop::save_state_file() {
+  position_.metrics_records = metrics_->records();
+  position_.optimizer = optimizer_.scalars();
+  save_state(
+      setup_.folder.state(),
+      position_,
+      setup_.settings,
+      {parameters_, optimizer_});
+}
+
+void TrainLoop::stop_if_asked() {
+  const int signal = stop_signal();
+  if (signal == 0)
+    return;
+  progress_.clear();
+  save_state_file();
+  metrics_->write(end_record(position_, "interrupted"));
+  throw Interrupted(
+      signal,
+      concat(
+          "interrupted in epoch ",
+          position_.epoch,
+          " after update ",
+          position_.update,
+          "; the state is saved, go on with the same command and --resume"));
+}
+
+void TrainLoop::finish(const std::string& reason) {
+  position_.validation_due =
+      valid_batches_ && position_.validated_update != position_.update;
+  position_.checkpoint_due =
+      position_.validation_due || position_.saved_update != position_.update;
+  settle();
+  metrics_->write(end_record(position_, reason));
+  progress_.line(concat(
+      "training ends at training.",
+      reason,
+      ": ",
+      position_.update,
+      " updates in ",
+      duration_text(position_.seconds)));
+}
+
+ProgressStatus TrainLoop::status() const {
+  const int64_t accumulate = training().accumulate;
+  const int64_t updates_per_epoch =
+      (batches_.size() + accumulate - 1) / accumulate;
+  int64_t total = training().max_epochs * updates_per_epoch;
+  if (training().max_updates > 0)
+    total = total > 0 ? std::min(total, training().max_updates)
+                      : training().max_updates;
+  const UpdateSums& sums = position_.logged;
+  ProgressStatus status;
+  status.epoch = position_.epoch;
+  status.max_epochs = training().max_epochs;
+  status.batch = position_.batch;
+  status.batches = batches_.size();
+  status.updates_left =
+      total > 0 ? std::max<int64_t>(total - position_.update, 0) : -1;
+  if (position_.update > 0)
+    status.seconds_per_update =
+        position_.seconds / static_cast<double>(position_.update);
+  if (sums.target_tokens > 0) {
+    status.loss_base2 =
+        corpus_loss(sums.loss, sums.nll, sums.target_tokens).loss_base2;
+    status.tokens_per_second = static_cast<double>(sums.target_tokens) /
+        std::max(position_.logged_seconds, 1e-9);
+  }
+  return status;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,55 @@
+#include "seqconv/train/update.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "seqconv/nn/dropout_plan.h"
+
+namespace seqconv {
+
+void accumulate_batch(
+    const TranslationModelImpl& model,
+    const Batch& batch,
+    const ops::CrossEntropyOptions& loss,
+    const RandomKey& key,
+    UpdateSums& sums) {
+  DropoutPlan plan(key);
+  const ops::CrossEntropySums result = model.loss(batch, loss, plan);
+  const double value = result.loss.item<double>();
+  if (!std::isfinite(value)) {
+    ++sums.broken;
+    return;
+  }
+  result.loss.backward();
+  sums.loss += value;
+  sums.nll += result.nll.item<double>();
+  sums.target_tokens += batch.target_tokens;
+  sums.source_tokens += std::accumulate(
+      batch.source_lengths.begin(),
+      batch.source_lengths.end(),
+      int64_t{0});
+  sums.sentences += batch.rows;
+}
+
+StepResult apply_update(
+    const FlatParameters& parameters,
+    Optimizer& optimizer,
+    Communicator& communicator,
+    const StepOptions& options,
+    UpdateSums& sums) {
+  const at::Tensor& gradients = parameters.gradients();
+  communicator.sum(gradients, sums);
+  const double per_token =
+      1.0 / static_cast<double>(std::max<int64_t>(sums.target_tokens, 1));
+  StepResult result;
+  result.gradient_norm = gradient_norm(gradients) * per_token;
+  result.skipped = sums.broken > 0 || !std::isfinite(result.gradient_norm);
+  if (!result.skipped) {
+    const double clip = clip_factor(result.gradient_norm, options.clip_norm);
+    optimizer.step(gradients, per_token * clip, options.learning_rate);
+  }
+  gradients.zero_();
+  return result;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,93 @@
+#include "validate.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "seqconv/metrics/bleu.h"
+#include "seqconv/nn/dropout_plan.h"
+#include "seqconv/pipeline/translator.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+namespace {
+
+constexpr size_t kLinesAtATime = 256;
+
+void read_lines(const std::string& file, std::vector<std::string>& lines) {
+  LineReader reader(file);
+  std::string line;
+  while (reader.next(line))
+    lines.push_back(line);
+}
+
+}  // namespace
+
+CorpusLoss corpus_loss(double loss, double nll, int64_t target_tokens) {
+  const double per_token = 1 /
+      (std::numbers::ln2 *
+       static_cast<double>(std::max<int64_t>(target_tokens, 1)));
+  return {
+      .loss_base2 = loss * per_token,
+      .nll_base2 = nll * per_token,
+      .perplexity = std::exp2(nll * per_token),
+      .target_tokens = target_tokens};
+}
+
+CorpusLoss validation_loss(
+    const TranslationModelImpl& model,
+    const Batcher& batches,
+    const ops::CrossEntropyOptions& loss,
+    const BetweenBatches& between) {
+  at::NoGradGuard no_grad;
+  double loss_sum = 0;
+  double nll_sum = 0;
+  int64_t target_tokens = 0;
+  for (int64_t i = 0; i < batches.size(); ++i) {
+    const Batch batch = batches.batch(i);
+    DropoutPlan evaluation;
+    const ops::CrossEntropySums sums = model.loss(batch, loss, evaluation);
+    loss_sum += sums.loss.item<double>();
+    nll_sum += sums.nll.item<double>();
+    target_tokens += batch.target_tokens;
+    between();
+  }
+  return corpus_loss(loss_sum, nll_sum, target_tokens);
+}
+
+ValidationText read_validation_text(const DataOptions& data) {
+  ValidationText text;
+  for (const std::string& file : data.valid_source)
+    read_lines(file, text.sources);
+  for (const std::string& file : data.valid_target)
+    read_lines(file, text.references);
+  return text;
+}
+
+double validation_bleu(
+    const LoadedModel& model,
+    const SearchOptions& search,
+    const ValidationText& text,
+    const BetweenBatches& between) {
+  TranslatorOptions options;
+  options.search = search;
+  options.search.n_best = 1;
+  const Translator translator({model}, options);
+  std::vector<std::string> hypotheses;
+  for (size_t i = 0; i < text.sources.size(); i += kLinesAtATime) {
+    std::vector<TranslationRequest> requests;
+    const size_t end = std::min(i + kLinesAtATime, text.sources.size());
+    for (size_t line = i; line < end; ++line)
+      requests.push_back({text.sources[line], ""});
+    for (const auto& found : translator.translate(requests))
+      hypotheses.push_back(found.front().text);
+    between();
+  }
+  BleuOptions bleu;
+  bleu.lowercase = model.text.options.lowercase;
+  return corpus_bleu(hypotheses, {text.references}, bleu).score().score;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "seqconv/data/batcher.h"
+#include "seqconv/models/translation_model.h"
+#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/train/options.h"
+
+namespace seqconv {
+
+/// Called between pieces of work; may throw to end it.
+using BetweenBatches = std::function<void()>;
+
+/// Losses of a corpus in base 2 per target token, as fairseq prints them.
+struct CorpusLoss {
+  double loss_base2 = 0;  ///< label-smoothed
+  double nll_base2 = 0;
+  double perplexity = 0;  ///< 2^nll
+  int64_t target_tokens = 0;
+};
+
+/// From sums in natural logarithms.
+CorpusLoss corpus_loss(double loss, double nll, int64_t target_tokens);
+
+/// Teacher-forced losses without dropout over all batches.
+CorpusLoss validation_loss(
+    const TranslationModelImpl& model,
+    const Batcher& batches,
+    const ops::CrossEntropyOptions& loss,
+    const BetweenBatches& between);
+
+/// Validation text as it stands in the files.
+struct ValidationText {
+  std::vector<std::string> sources;
+  std::vector<std::string> references;
+};
+ValidationText read_validation_text(const DataOptions& data);
+
+/// Translates the sources and gives BLEU (0 to 100; tokenizer 13a) against the
+/// references; both are lower-cased where the model's text is.
+double validation_bleu(
+    const LoadedModel& model,
+    const SearchOptions& search,
+    const ValidationText& text,
+    const BetweenBatches& between);
+
+}  // namespace seqconv

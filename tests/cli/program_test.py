@@ -1,0 +1,465 @@
+"""The program from outside: streams, exit codes, formats, signals, start-up."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+import support
+from support import run
+
+
+def shared_objects(pid):
+    return pathlib.Path(f"/proc/{pid}/maps").read_text()
+
+
+class TorchFreeStart(unittest.TestCase):
+    """Seam 1: nothing of LibTorch unless a verb needs tensors."""
+
+    def test_the_program_is_not_linked_to_torch(self):
+        listed = subprocess.run(
+            ["ldd", support.PROGRAM], capture_output=True, check=True
+        ).stdout.decode()
+        self.assertIn("libstdc++", listed)
+        self.assertNotRegex(listed, "torch|libc10|seqconv_engine")
+
+    def test_help_loads_no_torch(self):
+        result = run("--help", env={**os.environ, "LD_DEBUG": "files"})
+        self.assertEqual(result.code, 0)
+        self.assertIn("libstdc++", result.message)
+        self.assertNotRegex(result.message, "torch|libc10|seqconv_engine")
+
+    def assert_maps_no_torch(self, *arguments):
+        process = subprocess.Popen(
+            [support.PROGRAM, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        # Waiting for its input, the program has loaded all that it will load.
+        process.stdin.write(b"ab ab c\n")
+        process.stdin.flush()
+        time.sleep(0.3)
+        maps = shared_objects(process.pid)
+        process.communicate(timeout=support.TIMEOUT)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("libstdc++", maps)
+        self.assertNotRegex(maps, "torch|libc10|seqconv_engine")
+
+    def test_evaluate_maps_no_torch(self):
+        reference = support.scratch() / "reference"
+        reference.write_text("ab ab c\n")
+        self.assert_maps_no_torch("evaluate", "bleu", "--reference", reference)
+        self.assert_maps_no_torch("evaluate", "chrf", "--reference", reference)
+
+    def test_bpe_maps_no_torch(self):
+        self.assert_maps_no_torch("bpe", "learn", "--merges", "2")
+        codes = support.scratch() / "codes"
+        codes.write_text("#version: 0.2\na b\n")
+        self.assert_maps_no_torch("bpe", "apply", "--codes", codes)
+
+    def test_translate_does_map_torch(self):
+        # The witness that the checks above can fail.
+        result = run(
+            "translate", "--model", support.model(),
+            env={**os.environ, "LD_DEBUG": "files"},
+        )
+        self.assertRegex(result.message, "libtorch_cpu")
+
+    def test_help_starts_in_under_30_ms(self):
+        def milliseconds():
+            start = time.perf_counter()
+            subprocess.run([support.PROGRAM, "--help"], capture_output=True)
+            return (time.perf_counter() - start) * 1e3
+
+        # A busy machine may spoil a round, not five of them.
+        rounds = []
+        for _ in range(5):
+            rounds.append(statistics.median(milliseconds() for _ in range(9)))
+            if rounds[-1] < 30:
+                return
+        self.fail(f"medians of nine runs in ms: {rounds}")
+
+
+class Help(unittest.TestCase):
+    VERBS = ["train", "translate", "score", "evaluate", "average", "bpe", "info"]
+
+    def test_without_a_verb_the_verbs_go_to_standard_error(self):
+        result = run()
+        self.assertEqual(result.code, 2)
+        self.assertEqual(result.out, b"")
+        for verb in self.VERBS:
+            self.assertIn(verb, result.message)
+
+    def test_help_goes_to_standard_output(self):
+        for arguments in ([], *([verb] for verb in self.VERBS)):
+            with self.subTest(arguments=arguments):
+                result = run(*arguments, "--help")
+                self.assertEqual((result.code, result.err), (0, b""))
+                self.assertIn("seqconv", result.out.decode())
+                self.assertIn("Examples:", result.out.decode())
+
+    def test_help_of_translate_has_groups_and_defaults(self):
+        text = run("translate", "--help").out.decode()
+        for wanted in ("Search:", "--beam N=5", "--length-penalty X=1",
+                       "--n-best N=1", "--batch-tokens N=4096", "--format"):
+            self.assertIn(wanted, text)
+
+    def test_help_lines_fit_a_terminal(self):
+        for verb in self.VERBS:
+            for line in run(verb, "--help").lines:
+                self.assertLessEqual(len(line), 120, line)
+
+    def test_version_states_build_facts(self):
+        result = run("--version")
+        self.assertEqual((result.code, result.err), (0, b""))
+        self.assertRegex(
+            result.out.decode(),
+            r"seqconv \d+\.\d+\.\d+\ncompiler: .+\nbuild: .+\nlibtorch: 2\.",
+        )
+
+    def test_help_config_is_a_valid_configuration_file(self):
+        result = run("train", "--help-config")
+        self.assertEqual(result.code, 0, result.message)
+        import tomllib
+
+        table = tomllib.loads(result.out.decode())
+        self.assertEqual(table["decoding"]["beam"], 5)
+        self.assertEqual(table["model"]["encoder"]["layers"], 7)
+        self.assertIn("learning_rate", table["schedule"])
+
+
+class Translate(unittest.TestCase):
+    def translate(self, *flags, stdin):
+        result = run(
+            "translate", "--model", support.model(), "--max-length-b", "12",
+            *flags, stdin=stdin,
+        )
+        self.assertEqual(result.code, 0, result.message)
+        return result
+
+    def test_one_line_out_for_each_line_in(self):
+        result = self.translate(stdin="1 2 3\n\n4 5\n   \n6\n")
+        self.assertEqual(result.out.count(b"\n"), 5)
+        lines = result.out.decode().split("\n")
+        self.assertEqual((lines[1], lines[3]), ("", ""))
+
+    def test_no_input_gives_no_output(self):
+        self.assertEqual(self.translate(stdin="").out, b"")
+
+    def test_order_is_that_of_the_input(self):
+        lines = [" ".join("123456789"[: 1 + i * 7 % 9]) for i in range(40)]
+        text = "".join(line + "\n" for line in lines)
+        whole = self.translate(stdin=text).lines
+        small = self.translate(
+            "--buffer-lines", "3", "--batch-tokens", "20", stdin=text
+        ).lines
+        alone = {
+            line: self.translate(stdin=line + "\n").lines[0]
+            for line in set(lines)
+        }
+        self.assertEqual(whole, [alone[line] for line in lines])
+        self.assertEqual(small, whole)
+
+    def test_a_buffer_is_written_before_the_next_is_read(self):
+        process = subprocess.Popen(
+            [support.PROGRAM, "translate", "--model", support.model(),
+             "--buffer-lines", "2"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        watchdog = threading.Timer(support.TIMEOUT, process.kill)
+        watchdog.start()
+        process.stdin.write(b"1 2\n3 4\n")
+        process.stdin.flush()
+        first = [process.stdout.readline(), process.stdout.readline()]
+        process.stdin.write(b"5 6\n")
+        process.stdin.close()
+        rest = process.stdout.read()
+        process.stdout.close()
+        self.assertEqual(process.wait(), 0)
+        watchdog.cancel()
+        self.assertTrue(all(line.endswith(b"\n") for line in first))
+        self.assertEqual(rest.count(b"\n"), 1)
+
+    def test_line_ends_and_byte_order_mark_change_nothing(self):
+        plain = self.translate(stdin=b"1 2 3\n4 5\n").out
+        for spelled in (b"1 2 3\r\n4 5\r\n", b"\xef\xbb\xbf1 2 3\n4 5\n",
+                        b"1 2 3\n4 5", b"1 2\x003\n4 5\n"):
+            with self.subTest(spelled=spelled):
+                self.assertEqual(self.translate(stdin=spelled).out, plain)
+
+    def test_invalid_utf8_is_replaced_with_one_warning(self):
+        result = self.translate(stdin=b"1 \xff 2\n\xc3\n3\n\xed\xa0\x80\n")
+        self.assertEqual(result.out.count(b"\n"), 4)
+        self.assertEqual(result.message.count("warning"), 1)
+        self.assertRegex(result.message, r"\b3 input lines\b.*UTF-8")
+
+    def test_n_best_text_has_number_score_and_text(self):
+        result = self.translate(
+            "--n-best", "3", "--beam", "4", stdin="1 2\n\n3\n"
+        )
+        rows = [line.split("\t") for line in result.out.decode().splitlines()]
+        self.assertTrue(all(len(row) == 3 for row in rows))
+        numbers = [int(row[0]) for row in rows]
+        self.assertEqual(numbers, [1, 1, 1, 2, 3, 3, 3])
+        scores = [float(row[1]) for row in rows]
+        self.assertEqual(scores[:3], sorted(scores[:3], reverse=True))
+
+    def test_json_output(self):
+        result = self.translate(
+            "--format", "json", "--n-best", "2", stdin="1 2\n\n"
+        )
+        first, empty = map(json.loads, result.lines)
+        self.assertEqual(first["text"], "1 2")
+        self.assertEqual(len(first["translations"]), 2)
+        best = first["translations"][0]
+        self.assertEqual(
+            set(best), {"text", "tokens", "score", "log_probability"}
+        )
+        self.assertLess(best["log_probability"], 0)
+        self.assertEqual(empty["translations"][0]["text"], "")
+
+    def test_json_input_keeps_unknown_fields_and_obeys_the_prefix(self):
+        request = {"id": 7, "text": "1 2", "target_prefix": "neun acht",
+                   "more": {"a": [1, None]}}
+        result = self.translate(
+            "--json-input", "--format", "json",
+            stdin=json.dumps(request) + "\n",
+        )
+        answer = json.loads(result.out)
+        translations = answer.pop("translations")
+        self.assertEqual(answer, request)
+        self.assertTrue(translations[0]["text"].startswith("neun acht"))
+        text = self.translate("--json-input", stdin=json.dumps(request))
+        self.assertTrue(text.out.startswith(b"neun acht"))
+
+    def test_json_text_with_a_line_break_stays_one_line(self):
+        result = self.translate(
+            "--json-input", stdin='{"text": "1\\n2"}\n{"text": "3"}\n'
+        )
+        self.assertEqual(result.out.count(b"\n"), 2)
+
+    def test_an_ensemble_of_twins_says_what_one_says(self):
+        text = "1 2 3\n4\n"
+        alone = self.translate(stdin=text).out
+        twins = self.translate("--model", support.model(), stdin=text).out
+        self.assertEqual(twins, alone)
+
+    def test_stats_go_to_standard_error(self):
+        result = self.translate("--stats", stdin="1\n2\n")
+        self.assertRegex(
+            result.message,
+            r"translated 2 sentences into \d+ tokens in .* tokens/s",
+        )
+
+    def test_a_checkpoint_file_is_a_model(self):
+        whole = self.translate(stdin="1 2\n").out
+        checkpoint = support.model() / "model.safetensors"
+        result = run("translate", "--model", checkpoint, "--max-length-b", "12",
+                     stdin="1 2\n")
+        self.assertEqual((result.code, result.out), (0, whole))
+
+
+class Score(unittest.TestCase):
+    def test_lines_and_total(self):
+        folder = support.scratch()
+        (folder / "s").write_text("1 2\n3\n")
+        (folder / "t").write_text("eins zwei\ndrei\n")
+        result = run("score", "--model", support.model(),
+                     "--source", folder / "s", "--target", folder / "t")
+        self.assertEqual(result.code, 0, result.message)
+        *values, total = result.lines
+        self.assertEqual(len(values), 2)
+        label, amount = total.split("\t")
+        self.assertEqual(label, "total")
+        self.assertAlmostEqual(float(amount), sum(map(float, values)), places=5)
+
+    def test_agrees_with_what_translate_reports(self):
+        folder = support.scratch()
+        sources = ["1 2 3", "4", "9 9"]
+        result = run("translate", "--model", support.model(), "--format", "json",
+                     "--max-length-b", "8", stdin="\n".join(sources))
+        best = [json.loads(line)["translations"][0] for line in result.lines]
+        (folder / "s2").write_text("".join(s + "\n" for s in sources))
+        (folder / "t2").write_text("".join(b["text"] + "\n" for b in best))
+        result = run("score", "--model", support.model(),
+                     "--source", folder / "s2", "--target", folder / "t2")
+        for line, translation in zip(result.lines, best):
+            # A forced </s> at the longest length is scored all the same.
+            self.assertAlmostEqual(
+                float(line), translation["log_probability"], places=3
+            )
+
+
+class Average(unittest.TestCase):
+    def test_the_mean_of_a_model_with_itself_translates_the_same(self):
+        mean = support.scratch() / "mean"
+        result = run("average", "--output", mean, support.model(),
+                     support.model() / "model.safetensors")
+        self.assertEqual(result.code, 0, result.message)
+        results = [
+            run("translate", "--model", m, stdin="1 2\n3 4 5\n").out
+            for m in (support.model(), mean)
+        ]
+        self.assertEqual(results[0], results[1])
+        self.assertIn(b"parameters: ", run("info", mean).out)
+
+
+class Info(unittest.TestCase):
+    def test_states_architecture_and_size(self):
+        result = run("info", support.model())
+        self.assertEqual((result.code, result.err), (0, b""))
+        text = result.out.decode()
+        for wanted in ("format_version: 1", "architecture.dim: 16",
+                       "architecture.encoder.layers: 2", "parameters: "):
+            self.assertIn(wanted, text)
+
+
+class Streams(unittest.TestCase):
+    def test_a_reader_that_leaves_ends_the_program_quietly(self):
+        text = "1 2 3\n" * 2000
+        for arguments in (
+            ["translate", "--model", support.model(), "--max-length-b", "3",
+             "--beam", "1", "--buffer-lines", "50"],
+            ["bpe", "learn", "--merges", "5"],
+        ):
+            with self.subTest(verb=arguments[0]):
+                reader, writer = os.pipe()
+                os.close(reader)
+                result = run(*arguments, stdin=text, stdout=writer)
+                os.close(writer)
+                self.assertEqual((result.code, result.message), (0, ""))
+
+    def test_a_full_output_is_an_error(self):
+        for arguments in (
+            ["--help"],
+            ["--version"],
+            ["info", support.model()],
+            ["translate", "--model", support.model()],
+            ["bpe", "learn", "--merges", "5"],
+        ):
+            with self.subTest(arguments=arguments[0]), \
+                    open("/dev/full", "wb") as full:
+                result = run(*arguments, stdin="1 2 1 2\n", stdout=full)
+                self.assertEqual(result.code, 1)
+                self.assertIn("standard output: No space left", result.message)
+
+    def test_quiet_says_nothing(self):
+        folder = support.scratch() / "quiet"
+        for arguments in (
+            ["--quiet", "translate", "--model", support.model(), "--stats"],
+            ["translate", "--quiet", "--model", support.model()],
+            ["train", support.config(), "-q", "--output", folder],
+        ):
+            result = run(*arguments, stdin="1 2\n")
+            self.assertEqual((result.code, result.message), (0, ""))
+
+
+class Signals(unittest.TestCase):
+    def start(self, *arguments):
+        process = subprocess.Popen(
+            [support.PROGRAM, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.addCleanup(process.kill)
+        return process
+
+    def test_filters_leave_with_128_and_the_signal(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.start("translate", "--model", support.model(),
+                                 "--buffer-lines", "1")
+            process.stdin.write(b"1\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            process.send_signal(number)
+            process.communicate(timeout=support.TIMEOUT)
+            self.assertEqual(process.returncode, 128 + number)
+
+    def interrupted_training(self, folder, number, updates):
+        process = self.start(
+            "train", support.config(), "--output", folder,
+            "--set", f"training.max_updates={updates}",
+            "--set", "training.validate_every=1000000",
+        )
+        for line in process.stderr:  # the first update has been made
+            if re.search(rb"\bupdate\b|\bupd", line):
+                break
+        process.send_signal(number)
+        _, rest = process.communicate(timeout=support.TIMEOUT)
+        return process.returncode, rest.decode()
+
+    def test_training_saves_leaves_and_resumes(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                folder = support.scratch() / f"signal{number}"
+                code, message = self.interrupted_training(
+                    folder, number, 100000
+                )
+                self.assertEqual(code, 128 + number, message)
+                before = {
+                    p.name for p in (folder / "training").rglob("*.safetensors")
+                }
+                self.assertTrue(before)
+                result = run(
+                    "train", support.config(), "--output", folder, "--resume",
+                    "--set", "training.max_updates=100000", 
+                    "--set", "training.validate_every=1000000",
+                    "--dry-run",
+                )
+                self.assertEqual(result.code, 0, result.message)
+
+
+class Train(unittest.TestCase):
+    def test_a_resumed_run_continues_to_the_end(self):
+        folder = support.scratch() / "resumed"
+        self.assertEqual(
+            run("train", support.config(), "--output", folder).code, 0
+        )
+        result = run("train", support.config(), "--output", folder, "--resume",
+                     "--set", "training.max_updates=6")
+        self.assertEqual(result.code, 0, result.message)
+        straight = support.scratch() / "straight"
+        self.assertEqual(
+            run("train", support.config(), "--output", straight,
+                "--set", "training.max_updates=6").code, 0
+        )
+        texts = [
+            run("translate", "--model", m, stdin="1 2 3 4\n").out
+            for m in (folder, straight)
+        ]
+        self.assertEqual(texts[0], texts[1])
+
+    def test_a_dry_run_leaves_no_model(self):
+        folder = support.scratch() / "dry"
+        result = run("train", support.config(), "--output", folder, "--dry-run")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertFalse((folder / "model.safetensors").exists())
+        self.assertIn("parameters", result.message)
+
+    def test_standard_output_stays_empty(self):
+        folder = support.scratch() / "streams"
+        result = run("train", support.config(), "--output", folder)
+        self.assertEqual((result.code, result.out), (0, b""))
+
+    def test_fine_tuning_starts_from_the_other_model(self):
+        folder = support.scratch() / "tuned"
+        result = run("train", support.config(), "--output", folder,
+                     "--init-from", support.model())
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(
+            run("translate", "--model", folder, stdin="1\n").code, 0
+        )
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

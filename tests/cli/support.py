@@ -1,0 +1,153 @@
+"""What the tests of the program share: running it, and a tiny trained model.
+
+SEQCONV_BINARY_DIR names the build folder (ctest sets it).
+"""
+
+import atexit
+import functools
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(
+    os.environ.get("SEQCONV_BINARY_DIR", ROOT / "build" / "release")
+)
+PROGRAM = BUILD / "bin" / "seqconv"
+TIMEOUT = 120  # seconds; nothing here takes more than a few
+
+
+class Result:
+    """What a run of the program left behind; streams as bytes."""
+
+    def __init__(self, code, out, err):
+        self.code = code
+        self.out = out
+        self.err = err
+
+    @property
+    def message(self):
+        return self.err.decode("utf-8", "replace")
+
+    @property
+    def lines(self):
+        return self.out.decode("utf-8").splitlines()
+
+
+def run(*arguments, stdin=b"", **options):
+    """Runs the program; bytes in, a Result out."""
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    done = subprocess.run(
+        [os.fspath(PROGRAM), *map(os.fspath, arguments)],
+        input=stdin,
+        stdout=options.pop("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        timeout=TIMEOUT,
+        check=False,
+        **options,
+    )
+    return Result(done.returncode, done.stdout or b"", done.stderr)
+
+
+@functools.cache
+def scratch():
+    """A folder that is gone when the tests are done."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="seqconv-cli-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+WORDS = "null eins zwei drei vier fünf sechs sieben acht neun".split()
+
+
+def write_pairs(folder, name, count, seed):
+    """Digits and their names: NAME.src and NAME.tgt."""
+    generator = random.Random(seed)
+    sources, targets = [], []
+    for _ in range(count):
+        digits = [generator.randrange(10) for _ in range(generator.randint(1, 6))]
+        sources.append(" ".join(map(str, digits)))
+        targets.append(" ".join(WORDS[digit] for digit in digits))
+    for suffix, lines in (("src", sources), ("tgt", targets)):
+        (folder / f"{name}.{suffix}").write_text(
+            "".join(line + "\n" for line in lines), encoding="utf-8"
+        )
+
+
+CONFIG = """\
+[data]
+train_source = "{data}/train.src"
+train_target = "{data}/train.tgt"
+valid_source = "{data}/valid.src"
+valid_target = "{data}/valid.tgt"
+
+[text]
+subword = "none"
+
+[model]
+dim = 16
+ffn_dim = 32
+
+[model.encoder]
+layers = 2
+block = ["dynamicconv", "lightconv"]
+kernel_sizes = 3
+heads = 2
+
+[model.decoder]
+layers = 2
+block = ["dynamicconv", "talk"]
+kernel_sizes = [3, 0]
+max_offsets = [0, 3]
+heads = 2
+
+[batching]
+max_tokens = 200
+
+[training]
+max_updates = 4
+log_every = 1
+threads = 1
+
+[schedule]
+warmup_updates = 10
+"""
+
+
+@functools.cache
+def data():
+    folder = scratch() / "data"
+    folder.mkdir()
+    write_pairs(folder, "train", 200, 1)
+    write_pairs(folder, "valid", 20, 2)
+    return folder
+
+
+@functools.cache
+def config():
+    """A valid configuration of a model that trains in a second."""
+    path = scratch() / "tiny.toml"
+    path.write_text(CONFIG.format(data=data()), encoding="utf-8")
+    return path
+
+
+@functools.cache
+def model():
+    """A tiny trained model. Never written to: copy it to spoil it."""
+    folder = scratch() / "model"
+    result = run("train", config(), "--output", folder)
+    if result.code != 0:
+        raise AssertionError("the tiny model does not train: " + result.message)
+    return folder
+
+
+def copy_model(name):
+    """A copy of the tiny model that a test may spoil."""
+    folder = scratch() / name
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(model(), folder)
+    return folder

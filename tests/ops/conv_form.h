@@ -1,0 +1,104 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "seqconv/ops/dynamicconv.h"
+#include "seqconv/ops/lightconv.h"
+#include "support/gradients.h"
+
+/// lightconv and dynamicconv behind one door, for tests of what they share.
+namespace seqconv::ops {
+
+enum class Form { kLight, kDynamic };
+
+inline std::ostream& operator<<(std::ostream& out, Form form) {
+  return out << (form == Form::kLight ? "lightconv" : "dynamicconv");
+}
+
+struct ConvSizes {
+  int64_t B = 2, T = 5, C = 6, H = 2, K = 3, padding_left = 2;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const ConvSizes& s) {
+  return out << "B " << s.B << " T " << s.T << " C " << s.C << " H " << s.H
+             << " K " << s.K << " padding_left " << s.padding_left;
+}
+
+/// What a call takes besides x, kernels and bias.
+struct ConvCall {
+  Form form = Form::kLight;
+  ConvSizes sizes;
+  Normalization normalization = Normalization::kSoftmax;
+  DropConnect drop;
+  std::optional<at::Tensor> lengths;
+
+  std::vector<int64_t> kernel_shape() const {
+    const ConvSizes& s = sizes;
+    return form == Form::kLight ? std::vector<int64_t>{s.H, s.K}
+                                : std::vector<int64_t>{s.B, s.T, s.H, s.K};
+  }
+
+  /// {x, kernels, bias}, values that bfloat16 holds exactly.
+  std::vector<at::Tensor> inputs(at::ScalarType type = at::kDouble) const {
+    const auto draw = [&](at::IntArrayRef shape) {
+      return at::randn(shape, at::kFloat).to(at::kBFloat16).to(type);
+    };
+    return {
+        draw({sizes.B, sizes.T, sizes.C}),
+        draw(kernel_shape()),
+        draw({sizes.C})};
+  }
+
+  at::Tensor run(const std::vector<at::Tensor>& in) const {
+    return form == Form::kLight ? lightconv(in[0], in[1], light(in))
+                                : dynamicconv(in[0], in[1], dynamic(in));
+  }
+  at::Tensor reference(const std::vector<at::Tensor>& in) const {
+    return form == Form::kLight
+        ? lightconv_reference(in[0], in[1], light(in))
+        : dynamicconv_reference(in[0], in[1], dynamic(in));
+  }
+  testing::TensorFunction function() const {
+    return [this](const auto& in) { return run(in); };
+  }
+  testing::TensorFunction reference_function() const {
+    return [this](const auto& in) { return reference(in); };
+  }
+
+  /// The step form over positions [first, first + count) of `in`.
+  at::Tensor step(
+      const std::vector<at::Tensor>& in,
+      at::Tensor& state,
+      int64_t first,
+      int64_t count) const {
+    const at::Tensor x = in[0].narrow(1, first, count);
+    const at::Tensor position = at::tensor(first);
+    return form == Form::kLight
+        ? lightconv_step(x, state, position, in[1], normalization, in[2])
+        : dynamicconv_step(
+              x,
+              state,
+              position,
+              in[1].narrow(1, first, count),
+              normalization,
+              in[2]);
+  }
+
+ private:
+  LightConvFuncOptions light(const std::vector<at::Tensor>& in) const {
+    return {sizes.padding_left, normalization, drop, bias(in), lengths};
+  }
+  DynamicConvFuncOptions dynamic(const std::vector<at::Tensor>& in) const {
+    return {sizes.padding_left, normalization, drop, bias(in), lengths};
+  }
+  static std::optional<at::Tensor> bias(const std::vector<at::Tensor>& in) {
+    return in[2].defined() ? std::optional(in[2]) : std::nullopt;
+  }
+};
+
+}  // namespace seqconv::ops

@@ -1,0 +1,278 @@
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "ops/conv_form.h"
+#include "support/tolerances.h"
+
+/// Properties of both convolutions over awkward sizes.
+namespace seqconv::ops {
+namespace {
+
+using testing::Differentiated;
+using testing::relative_error;
+using testing::tolerance;
+
+class ConvTest : public ::testing::TestWithParam<Form> {
+ protected:
+  void SetUp() override { at::manual_seed(1); }
+};
+
+using ConvOp = ConvTest;
+using ConvGradient = ConvTest;
+
+INSTANTIATE_TEST_SUITE_P(
+    Both,
+    ConvOp,
+    ::testing::Values(Form::kLight, Form::kDynamic),
+    [](const auto& info) { return info.param == Form::kLight ? "L" : "D"; });
+INSTANTIATE_TEST_SUITE_P(
+    Both,
+    ConvGradient,
+    ::testing::Values(Form::kLight, Form::kDynamic),
+    [](const auto& info) { return info.param == Form::kLight ? "L" : "D"; });
+
+/// Channels and heads: R = 1, odd R, R beyond one and two tiles of channels.
+constexpr std::pair<int64_t, int64_t> kWidths[] =
+    {{6, 2}, {5, 5}, {15, 3}, {35, 7}, {32, 2}, {67, 1}, {260, 2}, {4, 1}};
+
+/// Every length with every kernel width, turning through the channel widths.
+std::vector<ConvSizes> awkward_sizes() {
+  std::vector<ConvSizes> sizes;
+  size_t turn = 0;
+  for (const int64_t T : {0, 1, 2, 31, 33, 65, 130})
+    for (const int64_t K : {1, 2, 3, 4, 7, 15, 64, 70}) {
+      const auto [C, H] = kWidths[turn++ % std::size(kWidths)];
+      for (const int64_t padding : {K - 1, K / 2, int64_t{0}})
+        if (padding == K - 1 || padding != 0 || turn % 3 == 0)
+          sizes.push_back({2, T, C, H, K, padding});
+    }
+  return sizes;
+}
+
+/// Operator in `type` against the reference in float64 on the same numbers.
+void expect_reference(const ConvCall& call, at::ScalarType type) {
+  const auto exact = call.inputs();
+  std::vector<at::Tensor> rounded;
+  for (const at::Tensor& input : exact)
+    rounded.push_back(input.to(type));
+  const at::Tensor grad = exact[0].flip(2);
+  const Differentiated want =
+      differentiate(call.reference_function(), exact, grad);
+  const Differentiated got =
+      differentiate(call.function(), rounded, grad.to(type));
+  EXPECT_EQ(got.y.scalar_type(), type);
+  EXPECT_LE(relative_error(got.y, want.y), tolerance(type)) << "y";
+  for (size_t i = 0; i < got.grads.size(); ++i)
+    EXPECT_LE(relative_error(got.grads[i], want.grads[i]), tolerance(type))
+        << "gradient " << i;
+}
+
+TEST_P(ConvOp, MatchesTheReferenceOnAwkwardSizes) {
+  for (const ConvSizes& sizes : awkward_sizes())
+    for (const at::ScalarType type : testing::kTypes) {
+      SCOPED_TRACE(concat(sizes, " ", c10::toString(type)));
+      expect_reference({.form = GetParam(), .sizes = sizes}, type);
+    }
+}
+
+TEST_P(ConvOp, MatchesTheReferenceWithoutNormalisation) {
+  for (const int64_t K : {1, 3, 6, 9})
+    expect_reference(
+        {.form = GetParam(),
+         .sizes = {2, 70, 12, 4, K, K / 2},
+         .normalization = Normalization::kNone},
+        at::kDouble);
+}
+
+TEST_P(ConvOp, MatchesTheReferenceWithLengths) {
+  for (const auto& lengths :
+       {std::vector<int64_t>{70, 0, 13}, std::vector<int64_t>{64, 65, 1}})
+    for (const at::ScalarType type : testing::kTypes)
+      expect_reference(
+          {.form = GetParam(),
+           .sizes = {3, 70, 12, 3, 7, 3},
+           .lengths = at::tensor(lengths)},
+          type);
+}
+
+TEST_P(ConvOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
+  for (const auto& [B, T] :
+       {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}}) {
+    const ConvCall call = {.form = GetParam(), .sizes = {B, T, 6, 2, 3, 2}};
+    const auto in = call.inputs();
+    const Differentiated got =
+        differentiate(call.function(), in, at::zeros_like(in[0]));
+    EXPECT_EQ(got.y.sizes(), in[0].sizes());
+    EXPECT_EQ(got.grads[1].sizes(), in[1].sizes());
+    EXPECT_EQ(got.grads[2].abs().sum().item<double>(), 0);
+  }
+}
+
+TEST_P(ConvOp, TakesStridedInputs) {
+  const ConvCall call = {.form = GetParam(), .sizes = {2, 9, 6, 2, 3, 1}};
+  const auto dense = call.inputs();
+  std::vector<at::Tensor> strided;
+  for (const at::Tensor& input : dense)
+    strided.push_back(at::stack({input, input}, -1).select(-1, 1));
+  ASSERT_FALSE(strided[0].is_contiguous());
+  EXPECT_TRUE(call.run(strided).equal(call.run(dense)));
+  const at::Tensor grad =
+      at::randn({6, 9, 2}).to(at::kDouble).permute({2, 1, 0});
+  const Differentiated a = differentiate(call.function(), strided, grad);
+  const Differentiated b =
+      differentiate(call.function(), dense, grad.contiguous());
+  for (size_t i = 0; i < a.grads.size(); ++i)
+    EXPECT_TRUE(a.grads[i].equal(b.grads[i])) << i;
+}
+
+TEST_P(ConvOp, ARowIsTheSameAloneAndInABatch) {
+  const ConvCall call = {.form = GetParam(), .sizes = {4, 70, 10, 2, 7, 3}};
+  const auto in = call.inputs(at::kFloat);
+  const at::Tensor all = call.run(in);
+  ConvCall one = call;
+  one.sizes.B = 1;
+  for (int64_t b = 0; b < 4; ++b) {
+    const at::Tensor kernels =
+        GetParam() == Form::kLight ? in[1] : in[1].narrow(0, b, 1);
+    EXPECT_TRUE(one.run({in[0].narrow(0, b, 1), kernels, in[2]})
+                    .equal(all.narrow(0, b, 1)));
+  }
+}
+
+TEST_P(ConvOp, PaddingChangesNothingWhateverItHolds) {
+  ConvCall call = {.form = GetParam(), .sizes = {1, 40, 10, 2, 7, 3}};
+  const auto in = call.inputs(at::kFloat);
+  const at::Tensor grad = at::randn_like(in[0]);
+  const Differentiated want = differentiate(call.function(), in, grad);
+  const auto pad = [](const at::Tensor& t) {
+    return at::cat({t, at::full_like(t.narrow(1, 0, 30), NAN)}, 1);
+  };
+  ConvCall padded = call;
+  padded.sizes.T = 70;
+  padded.lengths = at::tensor({int64_t{40}});
+  const bool dynamic = GetParam() == Form::kDynamic;
+  const Differentiated got = differentiate(
+      padded.function(),
+      {pad(in[0]), dynamic ? pad(in[1]) : in[1], in[2]},
+      pad(grad));
+  const auto expect_padded = [](const at::Tensor& t, const at::Tensor& w) {
+    EXPECT_TRUE(t.narrow(1, 0, 40).equal(w));
+    EXPECT_TRUE(t.narrow(1, 40, 30).eq(0).all().item<bool>());
+  };
+  expect_padded(got.y, want.y);
+  expect_padded(got.grads[0], want.grads[0]);
+  if (dynamic)
+    expect_padded(got.grads[1], want.grads[1]);
+  else
+    EXPECT_LE(relative_error(got.grads[1], want.grads[1]), 1e-6);
+  EXPECT_TRUE(got.grads[2].equal(want.grads[2]));
+}
+
+TEST_P(ConvOp, TheCausalFormSeesNoFuture) {
+  for (const int64_t K : {1, 4, 31}) {
+    ConvCall call = {.form = GetParam(), .sizes = {1, 70, 6, 2, K, K - 1}};
+    const auto in = call.inputs(at::kFloat);
+    const at::Tensor whole = call.run(in);
+    for (const int64_t T : {1, 30, 64, 69}) {
+      ConvCall part = call;
+      part.sizes.T = T;
+      const at::Tensor kernels =
+          GetParam() == Form::kLight ? in[1] : in[1].narrow(1, 0, T);
+      EXPECT_TRUE(part.run({in[0].narrow(1, 0, T), kernels, in[2]})
+                      .equal(whole.narrow(1, 0, T)))
+          << "K " << K << " T " << T;
+    }
+  }
+}
+
+/// Feeds the sequence in pieces of `chunk` and compares with the full form.
+void expect_steps(const ConvCall& call, at::ScalarType type, int64_t chunk) {
+  const auto in = call.inputs(type);
+  const at::Tensor want = call.run(in);
+  const ConvSizes& s = call.sizes;
+  at::Tensor state = conv_initial_state(s.B, s.K, s.C, in[0].options());
+  for (int64_t t = 0; t < s.T; t += chunk) {
+    const int64_t count = std::min(chunk, s.T - t);
+    const at::Tensor got = call.step(in, state, t, count);
+    EXPECT_LE(
+        relative_error(got, want.narrow(1, t, count)),
+        2 * tolerance(type))
+        << s << " chunk " << chunk << " at " << t;
+  }
+}
+
+TEST_P(ConvOp, StepsOfAnySizeEqualTheFullForm) {
+  for (const int64_t K : {1, 2, 3, 4, 7, 64})
+    for (const int64_t chunk : {1, 2, 5, 33, 70})
+      for (const at::ScalarType type : testing::kTypes)
+        expect_steps(
+            {.form = GetParam(), .sizes = {3, 70, 10, 2, K, K - 1}},
+            type,
+            chunk);
+}
+
+TEST_P(ConvOp, AStepWritesIntoAStridedState) {
+  const ConvCall call = {.form = GetParam(), .sizes = {2, 4, 6, 2, 3, 2}};
+  const auto in = call.inputs();
+  at::Tensor dense = conv_initial_state(2, 3, 6, in[0].options());
+  at::Tensor strided = at::zeros({6, 2, 2}, at::kDouble).permute({1, 2, 0});
+  for (int64_t t = 0; t < 4; ++t)
+    EXPECT_TRUE(call.step(in, strided, t, 1).equal(call.step(in, dense, t, 1)));
+  EXPECT_TRUE(strided.equal(dense));
+  EXPECT_NE(dense.abs().sum().item<double>(), 0);
+}
+
+TEST_P(ConvGradient, EqualsCentralDifferences) {
+  for (const auto normalization :
+       {Normalization::kSoftmax, Normalization::kNone})
+    for (const ConvSizes& sizes :
+         {ConvSizes{2, 5, 6, 2, 3, 2},
+          {1, 3, 3, 1, 4, 1},
+          {1, 4, 4, 4, 7, 3}}) {
+      const ConvCall call = {
+          .form = GetParam(),
+          .sizes = sizes,
+          .normalization = normalization};
+      testing::expect_numerical_gradients(call.function(), call.inputs());
+    }
+}
+
+TEST_P(ConvGradient, EqualsCentralDifferencesWithDropConnectAndLengths) {
+  ConvCall call = {.form = GetParam(), .sizes = {2, 5, 6, 2, 3, 1}};
+  call.lengths = at::tensor({int64_t{5}, int64_t{2}});
+  call.drop = {.p = 0.3, .seed = at::tensor(int64_t{7})};
+  testing::expect_numerical_gradients(call.function(), call.inputs());
+}
+
+TEST_P(ConvGradient, HasNoSecondDerivativeAndSaysSo) {
+  const ConvCall call = {.form = GetParam()};
+  const auto in = testing::leaves(call.inputs());
+  const at::Tensor y = call.run(in).sum();
+  const auto grads = torch::autograd::grad(
+      {y},
+      {in[0]},
+      {},
+      /*retain_graph=*/true,
+      /*create_graph=*/true);
+  EXPECT_TENSOR_ERROR(
+      torch::autograd::grad({grads[0].sum()}, {in[1]}),
+      concat("[", GetParam(), "] double backward is not supported"));
+}
+
+TEST_P(ConvGradient, AStepRefusesInputsThatWantOne) {
+  const ConvCall call = {.form = GetParam()};
+  const auto in = testing::leaves(call.inputs());
+  at::Tensor state = conv_initial_state(2, 3, 6, at::kDouble);
+  EXPECT_TENSOR_ERROR(
+      call.step(in, state, 0, 1),
+      concat(
+          "[",
+          GetParam(),
+          "_step] has no gradient and must be called without grad mode, but "
+          "got an input that requires one"));
+  at::NoGradGuard no_grad;
+  EXPECT_EQ(call.step(in, state, 0, 1).size(1), 1);
+}
+
+}  // namespace
+}  // namespace seqconv::ops

@@ -1,0 +1,342 @@
+#include "seqconv/ops/linear_cross_entropy.h"
+
+#include <limits>
+
+#include "ops/fused_support.h"
+#include "support/golden_case.h"
+
+namespace seqconv::ops {
+namespace {
+
+using namespace testing;
+using seqconv::testing::golden_files;
+using seqconv::testing::GoldenCase;
+
+at::Tensor tensor_of(const GoldenCase& golden, const std::string& name) {
+  const auto values = golden.values(name);
+  return at::tensor(values, at::kDouble).view(golden.shape(name));
+}
+
+CrossEntropyOptions options_of(const GoldenCase& golden) {
+  CrossEntropyOptions options;
+  options.smoothing = golden.number("label_smoothing");
+  options.form = golden.text("smoothing_form") == "all"
+      ? SmoothingForm::kAll
+      : SmoothingForm::kOthers;
+  options.ignore_index = std::stoll(golden.text("pad_index"));
+  return options;
+}
+
+/// Loss, nll and the gradient of the loss against a golden case.
+void expect_golden(
+    const GoldenCase& golden,
+    const std::function<CrossEntropySums(const at::Tensor&)>& call,
+    at::ScalarType type) {
+  const double bound = type == at::kDouble ? 1e-12 : 1e-5;
+  const at::Tensor want_gradient = tensor_of(golden, "grad_logits");
+  const int64_t V = want_gradient.size(-1);
+  const at::Tensor logits =
+      tensor_of(golden, "logits").view({-1, V}).to(type).requires_grad_();
+  const CrossEntropySums sums = call(logits);
+  EXPECT_FALSE(sums.nll.requires_grad());
+  sums.loss.backward();
+  const auto relative = [](const at::Tensor& got, const at::Tensor& want) {
+    return ((got.to(at::kDouble) - want).abs().max() / want.abs().max())
+        .item<double>();
+  };
+  EXPECT_LE(relative(sums.loss.detach(), tensor_of(golden, "loss")), bound);
+  EXPECT_LE(relative(sums.nll, tensor_of(golden, "nll_loss")), bound);
+  EXPECT_LE(relative(logits.grad(), want_gradient.view({-1, V})), bound);
+}
+
+TEST(CrossEntropyGolden, ReferenceAndFusedMatchEveryCase) {
+  const auto files = golden_files("label_smoothing_");
+  SEQCONV_REQUIRE_GOLDEN(files);
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.filename());
+    const GoldenCase golden(file);
+    CrossEntropyOptions options = options_of(golden);
+    const at::Tensor target = at::tensor(golden.integers("target"), at::kLong);
+    for (const auto type : {at::kDouble, at::kFloat}) {
+      expect_golden(
+          golden,
+          [&](const at::Tensor& logits) {
+            return cross_entropy_reference(logits, target, options);
+          },
+          type);
+      for (const int64_t rows : {0, 1, 5}) {
+        options.chunk_rows = rows;
+        expect_golden(
+            golden,
+            [&](const at::Tensor& logits) {
+              const at::Tensor identity =
+                  at::eye(logits.size(1), logits.options());
+              return linear_cross_entropy(logits, identity, target, options);
+            },
+            type);
+      }
+    }
+  }
+}
+
+struct Problem {
+  at::Tensor hidden, weight, target;
+};
+
+/// Every fourth target is ignored when `padded`.
+Problem random_problem(
+    int64_t rows,
+    int64_t vocabulary,
+    at::ScalarType type,
+    bool padded) {
+  at::manual_seed(rows + vocabulary);
+  Problem problem{
+      random_normal({rows, 9}, type),
+      random_normal({vocabulary, 9}, type),
+      at::randint(vocabulary, {rows}, at::kLong)};
+  problem.target.masked_fill_(problem.target.eq(1), 0);
+  if (padded)
+    problem.target.slice(0, 0, rows, 4).fill_(1);
+  return problem;
+}
+
+TEST(LinearCrossEntropyOp, MatchesTheReferenceForEveryChunkSize) {
+  for (const auto type : {at::kFloat, at::kDouble})
+    for (const bool padded : {false, true})
+      for (const auto form : {SmoothingForm::kAll, SmoothingForm::kOthers})
+        for (const int64_t chunk : {0, 1, 3, 7, 100})
+          for (const int64_t rows : {0, 1, 22}) {
+            const Problem problem = random_problem(rows, 37, type, padded);
+            CrossEntropyOptions options;
+            options.smoothing = 0.1;
+            options.form = form;
+            options.chunk_rows = chunk;
+            expect_same(
+                [&](const Inputs& in) {
+                  return linear_cross_entropy(
+                             in[0],
+                             in[1],
+                             problem.target,
+                             options)
+                      .loss;
+                },
+                [&](const Inputs& in) {
+                  return cross_entropy_reference(
+                             in[0].mm(in[1].t()),
+                             problem.target,
+                             options)
+                      .loss;
+                },
+                {problem.hidden, problem.weight},
+                type == at::kDouble ? 1e-12 : 3e-6);
+          }
+}
+
+TEST(LinearCrossEntropyOp, GradientsAreNumericalDerivatives) {
+  const Problem problem = random_problem(5, 7, at::kDouble, /*padded=*/true);
+  for (const auto form : {SmoothingForm::kAll, SmoothingForm::kOthers}) {
+    CrossEntropyOptions options;
+    options.smoothing = 0.2;
+    options.form = form;
+    options.chunk_rows = 2;
+    expect_numerical_gradients(
+        [&](const Inputs& in) {
+          return linear_cross_entropy(in[0], in[1], problem.target, options)
+              .loss;
+        },
+        {problem.hidden, problem.weight});
+  }
+}
+
+TEST(LinearCrossEntropyOp, LossIsTheSameWithoutGradients) {
+  const Problem problem = random_problem(20, 50, at::kFloat, /*padded=*/true);
+  CrossEntropyOptions options;
+  options.smoothing = 0.1;
+  const auto plain = linear_cross_entropy(
+      problem.hidden,
+      problem.weight,
+      problem.target,
+      options);
+  EXPECT_FALSE(plain.loss.requires_grad());
+  const at::Tensor weight = problem.weight.clone().requires_grad_();
+  const auto kept =
+      linear_cross_entropy(problem.hidden, weight, problem.target, options);
+  EXPECT_TRUE(kept.loss.requires_grad());
+  EXPECT_TRUE(at::equal(kept.loss.detach(), plain.loss));
+  EXPECT_TRUE(at::equal(kept.nll, plain.nll));
+  const at::AutoGradMode no_grad(/*enabled=*/false);
+  EXPECT_FALSE(
+      linear_cross_entropy(problem.hidden, weight, problem.target, options)
+          .loss.requires_grad());
+}
+
+TEST(LinearCrossEntropyOp, OnlyWhatWantsAGradientGetsOne) {
+  const Problem problem = random_problem(8, 12, at::kDouble, /*padded=*/true);
+  CrossEntropyOptions options;
+  const auto want = with_gradients(
+      [&](const Inputs& in) {
+        return linear_cross_entropy(in[0], in[1], problem.target, options).loss;
+      },
+      {problem.hidden, problem.weight});
+  const auto hidden_only = with_gradients(
+      [&](const Inputs& in) {
+        return linear_cross_entropy(
+                   in[0],
+                   problem.weight,
+                   problem.target,
+                   options)
+            .loss;
+      },
+      {problem.hidden});
+  const auto weight_only = with_gradients(
+      [&](const Inputs& in) {
+        return linear_cross_entropy(
+                   problem.hidden,
+                   in[0],
+                   problem.target,
+                   options)
+            .loss;
+      },
+      {problem.weight});
+  EXPECT_TRUE(at::equal(hidden_only[1], want[1]));
+  EXPECT_TRUE(at::equal(weight_only[1], want[2]));
+}
+
+TEST(LinearCrossEntropyOp, IncomingGradientScalesAndMayComeTwice) {
+  const Problem problem = random_problem(6, 10, at::kDouble, /*padded=*/false);
+  const at::Tensor hidden = problem.hidden.clone().requires_grad_();
+  const at::Tensor weight = problem.weight.clone().requires_grad_();
+  const auto sums = linear_cross_entropy(hidden, weight, problem.target, {});
+  sums.loss.backward({}, /*retain_graph=*/true);
+  const at::Tensor once = hidden.grad().clone();
+  (sums.loss * 2).backward();
+  EXPECT_LE(error(hidden.grad(), once * 3), 1e-14);
+}
+
+TEST(LinearCrossEntropyOp, AccumulatingIntoGradLeavesSavedOnesAlone) {
+  const Problem problem = random_problem(6, 10, at::kDouble, /*padded=*/false);
+  const at::Tensor hidden = problem.hidden.clone().requires_grad_();
+  const auto sums =
+      linear_cross_entropy(hidden, problem.weight, problem.target, {});
+  sums.loss.backward({}, /*retain_graph=*/true);
+  const at::Tensor once = hidden.grad().clone();
+  hidden.grad().add_(100);
+  hidden.mutable_grad() = at::Tensor();
+  sums.loss.backward();
+  EXPECT_LE(error(hidden.grad(), once), 1e-14);
+}
+
+TEST(LinearCrossEntropyOp, NanAndInfinityReachTheLoss) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {std::nan(""), infinity, -infinity}) {
+    Problem problem = random_problem(40, 33, at::kFloat, /*padded=*/true);
+    problem.hidden[17][3] = bad;
+    CrossEntropyOptions options;
+    options.smoothing = 0.1;
+    const auto sums = linear_cross_entropy(
+        problem.hidden.requires_grad_(),
+        problem.weight,
+        problem.target,
+        options);
+    EXPECT_FALSE(std::isfinite(sums.loss.item<double>())) << bad;
+    // A bad row that is ignored is not looked at.
+    problem.target[17] = 1;
+    EXPECT_TRUE(std::isfinite(linear_cross_entropy(
+                                  problem.hidden,
+                                  problem.weight,
+                                  problem.target,
+                                  options)
+                                  .loss.item<double>()));
+  }
+}
+
+TEST(LinearCrossEntropyOp, AllRowsIgnoredGiveZero) {
+  Problem problem = random_problem(5, 10, at::kFloat, /*padded=*/false);
+  problem.target.fill_(1);
+  const auto out = with_gradients(
+      [&](const Inputs& in) {
+        return linear_cross_entropy(in[0], in[1], problem.target, {}).loss;
+      },
+      {problem.hidden, problem.weight});
+  EXPECT_EQ(out[0].item<float>(), 0);
+  EXPECT_TRUE(at::equal(out[1], at::zeros_like(problem.hidden)));
+  EXPECT_TRUE(at::equal(out[2], at::zeros_like(problem.weight)));
+}
+
+TEST(LinearCrossEntropyOp, ScalarsHaveTheTypeOfTheInputs) {
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    const Problem problem = random_problem(5, 10, type, /*padded=*/false);
+    const auto sums = linear_cross_entropy(
+        problem.hidden,
+        problem.weight,
+        problem.target,
+        {});
+    EXPECT_EQ(sums.loss.scalar_type(), type);
+    EXPECT_EQ(sums.loss.dim(), 0);
+    EXPECT_EQ(sums.nll.scalar_type(), type);
+    EXPECT_EQ(sums.nll.dim(), 0);
+  }
+}
+
+TEST(LinearCrossEntropyOp, SaysWhatIsWrong) {
+  const at::Tensor hidden = at::ones({2, 4}), weight = at::ones({5, 4});
+  const at::Tensor target = at::tensor({0, 2}, at::kLong);
+  const auto call = [&](const at::Tensor& h,
+                        const at::Tensor& w,
+                        const at::Tensor& t,
+                        const CrossEntropyOptions& o) {
+    return [=] { linear_cross_entropy(h, w, t, o); };
+  };
+  expect_error(
+      call(at::ones({2, 3}), weight, target, {}),
+      "[linear_cross_entropy] hidden must be [M, C] and weight [V, C], but got "
+      "[2, 3] and [5, 4]");
+  expect_error(
+      call(hidden, weight, at::tensor({0, 5}, at::kLong), {}),
+      "[linear_cross_entropy] targets must be in [0, 5) or the ignored 1, but "
+      "got 5 in row 1");
+  expect_error(
+      call(hidden, weight, at::tensor({0, -100}, at::kLong), {}),
+      "but got -100 in row 1");
+  expect_error(
+      call(hidden, weight, at::tensor({0}, at::kLong), {}),
+      "[linear_cross_entropy] target must be int64 [M] on the CPU with M = 2, "
+      "but got Long [1]");
+  CrossEntropyOptions options;
+  options.smoothing = 1;
+  expect_error(
+      call(hidden, weight, target, options),
+      "[linear_cross_entropy] smoothing must be in [0, 1), but got 1");
+  options = {};
+  options.chunk_rows = -1;
+  expect_error(
+      call(hidden, weight, target, options),
+      "[linear_cross_entropy] chunk_rows must be >= 0, but got -1");
+  options = {};
+  options.form = SmoothingForm::kOthers;
+  expect_error(
+      call(hidden, at::ones({1, 4}), at::zeros({2}, at::kLong), options),
+      "[linear_cross_entropy] the vocabulary must hold 2 words or more, but "
+      "got 1");
+  expect_error(
+      [&] { cross_entropy_reference(at::ones({4}), target, {}); },
+      "[cross_entropy_reference] logits must be [M, V], but got [4]");
+}
+
+TEST(LinearCrossEntropyOp, IgnoreIndexMayLieOutsideTheVocabulary) {
+  const Problem problem = random_problem(4, 10, at::kDouble, /*padded=*/false);
+  CrossEntropyOptions options;
+  options.ignore_index = -100;
+  at::Tensor target = problem.target.clone();
+  target[2] = -100;
+  const at::Tensor logits = problem.hidden.mm(problem.weight.t());
+  EXPECT_LE(
+      error(
+          linear_cross_entropy(problem.hidden, problem.weight, target, options)
+              .loss,
+          cross_entropy_reference(logits, target, options).loss),
+      1e-12);
+}
+
+}  // namespace
+}  // namespace seqconv::ops

@@ -1,0 +1,332 @@
+#include "seqconv/ops/talk.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/gradients.h"
+#include "support/tolerances.h"
+
+/// Properties of TaLK over awkward sizes.
+namespace seqconv::ops {
+namespace {
+
+using testing::Differentiated;
+using testing::relative_error;
+using testing::tolerance;
+
+struct TalkCall {
+  int64_t B = 2, T = 5, C = 6, H = 2;
+  int64_t max_left = 3, max_right = 2;
+  bool causal = false;
+  double largest = 1;  ///< offsets are in (0, largest)
+  std::optional<at::Tensor> lengths = std::nullopt;
+
+  /// {x, left, right}; offsets are multiples of 1/256 that never put a border
+  /// on a whole position, exact in bfloat16 up to 1.
+  std::vector<at::Tensor> inputs(at::ScalarType type = at::kDouble) const {
+    const at::Tensor x =
+        at::randn({B, T, C}, at::kFloat).to(at::kBFloat16).to(type);
+    return {x, offsets(type), causal ? at::Tensor() : offsets(type)};
+  }
+
+  at::Tensor run(const std::vector<at::Tensor>& in) const {
+    return talk(in[0], in[1], right(in), options());
+  }
+  at::Tensor reference(const std::vector<at::Tensor>& in) const {
+    return talk_reference(in[0], in[1], right(in), options());
+  }
+  testing::TensorFunction function() const {
+    return [this](const auto& in) { return run(in); };
+  }
+  testing::TensorFunction reference_function() const {
+    return [this](const auto& in) { return reference(in); };
+  }
+  TalkFuncOptions options() const {
+    return {max_left, causal ? 0 : max_right, lengths};
+  }
+
+ private:
+  at::Tensor offsets(at::ScalarType type) const {
+    const int64_t most = static_cast<int64_t>(largest * 128);
+    const at::Tensor odd = at::randint(0, most, {B, T, H}, at::kLong) * 2 + 1;
+    return odd.to(type) / 256;
+  }
+  static std::optional<at::Tensor> right(const std::vector<at::Tensor>& in) {
+    return in[2].defined() ? std::optional(in[2]) : std::nullopt;
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const TalkCall& c) {
+  return out << "B " << c.B << " T " << c.T << " C " << c.C << " H " << c.H
+             << " max_left " << c.max_left << " max_right " << c.max_right
+             << (c.causal ? " causal" : "") << " largest " << c.largest;
+}
+
+class TalkOp : public ::testing::Test {
+ protected:
+  void SetUp() override { at::manual_seed(1); }
+};
+using TalkGradient = TalkOp;
+
+/// Operator in `type` against the reference in float64 on the same numbers.
+void expect_reference(
+    const TalkCall& call,
+    at::ScalarType type,
+    at::ScalarType offset_type) {
+  SCOPED_TRACE(concat(call, " ", c10::toString(type)));
+  const auto exact = call.inputs();
+  std::vector<at::Tensor> rounded = {exact[0].to(type)};
+  for (size_t i = 1; i < 3; ++i)
+    rounded.push_back(exact[i].defined() ? exact[i].to(offset_type) : exact[i]);
+  const at::Tensor grad = exact[0].flip(2);
+  const Differentiated want =
+      differentiate(call.reference_function(), exact, grad);
+  const Differentiated got =
+      differentiate(call.function(), rounded, grad.to(type));
+  EXPECT_EQ(got.y.scalar_type(), type);
+  EXPECT_LE(relative_error(got.y, want.y), tolerance(type)) << "y";
+  for (size_t i = 0; i < got.grads.size(); ++i)
+    EXPECT_LE(relative_error(got.grads[i], want.grads[i]), tolerance(type))
+        << "gradient " << i;
+}
+
+void expect_reference_in_all_types(const TalkCall& call) {
+  expect_reference(call, at::kDouble, at::kDouble);
+  expect_reference(call, at::kFloat, at::kFloat);
+  expect_reference(call, at::kBFloat16, at::kFloat);
+  if (call.largest <= 1)
+    expect_reference(call, at::kBFloat16, at::kBFloat16);
+}
+
+TEST_F(TalkOp, MatchesTheReferenceOnAwkwardSizes) {
+  constexpr std::pair<int64_t, int64_t> kWidths[] =
+      {{6, 2}, {5, 5}, {15, 3}, {35, 7}, {67, 1}, {260, 2}};
+  size_t turn = 0;
+  for (const int64_t T : {1, 2, 31, 33, 65, 130})
+    for (const auto& [left, right] :
+         {std::pair<int64_t, int64_t>{0, 0},
+          {1, 3},
+          {7, 0},
+          {31, 15},
+          {100, 90}})
+      for (const bool causal : {false, true}) {
+        const auto [C, H] = kWidths[turn++ % std::size(kWidths)];
+        expect_reference_in_all_types(
+            {.B = 2,
+             .T = T,
+             .C = C,
+             .H = H,
+             .max_left = left,
+             .max_right = right,
+             .causal = causal});
+      }
+}
+
+TEST_F(TalkOp, WindowsMayExceedTheMaximumAfterOffsetDropout) {
+  for (const bool causal : {false, true})
+    expect_reference_in_all_types(
+        {.T = 140,
+         .max_left = 15,
+         .max_right = 7,
+         .causal = causal,
+         .largest = 2});
+}
+
+TEST_F(TalkOp, MatchesTheReferenceWithLengths) {
+  TalkCall call =
+      {.B = 3, .T = 70, .C = 12, .H = 3, .max_left = 9, .max_right = 5};
+  for (const auto& lengths :
+       {std::vector<int64_t>{70, 0, 13}, std::vector<int64_t>{64, 65, 1}}) {
+    call.lengths = at::tensor(lengths);
+    expect_reference_in_all_types(call);
+  }
+}
+
+TEST_F(TalkOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
+  for (const auto& [B, T] :
+       {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}}) {
+    const TalkCall call = {.B = B, .T = T};
+    const auto in = call.inputs();
+    const Differentiated got =
+        differentiate(call.function(), in, at::zeros_like(in[0]));
+    EXPECT_EQ(got.y.sizes(), in[0].sizes());
+    EXPECT_EQ(got.grads[1].sizes(), in[1].sizes());
+  }
+}
+
+TEST_F(TalkOp, TakesStridedInputs) {
+  const TalkCall call = {.T = 9};
+  const auto dense = call.inputs();
+  std::vector<at::Tensor> strided;
+  for (const at::Tensor& input : dense)
+    strided.push_back(at::stack({input, input}, -1).select(-1, 1));
+  EXPECT_TRUE(call.run(strided).equal(call.run(dense)));
+}
+
+TEST_F(TalkOp, ARowIsTheSameAloneAndInABatch) {
+  const TalkCall call = {.B = 4, .T = 70, .max_left = 9, .max_right = 4};
+  const auto in = call.inputs(at::kFloat);
+  const at::Tensor all = call.run(in);
+  for (int64_t b = 0; b < 4; ++b) {
+    std::vector<at::Tensor> row;
+    for (const at::Tensor& input : in)
+      row.push_back(input.narrow(0, b, 1));
+    EXPECT_TRUE(call.run(row).equal(all.narrow(0, b, 1)));
+  }
+}
+
+TEST_F(TalkOp, PaddingChangesNothingWhateverItHolds) {
+  TalkCall call = {.B = 1, .T = 40, .max_left = 9, .max_right = 12};
+  const auto in = call.inputs(at::kFloat);
+  const at::Tensor grad = at::randn_like(in[0]);
+  const Differentiated want = differentiate(call.function(), in, grad);
+  const auto pad = [](const at::Tensor& t) {
+    return at::cat({t, at::full_like(t.narrow(1, 0, 30), NAN)}, 1);
+  };
+  TalkCall padded = call;
+  padded.lengths = at::tensor({int64_t{40}});
+  const Differentiated got = differentiate(
+      padded.function(),
+      {pad(in[0]), pad(in[1]), pad(in[2])},
+      pad(grad));
+  EXPECT_TRUE(got.y.narrow(1, 0, 40).equal(want.y));
+  EXPECT_TRUE(got.y.narrow(1, 40, 30).eq(0).all().item<bool>());
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(got.grads[i].narrow(1, 0, 40).equal(want.grads[i])) << i;
+    EXPECT_TRUE(got.grads[i].narrow(1, 40, 30).eq(0).all().item<bool>()) << i;
+  }
+}
+
+TEST_F(TalkOp, TheCausalFormSeesNoFuture) {
+  const TalkCall call = {.B = 1, .T = 70, .max_left = 31, .causal = true};
+  const auto in = call.inputs(at::kFloat);
+  const at::Tensor whole = call.run(in);
+  for (const int64_t T : {1, 30, 64, 69})
+    EXPECT_TRUE(
+        call.run({in[0].narrow(1, 0, T), in[1].narrow(1, 0, T), at::Tensor()})
+            .equal(whole.narrow(1, 0, T)))
+        << T;
+}
+
+TEST_F(TalkOp, StepsOfAnySizeEqualTheFullForm) {
+  for (const double largest : {1.0, 2.0})
+    for (const int64_t max_left : {0, 1, 3, 31, 100})
+      for (const int64_t chunk : {1, 2, 33, 70})
+        for (const at::ScalarType type : testing::kTypes) {
+          const TalkCall call = {
+              .T = 70,
+              .C = 10,
+              .max_left = max_left,
+              .causal = true,
+              .largest = largest};
+          SCOPED_TRACE(concat(call, " chunk ", chunk));
+          auto in = call.inputs(type);
+          if (type == at::kBFloat16)
+            in[1] = in[1].to(at::kFloat);
+          const at::Tensor want = call.run(in);
+          at::Tensor state = talk_initial_state(
+              call.B,
+              max_left,
+              call.C,
+              in[0].options(),
+              largest);
+          for (int64_t t = 0; t < call.T; t += chunk) {
+            const int64_t count = std::min(chunk, call.T - t);
+            const at::Tensor got = talk_step(
+                in[0].narrow(1, t, count),
+                state,
+                at::tensor(t),
+                in[1].narrow(1, t, count),
+                max_left);
+            EXPECT_LE(
+                relative_error(got, want.narrow(1, t, count)),
+                2 * tolerance(type));
+          }
+        }
+}
+
+TEST_F(TalkOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
+  // A mean of 1 is what ruins prefix sums over the whole sequence.
+  const TalkCall call =
+      {.B = 1, .T = 20000, .C = 4, .H = 2, .max_left = 31, .max_right = 31};
+  auto exact = call.inputs();
+  exact[0] = (exact[0] + 1).to(at::kFloat).to(at::kDouble);
+  const at::Tensor want = call.reference(exact);
+  std::vector<at::Tensor> rounded;
+  for (const at::Tensor& input : exact)
+    rounded.push_back(input.to(at::kFloat));
+  const at::Tensor got = call.run(rounded);
+  for (const int64_t first : {int64_t{0}, int64_t{19000}})
+    EXPECT_LE(
+        relative_error(got.narrow(1, first, 1000), want.narrow(1, first, 1000)),
+        1e-6);
+}
+
+TEST_F(TalkOp, ANanInAnOffsetShowsInTheResult) {
+  const TalkCall call;
+  auto in = call.inputs();
+  in[1][1][2][0] = NAN;
+  const at::Tensor bad = call.run(in).isnan();
+  EXPECT_EQ(bad.sum().item<int64_t>(), 3);
+  EXPECT_TRUE(bad[1][2].narrow(0, 0, 3).all().item<bool>());
+}
+
+TEST_F(TalkGradient, EqualsCentralDifferences) {
+  for (const bool causal : {false, true}) {
+    TalkCall call = {.T = 7, .max_left = 3, .max_right = 2, .causal = causal};
+    testing::expect_numerical_gradients(call.function(), call.inputs());
+    call.lengths = at::tensor({int64_t{7}, int64_t{3}});
+    testing::expect_numerical_gradients(call.function(), call.inputs());
+  }
+}
+
+TEST_F(TalkGradient, OfAnOffsetIsZeroAtWholeAndClampedPositions) {
+  const TalkCall call = {.T = 9, .max_left = 4, .max_right = 4};
+  auto in = call.inputs();
+  for (const double offset : {0.0, 0.25, 0.5, 1.0}) {  // whole everywhere
+    in[1].fill_(offset);
+    in[2].fill_(offset);
+    const auto got =
+        differentiate(call.function(), in, at::ones_like(in[0])).grads;
+    EXPECT_TRUE(got[1].eq(0).all().item<bool>());
+    EXPECT_TRUE(got[2].eq(0).all().item<bool>());
+  }
+  in[1].fill_(0.9);  // 3.6 tokens: clamped for t < 4 on the left ...
+  in[2].fill_(0.9);  // ... and for the last four on the right
+  const auto got =
+      differentiate(call.function(), in, at::ones_like(in[0])).grads;
+  EXPECT_TRUE(got[1].narrow(1, 0, 4).eq(0).all().item<bool>());
+  EXPECT_TRUE(got[1].narrow(1, 4, 5).ne(0).all().item<bool>());
+  EXPECT_TRUE(got[2].narrow(1, 5, 4).eq(0).all().item<bool>());
+  EXPECT_TRUE(got[2].narrow(1, 0, 5).ne(0).all().item<bool>());
+}
+
+TEST_F(TalkGradient, HasNoSecondDerivativeAndSaysSo) {
+  const TalkCall call;
+  const auto in = testing::leaves(call.inputs());
+  const auto grads = torch::autograd::grad(
+      {call.run(in).sum()},
+      {in[0]},
+      {},
+      /*retain_graph=*/true,
+      /*create_graph=*/true);
+  EXPECT_TENSOR_ERROR(
+      torch::autograd::grad({grads[0].sum()}, {in[1]}),
+      "[talk] double backward is not supported");
+}
+
+TEST_F(TalkGradient, AStepRefusesInputsThatWantOne) {
+  const TalkCall call = {.causal = true};
+  auto in = call.inputs();
+  in[0].requires_grad_(true);
+  at::Tensor state = talk_initial_state(2, 3, 6, at::kDouble);
+  EXPECT_TENSOR_ERROR(
+      talk_step(in[0], state, at::tensor(int64_t{0}), in[1], 3),
+      "[talk_step] has no gradient and must be called without grad mode, but "
+      "got an input that requires one");
+}
+
+}  // namespace
+}  // namespace seqconv::ops

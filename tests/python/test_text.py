@@ -1,0 +1,174 @@
+"""The text layer against subword-nmt, sacremoses and Python itself."""
+
+import io
+import lzma
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+DATA = pathlib.Path(os.environ.get("SEQCONV_DATA", SHARED / "data"))
+GOLDEN = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", SHARED / "golden"))
+BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
+REQUIRED = os.environ.get("SEQCONV_GOLDEN_REQUIRED") == "1"
+
+
+def tool(text, *arguments):
+    """What text_tool prints for a text on its standard input."""
+    run = subprocess.run(
+        [BIN / "text_tool", *map(str, arguments)],
+        input=text.encode(),
+        capture_output=True,
+    )
+    assert run.returncode == 0, run.stderr.decode()
+    return run.stdout.decode()
+
+
+def need(package):
+    return __import__(package) if REQUIRED else pytest.importorskip(package)
+
+
+def need_file(path):
+    if not path.exists() and not REQUIRED:
+        pytest.skip(f"no {path}")
+    return path
+
+
+def read(name):
+    """A packed text of the data folder."""
+    with lzma.open(need_file(DATA / name), "rt", encoding="utf-8") as file:
+        return file.read()
+
+
+CORPORA = {
+    "multi30k": ["multi30k/train.de.xz", "multi30k/train.en.xz"],
+    "europarl": ["europarl-de-en-20k/train.de.xz", "europarl-de-en-20k/train.en.xz"],
+    "japanese": ["enja-50k/dev.ja.xz", "enja-50k/test.ja.xz", "enja-50k/test.en.xz"],
+    "vietnamese": ["iwslt15-en-vi-10k/train.vi.xz"],
+    "french": ["ted-en-fr-30k/dev.fr.xz", "ted-en-fr-30k/dev.en.xz"],
+}
+
+
+def corpus(name):
+    return "".join(read(part) for part in CORPORA[name] if (DATA / part).exists())
+
+
+def nasty_text(seed, lines=200):
+    """Repetitive words with odd white space, markers and signs."""
+    choose = random.Random(seed).choice
+    alphabet = ["a", "a", "b", "ab", "é", "e\u0301", "漢", "😀", "\\", "\\1", "<", "</w>",
+                "@@", "@", "#version: 0.2", "\u00a0", "\u3000", "\t", "\x1f", "\u200b",
+                "\u2028", ".", "$", "(", "aa", "aba"]
+    count = random.Random(seed + 1).randint
+    rows = []
+    for _ in range(lines):
+        words = ["".join(choose(alphabet) for _ in range(count(0, 9))) for _ in range(count(0, 6))]
+        rows.append(choose(["", " ", "  "]).join([""] + [choose([" ", "  "]).join(words)] + [""]))
+    return "\n".join(rows) + "\n"
+
+
+def package_codes(text, merges, min_frequency):
+    learn_bpe = need("subword_nmt.learn_bpe") and sys.modules["subword_nmt.learn_bpe"]
+    out = io.StringIO()
+    learn_bpe.learn_bpe(io.StringIO(text), out, merges, min_frequency)
+    return out.getvalue()
+
+
+def package_apply(text, codes):
+    apply_bpe = need("subword_nmt.apply_bpe") and sys.modules["subword_nmt.apply_bpe"]
+    bpe = apply_bpe.BPE(io.StringIO(codes))
+    return [bpe.process_line(line) for line in text.split("\n")[:-1]]
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_bpe_on_real_text_equals_the_package(name, tmp_path):
+    text = corpus(name).lower() if name == "multi30k" else corpus(name)
+    if not text:
+        pytest.skip(f"no text of {name}")
+    codes = tool(text, "bpe-learn", 6000, 2)
+    assert codes == package_codes(text, 6000, 2)
+    (tmp_path / "codes").write_text(codes, encoding="utf-8")
+    lines = text.split("\n")[:20000]
+    text = "\n".join(lines) + "\n"
+    assert tool(text, "bpe-apply", tmp_path / "codes").split("\n")[:-1] == package_apply(text, codes)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bpe_on_nasty_text_equals_the_package(seed, tmp_path):
+    text = nasty_text(seed)
+    for merges, min_frequency in ((30, 2), (400, 1)):
+        codes = tool(text, "bpe-learn", merges, min_frequency)
+        assert codes == package_codes(text, merges, min_frequency)
+        if any(len(line.split(" ")) != 2 for line in codes.split("\n")[1:-1]):
+            continue
+        (tmp_path / "codes").write_bytes(codes.encode())
+        other = nasty_text(seed + 1000)
+        expected = package_apply(other, codes)
+        assert tool(other, "bpe-apply", tmp_path / "codes").split("\n")[:-1] == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_version_01_codes_apply_as_in_the_package(seed, tmp_path):
+    rng = random.Random(seed)
+    symbols = ["a", "b", "c", "</w>"]
+    lines = []
+    for _ in range(15):
+        left, right = rng.choice(symbols), rng.choice(symbols)
+        if not left.endswith("</w>"):
+            lines.append(f"{left} {right}")
+            symbols.append(left + right)
+    codes = "\n".join(lines) + "\n"
+    (tmp_path / "codes").write_text(codes, encoding="utf-8")
+    text = "".join(
+        " ".join("".join(rng.choice("abc") for _ in range(rng.randint(1, 9))) for _ in range(5)) + "\n"
+        for _ in range(200)
+    )
+    assert tool(text, "bpe-apply", tmp_path / "codes").split("\n")[:-1] == package_apply(text, codes)
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_lower_case_equals_python_on_real_text(name):
+    text = corpus(name)
+    if not text:
+        pytest.skip(f"no text of {name}")
+    assert tool(text, "lower") == text.lower()
+
+
+def test_lower_case_equals_python_for_every_character_it_knows():
+    characters = [
+        chr(c)
+        for c in range(1, 0x110000)
+        if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Cc")
+    ]
+    got = tool("".join(f"x{c}y\n" for c in characters), "lower").split("\n")[:-1]
+    want = [f"x{c}y".lower() for c in characters]
+    different = [(c, g, w) for c, g, w in zip(characters, got, want) if g != w]
+    assert len(got) == len(want)
+    assert different == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_words_are_those_of_str_split(seed):
+    text = nasty_text(seed)
+    lines = text.split("\n")[:-1]
+    assert tool(text, "words").split("\n")[:-1] == [" ".join(line.split()) for line in lines]
+
+
+def test_joined_dictionary_of_multi30k_equals_fairseqs(tmp_path):
+    moses_tokenizer = need("sacremoses").MosesTokenizer
+    folder = need_file(GOLDEN / "multi30k-dynamicconv")
+    words = ""
+    for language in ("de", "en"):
+        moses = moses_tokenizer(lang=language)
+        for line in read(f"multi30k/train.{language}.xz").split("\n")[:-1]:
+            tokens = moses.tokenize(line, escape=False, aggressive_dash_splits=False, return_str=True)
+            words += " ".join(tokens.lower().split()) + "\n"
+    assert tool(words, "bpe-learn", 6000, 2) == (folder / "bpecodes").read_text(encoding="utf-8")
+    pieces = tool(words, "bpe-apply", folder / "bpecodes")
+    assert tool(pieces, "dictionary", 8).encode() == (folder / "dict.de.txt").read_bytes()

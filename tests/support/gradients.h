@@ -1,0 +1,88 @@
+#pragma once
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <functional>
+#include <vector>
+
+#include "support/golden.h"
+
+/// Gradients: analytic, numerical, and their comparison.
+namespace seqconv::testing {
+
+using TensorFunction =
+    std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+
+/// Copies that ask for a gradient; undefined tensors stay undefined.
+inline std::vector<at::Tensor> leaves(const std::vector<at::Tensor>& inputs) {
+  std::vector<at::Tensor> result;
+  for (const at::Tensor& input : inputs)
+    result.push_back(
+        input.defined() ? input.detach().clone().requires_grad_(true) : input);
+  return result;
+}
+
+/// {y, gradients of sum(y * grad_output) with respect to the defined inputs}.
+struct Differentiated {
+  at::Tensor y;
+  std::vector<at::Tensor> grads;
+};
+inline Differentiated differentiate(
+    const TensorFunction& function,
+    const std::vector<at::Tensor>& inputs,
+    const at::Tensor& grad_output) {
+  const std::vector<at::Tensor> variables = leaves(inputs);
+  std::vector<at::Tensor> asked;
+  for (const at::Tensor& variable : variables)
+    if (variable.defined())
+      asked.push_back(variable);
+  const at::Tensor y = function(variables);
+  return {y.detach(), torch::autograd::grad({y}, asked, {grad_output})};
+}
+
+/// Compares every gradient with central differences (float64 inputs).
+inline void expect_numerical_gradients(
+    const TensorFunction& function,
+    const std::vector<at::Tensor>& inputs,
+    double bound = 1e-7) {
+  constexpr double kStep = 1e-5;
+  const at::Tensor weights = at::randn_like(function(inputs));
+  const Differentiated analytic = differentiate(function, inputs, weights);
+  size_t next = 0;
+  for (const at::Tensor& input : inputs) {
+    if (!input.defined())
+      continue;
+    const at::Tensor numeric = at::zeros_like(input);
+    const at::Tensor flat = input.view({-1});
+    for (int64_t i = 0; i < flat.numel(); ++i) {
+      const double value = flat[i].item<double>();
+      flat[i].fill_(value + kStep);
+      const double above = (function(inputs) * weights).sum().item<double>();
+      flat[i].fill_(value - kStep);
+      const double below = (function(inputs) * weights).sum().item<double>();
+      flat[i].fill_(value);
+      numeric.view({-1})[i].fill_((above - below) / (2 * kStep));
+    }
+    EXPECT_LE(relative_error(analytic.grads[next], numeric), bound)
+        << "input " << next;
+    ++next;
+  }
+}
+
+}  // namespace seqconv::testing
+
+/// The message of the c10::Error that `statement` throws begins with `text`.
+#define EXPECT_TENSOR_ERROR(statement, text)           \
+  do {                                                 \
+    try {                                              \
+      (void)(statement);                               \
+      ADD_FAILURE() << "no error, wanted: " << (text); \
+    } catch (const c10::Error& error) {                \
+      EXPECT_EQ(                                       \
+          std::string(error.what_without_backtrace())  \
+              .substr(0, std::string(text).size()),    \
+          std::string(text));                          \
+    }                                                  \
+  } while (false)

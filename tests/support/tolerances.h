@@ -1,0 +1,35 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "seqconv/base/error.h"
+
+/// Bounds on max |got - want| / max |want|, by the type of the input.
+namespace seqconv::testing {
+
+/// float64: rounding of a few hundred terms. float32: plain float32 evaluation.
+/// bfloat16: sums are float32, so half a unit in the last place of the result.
+inline double tolerance(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+      return 1e-12;
+    case at::kFloat:
+      return 1e-5;
+    case at::kBFloat16:
+      return 4e-3;
+    default:
+      fail("no tolerance for ", c10::toString(type));
+  }
+}
+
+/// Where an intermediate result (logits) is stored in the type too.
+inline double layer_tolerance(at::ScalarType type) {
+  return type == at::kBFloat16 ? 1e-2 : tolerance(type);
+}
+
+inline constexpr at::ScalarType kTypes[] = {
+    at::kDouble,
+    at::kFloat,
+    at::kBFloat16};
+
+}  // namespace seqconv::testing

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+/// Which golden operator cases are run. A file whose operator is on neither
+/// list fails OperatorGolden.EveryFileIsCoveredOrListed.
+namespace seqconv::testing {
+
+/// Run by some test program whose suite name contains 'Golden'.
+inline constexpr auto kCoveredOperators = std::to_array<std::string_view>({
+    "adam",
+    "clip_grad_norm",
+    "dynamic_conv",
+    "dynamic_conv_layer",
+    "label_smoothed_cross_entropy",
+    "lightweight_conv",
+    "local_attention",
+    "lr_cosine",
+    "lr_inverse_sqrt",
+    "nag",
+    "sinusoidal_positions",
+    "talk_conv",
+    "talk_conv_layer",
+    "weight_normalization",
+});
+
+/// Operators that do not exist yet. The list may only shrink.
+inline constexpr auto kUncoveredOperators = std::to_array<std::string_view>({
+    "adaptive_input",
+    "adaptive_softmax",
+    "average_attention",
+    "average_attention_gate",
+    "cumulative_average",
+    "depthwise_conv",
+});
+
+/// Normalisations of kernels (metadata `weight_norm`) that exist; cases with
+/// another one are uncovered whatever their operator.
+inline constexpr auto kCoveredWeightNorms =
+    std::to_array<std::string_view>({"none", "softmax"});
+
+inline constexpr auto kUncoveredWeightNorms = std::to_array<std::string_view>({
+    "abs",
+    "abs_l1",
+    "abs_l2",
+    "l1",
+    "l2",
+    "sigmoid",
+    "square",
+    "tanh",
+});
+
+/// Whether `list` holds `name`.
+template <class List>
+constexpr bool listed(const List& list, std::string_view name) {
+  for (const std::string_view entry : list)
+    if (entry == name)
+      return true;
+  return false;
+}
+
+}  // namespace seqconv::testing

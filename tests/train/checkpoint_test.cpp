@@ -1,0 +1,138 @@
+#include "train/checkpoint.h"
+
+#include <ATen/ops/rand.h>
+#include <gmock/gmock.h>
+#include <torch/nn/modules/linear.h>
+
+#include "seqconv/base/files.h"
+#include "support/errors.h"
+#include "support/file_size_limit.h"
+#include "support/temporary_folder.h"
+
+namespace seqconv {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A little model with an optimiser that has made two steps.
+struct LittleRun {
+  explicit LittleRun(
+      int64_t width = 5,
+      OptimizerKind kind = OptimizerKind::kAdam)
+      : module(width, 3), parameters(*module) {
+    options.kind = kind;
+    optimizer.emplace(options, parameters.values());
+    parameters.gradients().copy_(at::rand(parameters.gradients().sizes()));
+    optimizer->step(parameters.gradients(), 1, 0.1);
+    optimizer->step(parameters.gradients(), 1, 0.2);
+    position.update = 2;
+    position.optimizer = optimizer->scalars();
+  }
+  RunTensors tensors() { return {parameters, *optimizer}; }
+
+  torch::nn::Linear module;
+  FlatParameters parameters;
+  OptimizerOptions options;
+  std::optional<Optimizer> optimizer;
+  Position position;
+};
+
+class TrainingState : public ::testing::Test {
+ protected:
+  std::filesystem::path file() const { return folder_.path() / "state"; }
+  void damage(size_t byte) {
+    std::string content = read_file(file());
+    content[byte] = static_cast<char>(content[byte] ^ 0x10);
+    write_file_atomically(file(), content);
+  }
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(TrainingState, EverythingComesBack) {
+  for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
+    LittleRun run(5, kind);
+    run.position.micro_batch = 1;  // so that the gradient is kept
+    run.position.current.loss = 0.1 + 0.2;
+    run.position.best = 1.0 / 3;
+    run.position.has_best = true;
+    save_state(file(), run.position, {{"note", "x"}}, run.tensors());
+    LittleRun other(5, kind);
+    const SavedState saved = read_state(file());
+    EXPECT_EQ(
+        write_options(saved.position).dump(),
+        write_options(run.position).dump());
+    EXPECT_EQ(saved.position.current.loss, 0.1 + 0.2);  // to the bit
+    EXPECT_EQ(saved.position.best, 1.0 / 3);
+    EXPECT_EQ(saved.settings, (Json{{"note", "x"}}));
+    load_state_tensors(file(), saved.position, other.tensors());
+    EXPECT_TRUE(other.parameters.values().equal(run.parameters.values()));
+    EXPECT_TRUE(other.parameters.gradients().equal(run.parameters.gradients()));
+    for (const auto& [name, tensor] : run.optimizer->tensors())
+      EXPECT_TRUE(other.optimizer->tensors().at(name).equal(tensor)) << name;
+    EXPECT_EQ(other.optimizer->scalars().steps, 2);
+    EXPECT_EQ(other.optimizer->scalars().previous_learning_rate, 0.2);
+  }
+}
+
+TEST_F(TrainingState, TruncationAnywhereIsAClearError) {
+  LittleRun run;
+  save_state(file(), run.position, {}, run.tensors());
+  const std::string whole = read_file(file());
+  for (const size_t size :
+       {size_t{0}, size_t{7}, size_t{9}, whole.size() / 2, whole.size() - 1}) {
+    write_file_atomically(file(), whole.substr(0, size));
+    EXPECT_THAT(
+        testing::error_of([&] { read_state(file()); }),
+        HasSubstr(file().string()))
+        << size << " bytes";
+  }
+}
+
+TEST_F(TrainingState, AFlippedBitIsNoticed) {
+  LittleRun run;
+  save_state(file(), run.position, {}, run.tensors());
+  const size_t size = read_file(file()).size();
+  damage(size - 3);
+  EXPECT_THAT(
+      testing::error_of([&] { read_state(file()); }),
+      HasSubstr("the training state is damaged, its checksum does not fit"));
+}
+
+TEST_F(TrainingState, AnotherModelsStateIsRefused) {
+  LittleRun run;
+  save_state(file(), run.position, {}, run.tensors());
+  LittleRun other(6);
+  EXPECT_THAT(
+      testing::error_of(
+          [&] { load_state_tensors(file(), run.position, other.tensors()); }),
+      HasSubstr("belongs to a model with other parameters"));
+}
+
+TEST_F(TrainingState, AModelFileIsNoState) {
+  write_safetensors(file(), {}, {{"format", "pt"}});
+  EXPECT_THAT(
+      testing::error_of([&] { read_state(file()); }),
+      HasSubstr("reads training states of format"));
+  write_safetensors(file(), {}, {});
+  EXPECT_THAT(
+      testing::error_of([&] { read_state(file()); }),
+      HasSubstr("not a training state, its metadata lack 'format'"));
+}
+
+TEST_F(TrainingState, AFullDiskLeavesTheOldState) {
+  LittleRun run;
+  save_state(file(), run.position, {}, run.tensors());
+  run.position.update = 3;
+  {
+    const testing::FileSizeLimit limit(200);
+    EXPECT_THAT(
+        testing::error_of(
+            [&] { save_state(file(), run.position, {}, run.tensors()); }),
+        HasSubstr(concat("cannot write '", file().string())));
+  }
+  EXPECT_EQ(read_state(file()).position.update, 2);
+  EXPECT_EQ(folder_.entries(), 1);  // nothing left lying about
+}
+
+}  // namespace
+}  // namespace seqconv

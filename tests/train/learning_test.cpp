@@ -1,0 +1,51 @@
+#include <gmock/gmock.h>
+
+#include "seqconv/pipeline/translator.h"
+#include "tiny_task.h"
+
+namespace seqconv {
+namespace {
+
+/// Whatever mixes along time, one layer a side must learn to reverse digits.
+class Learning : public testing::TinyTask,
+                 public ::testing::WithParamInterface<BlockKind> {};
+
+TEST_P(Learning, DigitsAreReversed) {
+  write_pairs("train", 3000, 1, /*reversed=*/true);
+  write_pairs("valid", 100, 2, /*reversed=*/true);
+  config_.model = testing::tiny_model(GetParam());
+  config_.model.dim = 64;
+  config_.model.ffn_dim = 128;
+  config_.batching.max_tokens = 512;
+  config_.training.max_updates = 0;
+  config_.training.max_epochs = 14;
+  config_.training.label_smoothing = 0;
+  config_.training.log_every = 100;
+  config_.training.validate_bleu = true;
+  config_.schedule.learning_rate = 5e-3;
+  config_.schedule.warmup_updates = 50;
+  train_translation(request("run"));
+  const Json last = records("run", "validation").back();
+  // Guessing among ten digits costs log2(10) = 3.3; knowing costs nothing.
+  EXPECT_LT(last["nll_base2"].get<double>(), 0.25) << last;
+  EXPECT_GT(last["bleu"].get<double>(), 80) << last;
+  TranslatorOptions options;
+  options.search = config_.decoding;
+  const Translator translator({load_model(path("run"))}, options);
+  const auto found = translator.translate({{"4 0 7", ""}, {"1 2 3 4", ""}});
+  EXPECT_EQ(found[0][0].text, "7 0 4");
+  EXPECT_EQ(found[1][0].text, "4 3 2 1");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Blocks,
+    Learning,
+    ::testing::Values(
+        BlockKind::kLightConv,
+        BlockKind::kDynamicConv,
+        BlockKind::kTalk,
+        BlockKind::kSelfAttention),
+    [](const auto& info) { return std::string(enum_name(info.param)); });
+
+}  // namespace
+}  // namespace seqconv

@@ -1,0 +1,211 @@
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "seqconv/base/files.h"
+#include "seqconv/base/signals.h"
+#include "support/errors.h"
+#include "tiny_task.h"
+
+namespace seqconv {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Where a run is stopped.
+struct Moment {
+  int64_t update;
+  int64_t micro_batch;
+};
+
+class Resume : public testing::TinyTask {
+ protected:
+  Resume() {
+    // Everything random, odd and stateful at once.
+    config_.model.dropout = 0.1;
+    config_.model.input_dropout = 0.1;
+    config_.model.weight_dropout = 0.1;
+    config_.training.accumulate = 3;
+    config_.training.validate_every = 5;
+    config_.training.save_every = 4;
+    config_.training.log_every = 2;
+    config_.training.validate_bleu = true;
+    config_.optimizer.clip_norm = 0.5;
+    config_.optimizer.weight_decay = 1e-3;
+  }
+
+  /// Trains into `output`, interrupted at every moment and resumed each time.
+  void train_in_pieces(
+      const std::string& output,
+      const std::vector<Moment>& moments) {
+    TrainRequest piece = request(output);
+    for (const Moment& moment : moments) {
+      bool stopped = false;
+      const auto stop_there = [&](const RunSetup&, const Position& position) {
+        if (position.update == moment.update &&
+            position.micro_batch == moment.micro_batch && !stopped) {
+          stopped = true;
+          set_stop_signal(SIGTERM);
+        }
+      };
+      EXPECT_THAT(
+          testing::error_of<Interrupted>([&] { train(piece, stop_there); }),
+          HasSubstr("--resume"));
+      set_stop_signal(0);
+      piece.resume = true;
+    }
+    train_translation(piece);
+  }
+
+  void expect_same(const std::string& one, const std::string& other) {
+    const auto state = [&](const std::string& name) {
+      return testing::tensors_of(path(name) / "training" / "state.safetensors");
+    };
+    EXPECT_TRUE(state(one) == state(other));
+    EXPECT_TRUE(
+        read_file(path(one) / "model.safetensors") ==
+        read_file(path(other) / "model.safetensors"));
+    for (const std::string kind : {"train", "validation"}) {
+      auto wanted = records(one, kind);
+      auto got = records(other, kind);
+      for (auto* list : {&wanted, &got})
+        for (Json& record : *list) {
+          record.erase("elapsed_seconds");
+          record.erase("target_tokens_per_second");
+        }
+      EXPECT_FALSE(wanted.empty());
+      EXPECT_EQ(wanted, got) << kind;
+    }
+  }
+
+  std::string resume_error(const TrainRequest& request) {
+    return testing::error_of([&] { train_translation(request); });
+  }
+};
+
+TEST_F(Resume, InTheMiddleOfEpochsAndAccumulationsTheBitsAreTheSame) {
+  for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
+    config_.optimizer.kind = kind;
+    config_.optimizer.momentum = 0.9;
+    const std::string name(enum_name(kind));
+    train_translation(request(name));
+    // Mid-accumulation, at a checkpoint, at a validation, after the first
+    // batch of all; with 120 pairs the run goes through several epochs.
+    train_in_pieces(name + "-pieces", {{0, 1}, {2, 2}, {4, 0}, {5, 0}, {9, 1}});
+    EXPECT_GT(records(name, "train").back()["epoch"], 1);
+    expect_same(name, name + "-pieces");
+  }
+}
+
+TEST_F(Resume, AnInterruptedValidationIsMadeUpFor) {
+  train_translation(request("whole"));
+  // The signal comes with the last batch before a validation: it is seen
+  // between two batches of the validation set.
+  train_in_pieces("pieces", {{5, 0}, {10, 0}});
+  expect_same("whole", "pieces");
+}
+
+TEST_F(Resume, AtTheEndOfAnEpochTheBitsAreTheSame) {
+  config_.training.accumulate = 1;
+  config_.training.validate_every = 0;
+  config_.training.save_every = 0;
+  config_.training.max_updates = 0;
+  config_.training.max_epochs = 3;
+  train_translation(request("whole"));
+  const auto validations = records("whole", "validation");
+  ASSERT_EQ(validations.size(), 3u);
+  const int64_t updates = validations[0]["update"];
+  train_in_pieces("pieces", {{updates, 0}, {updates + 1, 0}});
+  expect_same("whole", "pieces");
+}
+
+TEST_F(Resume, ALongerLimitContinuesAFinishedRun) {
+  train_translation(request("whole"));
+  config_.training.max_updates = 5;
+  train_translation(request("pieces"));
+  config_.training.max_updates = 12;
+  TrainRequest longer = request("pieces");
+  longer.resume = true;
+  train_translation(longer);
+  const auto state = [&](const std::string& name) {
+    return testing::tensors_of(path(name) / "training" / "state.safetensors");
+  };
+  EXPECT_TRUE(state("whole") == state("pieces"));
+  // Nothing is left to do: nothing is changed.
+  const auto metrics = path("pieces") / "training" / "metrics.jsonl";
+  const std::string before = read_file(metrics);
+  train_translation(longer);
+  EXPECT_EQ(read_file(metrics), before);
+}
+
+TEST_F(Resume, AChangedSettingIsRefusedByItsKey) {
+  train_translation(request("run"));
+  config_.schedule.learning_rate = 1;
+  TrainRequest changed = request("run");
+  changed.resume = true;
+  EXPECT_THAT(
+      resume_error(changed),
+      HasSubstr("cannot resume: schedule.learning_rate was 0.003"));
+}
+
+TEST_F(Resume, ChangedTextIsRefusedAndMovedTextIsNot) {
+  train_translation(request("run"));
+  config_.training.max_updates = 14;
+  std::filesystem::rename(path("train.source"), path("moved.source"));
+  config_.data.train_source = {path("moved.source")};
+  TrainRequest again = request("run");
+  again.resume = true;
+  EXPECT_NO_THROW(train_translation(again));
+  config_.training.max_updates = 16;
+  write_pairs("valid", 20, 77, /*reversed=*/true);
+  again = request("run");
+  again.resume = true;
+  EXPECT_THAT(
+      resume_error(again),
+      HasSubstr("the content of data.valid_source is not what the run began "
+                "with"));
+}
+
+TEST_F(Resume, EncodedDataThatWereLostAreEncodedAgain) {
+  train_translation(request("whole"));
+  train_translation(request("run"));
+  std::filesystem::remove_all(path("run") / "training" / "data");
+  config_.training.max_updates = 14;
+  for (const std::string name : {"whole", "run"}) {
+    TrainRequest again = request(name);
+    again.resume = true;
+    train_translation(again);
+  }
+  expect_same("whole", "run");
+}
+
+TEST_F(Resume, WithoutAStateThereIsNothingToResume) {
+  TrainRequest nothing = request("nowhere");
+  nothing.resume = true;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_translation(nothing); }),
+      HasSubstr("nothing to resume: there is no"));
+  EXPECT_FALSE(std::filesystem::exists(path("nowhere")));
+}
+
+TEST_F(Resume, ADamagedStateIsAClearErrorAndStays) {
+  train_translation(request("run"));
+  const auto file = path("run") / "training" / "state.safetensors";
+  const std::string whole = read_file(file);
+  write_file_atomically(file, whole.substr(0, whole.size() / 3));
+  config_.training.max_updates = 20;
+  TrainRequest again = request("run");
+  again.resume = true;
+  EXPECT_THAT(resume_error(again), HasSubstr(file.string()));
+  EXPECT_EQ(std::filesystem::file_size(file), whole.size() / 3);
+}
+
+TEST_F(Resume, ASignalBeforeTheFirstBatchLeavesAFolderToBeginIn) {
+  set_stop_signal(SIGINT);
+  EXPECT_THROW(train_translation(request("run")), Interrupted);
+  set_stop_signal(0);
+  EXPECT_NO_THROW(train_translation(request("run")));
+}
+
+}  // namespace
+}  // namespace seqconv

@@ -1,0 +1,109 @@
+#include "seqconv/train/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+#include "support/golden_case.h"
+
+namespace seqconv {
+namespace {
+
+ScheduleOptions cosine(int64_t warmup, int64_t period) {
+  ScheduleOptions options;
+  options.kind = ScheduleKind::kCosine;
+  options.learning_rate = 1;
+  options.min_learning_rate = 0.25;
+  options.warmup_start = 0;
+  options.warmup_updates = warmup;
+  options.period = period;
+  return options;
+}
+
+ScheduleOptions from_case(const testing::GoldenCase& golden) {
+  ScheduleOptions options;
+  options.warmup_start = golden.number("warmup_init_lr");
+  options.warmup_updates =
+      static_cast<int64_t>(golden.number("warmup_updates"));
+  if (golden.text("op") == "lr_inverse_sqrt") {
+    options.kind = ScheduleKind::kInverseSqrt;
+    options.learning_rate = golden.number("lr");
+    return options;
+  }
+  options.kind = ScheduleKind::kCosine;
+  options.learning_rate = golden.number("max_lr");
+  options.min_learning_rate = golden.number("min_lr");
+  options.period = static_cast<int64_t>(golden.number("period_updates"));
+  options.period_multiplier = golden.number("period_mult");
+  options.period_shrink = golden.number("lr_shrink");
+  return options;
+}
+
+TEST(ScheduleGolden, EveryCaseIsMet) {
+  const auto files = testing::golden_files("lr_");
+  SEQCONV_REQUIRE_GOLDEN(files);
+  EXPECT_GE(files.size(), 5u);
+  for (const auto& file : files) {
+    const testing::GoldenCase golden(file);
+    const ScheduleOptions options = from_case(golden);
+    const auto steps = golden.integers("step");
+    std::vector<double> got;
+    for (const int64_t step : steps)
+      got.push_back(learning_rate(options, step));
+    const auto want = golden.values("lr");
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 1e-12 * std::abs(want[i]))
+          << file << " at " << steps[i];
+  }
+}
+
+TEST(Schedule, WarmUpIsLinearFromItsStartToTheHighestRate) {
+  ScheduleOptions options;
+  options.learning_rate = 1;
+  options.warmup_start = 0.5;
+  options.warmup_updates = 10;
+  EXPECT_DOUBLE_EQ(learning_rate(options, 0), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 5), 0.75);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 10), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 40), 0.5);
+}
+
+TEST(Schedule, EveryCosineCycleBeginsExactlyAtItsMaximum) {
+  for (const double multiplier : {1.0, 1.1, 1.5, 2.0, 3.0}) {
+    ScheduleOptions options = cosine(7, 10);
+    options.period_multiplier = multiplier;
+    options.period_shrink = 0.5;
+    double begins = 7;  // found by walking, update by update
+    double length = 10;
+    double highest = 1;
+    for (int cycle = 0; cycle < 5; ++cycle) {
+      if (begins == std::floor(begins)) {
+        EXPECT_DOUBLE_EQ(
+            learning_rate(options, static_cast<int64_t>(begins)),
+            highest)
+            << "multiplier " << multiplier << ", cycle " << cycle;
+      }
+      const auto last = static_cast<int64_t>(std::ceil(begins + length)) - 1;
+      EXPECT_LT(learning_rate(options, last), highest * 0.5);
+      begins += length;
+      length *= multiplier;
+      highest *= 0.5;
+    }
+  }
+}
+
+TEST(Schedule, CosineWithoutWarmUpBeginsAtTheMaximum) {
+  EXPECT_DOUBLE_EQ(learning_rate(cosine(0, 10), 0), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(cosine(0, 10), 5), 0.625);
+}
+
+TEST(Schedule, InverseRootWithoutWarmUpIsRefused) {
+  ScheduleOptions options;
+  options.warmup_updates = 0;
+  EXPECT_EQ(
+      testing::error_of([&] { learning_rate(options, 1); }),
+      "schedule.warmup_updates must be > 0 with inverse_sqrt, but got 0");
+}
+
+}  // namespace
+}  // namespace seqconv

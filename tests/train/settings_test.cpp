@@ -1,0 +1,101 @@
+#include "train/settings.h"
+
+#include <gmock/gmock.h>
+
+#include "support/errors.h"
+
+namespace seqconv {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string resume_with(const std::string& assignment) {
+  const Json stored = write_options(TrainConfig{});
+  Json present = stored;
+  apply_override(present, assignment);
+  return testing::error_of<UsageError>(
+      [&] { check_same_settings(stored, present); });
+}
+
+TEST(ResumeSettings, WhatChangesTheNumbersIsRefusedByItsKey) {
+  EXPECT_THAT(
+      resume_with("schedule.learning_rate=0.1"),
+      ::testing::AllOf(
+          HasSubstr("cannot resume: schedule.learning_rate was 0.0005"),
+          HasSubstr("is now 0.1")));
+  EXPECT_THAT(
+      resume_with("model.encoder.heads=2"),
+      HasSubstr("model.encoder.heads was 8"));
+  EXPECT_THAT(resume_with("training.seed=9"), HasSubstr("training.seed"));
+  EXPECT_THAT(
+      resume_with("training.accumulate=2"),
+      HasSubstr("training.accumulate"));
+  EXPECT_THAT(resume_with("text.lowercase=true"), HasSubstr("text.lowercase"));
+}
+
+TEST(ResumeSettings, LimitsLoggingSearchAndFileNamesMayChange) {
+  const Json stored = write_options(TrainConfig{});
+  for (const std::string assignment :
+       {"training.max_epochs=7",
+        "training.max_updates=70",
+        "training.patience=3",
+        "training.log_every=1",
+        "training.keep_last=1",
+        "training.threads=1",
+        "training.validate_bleu=true",
+        "decoding.beam=1",
+        "data.train_source=[\"moved\"]"}) {
+    Json present = stored;
+    apply_override(present, assignment);
+    EXPECT_NO_THROW(check_same_settings(stored, present)) << assignment;
+  }
+}
+
+TEST(ResumeSettings, AKeyThatAnOlderRunDidNotStoreHadItsDefault) {
+  Json stored = write_options(TrainConfig{});
+  stored["optimizer"].erase("clip_norm");
+  Json present = write_options(TrainConfig{});
+  EXPECT_NO_THROW(check_same_settings(stored, present));
+  present["optimizer"]["clip_norm"] = 1.0;
+  EXPECT_THROW(check_same_settings(stored, present), UsageError);
+}
+
+ModelOptions small() {
+  ModelOptions options;
+  options.encoder.layers = 2;
+  options.decoder.layers = 2;
+  options.encoder.kernel_sizes = {3};
+  options.decoder.kernel_sizes = {3};
+  return options;
+}
+
+TEST(FineTuning, AnotherArchitectureIsRefusedByItsKey) {
+  ModelOptions other = small();
+  other.dim = 256;
+  EXPECT_THAT(
+      testing::error_of<UsageError>(
+          [&] { check_same_architecture(small(), other, "base"); }),
+      HasSubstr("cannot start from 'base': model.dim is 512 in the "
+                "configuration and 256 in that model"));
+  other = small();
+  other.decoder.kernel_sizes = {3, 7};
+  EXPECT_THAT(
+      testing::error_of<UsageError>(
+          [&] { check_same_architecture(small(), other, "base"); }),
+      HasSubstr("model.decoder.kernel_sizes is [3,3]"));
+}
+
+TEST(FineTuning, DropoutAndSpellingMayDiffer) {
+  ModelOptions other = small();
+  other.dropout = 0.5;
+  other.weight_dropout = 0.3;
+  other.max_positions = 77;
+  other.encoder.kernel_sizes = {3, 3};
+  other.encoder.conv_heads = other.encoder.heads;
+  EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
+  other.positions = PositionKind::kLearned;
+  EXPECT_THROW(check_same_architecture(small(), other, "base"), UsageError);
+}
+
+}  // namespace
+}  // namespace seqconv

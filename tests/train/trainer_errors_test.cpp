@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+
+#include "seqconv/base/files.h"
+#include "support/errors.h"
+#include "tiny_task.h"
+
+namespace seqconv {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class TrainerErrors : public testing::TinyTask {
+ protected:
+  std::string message(const TrainRequest& request) {
+    return testing::error_of([&] { train_translation(request); });
+  }
+};
+
+TEST_F(TrainerErrors, AMissingFileIsNamedWithItsKeyBeforeAnythingIsWritten) {
+  config_.data.valid_target = {path("absent")};
+  EXPECT_THAT(
+      message(request("run")),
+      AllOf(
+          HasSubstr("data.valid_target: cannot read"),
+          HasSubstr("absent"),
+          HasSubstr("No such file")));
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+TEST_F(TrainerErrors, AFolderInPlaceOfAFileIsRefused) {
+  config_.data.train_source = {folder_.path()};
+  EXPECT_THAT(
+      message(request("run")),
+      AllOf(HasSubstr("data.train_source: "), HasSubstr("folder")));
+}
+
+TEST_F(TrainerErrors, UnequalLineCountsAreToldWithBothCounts) {
+  folder_.write("short", "1 2\n3 4\n");
+  config_.data.valid_target = {path("short")};
+  EXPECT_THAT(
+      message(request("run")),
+      AllOf(HasSubstr("20"), HasSubstr("2"), HasSubstr("short")));
+}
+
+TEST_F(TrainerErrors, AnEmptyCorpusIsRefused) {
+  folder_.write("empty", "");
+  config_.data.train_source = config_.data.train_target = {path("empty")};
+  EXPECT_NE(message(request("run")), "");
+}
+
+TEST_F(TrainerErrors, InvalidTextIsToldWithFileAndLine) {
+  folder_.write("bad", "1 2\n3 \xFF\n");
+  folder_.write("good", "1 2\n3 4\n");
+  config_.data.train_source = {path("bad")};
+  config_.data.train_target = {path("good")};
+  EXPECT_THAT(message(request("run")), HasSubstr("bad:2"));
+}
+
+TEST_F(TrainerErrors, AnOutputFolderThatCannotBeIsAnError) {
+  folder_.write("file", "");
+  EXPECT_THAT(
+      message(request("file/run")),
+      AllOf(HasSubstr("cannot create folder"), HasSubstr("file/run")));
+  TrainRequest dry = request("file/run");
+  dry.dry_run = true;
+  EXPECT_THAT(message(dry), HasSubstr("cannot create folder"));
+  TrainRequest none = request("run");
+  none.output.clear();
+  EXPECT_THAT(message(none), HasSubstr("--output"));
+}
+
+TEST_F(TrainerErrors, AModelIsNeverOverwritten) {
+  config_.training.max_updates = 1;
+  train_translation(request("run"));
+  const std::string model = read_file(path("run") / "model.safetensors");
+  config_.training.seed = 5;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_translation(request("run")); }),
+      AllOf(HasSubstr("already holds a model"), HasSubstr("--resume")));
+  TrainRequest dry = request("run");
+  dry.dry_run = true;
+  EXPECT_THAT(message(dry), HasSubstr("already holds a model"));
+  EXPECT_TRUE(model == read_file(path("run") / "model.safetensors"));
+}
+
+TEST_F(TrainerErrors, ResumingAndStartingFromAModelExcludeEachOther) {
+  TrainRequest both = request("run");
+  both.resume = true;
+  both.init_from = path("base");
+  EXPECT_THAT(message(both), HasSubstr("--init-from"));
+}
+
+TEST_F(TrainerErrors, AMissingModelToStartFromIsNamed) {
+  TrainRequest tune = request("run");
+  tune.init_from = path("nowhere");
+  EXPECT_THAT(message(tune), HasSubstr("nowhere"));
+}
+
+TEST_F(TrainerErrors, ARunWithoutAnEndIsRefused) {
+  config_.training.max_updates = 0;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_translation(request("run")); }),
+      AllOf(
+          HasSubstr("training.max_epochs"),
+          HasSubstr("training.max_updates"),
+          HasSubstr("training.patience")));
+}
+
+}  // namespace
+}  // namespace seqconv

@@ -1,0 +1,402 @@
+#include <ATen/ops/full_like.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "seqconv/base/average_safetensors.h"
+#include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
+#include "seqconv/base/safetensors.h"
+#include "support/errors.h"
+#include "support/file_size_limit.h"
+#include "tiny_task.h"
+
+namespace seqconv {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Trainer : public testing::TinyTask {
+ protected:
+  fs::path checkpoints(const std::string& output) const {
+    return path(output) / "training" / "checkpoints";
+  }
+
+  std::vector<std::string> checkpoint_names(const std::string& output) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(checkpoints(output)))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+};
+
+TEST_F(Trainer, TheFolderHoldsWhatTheDocumentationSays) {
+  train_translation(request("run"));
+  for (const char* file :
+       {"config.json",
+        "model.safetensors",
+        "training/state.safetensors",
+        "training/config.toml",
+        "training/metrics.jsonl",
+        "training/checkpoints/update-00000012.safetensors"})
+    EXPECT_TRUE(fs::is_regular_file(path("run") / file)) << file;
+  EXPECT_NO_THROW(load_model(path("run")));
+  EXPECT_NO_THROW(
+      load_model(checkpoints("run") / "update-00000012.safetensors"));
+  TrainConfig back;
+  read_options(load_toml(path("run") / "training" / "config.toml"), "", back);
+  EXPECT_EQ(write_options(back), write_options(config_));
+}
+
+TEST_F(Trainer, TheSameSeedGivesTheSameModel) {
+  train_translation(request("one"));
+  train_translation(request("two"));
+  config_.training.seed = 2;
+  train_translation(request("three"));
+  const auto model = [&](const std::string& name) {
+    return read_file(path(name) / "model.safetensors");
+  };
+  EXPECT_TRUE(model("one") == model("two"));
+  EXPECT_FALSE(model("one") == model("three"));
+}
+
+TEST_F(Trainer, EveryRecordHasItsKeys) {
+  config_.training.max_updates = 0;
+  config_.training.max_epochs = 2;
+  config_.training.log_every = 3;
+  config_.training.validate_bleu = true;
+  train_translation(request("run"));
+  const auto starts = records("run", "start");
+  ASSERT_EQ(starts.size(), 1u);
+  EXPECT_EQ(starts[0]["train_pairs"], 120);
+  EXPECT_EQ(starts[0]["valid_pairs"], 20);
+  EXPECT_EQ(starts[0]["resumed"], false);
+  EXPECT_EQ(starts[0]["config"], write_options(config_));
+  EXPECT_GT(starts[0]["parameters"], 1000);
+  const auto trains = records("run", "train");
+  const int64_t batches = starts[0]["batches_per_epoch"];
+  EXPECT_EQ(static_cast<int64_t>(trains.size()), 2 * batches / 3);
+  for (size_t i = 0; i < trains.size(); ++i) {
+    EXPECT_EQ(trains[i]["update"], 3 * (i + 1));
+    for (const char* key :
+         {"epoch",
+          "loss_base2",
+          "nll_base2",
+          "perplexity",
+          "learning_rate",
+          "gradient_norm",
+          "target_tokens",
+          "source_tokens",
+          "sentences",
+          "skipped_updates",
+          "target_tokens_per_second",
+          "elapsed_seconds"})
+      EXPECT_TRUE(trains[i].at(key).is_number()) << key;
+  }
+  // The first three updates: rates 1e-7 + n/20 of the way to 3e-3, n = 2.
+  EXPECT_DOUBLE_EQ(
+      trains[0]["learning_rate"].get<double>(),
+      1e-7 + 2 * (3e-3 - 1e-7) / 20);
+  const auto validations = records("run", "validation");
+  ASSERT_EQ(validations.size(), 2u);
+  EXPECT_EQ(validations[0]["best"], true);
+  EXPECT_EQ(validations[0]["update"], batches);
+  EXPECT_GT(validations[0]["bleu"], 0);
+  EXPECT_NEAR(
+      validations[0]["perplexity"].get<double>(),
+      std::exp2(validations[0]["nll_base2"].get<double>()),
+      1e-9);
+  ASSERT_EQ(records("run", "end").size(), 1u);
+  EXPECT_EQ(records("run", "end")[0]["reason"], "max_epochs");
+}
+
+TEST_F(Trainer, SmallBatchesSummedAreOneBatchOfTheirUnion) {
+  // Without dropout the mean over tokens is all that matters.
+  config_.training.max_updates = 1;
+  config_.training.validate_every = 0;
+  config_.schedule.warmup_start = 1e-3;
+  config_.batching.max_tokens = 100000;
+  config_.training.accumulate = 1;
+  train_translation(request("one"));
+  EXPECT_EQ(records("one", "start")[0]["batches_per_epoch"], 1);
+  config_.batching.max_tokens = 100;
+  config_.training.accumulate = 1000;  // the epoch ends the update
+  train_translation(request("many"));
+  EXPECT_GT(records("many", "start")[0]["batches_per_epoch"], 5);
+  const auto one = records("one", "train").at(0);
+  const auto many = records("many", "train").at(0);
+  EXPECT_EQ(one["update"], many["update"]);
+  EXPECT_EQ(one["target_tokens"], many["target_tokens"]);
+  for (const char* key : {"loss_base2", "nll_base2", "gradient_norm"}) {
+    const double value = one[key];
+    EXPECT_NEAR(value, many[key].get<double>(), 2e-5 * value) << key;
+  }
+}
+
+TEST_F(Trainer, TheLossOfTheFirstUpdateIsTheModelsOwn) {
+  config_.training.max_updates = 1;
+  config_.batching.max_tokens = 100000;
+  train_translation(request("run"));
+  const TrainRequest fresh = request("other");
+  RunSetup setup = set_up_run(fresh);
+  const Batcher batches(setup.data.train, config_.batching, 1);
+  const auto loss =
+      validation_loss(*setup.loaded.model, batches, {.smoothing = 0.1}, [] {});
+  EXPECT_NEAR(
+      records("run", "train")[0]["loss_base2"].get<double>(),
+      loss.loss_base2,
+      1e-5);
+}
+
+TEST_F(Trainer, OneBadGradientSkipsItsUpdateOnly) {
+  config_.training.accumulate = 2;
+  config_.training.max_updates = 4;
+  std::map<std::string, std::string> before;
+  const auto spoil = [&](const RunSetup& setup, const Position& position) {
+    if (position.update == 1 && position.micro_batch == 1)
+      setup.loaded.model->parameters()[0].mutable_grad().fill_(
+          std::numeric_limits<float>::quiet_NaN());
+  };
+  ::testing::internal::CaptureStderr();
+  set_log_level(LogLevel::kWarning);
+  train(request("run"), spoil);
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      HasSubstr("update 2 is skipped: its gradient (norm"));
+  const auto trains = records("run", "train");
+  ASSERT_EQ(trains.size(), 4u);
+  EXPECT_EQ(trains[0]["skipped_updates"], 0);
+  EXPECT_EQ(trains[1]["skipped_updates"], 1);
+  EXPECT_FALSE(trains[1].contains("loss_base2"));
+  EXPECT_EQ(trains[2]["skipped_updates"], 0);
+  EXPECT_TRUE(std::isfinite(trains[3]["loss_base2"].get<double>()));
+}
+
+TEST_F(Trainer, ASkippedUpdateLeavesParametersAndOptimiserAlone) {
+  torch::manual_seed(1);
+  const TrainRequest fresh = request("run");
+  RunSetup setup = set_up_run(fresh);
+  FlatParameters parameters(*setup.loaded.model);
+  Optimizer optimizer(config_.optimizer, parameters.values());
+  SingleProcess alone;
+  const Batcher batches(setup.data.train, config_.batching, 1);
+  const auto update = [&](bool broken) {
+    UpdateSums sums;
+    accumulate_batch(
+        *setup.loaded.model,
+        batches.batch(0),
+        {},
+        {.seed = 1},
+        sums);
+    sums.broken = broken ? 1 : 0;
+    return apply_update(
+        parameters,
+        optimizer,
+        alone,
+        {.learning_rate = 0.01},
+        sums);
+  };
+  EXPECT_FALSE(update(/*broken=*/false).skipped);
+  const at::Tensor values = parameters.values().clone();
+  const at::Tensor moment = optimizer.tensors().at("first_moment").clone();
+  EXPECT_TRUE(update(/*broken=*/true).skipped);
+  EXPECT_TRUE(parameters.values().equal(values));
+  EXPECT_TRUE(optimizer.tensors().at("first_moment").equal(moment));
+  EXPECT_EQ(optimizer.scalars().steps, 1);
+  EXPECT_EQ(parameters.gradients().count_nonzero().item<int64_t>(), 0);
+  EXPECT_FALSE(update(/*broken=*/false).skipped);
+  EXPECT_FALSE(parameters.values().equal(values));
+}
+
+TEST_F(Trainer, DivergenceStopsWithAdviceAndKeepsTheLastState) {
+  config_.training.save_every = 2;
+  config_.training.max_updates = 100;
+  const auto spoil = [&](const RunSetup& setup, const Position& position) {
+    if (position.update == 5) {
+      at::NoGradGuard no_grad;
+      setup.loaded.model->parameters()[0].fill_(
+          std::numeric_limits<float>::infinity());
+    }
+  };
+  const std::string message =
+      testing::error_of([&] { train(request("run"), spoil); });
+  EXPECT_THAT(message, HasSubstr("training has diverged: 10 updates in a row"));
+  EXPECT_THAT(message, HasSubstr("Lower schedule.learning_rate (0.003)"));
+  EXPECT_THAT(message, HasSubstr("optimizer.clip_norm"));
+  EXPECT_THAT(message, HasSubstr("schedule.warmup_updates"));
+  EXPECT_NO_THROW(load_model(path("run")));
+  EXPECT_NO_THROW(read_state(path("run") / "training" / "state.safetensors"));
+}
+
+TEST_F(Trainer, TheLastCheckpointsAreKept) {
+  config_.training.save_every = 2;
+  config_.training.keep_last = 3;
+  train_translation(request("run"));
+  EXPECT_THAT(
+      checkpoint_names("run"),
+      ::testing::ElementsAre(
+          "update-00000008.safetensors",
+          "update-00000010.safetensors",
+          "update-00000012.safetensors"));
+  config_.training.keep_last = 0;
+  train_translation(request("none"));
+  EXPECT_THAT(checkpoint_names("none"), ::testing::IsEmpty());
+  EXPECT_NO_THROW(load_model(path("none")));
+}
+
+TEST_F(Trainer, TheBestModelIsTheOneWithTheLowestValidationLoss) {
+  config_.training.validate_every = 2;
+  config_.training.save_every = 2;
+  config_.training.keep_last = 100;
+  config_.schedule.learning_rate = 0.3;  // so high that it gets worse again
+  config_.schedule.warmup_updates = 1;
+  config_.training.max_updates = 20;
+  train_translation(request("run"));
+  double best = std::numeric_limits<double>::infinity();
+  int64_t best_update = 0;
+  for (const Json& record : records("run", "validation")) {
+    const double loss = record["loss_base2"];
+    EXPECT_EQ(record["best"], loss < best);
+    if (loss < best) {
+      best = loss;
+      best_update = record["update"];
+    }
+  }
+  EXPECT_LT(best_update, 20);
+  EXPECT_EQ(
+      SafetensorsReader(path("run") / "model.safetensors")
+          .metadata()
+          .at("update"),
+      std::to_string(best_update));
+  EXPECT_TRUE(
+      read_file(path("run") / "model.safetensors") ==
+      read_file(RunFolder{path("run")}.checkpoint(best_update)));
+}
+
+TEST_F(Trainer, WithoutGainTrainingStopsEarly) {
+  config_.training.max_updates = 0;
+  config_.training.patience = 3;
+  config_.training.validate_every = 1;
+  config_.training.best_by = BestBy::kBleu;
+  config_.schedule.learning_rate = 1e-30;  // nothing is learned
+  config_.schedule.warmup_start = 1e-30;
+  train_translation(request("run"));
+  EXPECT_EQ(records("run", "validation").size(), 4u);
+  EXPECT_EQ(records("run", "end").at(0)["reason"], "patience");
+}
+
+TEST_F(Trainer, WithoutValidationTextTheLastModelIsTheModel) {
+  config_.data.valid_source.clear();
+  config_.data.valid_target.clear();
+  train_translation(request("run"));
+  EXPECT_TRUE(records("run", "validation").empty());
+  EXPECT_EQ(
+      SafetensorsReader(path("run") / "model.safetensors")
+          .metadata()
+          .at("update"),
+      "12");
+}
+
+TEST_F(Trainer, CheckpointsOfARunCanBeAveraged) {
+  config_.training.save_every = 6;
+  train_translation(request("run"));
+  const RunFolder folder{path("run")};
+  const auto mean = folder.root / "mean.safetensors";
+  average_safetensors({folder.checkpoint(6), folder.checkpoint(12)}, mean, {});
+  const LoadedModel six = load_model(folder.checkpoint(6));
+  const LoadedModel twelve = load_model(folder.checkpoint(12));
+  const LoadedModel between = load_model(mean);
+  const auto a = six.model->named_parameters();
+  const auto b = twelve.model->named_parameters();
+  for (const auto& item : between.model->named_parameters())
+    EXPECT_TRUE(
+        item.value().allclose((a[item.key()] + b[item.key()]) / 2, 1e-6, 1e-8))
+        << item.key();
+}
+
+TEST_F(Trainer, FineTuningBeginsWithTheOtherModel) {
+  train_translation(request("base"));
+  write_pairs("train", 80, 5, /*reversed=*/false);
+  config_.schedule.learning_rate = 1e-30;  // so that nothing moves
+  config_.schedule.warmup_start = 1e-30;
+  config_.text.min_count = 3;  // not used: the text comes with the model
+  config_.model.dropout = 0.3;
+  TrainRequest tune = request("tuned");
+  tune.init_from = path("base");
+  train_translation(tune);
+  const auto base = testing::tensors_of(path("base") / "model.safetensors");
+  EXPECT_TRUE(base == testing::tensors_of(path("tuned") / "model.safetensors"));
+  EXPECT_EQ(
+      Json::parse(read_file(path("base") / "config.json"))["text"],
+      Json::parse(read_file(path("tuned") / "config.json"))["text"]);
+  tune.init_from = checkpoints("base") / "update-00000012.safetensors";
+  tune.output = path("from-checkpoint");
+  EXPECT_NO_THROW(train_translation(tune));
+  config_.model.dim = 64;
+  TrainRequest other = request("other");
+  other.init_from = path("base");
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_translation(other); }),
+      HasSubstr("model.dim is 64 in the configuration and 32 in that model"));
+}
+
+TEST_F(Trainer, AFineTunedRunResumes) {
+  train_translation(request("base"));
+  config_.text.min_count = 2;  // not used, but it must not forbid resuming
+  TrainRequest tune = request("tuned");
+  tune.init_from = path("base");
+  tune.config.training.max_updates = 3;
+  train_translation(tune);
+  tune.init_from.clear();
+  tune.resume = true;
+  tune.config.training.max_updates = 5;
+  EXPECT_NO_THROW(train_translation(tune));
+  EXPECT_EQ(records("tuned", "train").size(), 5u);
+}
+
+TEST_F(Trainer, ADryRunWritesNothing) {
+  TrainRequest dry = request("run");
+  dry.dry_run = true;
+  ::testing::internal::CaptureStderr();
+  set_log_level(LogLevel::kInfo);
+  train_translation(dry);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  set_log_level(LogLevel::kError);
+  EXPECT_FALSE(fs::exists(path("run")));
+  EXPECT_THAT(said, HasSubstr("training data: 120 pairs of 120"));
+  EXPECT_THAT(said, HasSubstr("validation data: 20 pairs of 20"));
+  EXPECT_THAT(said, HasSubstr("parameters: "));
+  EXPECT_THAT(said, HasSubstr("an epoch has "));
+  EXPECT_THAT(said, HasSubstr("at most 12"));
+  EXPECT_THAT(said, HasSubstr("memory, roughly: "));
+  EXPECT_THAT(said, HasSubstr("dry run: nothing was written"));
+}
+
+TEST_F(Trainer, AFullDiskStopsTheRunAndTheLastStateStays) {
+  config_.training.max_updates = 4;
+  train_translation(request("run"));
+  const std::string best = read_file(path("run") / "model.safetensors");
+  config_.training.max_updates = 8;
+  config_.training.save_every = 2;
+  TrainRequest more = request("run");
+  more.resume = true;
+  {
+    const testing::FileSizeLimit limit(
+        fs::file_size(path("run") / "model.safetensors") / 2);
+    EXPECT_THAT(
+        testing::error_of([&] { train_translation(more); }),
+        ::testing::AllOf(HasSubstr("cannot write '"), HasSubstr("File too")));
+  }
+  EXPECT_EQ(
+      read_state(path("run") / "training" / "state.safetensors")
+          .position.update,
+      4);
+  EXPECT_TRUE(best == read_file(path("run") / "model.safetensors"));
+  EXPECT_NO_THROW(train_translation(more));  // with room again it goes on
+  EXPECT_EQ(records("run", "train").size(), 8u);
+}
+
+}  // namespace
+}  // namespace seqconv
