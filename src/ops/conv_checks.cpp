@@ -3,7 +3,7 @@
 #include <ATen/Functions.h>
 #include <c10/core/GradMode.h>
 
-#include "ops/parallel.h"
+#include "seqconv/ops/parallel.h"
 
 namespace seqconv::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/fused_common.h"
-#include "ops/parallel.h"
+#include "seqconv/ops/parallel.h"
 #include "seqconv/kernels/activation.h"
 #include "seqconv/kernels/dropout.h"
 #include "seqconv/kernels/glu.h"

@@ -3,7 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/fused_common.h"
-#include "ops/parallel.h"
+#include "seqconv/ops/parallel.h"
 #include "seqconv/kernels/layer_norm.h"
 #include "seqconv/ops/elementwise.h"
 

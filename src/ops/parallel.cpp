@@ -1,4 +1,4 @@
-#include "ops/parallel.h"
+#include "seqconv/ops/parallel.h"
 
 #include <ATen/Parallel.h>
 

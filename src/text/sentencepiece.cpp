@@ -75,7 +75,11 @@ constexpr size_t kLongestLine = 4000;  // bytes; the library drops 4193 and more
 bool is_surely_text(std::string_view line) {
   for (size_t position = 0; position < line.size();) {
     const char32_t c = next_code_point(line, position);
-    if (c > ' ' && (c < 0x7F || u_isalnum(static_cast<UChar32>(c))))
+    const auto u = static_cast<UChar32>(c);
+    if (c > ' ' && c < 0x7F)
+      return true;
+    if (u_isalnum(u) &&
+        !u_hasBinaryProperty(u, UCHAR_DEFAULT_IGNORABLE_CODE_POINT))
       return true;
   }
   return false;
@@ -189,6 +193,23 @@ std::string reason(const sentencepiece::util::Status& status) {
   return end == std::string::npos ? message : message.substr(end + 2);
 }
 
+std::unordered_map<std::string, std::string> trainer_arguments(
+    const SentencePieceTraining& training) {
+  return {
+      {"model_type", std::string(enum_name(training.kind))},
+      {"vocab_size", concat(training.size)},
+      {"character_coverage", concat(training.character_coverage)},
+      {"hard_vocab_limit", "false"},
+      {"unk_id", "0"},
+      {"bos_id", "-1"},
+      {"eos_id", "-1"},
+      {"pad_id", "-1"},
+      // Sums depend on the number of threads, so it is the same everywhere.
+      {"num_threads", "4"},
+      {"minloglevel", "3"},
+  };
+}
+
 std::string join_names(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names)
@@ -208,22 +229,11 @@ std::string train_sentencepiece(
     const std::vector<std::string>& files,
     const SentencePieceTraining& training) {
   FileLines lines(files, training.lowercase);
-  const std::unordered_map<std::string, std::string> arguments = {
-      {"model_type", std::string(enum_name(training.kind))},
-      {"vocab_size", concat(training.size)},
-      {"character_coverage", concat(training.character_coverage)},
-      {"hard_vocab_limit", "false"},
-      {"unk_id", "0"},
-      {"bos_id", "-1"},
-      {"eos_id", "-1"},
-      {"pad_id", "-1"},
-      // Sums depend on the number of threads, so it is the same everywhere.
-      {"num_threads", "4"},
-      {"minloglevel", "3"},
-  };
   std::string model;
-  const auto status =
-      sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
+  const auto status = sentencepiece::SentencePieceTrainer::Train(
+      trainer_arguments(training),
+      &lines,
+      &model);
   lines.rethrow();
   SEQCONV_CHECK(
       lines.found_text(),

@@ -1,5 +1,7 @@
 #include "seqconv/text/text_pipeline.h"
 
+#include <algorithm>
+
 #include "seqconv/base/error.h"
 #include "seqconv/text/segmenter.h"
 #include "seqconv/text/unicode.h"
@@ -17,27 +19,34 @@ void need_range(
     fail_usage(key, " must be ", range, ", but got ", value);
 }
 
+/// True when no dictionary is left to build.
+bool dictionaries_given(const TextOptions& options) {
+  const bool source = !options.source_dictionary.empty();
+  const bool target = !options.target_dictionary.empty();
+  return options.joined ? source || target : source && target;
+}
+
 }  // namespace
 
 void TextOptions::validate(const std::string& path) const {
   const auto key = [&](const char* name) {
     return path.empty() ? std::string(name) : path + "." + name;
   };
-  const auto contradiction = [&](const char* file_key, Subword wanted) {
-    fail_usage(
-        key(file_key),
-        " needs ",
-        key("subword"),
-        " = '",
-        enum_name(wanted),
-        "', but that is '",
-        enum_name(subword),
-        "'");
-  };
-  if (!bpe_codes.empty() && subword != Subword::kBpe)
-    contradiction("bpe_codes", Subword::kBpe);
-  if (!sentencepiece_model.empty() && subword != Subword::kSentencePiece)
-    contradiction("sentencepiece_model", Subword::kSentencePiece);
+  const auto check_file =
+      [&](const char* file_key, const std::string& file, Subword wanted) {
+        if (!file.empty() && subword != wanted)
+          fail_usage(
+              key(file_key),
+              " needs ",
+              key("subword"),
+              concat(" = '", enum_name(wanted)),
+              concat("', but that is '", enum_name(subword), "'"));
+      };
+  check_file("bpe_codes", bpe_codes, Subword::kBpe);
+  check_file(
+      "sentencepiece_model",
+      sentencepiece_model,
+      Subword::kSentencePiece);
   need_range(
       subword_size >= 1 && subword_size <= 1'000'000,
       key("subword_size"),
@@ -55,10 +64,7 @@ void TextOptions::validate(const std::string& path) const {
       "0 (no limit) or > 4, as four symbols are special",
       max_vocabulary);
   const bool source_given = !source_dictionary.empty();
-  const bool target_given = !target_dictionary.empty();
-  const bool all_given =
-      joined ? source_given || target_given : source_given && target_given;
-  if (all_given && (min_count != 1 || max_vocabulary != 0))
+  if (dictionaries_given(*this) && (min_count != 1 || max_vocabulary != 0))
     fail_usage(
         key(min_count != 1 ? "min_count" : "max_vocabulary"),
         " has no effect with ",

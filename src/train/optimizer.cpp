@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ops/parallel.h"
+#include "seqconv/ops/parallel.h"
 #include "seqconv/base/error.h"
 #include "seqconv/kernels/optimizer.h"
 

@@ -173,6 +173,19 @@ TEST(Toml, NothingButUsageErrorsComesFromGarbage) {
   EXPECT_GT(refused, 500);
 }
 
+TEST(Toml, NothingButUsageErrorsComesFromTruncation) {
+  TemporaryFolder folder;
+  const std::string whole =
+      "a.\"b\".c = {d = [1, {e = \"\\u00e4\"}], f = '''x'''}\n[g.h]\n[[i]]\n"
+      "j = -1.5e-3 # \u00e4\nk = [\n  true,\n]\n";
+  for (size_t size = 0; size <= whole.size(); ++size) {
+    try {
+      load(folder, whole.substr(0, size));
+    } catch (const UsageError&) {}
+  }
+  EXPECT_EQ(load(folder, whole)["i"][0]["k"][0], true);
+}
+
 Json overridden(const std::string& assignment) {
   Json table = Json::parse(R"({"model": {"heads": 4}, "seed": 1})");
   apply_override(table, assignment);

@@ -45,7 +45,7 @@ class TorchFreeStart(unittest.TestCase):
             stderr=subprocess.DEVNULL,
         )
         # Waiting for its input, the program has loaded all that it will load.
-        process.stdin.write(b"a b c\n")
+        process.stdin.write(b"ab ab c\n")
         process.stdin.flush()
         time.sleep(0.3)
         maps = shared_objects(process.pid)
@@ -56,7 +56,7 @@ class TorchFreeStart(unittest.TestCase):
 
     def test_evaluate_maps_no_torch(self):
         reference = support.scratch() / "reference"
-        reference.write_text("a b c\n")
+        reference.write_text("ab ab c\n")
         self.assert_maps_no_torch("evaluate", "bleu", "--reference", reference)
         self.assert_maps_no_torch("evaluate", "chrf", "--reference", reference)
 

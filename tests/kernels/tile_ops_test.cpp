@@ -30,88 +30,72 @@ class TileOpsTest : public ::testing::TestWithParam<Isa> {
   }
 
   template <class A>
+  static double at(const std::vector<A>& values, int64_t i) {
+    return static_cast<double>(values[static_cast<size_t>(i)]);
+  }
+
+  template <class A>
   static double bound() {
     return std::is_same_v<A, float> ? 1e-5 : 1e-13;
   }
 };
 
+std::string isa_name(const ::testing::TestParamInfo<Isa>& info) {
+  switch (info.param) {
+    case Isa::kBaseline:
+      return "baseline";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+  }
+  return "unknown";
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Isas,
     TileOpsTest,
     ::testing::ValuesIn(supported_isas()),
-    [](const auto& info) {
-      return std::vector<std::string>{
-          "baseline",
-          "avx2",
-          "avx512"}[static_cast<size_t>(info.param)];
-    });
+    isa_name);
 
-template <class A>
-class TileSizes {
- public:
-  static constexpr int64_t kPitch[] = {16, 32, 64};
+constexpr int64_t kPitches[] = {16, 32, 64};
+
+struct ConvolveSizes {
+  int64_t pitch, rows, kernel_size, stride;
 };
 
-template <class A>
-void check_convolve(
-    TileOpsTest& /*test*/,
-    Isa isa,
-    std::vector<A> x,
-    std::vector<A> taps,
-    int64_t pitch,
-    int64_t rows,
-    int64_t K,
-    int64_t stride,
-    double bound) {
-  std::vector<A> out(static_cast<size_t>(rows * pitch));
-  std::vector<A> init(static_cast<size_t>(pitch), A(0.5));
-  tile_ops<A>(isa).convolve(
-      {.x = x.data(),
-       .pitch = pitch,
-       .taps = taps.data(),
-       .tap_stride = stride,
-       .kernel_size = K,
-       .rows = rows,
-       .init = init.data(),
-       .out = out.data()});
-  for (int64_t t = 0; t < rows; ++t)
-    for (int64_t c = 0; c < pitch; ++c) {
-      double want = 0.5;
-      for (int64_t j = 0; j < K; ++j)
-        want += double(taps[static_cast<size_t>(t * stride + j)]) *
-            double(x[static_cast<size_t>((t + j) * pitch + c)]);
-      ASSERT_NEAR(out[static_cast<size_t>(t * pitch + c)], want, bound * 20)
-          << "t " << t << " c " << c << " K " << K;
-    }
-}
-
 TEST_P(TileOpsTest, ConvolveEqualsItsSum) {
-  for (const int64_t pitch : TileSizes<float>::kPitch)
+  const auto check = [&]<class A>(A, const ConvolveSizes& s) {
+    const int64_t K = s.kernel_size;
+    const auto x = draw<A>((s.rows + K - 1) * s.pitch);
+    const auto taps = draw<A>(s.rows * (K + 1));
+    const std::vector<A> init(static_cast<size_t>(s.pitch), A(0.5));
+    std::vector<A> out(static_cast<size_t>(s.rows * s.pitch));
+    tile_ops<A>(GetParam())
+        .convolve(
+            {.x = x.data(),
+             .pitch = s.pitch,
+             .taps = taps.data(),
+             .tap_stride = s.stride,
+             .kernel_size = K,
+             .rows = s.rows,
+             .init = init.data(),
+             .out = out.data()});
+    for (int64_t t = 0; t < s.rows; ++t)
+      for (int64_t c = 0; c < s.pitch; ++c) {
+        double want = 0.5;
+        for (int64_t j = 0; j < K; ++j)
+          want += at(taps, t * s.stride + j) * at(x, (t + j) * s.pitch + c);
+        ASSERT_NEAR(at(out, t * s.pitch + c), want, bound<A>() * 20)
+            << "t " << t << " c " << c << " K " << K;
+      }
+  };
+  for (const int64_t pitch : kPitches)
     for (const int64_t rows : {1, 2, 5, 6, 7, 13})
       for (const int64_t K : {1, 2, 3, 5, 6, 7, 31})
         for (const int64_t stride : {int64_t{0}, K + 1}) {
-          const int64_t x = (rows + K - 1) * pitch;
-          const int64_t taps = rows * (K + 1);
-          check_convolve(
-              *this,
-              GetParam(),
-              draw<float>(x),
-              draw<float>(taps),
-              pitch,
-              rows,
-              K,
-              stride,
-              bound<float>());
-          check_convolve(
-              *this,
-              GetParam(),
-              draw<double>(x),
-              draw<double>(taps),
-              pitch,
-              rows,
-              K,
-              stride,
-              bound<double>());
+          check(float{}, {pitch, rows, K, stride});
+          check(double{}, {pitch, rows, K, stride});
         }
 }
 
@@ -143,60 +127,34 @@ TEST_P(TileOpsTest, ConvolveGivesTheSameBitsWhereverABlockBegins) {
   }
 }
 
-template <class A>
-void check_tap_gradients(
-    Isa isa,
-    const std::vector<A>& x,
-    const std::vector<A>& g,
-    int64_t pitch,
-    int64_t rows,
-    int64_t K,
-    double bound) {
-  const int64_t lanes = 16 * ((K + 15) / 16);
-  std::vector<A> own(static_cast<size_t>(rows * lanes), A(0));
-  std::vector<double> shared(static_cast<size_t>(K), 1.0);
-  tile_ops<A>(isa)
-      .tap_gradient(x.data(), g.data(), pitch, rows, K, own.data(), lanes);
-  tile_ops<A>(isa)
-      .shared_tap_gradient(x.data(), g.data(), pitch, rows, K, shared.data());
-  for (int64_t j = 0; j < K; ++j) {
-    double sum = 1.0;
-    for (int64_t t = 0; t < rows; ++t) {
-      double dot = 0;
-      for (int64_t c = 0; c < pitch; ++c)
-        dot += double(g[static_cast<size_t>(t * pitch + c)]) *
-            double(x[static_cast<size_t>((t + j) * pitch + c)]);
-      ASSERT_NEAR(own[static_cast<size_t>(t * lanes + j)], dot, bound * 50);
-      sum += dot;
-    }
-    ASSERT_NEAR(shared[static_cast<size_t>(j)], sum, bound * 200);
-  }
-  for (int64_t t = 0; t < rows; ++t)
-    for (int64_t j = K; j < lanes; ++j)
-      ASSERT_EQ(own[static_cast<size_t>(t * lanes + j)], A(0));
-}
-
 TEST_P(TileOpsTest, TapGradientsEqualTheirSums) {
-  for (const int64_t pitch : TileSizes<float>::kPitch)
+  const auto check = [&]<class A>(A, int64_t pitch, int64_t rows, int64_t K) {
+    const auto x = draw<A>((rows + K - 1) * pitch), g = draw<A>(rows * pitch);
+    const int64_t lanes = 16 * ((K + 15) / 16);
+    std::vector<A> own(static_cast<size_t>(rows * lanes), A(0));
+    std::vector<double> shared(static_cast<size_t>(K), 1.0);
+    const auto& ops = tile_ops<A>(GetParam());
+    ops.tap_gradient(x.data(), g.data(), pitch, rows, K, own.data(), lanes);
+    ops.shared_tap_gradient(x.data(), g.data(), pitch, rows, K, shared.data());
+    for (int64_t j = 0; j < lanes; ++j) {
+      double sum = 1.0;
+      for (int64_t t = 0; t < rows; ++t) {
+        double dot = 0;  // lanes beyond K stay zero
+        for (int64_t c = 0; c < pitch && j < K; ++c)
+          dot += at(g, t * pitch + c) * at(x, (t + j) * pitch + c);
+        ASSERT_NEAR(at(own, t * lanes + j), dot, j < K ? bound<A>() * 50 : 0);
+        sum += dot;
+      }
+      if (j < K) {
+        ASSERT_NEAR(at(shared, j), sum, bound<A>() * 200);
+      }
+    }
+  };
+  for (const int64_t pitch : kPitches)
     for (const int64_t rows : {1, 7})
       for (const int64_t K : {1, 2, 3, 4, 7, 8, 15, 16, 17, 31}) {
-        const int64_t x = (rows + K - 1) * pitch, g = rows * pitch;
-        check_tap_gradients(
-            GetParam(),
-            draw<float>(x),
-            draw<float>(g),
-            pitch,
-            rows,
-            K,
-            bound<float>());
-        check_tap_gradients(
-            GetParam(),
-            draw<double>(x),
-            draw<double>(g),
-            pitch,
-            rows,
-            K,
-            bound<double>());
+        check(float{}, pitch, rows, K);
+        check(double{}, pitch, rows, K);
       }
 }
 

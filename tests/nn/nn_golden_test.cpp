@@ -9,9 +9,9 @@
 namespace seqconv {
 namespace {
 
-using test::GoldenCase;
+using testing::TensorCase;
 
-void check_attention(const GoldenCase& golden, at::ScalarType type) {
+void check_attention(const TensorCase& golden, at::ScalarType type) {
   SCOPED_TRACE(concat(golden.name, " in ", c10::toString(type)));
   const auto leaf = [&](const char* name) {
     return golden.at(name).to(type).set_requires_grad(true);
@@ -26,7 +26,7 @@ void check_attention(const GoldenCase& golden, at::ScalarType type) {
   DropoutPlan evaluation;
   const at::Tensor y = local_attention(q, k, v, options, evaluation);
   y.backward(golden.at("grad_output").to(type));
-  const double bound = test::tolerance(type);
+  const double bound = testing::tolerance(type);
   EXPECT_NEAR_TENSOR(y, golden.at("y"), bound);
   EXPECT_NEAR_TENSOR(q.grad(), golden.at("grad_q"), bound);
   EXPECT_NEAR_TENSOR(k.grad(), golden.at("grad_k"), bound);
@@ -38,11 +38,11 @@ void check_attention(const GoldenCase& golden, at::ScalarType type) {
 }
 
 TEST(LocalAttentionGolden, EveryCase) {
-  SEQCONV_NEEDS_GOLDEN();
-  const auto cases = test::golden_cases("local_attention");
+  SEQCONV_REQUIRE_GOLDEN(testing::golden_files("local_attention"));
+  const auto cases = testing::load_golden_cases("local_attention");
   ASSERT_FALSE(cases.empty());
-  for (GoldenCase golden : cases) {
-    test::shift_to_right_padding(
+  for (testing::TensorCase golden : cases) {
+    testing::shift_to_right_padding(
         golden,
         {"q", "k", "v", "y", "grad_output", "grad_q", "grad_k", "grad_v"});
     check_attention(golden, at::kDouble);
@@ -51,10 +51,10 @@ TEST(LocalAttentionGolden, EveryCase) {
 }
 
 TEST(SinusoidalPositionsGolden, EveryCase) {
-  SEQCONV_NEEDS_GOLDEN();
-  const auto cases = test::golden_cases("sinusoidal_positions");
+  SEQCONV_REQUIRE_GOLDEN(testing::golden_files("sinusoidal"));
+  const auto cases = testing::load_golden_cases("sinusoidal_positions");
   ASSERT_FALSE(cases.empty());
-  for (const GoldenCase& golden : cases) {
+  for (const TensorCase& golden : cases) {
     SCOPED_TRACE(golden.name);
     const at::Tensor& positions = golden.at("positions");
     const at::Tensor real = golden.at("tokens").ne(golden.number("pad_index"));

@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include "ops/conv_form.h"
@@ -8,6 +9,7 @@
 namespace seqconv::ops {
 namespace {
 
+using testing::differentiate;
 using testing::Differentiated;
 using testing::relative_error;
 using testing::tolerance;
@@ -270,7 +272,7 @@ TEST_P(ConvGradient, AStepRefusesInputsThatWantOne) {
           GetParam(),
           "_step] has no gradient and must be called without grad mode, but "
           "got an input that requires one"));
-  at::NoGradGuard no_grad;
+  const c10::AutoGradMode off(false);
   EXPECT_EQ(call.step(in, state, 0, 1).size(1), 1);
 }
 

@@ -9,6 +9,7 @@
 namespace seqconv::ops {
 namespace {
 
+using testing::differentiate;
 using testing::Differentiated;
 using testing::relative_error;
 

@@ -12,6 +12,7 @@
 namespace seqconv::ops {
 namespace {
 
+using testing::differentiate;
 using testing::Differentiated;
 using testing::relative_error;
 using testing::tolerance;

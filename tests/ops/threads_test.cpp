@@ -17,6 +17,8 @@
 namespace seqconv::ops {
 namespace {
 
+using testing::differentiate;
+
 class Threads : public ::testing::Test {
  protected:
   void SetUp() override {

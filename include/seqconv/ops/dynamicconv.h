@@ -16,7 +16,8 @@ struct DynamicConvFuncOptions {
 /// Dynamic convolution (Wu et al. 2019, eq. 6-7): lightconv with a kernel for
 /// every position, normalised over all K taps first, then cut at the edges.
 /// x [B, T, C], logits [B, T, H, K] -> [B, T, C]. Differentiable in x, logits
-/// and bias; only x and logits are kept for it.
+/// and bias; only x and logits are kept for it. Types as in lightconv: logits
+/// and bias have x's type, or float32 beside bfloat16.
 at::Tensor dynamicconv(
     const at::Tensor& x,
     const at::Tensor& logits,

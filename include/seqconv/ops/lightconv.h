@@ -18,7 +18,9 @@ struct LightConvFuncOptions {
 /// with w = normalisation of `weight` over its K taps, x zero outside the
 /// sequence, heads of R = C/H neighbouring channels.
 /// x [B, T, C], weight [H, K] -> [B, T, C] of x's type. Differentiable in x,
-/// weight and bias. c10::Error "[lightconv] ..., but got ..." on bad input.
+/// weight and bias. x is float64, float32 or bfloat16; weight and
+/// bias have x's type, or float32 beside bfloat16; sums are float32 or wider.
+/// c10::Error "[lightconv] ..., but got ..." on bad input.
 at::Tensor lightconv(
     const at::Tensor& x,
     const at::Tensor& weight,

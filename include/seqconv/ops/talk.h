@@ -18,8 +18,9 @@ struct TalkFuncOptions {
 /// x [B, T, C], offset_left and offset_right [B, T, H] in [0, 1] (more after
 /// offset dropout) -> [B, T, C]. Without offset_right the window ends at t and
 /// max_right must be 0. Sums are local to the window and, like positions, never
-/// below float32. Differentiable; the gradient of an offset whose border is a
-/// whole position or clamped is zero.
+/// below float32; offsets have x's type, or float32 beside bfloat16 (better:
+/// bfloat16 moves the borders). Differentiable; the gradient of an offset whose
+/// border is a whole position or clamped is zero.
 at::Tensor talk(
     const at::Tensor& x,
     const at::Tensor& offset_left,
