@@ -42,10 +42,14 @@ void write_parameters(const fs::path& checkpoint, std::ostream& out) {
 }
 
 void write_vocabularies(const ModelFiles& model, std::ostream& out) {
+  const Json none;
+  const auto inside =
+      [&none](const Json& table, const char* key) -> const Json& {
+    return table.is_object() && table.contains(key) ? table.at(key) : none;
+  };
   for (const char* side : {"source", "target"}) {
-    const Json::json_pointer where(
-        "/text/" + std::string(side) + "/dictionary");
-    const Json name = model.config.value(where, Json());
+    const Json& text = inside(model.config, "text");
+    const Json& name = inside(inside(text, side), "dictionary");
     if (name.is_string())
       out << "vocabulary." << side << ": "
           << Vocabulary::load(

@@ -12,6 +12,9 @@ namespace seqconv {
 namespace {
 
 constexpr int64_t kMaxBeam = 1'000'000;
+// A model that never says </s> must come to an end all the same.
+constexpr double kMaxLengthFactor = 1000;
+constexpr double kMaxLengthConstant = 1e6;
 
 void check_at_least(
     const std::string& path,
@@ -23,6 +26,20 @@ void check_at_least(
         detail::join_key(path, key),
         " must be at least ",
         least,
+        ", but got ",
+        value);
+}
+
+void check_between(
+    const std::string& path,
+    const char* key,
+    double value,
+    double most) {
+  if (!(value >= 0 && value <= most))
+    fail_usage(
+        detail::join_key(path, key),
+        " must be between 0 and ",
+        most,
         ", but got ",
         value);
 }
@@ -218,8 +235,12 @@ void SearchOptions::validate(const std::string& path) const {
         "), but got ",
         n_best);
   check_finite(path, "length_penalty", length_penalty);
-  check_at_least(path, "max_length_a", max_length_a, 0);
-  check_at_least(path, "max_length_b", static_cast<double>(max_length_b), 0);
+  check_between(path, "max_length_a", max_length_a, kMaxLengthFactor);
+  check_between(
+      path,
+      "max_length_b",
+      static_cast<double>(max_length_b),
+      kMaxLengthConstant);
   check_at_least(path, "min_length", static_cast<double>(min_length), 0);
   check_at_least(
       path,

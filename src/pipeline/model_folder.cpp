@@ -65,7 +65,10 @@ fs::path folder_of_checkpoint(const fs::path& file) {
       "' is not inside a model folder: no config.json beside or above it");
 }
 
-at::ScalarType scalar_type(const TensorView& view, const std::string& name) {
+at::ScalarType scalar_type(
+    const fs::path& file,
+    const TensorView& view,
+    const std::string& name) {
   switch (view.type) {
     case ElementType::kF64:
       return at::kDouble;
@@ -81,7 +84,8 @@ at::ScalarType scalar_type(const TensorView& view, const std::string& name) {
       break;
   }
   fail(
-      "parameter '",
+      file.string(),
+      ": parameter '",
       name,
       "' must be of a floating-point type, but is ",
       element_name(view.type));
@@ -192,7 +196,7 @@ void load_parameters(const fs::path& file, TranslationModelImpl& model) {
     parameter.copy_(at::from_blob(
         const_cast<std::byte*>(view.data.data()),
         view.shape,
-        scalar_type(view, item.key())));
+        scalar_type(file, view, item.key())));
   }
   for (const auto& [name, view] : reader.tensors()) {
     SEQCONV_CHECK(

@@ -266,7 +266,7 @@ def configuration_values():
                    2, key)
         if isinstance(value, bool) or isinstance(value, (str, list)):
             continue
-        for number in ("-5", str(2**62), "1e400", "nan", "-1e300"):
+        for number in ("-5", str(2**62), "nan"):
             # Some of these are values that a key may have.
             yield Case(f"{key} = {number}", [*base, f"{key}={number}"],
                        (0, 1, 2))
@@ -360,7 +360,8 @@ def training_data():
                content=b"".join([b"1 " * LONG + b"\n"] + lines[1:]))
     yield case("everything too long", 1, content=b"1 2 3\n" * 200,
                more=["model.max_positions=2"])
-    yield case("SentencePiece too large", 1,
+    # As many pieces as the text gives, and a warning.
+    yield case("SentencePiece too large", 0,
                value=source,
                more=["text.subword=sentencepiece", "text.subword_size=30000"])
     yield case("codes missing", 1, "nowhere", value=source,
@@ -455,15 +456,15 @@ def corrupted_checkpoints():
         yield from opens(folder, f"header length {value}", 1,
                          "model.safetensors")
     generator = random.Random(3)
-    for i in range(30):  # every region of the header
-        place = 8 + length * i // 30 + generator.randrange(length // 30)
+    for i in range(16):  # every region of the header
+        place = 8 + length * i // 16 + generator.randrange(length // 16)
         byte = generator.randrange(256)
         folder = spoiled(
             f"header{i}", "model.safetensors",
             lambda b: b[:place] + bytes([byte]) + b[place + 1:])
         yield from opens(folder, f"header byte {place} is {byte}", (0, 1))
-    for i in range(6):  # numbers may be any numbers: the answer is nonsense
-        place = 8 + length + (len(good) - 8 - length - 64) * i // 6
+    for i in range(3):  # numbers may be any numbers: the answer is nonsense
+        place = 8 + length + (len(good) - 8 - length - 64) * i // 3
         folder = spoiled(
             f"data{i}", "model.safetensors",
             lambda b: b[:place] + b"\xff" * 64 + b[place + 64:])
@@ -658,12 +659,13 @@ def json_requests():
         ("deep text", "[" * LONG),
         ("half a surrogate", '{"text": "\\ud800"}'),
         ("NaN", '{"text": "1", "a": NaN}'),
+        ("twins", '{"text": "1", "text": "2"}'),
         ("huge number", '{"text": "1", "a": 1e999}'),
     ):
         yield Case(f"request is {name}", base, 1, "standard input:2",
                    stdin=f'{{"text": "1"}}\n{line}\n'.encode())
     for name, line in (
-        ("a NUL", '{"text": "1 \\u0000 2"}'), ("twins", '{"text":"1","text":"2"}'),
+        ("a NUL", '{"text": "1 \\u0000 2"}'),
         ("empty text", '{"text": ""}'),
         ("a prefix longer than allowed",
          '{"text": "1", "target_prefix": "' + "eins " * 50 + '"}'),
@@ -682,6 +684,7 @@ def extreme_searches():
     for flags in (
         ["--beam", "200", "--max-length-b", "4"],
         ["--max-length-b", "0"], ["--max-length-a", "1e300"],
+        ["--max-length-a", "0.5", "--max-length-b", "3"],
         ["--min-length", "2000000000"],
         ["--min-length", "50", "--max-length-b", "10"],
         ["--no-repeat-ngram", "1"], ["--no-repeat-ngram", "2000000000"],
@@ -691,9 +694,7 @@ def extreme_searches():
         ["--threads", "1024"],
         ["--beam", "5", "--n-best", "5", "--max-length-b", "1"],
     ):
-        codes = (0, 1, 2)
-        if "--max-length-a" not in flags and "--min-length" not in flags:
-            codes = 0
+        codes = 2 if flags == ["--max-length-a", "1e300"] else 0
         yield Case(f"search {flags}", [*base, *flags], codes, stdin=b"1 2\n")
 
 
@@ -762,9 +763,10 @@ class HostileInput(unittest.TestCase):
         print(f"{cls.counted} hostile cases", file=sys.stderr)
 
     def test_there_are_enough_cases(self):
-        support.model()
+        # Those that cost nothing to list; all are counted at the end.
+        families = [usage, numbers_on_the_command_line, configuration_values]
         self.assertGreaterEqual(
-            sum(len(list(family())) for family in FAMILIES), FEWEST_CASES
+            sum(len(list(family())) for family in families), FEWEST_CASES
         )
 
 

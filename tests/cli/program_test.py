@@ -326,11 +326,11 @@ class Info(unittest.TestCase):
 
 class Streams(unittest.TestCase):
     def test_a_reader_that_leaves_ends_the_program_quietly(self):
-        text = "1 2 3\n" * 2000
+        text = "1 2 31 31\n" * 2000
         for arguments in (
             ["translate", "--model", support.model(), "--max-length-b", "3",
              "--beam", "1", "--buffer-lines", "50"],
-            ["bpe", "learn", "--merges", "5"],
+            ["bpe", "learn", "--merges", "1"],
         ):
             with self.subTest(verb=arguments[0]):
                 reader, writer = os.pipe()
@@ -345,11 +345,11 @@ class Streams(unittest.TestCase):
             ["--version"],
             ["info", support.model()],
             ["translate", "--model", support.model()],
-            ["bpe", "learn", "--merges", "5"],
+            ["bpe", "learn", "--merges", "1"],
         ):
             with self.subTest(arguments=arguments[0]), \
                     open("/dev/full", "wb") as full:
-                result = run(*arguments, stdin="1 2 1 2\n", stdout=full)
+                result = run(*arguments, stdin="12 12\n", stdout=full)
                 self.assertEqual(result.code, 1)
                 self.assertIn("standard output: No space left", result.message)
 
@@ -433,11 +433,9 @@ class Train(unittest.TestCase):
             run("train", support.config(), "--output", straight,
                 "--set", "training.max_updates=6").code, 0
         )
-        texts = [
-            run("translate", "--model", m, stdin="1 2 3 4\n").out
-            for m in (folder, straight)
-        ]
-        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(
+            *((m / "model.safetensors").read_bytes() for m in (folder, straight))
+        )
 
     def test_a_dry_run_leaves_no_model(self):
         folder = support.scratch() / "dry"
