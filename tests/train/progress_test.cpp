@@ -105,12 +105,14 @@ TEST(Progress, LinesTakeThePlaceOfTheBar) {
   status.batches = 10;
   const std::string bar = progress_bar(status);
   progress.show(status);
-  EXPECT_EQ(fake.read(), "\r" + bar);
+  EXPECT_EQ(fake.read(), concat("\r", bar));
   progress.line("validated");
   std::string rest = fake.read();
   while (rest.find('\n') == std::string::npos)
     rest += fake.read();
-  EXPECT_EQ(rest, "\r" + std::string(bar.size(), ' ') + "\rvalidated\r\n");
+  EXPECT_EQ(
+      rest,
+      concat("\r", std::string(bar.size(), ' '), "\rvalidated\r\n"));
 }
 
 TEST(Records, LossesAreBaseTwoPerTargetToken) {
