@@ -5,6 +5,7 @@
 //
 //   train_step_bench [--block dynamicconv] [--tokens 864] [--length 16]
 //                    [--threads 2] [--repeats 5] [--dropout 0.1]
+//                    [--attention-dropout 0.1]
 
 #include <ATen/Parallel.h>
 
@@ -32,6 +33,7 @@ struct Settings {
   int threads = 2;
   int repeats = 5;
   double dropout = 0.1;
+  double attention_dropout = 0.1;
 };
 
 ModelOptions tiny_model(const Settings& settings) {
@@ -39,7 +41,7 @@ ModelOptions tiny_model(const Settings& settings) {
   options.dim = 256;
   options.ffn_dim = 512;
   options.dropout = options.activation_dropout = settings.dropout;
-  options.attention_dropout = 0;
+  options.attention_dropout = settings.attention_dropout;
   options.input_dropout = options.weight_dropout = settings.dropout;
   const auto kind = parse_enum<BlockKind>(settings.block, "--block");
   for (StackOptions* stack : {&options.encoder, &options.decoder}) {
@@ -123,7 +125,11 @@ int main(int argc, char** argv) {
   app.add_option("--length", settings.length, "Tokens of a sentence");
   app.add_option("--threads", settings.threads, "Threads");
   app.add_option("--repeats", settings.repeats, "Timed steps");
-  app.add_option("--dropout", settings.dropout, "All dropouts");
+  app.add_option("--dropout", settings.dropout, "All other dropouts");
+  app.add_option(
+      "--attention-dropout",
+      settings.attention_dropout,
+      "Dropout of attention probabilities");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(settings.threads);
 

@@ -5,10 +5,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/fused_common.h"
-#include "seqconv/ops/parallel.h"
 #include "seqconv/kernels/activation.h"
 #include "seqconv/kernels/dropout.h"
 #include "seqconv/kernels/glu.h"
+#include "seqconv/ops/parallel.h"
 
 namespace seqconv::ops {
 namespace {

@@ -3,9 +3,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/fused_common.h"
-#include "seqconv/ops/parallel.h"
 #include "seqconv/kernels/layer_norm.h"
 #include "seqconv/ops/elementwise.h"
+#include "seqconv/ops/parallel.h"
 
 namespace seqconv::ops {
 namespace {

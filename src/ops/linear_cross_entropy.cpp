@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "ops/fused_common.h"
-#include "seqconv/ops/parallel.h"
 #include "seqconv/kernels/cross_entropy.h"
+#include "seqconv/ops/parallel.h"
 
 namespace seqconv::ops {
 namespace {

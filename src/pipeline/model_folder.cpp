@@ -22,12 +22,7 @@ Json read_config(const fs::path& folder) {
       "'",
       folder.string(),
       "' is not a model folder: it has no config.json");
-  Json config;
-  try {
-    config = Json::parse(read_file(file));
-  } catch (const Json::exception& error) {
-    fail(file.string(), ": not JSON: ", error.what());
-  }
+  Json config = parse_json(read_file(file), file.string());
   const auto wanted = [&](const char* key) -> const Json& {
     SEQCONV_CHECK(
         config.is_object() && config.contains(key),

@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kFormat = "seqconv-training-state-1";
 constexpr const char* kParameters = "parameters";
 constexpr const char* kGradients = "gradients";
+constexpr const char* kChecksum = "checksum";
 
 /// The flat buffers by the names of their tensors in the file.
 std::map<std::string, at::Tensor> named_buffers(
@@ -34,10 +35,16 @@ std::string layout_of(const FlatParameters& parameters) {
   return layout.dump();
 }
 
+using Metadata = std::map<std::string, std::string>;
+
+/// Over the tensors and all metadata but the checksum itself.
 std::string checksum_of(
     const std::map<std::string, TensorView>& views,
-    const std::string& position) {
-  uint64_t sum = checksum(std::as_bytes(std::span(position)));
+    const Metadata& metadata) {
+  uint64_t sum = 0;
+  for (const auto& [key, value] : metadata)
+    if (key != kChecksum)
+      sum = checksum(std::as_bytes(std::span(value)), sum);
   for (const auto& [name, view] : views)
     sum = checksum(view.data, sum);
   return checksum_text(sum);
@@ -84,15 +91,13 @@ void save_state(
         {tensor.numel()},
         {reinterpret_cast<const std::byte*>(tensor.const_data_ptr<float>()),
          static_cast<size_t>(tensor.numel()) * sizeof(float)}};
-  const std::string where = write_options(position).dump();
-  write_safetensors(
-      file,
-      views,
-      {{"format", kFormat},
-       {"position", where},
-       {"settings", settings.dump()},
-       {"layout", layout_of(tensors.parameters)},
-       {"checksum", checksum_of(views, where)}});
+  Metadata metadata = {
+      {"format", kFormat},
+      {"position", write_options(position).dump()},
+      {"settings", settings.dump()},
+      {"layout", layout_of(tensors.parameters)}};
+  metadata[kChecksum] = checksum_of(views, metadata);
+  write_safetensors(file, views, metadata);
 }
 
 SavedState read_state(const fs::path& file) {
@@ -107,8 +112,8 @@ SavedState read_state(const fs::path& file) {
       format,
       "'");
   SEQCONV_CHECK(
-      metadata_at(reader, "checksum") ==
-          checksum_of(reader.tensors(), metadata_at(reader, "position")),
+      metadata_at(reader, kChecksum) ==
+          checksum_of(reader.tensors(), reader.metadata()),
       file.string(),
       ": the training state is damaged, its checksum does not fit; restore "
       "the file from a copy, or train anew from a checkpoint with --init-from");

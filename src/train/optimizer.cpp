@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "seqconv/ops/parallel.h"
 #include "seqconv/base/error.h"
 #include "seqconv/kernels/optimizer.h"
+#include "seqconv/ops/parallel.h"
 
 namespace seqconv {
 namespace {

@@ -161,7 +161,8 @@ void check_output(const TrainRequest& request) {
     fail_usage(
         "the output folder '",
         request.output.string(),
-        "' already holds a model: go on with --resume, or choose another "
+        "' already holds a model or a run: go on with --resume, or choose "
+        "another "
         "folder");
 }
 

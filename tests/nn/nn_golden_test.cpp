@@ -14,7 +14,7 @@ using testing::TensorCase;
 void check_attention(const TensorCase& golden, at::ScalarType type) {
   SCOPED_TRACE(concat(golden.name, " in ", c10::toString(type)));
   const auto leaf = [&](const char* name) {
-    return golden.at(name).to(type).set_requires_grad(true);
+    return golden.at(name).detach().to(type).clone().set_requires_grad(true);
   };
   const at::Tensor q = leaf("q"), k = leaf("k"), v = leaf("v");
   LocalAttentionOptions options{

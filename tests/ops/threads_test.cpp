@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "ops/conv_form.h"
-#include "ops/parallel.h"
+#include "seqconv/ops/parallel.h"
 #include "seqconv/ops/talk.h"
 
 /// Threads: that there are several, that there is one library of them, and that

@@ -213,7 +213,7 @@ TEST_F(PipelineTest, ForeignFoldersAreRefused) {
     write_file_atomically(config, bad);
     return message([&] { load_model(root_ / "model"); });
   };
-  EXPECT_THAT(with("{", "["), HasSubstr("not JSON"));
+  EXPECT_THAT(with("{", "["), HasSubstr("config.json"));
   EXPECT_THAT(with("seqconv-model", "other"), HasSubstr("format must be"));
   EXPECT_THAT(
       with("\"format_version\": 1", "\"format_version\": 2"),

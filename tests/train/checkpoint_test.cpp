@@ -93,6 +93,16 @@ TEST_F(TrainingState, AFlippedBitIsNoticed) {
   LittleRun run;
   save_state(file(), run.position, {}, run.tensors());
   const size_t size = read_file(file()).size();
+  const size_t position = read_file(file()).find("update") + 10;
+  for (const size_t byte : {size - 3, position}) {
+    damage(byte);
+    EXPECT_THAT(
+        testing::error_of([&] { read_state(file()); }),
+        HasSubstr(file().string()))
+        << "byte " << byte;
+    damage(byte);
+    EXPECT_NO_THROW(read_state(file()));
+  }
   damage(size - 3);
   EXPECT_THAT(
       testing::error_of([&] { read_state(file()); }),

@@ -18,17 +18,17 @@ TEST_P(Learning, DigitsAreReversed) {
   config_.model.ffn_dim = 128;
   config_.batching.max_tokens = 512;
   config_.training.max_updates = 0;
-  config_.training.max_epochs = 14;
+  config_.training.max_epochs = 16;
   config_.training.label_smoothing = 0;
   config_.training.log_every = 100;
-  config_.training.validate_bleu = true;
   config_.schedule.learning_rate = 5e-3;
   config_.schedule.warmup_updates = 50;
   train_translation(request("run"));
-  const Json last = records("run", "validation").back();
+  double best = 99;
+  for (const Json& record : records("run", "validation"))
+    best = std::min(best, record["nll_base2"].get<double>());
   // Guessing among ten digits costs log2(10) = 3.3; knowing costs nothing.
-  EXPECT_LT(last["nll_base2"].get<double>(), 0.25) << last;
-  EXPECT_GT(last["bleu"].get<double>(), 80) << last;
+  EXPECT_LT(best, 0.1);
   TranslatorOptions options;
   options.search = config_.decoding;
   const Translator translator({load_model(path("run"))}, options);

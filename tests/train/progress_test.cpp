@@ -1,6 +1,14 @@
 #include "train/progress.h"
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "seqconv/base/log.h"
 
 #include "train/records.h"
 
@@ -41,8 +49,70 @@ TEST(Progress, WhatIsNotKnownIsLeftOut) {
   EXPECT_EQ(progress_bar(status), "epoch 1 [########################] 100 %");
 }
 
-TEST(Progress, WithoutATerminalThereIsNoBar) {
-  EXPECT_FALSE(Progress().has_bar());  // ctest's standard error is a pipe
+/// Standard error as a terminal of the given kind, or as a pipe.
+class FakeStandardError {
+ public:
+  FakeStandardError(bool terminal, const char* term, const char* no_color)
+      : old_(::dup(STDERR_FILENO)) {
+    int ends[2];  // what is read, what standard error becomes
+    EXPECT_EQ(
+        terminal ? ::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr)
+                 : ::pipe(ends),
+        0);
+    read_ = ends[0];
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[1]);
+    ::setenv("TERM", term, 1);
+    ::setenv("NO_COLOR", no_color, 1);
+  }
+  ~FakeStandardError() {
+    ::dup2(old_, STDERR_FILENO);
+    ::close(old_);
+    ::close(read_);
+    ::unsetenv("NO_COLOR");
+  }
+  std::string read() {
+    char text[4096];
+    const ssize_t size = ::read(read_, text, sizeof text);
+    return {text, static_cast<size_t>(std::max<ssize_t>(size, 0))};
+  }
+
+ private:
+  int old_;
+  int read_ = -1;
+};
+
+TEST(Progress, ABarIsOnlyForATerminalThatCanDrawIt) {
+  set_log_level(LogLevel::kInfo);
+  const auto has_bar = [](bool terminal, const char* term, const char* color) {
+    const FakeStandardError fake(terminal, term, color);
+    return Progress().has_bar();
+  };
+  EXPECT_TRUE(has_bar(/*terminal=*/true, "xterm", ""));
+  EXPECT_FALSE(has_bar(/*terminal=*/true, "dumb", ""));
+  EXPECT_FALSE(has_bar(/*terminal=*/true, "xterm", "1"));
+  EXPECT_FALSE(has_bar(/*terminal=*/false, "xterm", ""));
+  set_log_level(LogLevel::kWarning);
+  EXPECT_FALSE(has_bar(/*terminal=*/true, "xterm", ""));
+  set_log_level(LogLevel::kInfo);
+}
+
+TEST(Progress, LinesTakeThePlaceOfTheBar) {
+  set_log_level(LogLevel::kInfo);
+  FakeStandardError fake(/*terminal=*/true, "xterm", "");
+  Progress progress;
+  ProgressStatus status;
+  status.batches = 10;
+  const std::string bar = progress_bar(status);
+  progress.show(status);
+  EXPECT_EQ(fake.read(), concat("\r", bar));
+  progress.line("validated");
+  std::string rest = fake.read();
+  while (rest.find('\n') == std::string::npos)
+    rest += fake.read();
+  EXPECT_EQ(
+      rest,
+      concat("\r", std::string(bar.size(), ' '), "\rvalidated\r\n"));
 }
 
 TEST(Records, LossesAreBaseTwoPerTargetToken) {

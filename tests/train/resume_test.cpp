@@ -84,6 +84,7 @@ class Resume : public testing::TinyTask {
 };
 
 TEST_F(Resume, InTheMiddleOfEpochsAndAccumulationsTheBitsAreTheSame) {
+  config_.training.threads = 2;
   for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
     config_.optimizer.kind = kind;
     config_.optimizer.momentum = 0.9;

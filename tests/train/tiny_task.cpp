@@ -45,6 +45,7 @@ TinyTask::TinyTask() {
   config_.batching.max_tokens = 64;
   config_.training.max_updates = 12;
   config_.training.log_every = 1;
+  config_.training.threads = 1;  // nothing here is worth a second one
   config_.schedule.learning_rate = 3e-3;
   config_.schedule.warmup_updates = 20;
   config_.decoding.beam = 1;

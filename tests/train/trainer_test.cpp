@@ -316,46 +316,6 @@ TEST_F(Trainer, CheckpointsOfARunCanBeAveraged) {
         << item.key();
 }
 
-TEST_F(Trainer, FineTuningBeginsWithTheOtherModel) {
-  train_translation(request("base"));
-  write_pairs("train", 80, 5, /*reversed=*/false);
-  config_.schedule.learning_rate = 1e-30;  // so that nothing moves
-  config_.schedule.warmup_start = 1e-30;
-  config_.text.min_count = 3;  // not used: the text comes with the model
-  config_.model.dropout = 0.3;
-  TrainRequest tune = request("tuned");
-  tune.init_from = path("base");
-  train_translation(tune);
-  const auto base = testing::tensors_of(path("base") / "model.safetensors");
-  EXPECT_TRUE(base == testing::tensors_of(path("tuned") / "model.safetensors"));
-  EXPECT_EQ(
-      Json::parse(read_file(path("base") / "config.json"))["text"],
-      Json::parse(read_file(path("tuned") / "config.json"))["text"]);
-  tune.init_from = checkpoints("base") / "update-00000012.safetensors";
-  tune.output = path("from-checkpoint");
-  EXPECT_NO_THROW(train_translation(tune));
-  config_.model.dim = 64;
-  TrainRequest other = request("other");
-  other.init_from = path("base");
-  EXPECT_THAT(
-      testing::error_of<UsageError>([&] { train_translation(other); }),
-      HasSubstr("model.dim is 64 in the configuration and 32 in that model"));
-}
-
-TEST_F(Trainer, AFineTunedRunResumes) {
-  train_translation(request("base"));
-  config_.text.min_count = 2;  // not used, but it must not forbid resuming
-  TrainRequest tune = request("tuned");
-  tune.init_from = path("base");
-  tune.config.training.max_updates = 3;
-  train_translation(tune);
-  tune.init_from.clear();
-  tune.resume = true;
-  tune.config.training.max_updates = 5;
-  EXPECT_NO_THROW(train_translation(tune));
-  EXPECT_EQ(records("tuned", "train").size(), 5u);
-}
-
 TEST_F(Trainer, ADryRunWritesNothing) {
   TrainRequest dry = request("run");
   dry.dry_run = true;
