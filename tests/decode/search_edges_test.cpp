@@ -182,10 +182,10 @@ TEST(SearchErrors, NameTheOptionAndItsRange) {
       "decoding.length_penalty must be a finite number, but got nan");
   wanted(
       [](O& o) { o.max_length_a = -0.5; },
-      "decoding.max_length_a must be at least 0, but got -0.5");
+      "decoding.max_length_a must be between 0 and 1000, but got -0.5");
   wanted(
       [](O& o) { o.max_length_b = -1; },
-      "decoding.max_length_b must be at least 0, but got -1");
+      "decoding.max_length_b must be between 0 and 1e+06, but got -1");
   wanted(
       [](O& o) { o.min_length = -1; },
       "decoding.min_length must be at least 0, but got -1");
