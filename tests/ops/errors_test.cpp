@@ -113,7 +113,7 @@ TEST_P(ConvErrors, NameTheBiasAndLengths) {
   call.lengths = at::tensor({1.0, 2.0});
   EXPECT_TENSOR_ERROR(
       call.run(in),
-      message("lengths must be Long, but got Float"));
+      message("lengths must be Long, but got Double"));
   for (const int64_t length : {-1, 6}) {
     call.lengths = at::tensor({int64_t{5}, length});
     EXPECT_TENSOR_ERROR(

@@ -73,16 +73,13 @@ inline void expect_numerical_gradients(
 
 }  // namespace seqconv::testing
 
-/// The message of the c10::Error that `statement` throws begins with `text`.
-#define EXPECT_TENSOR_ERROR(statement, text)           \
-  do {                                                 \
-    try {                                              \
-      (void)(statement);                               \
-      ADD_FAILURE() << "no error, wanted: " << (text); \
-    } catch (const c10::Error& error) {                \
-      EXPECT_EQ(                                       \
-          std::string(error.what_without_backtrace())  \
-              .substr(0, std::string(text).size()),    \
-          std::string(text));                          \
-    }                                                  \
+/// `statement` throws a c10::Error whose message is `text`.
+#define EXPECT_TENSOR_ERROR(statement, text)                          \
+  do {                                                                \
+    try {                                                             \
+      (void)(statement);                                              \
+      ADD_FAILURE() << "no error, wanted: " << (text);                \
+    } catch (const c10::Error& error) {                               \
+      EXPECT_EQ(std::string(error.what_without_backtrace()), (text)); \
+    }                                                                 \
   } while (false)
