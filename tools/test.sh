@@ -23,6 +23,7 @@ say() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
 bash tools/setup.sh --python-tests
 
+export SEQCONV_PYTHON_REQUIRED=1
 if [ -d "${SEQCONV_GOLDEN:-../shared/golden}" ]; then
   export SEQCONV_GOLDEN_REQUIRED=1
 fi
