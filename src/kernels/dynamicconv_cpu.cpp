@@ -78,7 +78,7 @@ class TileOfTaps {
 template <class S, class L, class A = AccumulatorOf<S>>
 class BackwardTile {
  public:
-  BackwardTile(const DynamicConvBackward<S, L>& args, Isa isa)
+  BackwardTile(const ConvBackward<S, L>& args, Isa isa)
       : args_(args),
         shape_(args.shape),
         K_(args.shape.kernel_size),
@@ -106,7 +106,7 @@ class BackwardTile {
       zero_rows(grad_x, first, rows);
       return;
     }
-    taps_.make(args_.logits, b, h, first - before, real + K_ - 1, valid);
+    taps_.make(args_.kernels, b, h, first - before, real + K_ - 1, valid);
     transpose_taps(real);
     convolver_.run(
         grad_y,
@@ -134,7 +134,7 @@ class BackwardTile {
  private:
   Plane<L> grad_logits(int64_t b, int64_t h) const {
     const int64_t stride = shape_.heads * K_;
-    L* const data = args_.grad_logits + b * shape_.steps * stride + h * K_;
+    L* const data = args_.grad_kernels + b * shape_.steps * stride + h * K_;
     return {data, stride, K_, shape_.steps};
   }
 
@@ -174,7 +174,7 @@ class BackwardTile {
     }
   }
 
-  const DynamicConvBackward<S, L>& args_;
+  const ConvBackward<S, L>& args_;
   const ConvShape& shape_;
   int64_t K_;
   int64_t step_;
@@ -192,9 +192,7 @@ class BackwardTile {
 }  // namespace
 
 template <class S, class L>
-void dynamicconv_forward(
-    const DynamicConvForward<S, L>& args,
-    const Execution& run) {
+void dynamicconv_forward(const ConvForward<S, L>& args, const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t step = tile_rows(shape.kernel_size);
   const int64_t tiles = ceil_div(shape.steps, step);
@@ -210,7 +208,7 @@ void dynamicconv_forward(
           const int64_t valid = valid_rows(args.lengths, at.batch, shape.steps);
           const int64_t first = at.tile * step;
           const int64_t rows = std::min(step, shape.steps - first);
-          taps.make(args.logits, at.batch, at.head, first, rows, valid);
+          taps.make(args.kernels, at.batch, at.head, first, rows, valid);
           convolver.run(
               head_plane(args.x, shape, at.batch, at.head, valid),
               head_plane(args.y, shape, at.batch, at.head, valid),
@@ -225,7 +223,7 @@ void dynamicconv_forward(
 
 template <class S, class L>
 void dynamicconv_backward(
-    const DynamicConvBackward<S, L>& args,
+    const ConvBackward<S, L>& args,
     const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t step = tile_rows(shape.kernel_size);
@@ -243,7 +241,7 @@ void dynamicconv_backward(
 }
 
 template <class S, class L>
-void dynamicconv_step(const DynamicConvStep<S, L>& args, const Execution& run) {
+void dynamicconv_step(const ConvStep<S, L>& args, const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
   const int64_t K = shape.kernel_size;
@@ -258,23 +256,21 @@ void dynamicconv_step(const DynamicConvStep<S, L>& args, const Execution& run) {
           const int64_t row = item / shape.heads, head = item % shape.heads;
           for (int64_t t = 0; t < shape.steps; ++t) {
             const int64_t at = (row * shape.steps + t) * shape.heads + head;
-            maker.normalize(args.logits + at * K, K, 1, taps.data());
+            maker.normalize(args.kernels + at * K, K, 1, taps.data());
             stepper.run(args.x, args.y, row, head, t, taps.data(), args.bias);
           }
         }
       });
 }
 
-#define SEQCONV_INSTANTIATE(S, L)       \
-  template void dynamicconv_forward(    \
-      const DynamicConvForward<S, L>&,  \
-      const Execution&);                \
-  template void dynamicconv_backward(   \
-      const DynamicConvBackward<S, L>&, \
-      const Execution&);                \
-  template void dynamicconv_step(       \
-      const DynamicConvStep<S, L>&,     \
-      const Execution&);
+#define SEQCONV_INSTANTIATE(S, L)     \
+  template void dynamicconv_forward(  \
+      const ConvForward<S, L>&,       \
+      const Execution&);              \
+  template void dynamicconv_backward( \
+      const ConvBackward<S, L>&,      \
+      const Execution&);              \
+  template void dynamicconv_step(const ConvStep<S, L>&, const Execution&);
 
 SEQCONV_INSTANTIATE(float, float)
 SEQCONV_INSTANTIATE(double, double)

@@ -49,7 +49,7 @@ template <class S, class A = AccumulatorOf<S>>
 class BackwardPiece {
  public:
   BackwardPiece(
-      const LightConvBackward<S>& args,
+      const ConvBackward<S, AccumulatorOf<S>>& args,
       const A* reversed_taps,
       int64_t tap_pitch,
       Isa isa)
@@ -111,7 +111,7 @@ class BackwardPiece {
     }
   }
 
-  const LightConvBackward<S>& args_;
+  const ConvBackward<S, AccumulatorOf<S>>& args_;
   const A* reversed_;
   int64_t tap_pitch_;
   const RowOps<S, A>& rows_;
@@ -149,10 +149,12 @@ void finish_weight_gradient(
 }  // namespace
 
 template <class S>
-void lightconv_forward(const LightConvForward<S>& args, const Execution& run) {
+void lightconv_forward(
+    const ConvForward<S, AccumulatorOf<S>>& args,
+    const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
-  StaticTaps<A> taps(shape, args.weight, args.softmax, args.drop, run.isa);
+  StaticTaps<A> taps(shape, args.kernels, args.softmax, args.drop, run.isa);
   const int64_t step = tile_rows(shape.kernel_size);
   const int64_t tiles = ceil_div(shape.steps, step);
   const int64_t R = shape.head_channels();
@@ -179,12 +181,12 @@ void lightconv_forward(const LightConvForward<S>& args, const Execution& run) {
 
 template <class S>
 void lightconv_backward(
-    const LightConvBackward<S>& args,
+    const ConvBackward<S, AccumulatorOf<S>>& args,
     const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
   const int64_t H = shape.heads, K = shape.kernel_size;
-  StaticTaps<A> taps(shape, args.weight, args.softmax, args.drop, run.isa);
+  StaticTaps<A> taps(shape, args.kernels, args.softmax, args.drop, run.isa);
   Scratch<A> reversed(H * taps.pitch);
   for (int64_t h = 0; h < H; ++h)
     std::reverse_copy(
@@ -209,14 +211,16 @@ void lightconv_backward(
             work.run(n / tiles, n % tiles, h, sums);
         }
       });
-  finish_weight_gradient(shape, partial, taps, args.grad_weight);
+  finish_weight_gradient(shape, partial, taps, args.grad_kernels);
 }
 
 template <class S>
-void lightconv_step(const LightConvStep<S>& args, const Execution& run) {
+void lightconv_step(
+    const ConvStep<S, AccumulatorOf<S>>& args,
+    const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
-  StaticTaps<A> taps(shape, args.weight, args.softmax, {}, run.isa);
+  StaticTaps<A> taps(shape, args.kernels, args.softmax, {}, run.isa);
   run.parallel_for(
       shape.batch * shape.heads,
       grain_for(shape.steps * shape.head_channels() * shape.kernel_size),
@@ -278,19 +282,21 @@ void bias_gradient(
       });
 }
 
-#define SEQCONV_INSTANTIATE(S)                                             \
-  template void lightconv_forward(                                         \
-      const LightConvForward<S>&,                                          \
-      const Execution&);                                                   \
-  template void lightconv_backward(                                        \
-      const LightConvBackward<S>&,                                         \
-      const Execution&);                                                   \
-  template void lightconv_step(const LightConvStep<S>&, const Execution&); \
-  template void bias_gradient(                                             \
-      const ConvShape&,                                                    \
-      const int64_t*,                                                      \
-      const S*,                                                            \
-      AccumulatorOf<S>*,                                                   \
+#define SEQCONV_INSTANTIATE(S)                  \
+  template void lightconv_forward(              \
+      const ConvForward<S, AccumulatorOf<S>>&,  \
+      const Execution&);                        \
+  template void lightconv_backward(             \
+      const ConvBackward<S, AccumulatorOf<S>>&, \
+      const Execution&);                        \
+  template void lightconv_step(                 \
+      const ConvStep<S, AccumulatorOf<S>>&,     \
+      const Execution&);                        \
+  template void bias_gradient(                  \
+      const ConvShape&,                         \
+      const int64_t*,                           \
+      const S*,                                 \
+      AccumulatorOf<S>*,                        \
       const Execution&);
 
 SEQCONV_INSTANTIATE(float)

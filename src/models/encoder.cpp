@@ -27,7 +27,9 @@ FeedForwardOptions feed_forward_options(
       .channels = options.dim,
       .hidden = options.ffn_dim,
       .activation = activation_of(options.activation, block),
-      .activation_dropout = options.activation_dropout};
+      .activation_dropout = options.activation_dropout,
+      .init = block == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn
+                                                 : FeedForwardInit::kXavier};
 }
 
 at::Tensor add_and_norm(

@@ -28,26 +28,6 @@ void check_conv_step(
       state.sym_size(1));
 }
 
-at::Tensor conv_meta(const ConvArguments& args) {
-  check_conv(args);
-  return at::empty_symint(args.x.sym_sizes(), args.x.options());
-}
-
-std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
-    const at::Tensor& grad,
-    const ConvArguments& args,
-    bool has_bias) {
-  check_conv_backward(grad, args);
-  const at::Tensor& x = args.x;
-  const c10::SymInt channels = has_bias ? x.sym_size(2) : c10::SymInt(0);
-  return {
-      at::empty_symint(x.sym_sizes(), x.options()),
-      at::empty_symint(args.kernels.sym_sizes(), args.kernels.options()),
-      at::empty_symint(
-          {channels},
-          x.options().dtype(accumulator_type(x.scalar_type())))};
-}
-
 at::Tensor conv_initial_state(
     int64_t rows,
     int64_t kernel_size,

@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "ops/conv_checks.h"
+#include "seqconv/base/error.h"
 
 /// The dispatcher's entries of lightconv and dynamicconv. They have the same
 /// arguments; `kernels` is weight [H, K] or logits [B, T, H, K].
@@ -44,7 +45,7 @@ using ConvStepSignature = at::Tensor(
 template <class Signature>
 c10::TypedOperatorHandle<Signature> find_op(const char* name) {
   return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(name, "")
+      .findSchemaOrThrow(concat("seqconv::", name).c_str(), "")
       .typed<Signature>();
 }
 
@@ -54,13 +55,6 @@ void check_conv_step(
     const ConvArguments& args,
     const at::Tensor& state,
     const at::Tensor& position);
-
-/// What Meta answers: shapes and types.
-at::Tensor conv_meta(const ConvArguments& args);
-std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
-    const at::Tensor& grad,
-    const ConvArguments& args,
-    bool has_bias);
 
 /// y[t] = bias + sum_j taps[t, j] * x[t - padding_left + j] in tensor algebra,
 /// with DropConnect and lengths: what both references share.

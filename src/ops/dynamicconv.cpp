@@ -1,89 +1,17 @@
 #include "seqconv/ops/dynamicconv.h"
 
-#include <ATen/Functions.h>
 #include <torch/library.h>
 
+#include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
 
 namespace seqconv::ops {
-namespace {
-
-at::Tensor dynamicconv_meta(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const OptionalTensor& bias,
-    c10::SymInt padding_left,
-    std::string_view normalization,
-    double drop_p,
-    const OptionalTensor& drop_seed,
-    const OptionalTensor& drop_mask,
-    const OptionalTensor& lengths) {
-  return conv_meta(
-      {.op = "dynamicconv",
-       .x = x,
-       .kernels_name = "logits",
-       .kernels = logits,
-       .bias = bias,
-       .padding_left = std::move(padding_left),
-       .normalization = normalization,
-       .drop_p = drop_p,
-       .drop_seed = drop_seed,
-       .drop_mask = drop_mask,
-       .lengths = lengths});
-}
-
-std::tuple<at::Tensor, at::Tensor, at::Tensor> dynamicconv_backward_meta(
-    const at::Tensor& grad,
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    bool has_bias,
-    c10::SymInt padding_left,
-    std::string_view normalization,
-    double drop_p,
-    const OptionalTensor& drop_seed,
-    const OptionalTensor& drop_mask,
-    const OptionalTensor& lengths) {
-  return conv_backward_meta(
-      grad,
-      {.op = "dynamicconv_backward",
-       .x = x,
-       .kernels_name = "logits",
-       .kernels = logits,
-       .padding_left = std::move(padding_left),
-       .normalization = normalization,
-       .drop_p = drop_p,
-       .drop_seed = drop_seed,
-       .drop_mask = drop_mask,
-       .lengths = lengths},
-      has_bias);
-}
-
-at::Tensor dynamicconv_step_meta(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position,
-    const at::Tensor& logits,
-    const OptionalTensor& bias,
-    std::string_view normalization) {
-  check_conv_step(
-      {.op = "dynamicconv_step",
-       .x = x,
-       .kernels_name = "logits",
-       .kernels = logits,
-       .bias = bias,
-       .normalization = normalization},
-      state,
-      position);
-  return at::empty_symint(x.sym_sizes(), x.options());
-}
-
-}  // namespace
 
 at::Tensor dynamicconv(
     const at::Tensor& x,
     const at::Tensor& logits,
     const DynamicConvFuncOptions& options) {
-  static const auto op = find_op<ConvSignature>("seqconv::dynamicconv");
+  static const auto op = find_op<ConvSignature>(DynamicConvKind::kForward);
   return op.call(
       x,
       logits,
@@ -103,8 +31,7 @@ at::Tensor dynamicconv_step(
     const at::Tensor& logits,
     Normalization normalization,
     const std::optional<at::Tensor>& bias) {
-  static const auto op =
-      find_op<ConvStepSignature>("seqconv::dynamicconv_step");
+  static const auto op = find_op<ConvStepSignature>(DynamicConvKind::kStep);
   return op.call(x, state, position, logits, bias, enum_name(normalization));
 }
 
@@ -121,12 +48,6 @@ TORCH_LIBRARY_FRAGMENT(seqconv, m) {
   m.def("dynamicconv_step(Tensor x, Tensor(a!) state, Tensor position, "
         "Tensor logits, Tensor? bias=None, *, str normalization='softmax') "
         "-> Tensor");
-}
-
-TORCH_LIBRARY_IMPL(seqconv, Meta, m) {
-  m.impl("dynamicconv", dynamicconv_meta);
-  m.impl("dynamicconv_backward", dynamicconv_backward_meta);
-  m.impl("dynamicconv_step", dynamicconv_step_meta);
 }
 
 }  // namespace seqconv::ops

@@ -131,7 +131,7 @@ at::Tensor talk(
     const at::Tensor& offset_left,
     const std::optional<at::Tensor>& offset_right,
     const TalkFuncOptions& options) {
-  static const auto op = find_op<TalkSignature>("seqconv::talk");
+  static const auto op = find_op<TalkSignature>("talk");
   return op.call(
       x,
       offset_left,
@@ -166,7 +166,7 @@ at::Tensor talk_step(
     const at::Tensor& position,
     const at::Tensor& offset_left,
     int64_t max_left) {
-  static const auto op = find_op<TalkStepSignature>("seqconv::talk_step");
+  static const auto op = find_op<TalkStepSignature>("talk_step");
   return op.call(x, state, position, offset_left, max_left);
 }
 

@@ -11,13 +11,12 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 const c10::TypedOperatorHandle<TalkBackwardSignature>& backward_op() {
-  static const auto op =
-      find_op<TalkBackwardSignature>("seqconv::talk_backward");
+  static const auto op = find_op<TalkBackwardSignature>("talk_backward");
   return op;
 }
 
 const c10::TypedOperatorHandle<TalkStepSignature>& step_op() {
-  static const auto op = find_op<TalkStepSignature>("seqconv::talk_step");
+  static const auto op = find_op<TalkStepSignature>("talk_step");
   return op;
 }
 
@@ -90,7 +89,7 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
     ctx->saved_data["max_left"] = max_left;
     ctx->saved_data["max_right"] = max_right;
     at::AutoDispatchBelowADInplaceOrView below;
-    static const auto op = find_op<TalkSignature>("seqconv::talk");
+    static const auto op = find_op<TalkSignature>("talk");
     return op.call(x, offset_left, offset_right, max_left, max_right, lengths);
   }
 

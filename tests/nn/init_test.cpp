@@ -8,6 +8,7 @@
 #include "seqconv/nn/attention.h"
 #include "seqconv/nn/dynamicconv.h"
 #include "seqconv/nn/embedding.h"
+#include "seqconv/nn/feed_forward.h"
 #include "seqconv/nn/lightconv.h"
 #include "seqconv/nn/talk.h"
 
@@ -68,6 +69,17 @@ TEST(Initialisation, LinearIsXavierWithAZeroBias) {
   Linear linear(100, 300);
   expect_uniform(linear->weight, std::sqrt(6.0 / 400));
   EXPECT_EQ(linear->bias.abs().max().item<float>(), 0);
+}
+
+TEST(Initialisation, FeedForwardIsXavierOrScaledByItsFanIn) {
+  FeedForwardOptions options{.channels = 100, .hidden = 300};
+  FeedForward xavier(options);
+  expect_uniform(parameter(*xavier, "fc1.weight"), std::sqrt(6.0 / 400));
+  expect_uniform(parameter(*xavier, "fc2.weight"), std::sqrt(6.0 / 400));
+  options.init = FeedForwardInit::kFanIn;
+  FeedForward fan_in(options);
+  expect_uniform(parameter(*fan_in, "fc1.weight"), std::sqrt(1.0 / 100));
+  expect_uniform(parameter(*fan_in, "fc2.weight"), std::sqrt(1.0 / 300));
 }
 
 TEST(Initialisation, EmbeddingsAreNormalWithAZeroPaddingRow) {

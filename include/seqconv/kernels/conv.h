@@ -49,4 +49,55 @@ struct RingState {
   int64_t position = 0;  ///< inputs already seen
 };
 
+/// Arguments of both convolutions. S (float, double or BFloat16) stores x and
+/// y, L the raw kernels: [H, K] for lightconv, with an element's number h*K + j
+/// for `drop`; [B, T, H, K] for dynamicconv, ((b*T + t)*H + h)*K + j.
+template <class S, class L>
+struct ConvForward {
+  ConvShape shape;
+  bool softmax = true;
+  TapDrop drop;
+  const S* x = nullptr;  ///< [B, T, C]
+  const L* kernels = nullptr;
+  const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
+  const int64_t* lengths = nullptr;        ///< [B] or null
+  S* y = nullptr;                          ///< [B, T, C]
+};
+
+template <class S, class L>
+struct ConvBackward {
+  ConvShape shape;
+  bool softmax = true;
+  TapDrop drop;
+  const S* x = nullptr;
+  const L* kernels = nullptr;
+  const int64_t* lengths = nullptr;
+  const S* grad_y = nullptr;  ///< [B, T, C]
+  S* grad_x = nullptr;        ///< [B, T, C]
+  L* grad_kernels = nullptr;  ///< as kernels
+};
+
+/// The next T' = shape.steps inputs of N = shape.batch causal streams
+/// (padding_left = K-1). The ring has K-1 slots.
+template <class S, class L>
+struct ConvStep {
+  ConvShape shape;
+  bool softmax = true;
+  const S* x = nullptr;                    ///< [N, T', C]
+  const L* kernels = nullptr;              ///< [H, K] or [N, T', H, K]
+  const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
+  RingState<S> state;
+  S* y = nullptr;  ///< [N, T', C]
+};
+
+/// grad_bias[c] = sum of grad_y[b, t, c] over b and t < lengths[b], in a fixed
+/// order.
+template <class S>
+void bias_gradient(
+    const ConvShape& shape,
+    const int64_t* lengths,
+    const S* grad_y,
+    AccumulatorOf<S>* grad_bias,
+    const Execution& run);
+
 }  // namespace seqconv::kernels

@@ -6,11 +6,20 @@
 
 namespace seqconv {
 
+/// How fc1 and fc2 [out, in] begin; their biases are zero either way.
+enum class FeedForwardInit {
+  kXavier,  ///< as every linear map around a convolution (semantics.md 8.19)
+  /// U(-b, b), b = sqrt(1 / in), half as large: the Transformer that fairseq
+  /// trains, and what post-norm self-attention needs to learn as fast.
+  kFanIn,
+};
+
 struct FeedForwardOptions {
   int64_t channels = 0;  ///< C
   int64_t hidden = 0;
   ops::Activation activation = ops::Activation::kRelu;
   double activation_dropout = 0;
+  FeedForwardInit init = FeedForwardInit::kXavier;
 };
 
 /// fc2(dropout(activation(fc1(x)))).

@@ -1,26 +1,27 @@
-#pragma once
-
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
 
+#include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
 
 /// Autograd of lightconv and dynamicconv: the same function over different
-/// dispatcher entries. `Op` names them (kForward, kBackward, kStep).
+/// dispatcher entries.
 namespace seqconv::ops {
+namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-inline OptionalTensor if_defined(const at::Tensor& tensor) {
+OptionalTensor if_defined(const at::Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
 /// The gradient as an operator of its own, so that asking for a second one
 /// says clearly that there is none.
-template <class Op>
+template <class Kind>
 class ConvBackwardFunction
-    : public torch::autograd::Function<ConvBackwardFunction<Op>> {
+    : public torch::autograd::Function<ConvBackwardFunction<Kind>> {
  public:
   static variable_list forward(
       AutogradContext* /*ctx*/,
@@ -35,7 +36,7 @@ class ConvBackwardFunction
       const OptionalTensor& drop_mask,
       const OptionalTensor& lengths) {
     at::AutoDispatchBelowADInplaceOrView below;
-    static const auto op = find_op<ConvBackwardSignature>(Op::kBackward);
+    static const auto op = find_op<ConvBackwardSignature>(Kind::kBackward);
     auto [grad_x, grad_kernels, grad_bias] = op.call(
         grad,
         x,
@@ -51,11 +52,11 @@ class ConvBackwardFunction
   }
 
   static variable_list backward(AutogradContext*, const variable_list&) {
-    TORCH_CHECK(false, "[", Op::kName, "] double backward is not supported");
+    TORCH_CHECK(false, "[", Kind::kForward, "] double backward is not supported");
   }
 };
 
-template <class Op>
+template <class Kind>
 std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
     const at::Tensor& grad,
     const at::Tensor& x,
@@ -67,7 +68,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths) {
-  const variable_list grads = ConvBackwardFunction<Op>::apply(
+  const variable_list grads = ConvBackwardFunction<Kind>::apply(
       grad,
       x,
       kernels,
@@ -82,8 +83,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
 }
 
 /// Keeps x and the raw kernels only; taps are made again.
-template <class Op>
-class ConvFunction : public torch::autograd::Function<ConvFunction<Op>> {
+template <class Kind>
+class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
  public:
   static at::Tensor forward(
       AutogradContext* ctx,
@@ -107,7 +108,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Op>> {
     ctx->saved_data["normalization"] = normalization;
     ctx->saved_data["drop_p"] = drop_p;
     at::AutoDispatchBelowADInplaceOrView below;
-    static const auto op = find_op<ConvSignature>(Op::kForward);
+    static const auto op = find_op<ConvSignature>(Kind::kForward);
     return op.call(
         x,
         kernels,
@@ -127,7 +128,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Op>> {
     const bool has_bias = ctx->saved_data["has_bias"].toBool();
     const std::string normalization =
         ctx->saved_data["normalization"].toStringRef();
-    static const auto op = find_op<ConvBackwardSignature>(Op::kBackward);
+    static const auto op = find_op<ConvBackwardSignature>(Kind::kBackward);
     auto [grad_x, grad_kernels, grad_bias] = op.call(
         grads[0],
         saved[0],
@@ -148,7 +149,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Op>> {
   }
 };
 
-template <class Op>
+template <class Kind>
 at::Tensor conv_autograd(
     const at::Tensor& x,
     const at::Tensor& kernels,
@@ -159,7 +160,7 @@ at::Tensor conv_autograd(
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths) {
-  return ConvFunction<Op>::apply(
+  return ConvFunction<Kind>::apply(
       x,
       kernels,
       bias,
@@ -171,7 +172,7 @@ at::Tensor conv_autograd(
       lengths);
 }
 
-template <class Op>
+template <class Kind>
 at::Tensor conv_step_autograd(
     const at::Tensor& x,
     at::Tensor& state,
@@ -180,15 +181,15 @@ at::Tensor conv_step_autograd(
     const OptionalTensor& bias,
     std::string_view normalization) {
   check_no_gradient(
-      Op::kStepName,
+      Kind::kStep,
       {x, state, kernels, bias.value_or(at::Tensor())});
   at::AutoDispatchBelowAutograd below;
-  static const auto op = find_op<ConvStepSignature>(Op::kStep);
+  static const auto op = find_op<ConvStepSignature>(Kind::kStep);
   return op.call(x, state, position, kernels, bias, normalization);
 }
 
 /// Tells autograd that the state has changed.
-template <class Op>
+template <class Kind>
 at::Tensor conv_step_inplace(
     const at::Tensor& x,
     at::Tensor& state,
@@ -199,12 +200,31 @@ at::Tensor conv_step_inplace(
   at::Tensor y;
   {
     at::AutoDispatchBelowADInplaceOrView below;
-    static const auto op = find_op<ConvStepSignature>(Op::kStep);
+    static const auto op = find_op<ConvStepSignature>(Kind::kStep);
     y = op.call(x, state, position, kernels, bias, normalization);
   }
   if (!state.is_inference())
     state.unsafeGetTensorImpl()->bump_version();
   return y;
+}
+
+template <class Kind>
+void register_autograd(torch::Library& m) {
+  m.impl(Kind::kForward, conv_autograd<Kind>);
+  m.impl(Kind::kBackward, conv_backward_autograd<Kind>);
+  m.impl(Kind::kStep, conv_step_autograd<Kind>);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, Autograd, m) {
+  register_autograd<LightConvKind>(m);
+  register_autograd<DynamicConvKind>(m);
+}
+
+TORCH_LIBRARY_IMPL(seqconv, ADInplaceOrView, m) {
+  m.impl(LightConvKind::kStep, conv_step_inplace<LightConvKind>);
+  m.impl(DynamicConvKind::kStep, conv_step_inplace<DynamicConvKind>);
 }
 
 }  // namespace seqconv::ops

@@ -1,0 +1,236 @@
+#include <ATen/Functions.h>
+#include <torch/library.h>
+
+#include "ops/conv_kind.h"
+#include "ops/conv_ops.h"
+#include "seqconv/kernels/dynamicconv.h"
+#include "seqconv/kernels/lightconv.h"
+
+/// lightconv and dynamicconv on the CPU: arguments are checked, made dense and
+/// handed to the kernels.
+namespace seqconv::ops {
+namespace {
+
+using kernels::AccumulatorOf;
+using kernels::ConvBackward;
+using kernels::ConvForward;
+using kernels::ConvStep;
+using kernels::Execution;
+
+/// Its few weights [H, K] are converted to the type that sums are kept in.
+struct LightConvCpu : LightConvKind {
+  static at::Tensor dense(const at::Tensor& kernels) {
+    return accumulated(kernels);
+  }
+  /// Calls f with values of the storage types of x and of dense(kernels).
+  template <class F>
+  static void dispatch(const at::Tensor& x, const at::Tensor&, const F& f) {
+    dispatch_storage(x.scalar_type(), [&](auto value) {
+      f(value, AccumulatorOf<decltype(value)>{});
+    });
+  }
+  template <class S, class L>
+  static void run(const ConvForward<S, L>& args, const Execution& execution) {
+    kernels::lightconv_forward<S>(args, execution);
+  }
+  template <class S, class L>
+  static void run(const ConvBackward<S, L>& args, const Execution& execution) {
+    kernels::lightconv_backward<S>(args, execution);
+  }
+  template <class S, class L>
+  static void run(const ConvStep<S, L>& args, const Execution& execution) {
+    kernels::lightconv_step<S>(args, execution);
+  }
+};
+
+/// Its logits [B, T, H, K] are as large as x and read as they are.
+struct DynamicConvCpu : DynamicConvKind {
+  static at::Tensor dense(const at::Tensor& kernels) {
+    return kernels.contiguous();
+  }
+  template <class F>
+  static void
+  dispatch(const at::Tensor& x, const at::Tensor& kernels, const F& f) {
+    dispatch_storage_pair(x.scalar_type(), kernels.scalar_type(), f);
+  }
+  template <class S, class L>
+  static void run(const ConvForward<S, L>& args, const Execution& execution) {
+    kernels::dynamicconv_forward<S, L>(args, execution);
+  }
+  template <class S, class L>
+  static void run(const ConvBackward<S, L>& args, const Execution& execution) {
+    kernels::dynamicconv_backward<S, L>(args, execution);
+  }
+  template <class S, class L>
+  static void run(const ConvStep<S, L>& args, const Execution& execution) {
+    kernels::dynamicconv_step<S, L>(args, execution);
+  }
+};
+
+template <class Kind>
+at::Tensor conv_cpu(
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    int64_t padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  const char* const name = Kind::kForward;
+  check_conv(
+      {.op = name,
+       .x = x,
+       .kernels_name = Kind::kKernels,
+       .kernels = kernels,
+       .bias = bias,
+       .padding_left = padding_left,
+       .normalization = normalization,
+       .drop_p = drop_p,
+       .drop_seed = drop_seed,
+       .drop_mask = drop_mask,
+       .lengths = lengths});
+  const LengthValues valid(name, lengths, x);
+  const DropValues drop(drop_p, drop_seed, drop_mask);
+  const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
+  const at::Tensor added = bias ? accumulated(*bias) : at::Tensor();
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
+  Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
+    using S = decltype(storage);
+    using L = decltype(raw_storage);
+    Kind::run(
+        ConvForward<S, L>{
+            .shape = conv_shape(x, kernels, padding_left),
+            .softmax = is_softmax(name, normalization),
+            .drop = drop.get(),
+            .x = const_pointer<S>(dense),
+            .kernels = const_pointer<L>(raw),
+            .bias = const_pointer<AccumulatorOf<S>>(added),
+            .lengths = valid.data(),
+            .y = pointer<S>(y)},
+        cpu_execution());
+  });
+  return y;
+}
+
+template <class Kind>
+std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    bool has_bias,
+    int64_t padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  const char* const name = Kind::kBackward;
+  check_conv_backward(
+      grad,
+      {.op = name,
+       .x = x,
+       .kernels_name = Kind::kKernels,
+       .kernels = kernels,
+       .padding_left = padding_left,
+       .normalization = normalization,
+       .drop_p = drop_p,
+       .drop_seed = drop_seed,
+       .drop_mask = drop_mask,
+       .lengths = lengths});
+  const LengthValues valid(name, lengths, x);
+  const DropValues drop(drop_p, drop_seed, drop_mask);
+  const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
+  const at::Tensor grad_y = grad.contiguous();
+  const at::Tensor grad_x = at::empty(x.sizes(), x.options());
+  const at::Tensor grad_raw = at::empty(raw.sizes(), raw.options());
+  const at::Tensor grad_bias = at::empty(
+      {has_bias ? x.size(2) : 0},
+      x.options().dtype(accumulator_type(x.scalar_type())));
+  Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
+    using S = decltype(storage);
+    using L = decltype(raw_storage);
+    const auto shape = conv_shape(x, kernels, padding_left);
+    Kind::run(
+        ConvBackward<S, L>{
+            .shape = shape,
+            .softmax = is_softmax(name, normalization),
+            .drop = drop.get(),
+            .x = const_pointer<S>(dense),
+            .kernels = const_pointer<L>(raw),
+            .lengths = valid.data(),
+            .grad_y = const_pointer<S>(grad_y),
+            .grad_x = pointer<S>(grad_x),
+            .grad_kernels = pointer<L>(grad_raw)},
+        cpu_execution());
+    if (has_bias)
+      kernels::bias_gradient(
+          shape,
+          valid.data(),
+          const_pointer<S>(grad_y),
+          pointer<AccumulatorOf<S>>(grad_bias),
+          cpu_execution());
+  });
+  return {grad_x, grad_raw.to(kernels.scalar_type()), grad_bias};
+}
+
+template <class Kind>
+at::Tensor conv_step_cpu(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    std::string_view normalization) {
+  const char* const name = Kind::kStep;
+  check_conv_step(
+      {.op = name,
+       .x = x,
+       .kernels_name = Kind::kKernels,
+       .kernels = kernels,
+       .bias = bias,
+       .normalization = normalization},
+      state,
+      position);
+  const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
+  const at::Tensor added = bias ? accumulated(*bias) : at::Tensor();
+  const at::Tensor ring = state.contiguous();
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
+  Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
+    using S = decltype(storage);
+    using L = decltype(raw_storage);
+    Kind::run(
+        ConvStep<S, L>{
+            .shape = conv_shape(x, kernels, kernels.size(-1) - 1),
+            .softmax = is_softmax(name, normalization),
+            .x = const_pointer<S>(dense),
+            .kernels = const_pointer<L>(raw),
+            .bias = const_pointer<AccumulatorOf<S>>(added),
+            .state =
+                {.data = pointer<S>(ring),
+                 .slots = state.size(1),
+                 .position = position_value(name, position)},
+            .y = pointer<S>(y)},
+        cpu_execution());
+  });
+  if (!ring.is_same(state))
+    state.copy_(ring);
+  return y;
+}
+
+template <class Kind>
+void register_cpu(torch::Library& m) {
+  m.impl(Kind::kForward, conv_cpu<Kind>);
+  m.impl(Kind::kBackward, conv_backward_cpu<Kind>);
+  m.impl(Kind::kStep, conv_step_cpu<Kind>);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, CPU, m) {
+  register_cpu<LightConvCpu>(m);
+  register_cpu<DynamicConvCpu>(m);
+}
+
+}  // namespace seqconv::ops

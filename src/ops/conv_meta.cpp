@@ -1,0 +1,104 @@
+#include <ATen/Functions.h>
+#include <torch/library.h>
+
+#include "ops/conv_kind.h"
+#include "ops/conv_ops.h"
+
+/// What lightconv and dynamicconv answer without values: shapes and types.
+namespace seqconv::ops {
+namespace {
+
+template <class Kind>
+at::Tensor conv_meta(
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    c10::SymInt padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  check_conv(
+      {.op = Kind::kForward,
+       .x = x,
+       .kernels_name = Kind::kKernels,
+       .kernels = kernels,
+       .bias = bias,
+       .padding_left = std::move(padding_left),
+       .normalization = normalization,
+       .drop_p = drop_p,
+       .drop_seed = drop_seed,
+       .drop_mask = drop_mask,
+       .lengths = lengths});
+  return at::empty_symint(x.sym_sizes(), x.options());
+}
+
+template <class Kind>
+std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    bool has_bias,
+    c10::SymInt padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  check_conv_backward(
+      grad,
+      {.op = Kind::kBackward,
+       .x = x,
+       .kernels_name = Kind::kKernels,
+       .kernels = kernels,
+       .padding_left = std::move(padding_left),
+       .normalization = normalization,
+       .drop_p = drop_p,
+       .drop_seed = drop_seed,
+       .drop_mask = drop_mask,
+       .lengths = lengths});
+  const c10::SymInt channels = has_bias ? x.sym_size(2) : c10::SymInt(0);
+  return {
+      at::empty_symint(x.sym_sizes(), x.options()),
+      at::empty_symint(kernels.sym_sizes(), kernels.options()),
+      at::empty_symint(
+          {channels},
+          x.options().dtype(accumulator_type(x.scalar_type())))};
+}
+
+template <class Kind>
+at::Tensor conv_step_meta(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    std::string_view normalization) {
+  check_conv_step(
+      {.op = Kind::kStep,
+       .x = x,
+       .kernels_name = Kind::kKernels,
+       .kernels = kernels,
+       .bias = bias,
+       .normalization = normalization},
+      state,
+      position);
+  return at::empty_symint(x.sym_sizes(), x.options());
+}
+
+template <class Kind>
+void register_meta(torch::Library& m) {
+  m.impl(Kind::kForward, conv_meta<Kind>);
+  m.impl(Kind::kBackward, conv_backward_meta<Kind>);
+  m.impl(Kind::kStep, conv_step_meta<Kind>);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, Meta, m) {
+  register_meta<LightConvKind>(m);
+  register_meta<DynamicConvKind>(m);
+}
+
+}  // namespace seqconv::ops
