@@ -21,7 +21,7 @@ esac
 
 list_files() {
   if git rev-parse --is-inside-work-tree > /dev/null 2>&1; then
-    git ls-files -z -- '*.h' '*.cpp' '*.cu' '*.cuh'
+    git ls-files --cached --others --exclude-standard -z -- '*.h' '*.cpp' '*.cu' '*.cuh'
   else  # an unpacked archive
     find include src cli tests benchmarks \
       \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) \

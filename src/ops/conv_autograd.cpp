@@ -52,7 +52,11 @@ class ConvBackwardFunction
   }
 
   static variable_list backward(AutogradContext*, const variable_list&) {
-    TORCH_CHECK(false, "[", Kind::kForward, "] double backward is not supported");
+    TORCH_CHECK(
+        false,
+        "[",
+        Kind::kForward,
+        "] double backward is not supported");
   }
 };
 
