@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that every tracked C++ file is formatted as .clang-format says.
+# Checks that every C++ file is formatted as .clang-format says.
 #   bash tools/check_format.sh         # prints what differs, exit code 1
 #   bash tools/check_format.sh --fix   # formats in place
 set -euo pipefail
@@ -21,7 +21,8 @@ esac
 
 list_files() {
   if git rev-parse --is-inside-work-tree > /dev/null 2>&1; then
-    git ls-files --cached --others --exclude-standard -z -- '*.h' '*.cpp' '*.cu' '*.cuh'
+    git ls-files -z --cached --others --exclude-standard \
+      -- '*.h' '*.cpp' '*.cu' '*.cuh'
   else  # an unpacked archive
     find include src cli tests benchmarks \
       \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) \
