@@ -12,7 +12,7 @@ if(SEQCONV_SANITIZE)
 endif()
 
 # Parsing LibTorch's headers is nearly all of a small file's compile time: they
-# are parsed once for all targets above ops, which has others and other flags.
+# are parsed once for all targets that have the same flags.
 # A source includes what it needs all the same (SEQCONV_PCH=OFF shows it).
 if(SEQCONV_PCH)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_headers.cpp CONTENT "")
@@ -30,12 +30,14 @@ function(seqconv_use_torch_headers target)
   endif()
 endfunction()
 
-# seqconv_add_layer(NAME [SHARED] [TORCH] SOURCES ... [DEPENDS ...])
+# seqconv_add_layer(NAME [SHARED] [TORCH [HEADERS ...]]
+#                   SOURCES ... [DEPENDS ...])
 #
 # One layer of the house: target seqconv_NAME. TORCH marks the layers that may
-# include LibTorch; the others must stay free of it (seam 1).
+# include LibTorch; the others must stay free of it (seam 1). HEADERS are
+# precompiled for a layer that needs others or has flags of its own.
 function(seqconv_add_layer name)
-  cmake_parse_arguments(ARG "SHARED;TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SHARED;TORCH" "" "HEADERS;SOURCES;DEPENDS" ${ARGN})
   if(ARG_SHARED)
     add_library(seqconv_${name} SHARED ${ARG_SOURCES})
   else()
@@ -47,8 +49,10 @@ function(seqconv_add_layer name)
     set_target_properties(seqconv_${name} PROPERTIES
       BUILD_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN"
       INSTALL_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN")
-    if(NOT name STREQUAL ops)
+    if(NOT ARG_HEADERS)
       seqconv_use_torch_headers(seqconv_${name})
+    elseif(SEQCONV_PCH)
+      target_precompile_headers(seqconv_${name} PRIVATE ${ARG_HEADERS})
     endif()
   endif()
 endfunction()

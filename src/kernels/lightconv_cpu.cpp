@@ -49,7 +49,7 @@ template <class S, class A = AccumulatorOf<S>>
 class BackwardPiece {
  public:
   BackwardPiece(
-      const ConvBackward<S, AccumulatorOf<S>>& args,
+      const ConvBackward<S, A>& args,
       const A* reversed_taps,
       int64_t tap_pitch,
       Isa isa)
@@ -111,7 +111,7 @@ class BackwardPiece {
     }
   }
 
-  const ConvBackward<S, AccumulatorOf<S>>& args_;
+  const ConvBackward<S, A>& args_;
   const A* reversed_;
   int64_t tap_pitch_;
   const RowOps<S, A>& rows_;
