@@ -16,11 +16,11 @@ class TileOfTaps {
  public:
   TileOfTaps(
       const ConvShape& shape,
-      bool softmax,
+      Normalization normalization,
       const TapDrop& drop,
       Isa isa,
       int64_t most_rows)
-      : maker(isa, shape.kernel_size, softmax, drop),
+      : maker(isa, shape.kernel_size, normalization, drop),
         pitch(maker.pitch()),
         shape_(shape),
         tile_(tile_ops<A>(isa)),
@@ -87,7 +87,7 @@ class BackwardTile {
         logit_rows_(row_ops<L, A>(isa)),
         tile_(tile_ops<A>(isa)),
         convolver_(shape_, isa),
-        taps_(shape_, args.softmax, args.drop, isa, step_ + K_ - 1),
+        taps_(shape_, args.normalization, args.drop, isa, step_ + K_ - 1),
         transposed_(step_ * taps_.pitch),
         grad_taps_(step_ * taps_.pitch),
         x_((step_ + K_ - 1) * convolver_.pitch()),
@@ -101,7 +101,8 @@ class BackwardTile {
     const int64_t before = K_ - 1 - shape_.padding_left;
     const auto grad_y = head_plane(args_.grad_y, shape_, b, h, valid);
     const auto grad_x = head_plane(args_.grad_x, shape_, b, h, valid);
-    zero_rows(grad_logits(b, h), first + real, rows - real);
+    const auto out = head_logits(args_.grad_kernels, b, h);
+    zero_rows(out, first + real, rows - real);
     if (real == 0) {
       zero_rows(grad_x, first, rows);
       return;
@@ -116,12 +117,14 @@ class BackwardTile {
         before,
         {transposed_.data(), taps_.pitch});
     tap_gradient(head_plane(args_.x, shape_, b, h, valid), grad_y, first, real);
+    const auto raw = head_logits(args_.kernels, b, h);
     taps_.maker.backward(
+        raw.data + first * raw.stride,
+        raw.stride,
         taps_.normalized(before),
         taps_.factors(before),
         real,
         grad_taps_.data());
-    const auto out = grad_logits(b, h);
     logit_rows_.store(
         grad_taps_.data(),
         taps_.pitch,
@@ -132,9 +135,10 @@ class BackwardTile {
   }
 
  private:
-  Plane<L> grad_logits(int64_t b, int64_t h) const {
+  template <class P>
+  Plane<P> head_logits(P* logits, int64_t b, int64_t h) const {
     const int64_t stride = shape_.heads * K_;
-    L* const data = args_.grad_kernels + b * shape_.steps * stride + h * K_;
+    P* const data = logits + b * shape_.steps * stride + h * K_;
     return {data, stride, K_, shape_.steps};
   }
 
@@ -202,7 +206,12 @@ void dynamicconv_forward(const ConvForward<S, L>& args, const Execution& run) {
       grain_for(step * (R + 8) * shape.kernel_size),
       [&](int64_t begin, int64_t end) {
         HeadConvolver<S> convolver(shape, run.isa);
-        TileOfTaps<S, L> taps(shape, args.softmax, args.drop, run.isa, step);
+        TileOfTaps<S, L> taps(
+            shape,
+            args.normalization,
+            args.drop,
+            run.isa,
+            step);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, shape.heads);
           const int64_t valid = valid_rows(args.lengths, at.batch, shape.steps);
@@ -250,7 +259,7 @@ void dynamicconv_step(const ConvStep<S, L>& args, const Execution& run) {
       grain_for(shape.steps * (shape.head_channels() + 8) * K),
       [&](int64_t begin, int64_t end) {
         HeadStepper<S> stepper(shape, args.state, run.isa);
-        const TapMaker<L, A> maker(run.isa, K, args.softmax, {});
+        const TapMaker<L, A> maker(run.isa, K, args.normalization, {});
         Scratch<A> taps(maker.pitch());
         for (int64_t item = begin; item < end; ++item) {
           const int64_t row = item / shape.heads, head = item % shape.heads;

@@ -22,10 +22,10 @@ struct StaticTaps {
   StaticTaps(
       const ConvShape& shape,
       const A* weight,
-      bool softmax,
+      Normalization normalization,
       const TapDrop& drop,
       Isa isa)
-      : maker(isa, shape.kernel_size, softmax, drop),
+      : maker(isa, shape.kernel_size, normalization, drop),
         pitch(maker.pitch()),
         normalized(shape.heads * pitch),
         factors(shape.heads * pitch),
@@ -128,6 +128,7 @@ template <class A>
 void finish_weight_gradient(
     const ConvShape& shape,
     const std::vector<double>& partial,
+    const A* weight,
     StaticTaps<A>& taps,
     A* grad_weight) {
   const int64_t H = shape.heads, K = shape.kernel_size;
@@ -140,8 +141,13 @@ void finish_weight_gradient(
       sum += partial[static_cast<size_t>(piece * H * K + i)];
     grad.data()[i / K * taps.pitch + i % K] = static_cast<A>(sum);
   }
-  taps.maker
-      .backward(taps.normalized.data(), taps.factors.data(), H, grad.data());
+  taps.maker.backward(
+      weight,
+      K,
+      taps.normalized.data(),
+      taps.factors.data(),
+      H,
+      grad.data());
   for (int64_t h = 0; h < H; ++h)
     std::copy_n(grad.data() + h * taps.pitch, K, grad_weight + h * K);
 }
@@ -154,7 +160,12 @@ void lightconv_forward(
     const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
-  StaticTaps<A> taps(shape, args.kernels, args.softmax, args.drop, run.isa);
+  StaticTaps<A> taps(
+      shape,
+      args.kernels,
+      args.normalization,
+      args.drop,
+      run.isa);
   const int64_t step = tile_rows(shape.kernel_size);
   const int64_t tiles = ceil_div(shape.steps, step);
   const int64_t R = shape.head_channels();
@@ -186,7 +197,12 @@ void lightconv_backward(
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
   const int64_t H = shape.heads, K = shape.kernel_size;
-  StaticTaps<A> taps(shape, args.kernels, args.softmax, args.drop, run.isa);
+  StaticTaps<A> taps(
+      shape,
+      args.kernels,
+      args.normalization,
+      args.drop,
+      run.isa);
   Scratch<A> reversed(H * taps.pitch);
   for (int64_t h = 0; h < H; ++h)
     std::reverse_copy(
@@ -211,7 +227,7 @@ void lightconv_backward(
             work.run(n / tiles, n % tiles, h, sums);
         }
       });
-  finish_weight_gradient(shape, partial, taps, args.grad_kernels);
+  finish_weight_gradient(shape, partial, args.kernels, taps, args.grad_kernels);
 }
 
 template <class S>
@@ -220,7 +236,7 @@ void lightconv_step(
     const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
-  StaticTaps<A> taps(shape, args.kernels, args.softmax, {}, run.isa);
+  StaticTaps<A> taps(shape, args.kernels, args.normalization, {}, run.isa);
   run.parallel_for(
       shape.batch * shape.heads,
       grain_for(shape.steps * shape.head_channels() * shape.kernel_size),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/normalization.h"
 #include "kernels/tiles.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/random_words.h"
@@ -11,11 +12,15 @@ namespace seqconv::kernels {
 template <class L, class A = AccumulatorOf<L>>
 class TapMaker {
  public:
-  TapMaker(Isa isa, int64_t kernel_size, bool softmax, const TapDrop& drop)
+  TapMaker(
+      Isa isa,
+      int64_t kernel_size,
+      Normalization normalization,
+      const TapDrop& drop)
       : rows_(row_ops<L, A>(isa)),
         tile_(tile_ops<A>(isa)),
         kernel_size_(kernel_size),
-        softmax_(softmax),
+        normalization_(normalization),
         drop_(drop) {}
 
   int64_t pitch() const { return lane_pitch<A>(kernel_size_); }
@@ -24,8 +29,10 @@ class TapMaker {
   /// taps [rows, pitch] = normalised rows of `raw`, `stride` apart.
   void normalize(const L* raw, int64_t stride, int64_t rows, A* taps) const {
     rows_.load(raw, stride, rows, kernel_size_, taps, pitch());
-    if (softmax_)
-      tile_.softmax(taps, pitch(), rows, kernel_size_);
+    if (normalization_ == Normalization::kSoftmax)
+      return tile_.softmax(taps, pitch(), rows, kernel_size_);
+    for (int64_t t = 0; t < rows; ++t)
+      normalize_row(normalization_, taps + t * pitch(), kernel_size_);
   }
 
   /// factors [rows, pitch] = 0 or 1/(1-p) for the taps whose number is
@@ -43,11 +50,32 @@ class TapMaker {
 
   /// Gradient with respect to the taps -> gradient with respect to the raw
   /// weights, in place. `taps` are the normalised ones, before DropConnect.
-  void backward(const A* taps, const A* factors, int64_t rows, A* grad) const {
+  void backward(
+      const L* raw,
+      int64_t stride,
+      const A* taps,
+      const A* factors,
+      int64_t rows,
+      A* grad) {
     if (drops())
       tile_.multiply(grad, factors, rows * pitch());
-    if (softmax_)
-      tile_.softmax_backward(taps, grad, pitch(), rows);
+    if (normalization_ == Normalization::kSoftmax)
+      return tile_.softmax_backward(taps, grad, pitch(), rows);
+    raw_.reserve(pitch());
+    for (int64_t t = 0; t < rows; ++t) {
+      rows_.load(
+          raw + t * stride,
+          stride,
+          1,
+          kernel_size_,
+          raw_.data(),
+          pitch());
+      normalize_row_backward(
+          normalization_,
+          raw_.data(),
+          grad + t * pitch(),
+          kernel_size_);
+    }
   }
 
  private:
@@ -71,9 +99,10 @@ class TapMaker {
   const RowOps<L, A>& rows_;
   const TileOps<A>& tile_;
   int64_t kernel_size_;
-  bool softmax_;
+  Normalization normalization_;
   TapDrop drop_;
   Scratch<uint32_t> words_;
+  Scratch<A> raw_;
 };
 
 }  // namespace seqconv::kernels

@@ -125,7 +125,7 @@ void check_kernels(const ConvArguments& args) {
 void check_conv(const ConvArguments& args) {
   check_input(args.op, args.x);
   check_kernels(args);
-  is_softmax(args.op, args.normalization);
+  parse_normalization(args.op, args.normalization);
   if (args.bias) {
     check_shape(args.op, "bias must be [C]", *args.bias, {args.x.sym_size(2)});
     check_type_beside(args.op, "bias", *args.bias, args.x);
@@ -283,10 +283,12 @@ void check_no_gradient(const char* op, at::TensorList inputs) {
         "got an input that requires one");
 }
 
-bool is_softmax(const char* op, std::string_view normalization) {
+Normalization parse_normalization(
+    const char* op,
+    std::string_view normalization) {
   for (const auto& [name, value] : EnumNames<Normalization>::kNames)
     if (name == normalization)
-      return value == Normalization::kSoftmax;
+      return value;
   TORCH_CHECK(
       false,
       "[",

@@ -65,8 +65,10 @@ void check_state(
 /// Raises when a gradient would be asked of an operator that has none.
 void check_no_gradient(const char* op, at::TensorList inputs);
 
-/// "softmax" or "none".
-bool is_softmax(const char* op, std::string_view normalization);
+/// The normalisation called so; an error that lists the names otherwise.
+Normalization parse_normalization(
+    const char* op,
+    std::string_view normalization);
 
 /// Pointers and values of arguments for CPU kernels; owns what had to be made
 /// contiguous.

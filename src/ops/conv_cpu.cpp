@@ -102,7 +102,7 @@ at::Tensor conv_cpu(
     Kind::run(
         ConvForward<S, L>{
             .shape = conv_shape(x, kernels, padding_left),
-            .softmax = is_softmax(name, normalization),
+            .normalization = parse_normalization(name, normalization),
             .drop = drop.get(),
             .x = const_pointer<S>(dense),
             .kernels = const_pointer<L>(raw),
@@ -155,7 +155,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
     Kind::run(
         ConvBackward<S, L>{
             .shape = shape,
-            .softmax = is_softmax(name, normalization),
+            .normalization = parse_normalization(name, normalization),
             .drop = drop.get(),
             .x = const_pointer<S>(dense),
             .kernels = const_pointer<L>(raw),
@@ -203,7 +203,7 @@ at::Tensor conv_step_cpu(
     Kind::run(
         ConvStep<S, L>{
             .shape = conv_shape(x, kernels, kernels.size(-1) - 1),
-            .softmax = is_softmax(name, normalization),
+            .normalization = parse_normalization(name, normalization),
             .x = const_pointer<S>(dense),
             .kernels = const_pointer<L>(raw),
             .bias = const_pointer<AccumulatorOf<S>>(added),

@@ -66,9 +66,9 @@ at::Tensor convolve_reference(
     const OptionalTensor& bias,
     const OptionalTensor& lengths);
 
-/// Softmax over the last axis, or nothing.
+/// Taps from raw kernels, over the last axis.
 at::Tensor normalize_reference(
-    const at::Tensor& kernels,
+    const at::Tensor& raw,
     Normalization normalization);
 
 /// DropConnect on taps of any shape, by the definition in base/random.h.

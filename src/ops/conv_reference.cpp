@@ -28,10 +28,35 @@ at::Tensor convolve_reference(
 }
 
 at::Tensor normalize_reference(
-    const at::Tensor& kernels,
+    const at::Tensor& raw,
     Normalization normalization) {
-  const at::Tensor wide = kernels.to(accumulator_type(kernels.scalar_type()));
-  return normalization == Normalization::kSoftmax ? wide.softmax(-1) : wide;
+  const at::Tensor wide = raw.to(accumulator_type(raw.scalar_type()));
+  const auto norm = [&](int64_t order) {
+    return wide.norm(order, -1, /*keepdim=*/true) + kernels::kNormEpsilon;
+  };
+  switch (normalization) {
+    case Normalization::kNone:
+      return wide;
+    case Normalization::kSoftmax:
+      return wide.softmax(-1);
+    case Normalization::kSigmoid:
+      return wide.sigmoid();
+    case Normalization::kTanh:
+      return wide.tanh();
+    case Normalization::kSquare:
+      return wide.square();
+    case Normalization::kAbs:
+      return wide.abs();
+    case Normalization::kL1:
+      return wide / norm(1);
+    case Normalization::kL2:
+      return wide / norm(2);
+    case Normalization::kAbsL1:
+      return wide.abs() / norm(1);
+    case Normalization::kAbsL2:
+      return wide.abs() / norm(2);
+  }
+  fail("unknown normalisation");
 }
 
 at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop) {

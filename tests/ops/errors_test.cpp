@@ -177,8 +177,9 @@ TEST_P(ConvErrors, NameTheNormalisations) {
           std::nullopt,
           std::nullopt,
           std::nullopt),
-      message(
-          "normalization must be 'none' or 'softmax', but got 'sparsemax'"));
+      message("normalization must be 'none', 'softmax', 'sigmoid', 'tanh', "
+              "'square', 'abs', 'l1', 'l2', 'abs_l1' or 'abs_l2', but got "
+              "'sparsemax'"));
 }
 
 TEST_P(ConvErrors, NameTheStateOfAStep) {

@@ -26,14 +26,10 @@ using testing::relative_error;
 using testing::TensorCase;
 using testing::tolerance;
 
-/// Cases of `op` whose normalisation exists, right-padded.
+/// Cases of `op`, right-padded.
 inline std::vector<TensorCase> cases_of(const std::string& op) {
   std::vector<TensorCase> cases;
   for (TensorCase& golden : load_golden_cases(op)) {
-    if (!listed(
-            testing::kCoveredWeightNorms,
-            golden.text("weight_norm", "none")))
-      continue;
     shift_to_right_padding(
         golden,
         {"x",

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ops/conv_ops.h"
 #include "ops/golden_support.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"
@@ -35,8 +36,7 @@ void check_lightconv(const TensorCase& golden, at::ScalarType type) {
 /// Taps after DropConnect: what the step form, which never drops, is given.
 at::Tensor dropped_taps(const TensorCase& golden, const std::string& name) {
   const at::Tensor raw = golden.at(name);
-  const at::Tensor taps =
-      normalization(golden) == Normalization::kSoftmax ? raw.softmax(-1) : raw;
+  const at::Tensor taps = normalize_reference(raw, normalization(golden));
   return golden.has("drop_mask")
       ? taps * golden.at("drop_mask") / (1 - golden.real("drop_p", 0))
       : taps;
@@ -237,20 +237,10 @@ TEST(OperatorGolden, EveryFileIsCoveredOrListed) {
   for (const auto& path : files) {
     const SafetensorsReader reader(path);
     const std::string& op = reader.metadata().at("op");
-    const auto norm = reader.metadata().find("weight_norm");
     if (listed(testing::kUncoveredOperators, op))
       ++uncovered[op];
     else if (!listed(testing::kCoveredOperators, op))
       ADD_FAILURE() << path << ": operator " << op << " is on no list";
-    else if (
-        norm == reader.metadata().end() ||
-        listed(testing::kCoveredWeightNorms, norm->second))
-      continue;
-    else if (listed(testing::kUncoveredWeightNorms, norm->second))
-      ++uncovered[op + " with weight_norm " + norm->second];
-    else
-      ADD_FAILURE() << path << ": weight_norm " << norm->second
-                    << " is on no list";
   }
   for (const auto& [name, count] : uncovered)
     std::cout << "not covered yet: " << name << " (" << count << " cases)\n";

@@ -17,6 +17,10 @@ torch.ops.load_library(LIBRARY)
 seqconv = torch.ops.seqconv
 
 B, T, C, H, K = 2, 7, 6, 2, 3
+NORMALIZATIONS = [
+    "none", "softmax", "sigmoid", "tanh", "square", "abs", "l1", "l2",
+    "abs_l1", "abs_l2",
+]  # fmt: skip
 DROPS = {
     "plain": {},
     "seed": {"drop_p": 0.3, "drop_seed": torch.tensor([5])},
@@ -92,7 +96,7 @@ def test_conv_step_is_a_complete_operator(name):
 
 
 @pytest.mark.parametrize("drop", DROPS)
-@pytest.mark.parametrize("normalization", ["softmax", "none"])
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
 @pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
 def test_conv_gradients(name, normalization, drop):
     extra = dict(keywords(name, drop), normalization=normalization)

@@ -35,22 +35,6 @@ inline constexpr auto kUncoveredOperators = std::to_array<std::string_view>({
     "depthwise_conv",
 });
 
-/// Normalisations of kernels (metadata `weight_norm`) that exist; cases with
-/// another one are uncovered whatever their operator.
-inline constexpr auto kCoveredWeightNorms =
-    std::to_array<std::string_view>({"none", "softmax"});
-
-inline constexpr auto kUncoveredWeightNorms = std::to_array<std::string_view>({
-    "abs",
-    "abs_l1",
-    "abs_l2",
-    "l1",
-    "l2",
-    "sigmoid",
-    "square",
-    "tanh",
-});
-
 /// Whether `list` holds `name`.
 template <class List>
 constexpr bool listed(const List& list, std::string_view name) {

@@ -22,6 +22,23 @@ struct ConvShape {
   int64_t head_channels() const { return channels / heads; }
 };
 
+/// How the K raw weights w of a kernel become taps (Wu et al. 2019, table 6),
+/// with e = kNormEpsilon: w, softmax(w), sigmoid(w), tanh(w), w^2, |w|,
+/// w / (sum |w| + e), w / (sqrt(sum w^2) + e), and |w| over the same two.
+enum class Normalization {
+  kNone,
+  kSoftmax,
+  kSigmoid,
+  kTanh,
+  kSquare,
+  kAbs,
+  kL1,
+  kL2,
+  kAbsL1,
+  kAbsL2
+};
+inline constexpr double kNormEpsilon = 1e-6;
+
 /// DropConnect on taps. Element i of the taps, counted in row-major order, is
 /// kept when random_word(seed, i) >= drop_threshold(p), or when mask[i] is not
 /// 0; survivors are scaled by 1/(1-p). With neither, nothing is dropped.
@@ -55,7 +72,7 @@ struct RingState {
 template <class S, class L>
 struct ConvForward {
   ConvShape shape;
-  bool softmax = true;
+  Normalization normalization = Normalization::kSoftmax;
   TapDrop drop;
   const S* x = nullptr;  ///< [B, T, C]
   const L* kernels = nullptr;
@@ -67,7 +84,7 @@ struct ConvForward {
 template <class S, class L>
 struct ConvBackward {
   ConvShape shape;
-  bool softmax = true;
+  Normalization normalization = Normalization::kSoftmax;
   TapDrop drop;
   const S* x = nullptr;
   const L* kernels = nullptr;
@@ -82,7 +99,7 @@ struct ConvBackward {
 template <class S, class L>
 struct ConvStep {
   ConvShape shape;
-  bool softmax = true;
+  Normalization normalization = Normalization::kSoftmax;
   const S* x = nullptr;                    ///< [N, T', C]
   const L* kernels = nullptr;              ///< [H, K] or [N, T', H, K]
   const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null

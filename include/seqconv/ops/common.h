@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "seqconv/base/options.h"
+#include "seqconv/kernels/conv.h"
 
 namespace seqconv::ops {
 
-/// How raw kernel weights become taps, over the kernel axis.
-enum class Normalization { kNone, kSoftmax };
+using kernels::Normalization;
 
 /// DropConnect: taps (after the normalisation) are dropped with probability p,
 /// survivors scaled by 1/(1-p). Which ones is said by a seed (an int64 tensor
@@ -27,9 +27,18 @@ struct DropConnect {
 }  // namespace seqconv::ops
 
 template <>
-struct seqconv::EnumNames<seqconv::ops::Normalization> {
+struct seqconv::EnumNames<seqconv::kernels::Normalization> {
+  using Normalization = seqconv::kernels::Normalization;
   static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, seqconv::ops::Normalization>>(
-          {{"none", seqconv::ops::Normalization::kNone},
-           {"softmax", seqconv::ops::Normalization::kSoftmax}});
+      std::to_array<std::pair<std::string_view, Normalization>>(
+          {{"none", Normalization::kNone},
+           {"softmax", Normalization::kSoftmax},
+           {"sigmoid", Normalization::kSigmoid},
+           {"tanh", Normalization::kTanh},
+           {"square", Normalization::kSquare},
+           {"abs", Normalization::kAbs},
+           {"l1", Normalization::kL1},
+           {"l2", Normalization::kL2},
+           {"abs_l1", Normalization::kAbsL1},
+           {"abs_l2", Normalization::kAbsL2}});
 };
