@@ -1,155 +1,225 @@
 #include "seqconv/kernels/lightconv.h"
 
-#include <vector>
+#include "kernels/position_conv.h"
 
-#include "kernels/conv_head.h"
-
-/// Tiles of 64 positions x one head. The forward pass and the gradient of x are
-/// the same loop (the latter with reversed taps); the gradient of the weights
-/// is summed tile by tile in double, in pieces fixed by the sizes.
+/// The forward pass and the gradient of x are the same loop (the latter with
+/// the taps reversed); the gradient of the weights is summed tile by tile in
+/// double, in pieces fixed by the sizes.
 namespace seqconv::kernels {
 namespace {
 
-/// Taps [H, pitch] of all heads, before and after DropConnect.
-template <class A>
-struct StaticTaps {
-  TapMaker<A> maker;
-  int64_t pitch;
-  Scratch<A> normalized;
-  Scratch<A> factors;
-  Scratch<A> dropped;
+/// Heads of fewer channels are convolved many at once, with a tap for every
+/// channel.
+constexpr int64_t kNarrowHead = 16;
 
+/// Taps of all heads, ready for the convolution and for its backward pass.
+template <class A>
+class StaticTaps {
+ public:
   StaticTaps(
       const ConvShape& shape,
+      const TapOptions& options,
       const A* weight,
-      Normalization normalization,
-      const TapDrop& drop,
       Isa isa)
-      : maker(isa, shape.kernel_size, normalization, drop),
-        pitch(maker.pitch()),
-        normalized(shape.heads * pitch),
-        factors(shape.heads * pitch),
-        dropped(shape.heads * pitch) {
-    const int64_t H = shape.heads, K = shape.kernel_size;
-    maker.normalize(weight, K, H, normalized.data());
-    std::copy_n(normalized.data(), H * pitch, dropped.data());
-    if (!maker.drops())
-      return;
-    maker.factors(0, K, H, factors.data());
-    tile_ops<A>(isa).multiply(dropped.data(), factors.data(), H * pitch);
+      : shape_(shape),
+        all_{.rows = 1, .heads = shape.heads, .valid = 1},
+        rows_(shape, options, {weight}, isa) {
+    rows_.make_normalized(all_);
   }
 
-  TileTaps<A> head(int64_t h) { return {dropped.data() + h * pitch, 0}; }
+  /// The heads of a place. Reversed: the gradient of the input.
+  HeadTaps<A> heads(const ConvPlace& at, bool reversed) {
+    const int64_t K = shape_.kernel_size, C = shape_.channels;
+    const int64_t R = shape_.head_channels();
+    const int64_t first = reversed ? K - 1 : 0, way = reversed ? -1 : 1;
+    if (R >= kNarrowHead)
+      return {
+          .data = rows_.taps(0, at.head) + first,
+          .head_stride = K,
+          .tap_t = -way,
+          .tap_r = way};
+    spread();
+    return {
+        .data = lanes_.data() + first * C + at.head * R,
+        .tap_t = -way * C,
+        .tap_r = way * C,
+        .lanes = true};
+  }
+
+  /// Makes what heads() needs; before threads use it.
+  void spread() {
+    const int64_t K = shape_.kernel_size, C = shape_.channels;
+    const int64_t R = shape_.head_channels();
+    if (R >= kNarrowHead || spread_)
+      return;
+    lanes_.reserve(K * C);
+    for (int64_t j = 0; j < K; ++j)
+      for (int64_t c = 0; c < C; ++c)
+        lanes_.data()[j * C + c] = rows_.taps(0, c / R)[j];
+    spread_ = true;
+  }
+
+  /// Gradient of the taps [H, K] -> of the weights, in place.
+  void backward(A* grad) {
+    for (int64_t h = 0; h < shape_.heads; ++h)
+      rows_.backward(all_, 0, 1, h, grad + h * shape_.kernel_size, 0);
+  }
+
+ private:
+  const ConvShape& shape_;
+  TapBlock all_;
+  TapRows<A> rows_;
+  bool spread_ = false;
+  Scratch<A> lanes_;  // [K, C]
 };
 
 /// Pieces of the weight gradient's sum over tiles.
 constexpr int64_t kMostPieces = 32;
 
-template <class S, class A = AccumulatorOf<S>>
-class BackwardPiece {
- public:
-  BackwardPiece(
-      const ConvBackward<S, A>& args,
-      const A* reversed_taps,
-      int64_t tap_pitch,
-      Isa isa)
-      : args_(args),
-        reversed_(reversed_taps),
-        tap_pitch_(tap_pitch),
-        rows_(row_ops<S, A>(isa)),
-        tile_(tile_ops<A>(isa)),
-        convolver_(args.shape, isa),
-        step_(tile_rows(args.shape.kernel_size)),
-        x_((step_ + args.shape.kernel_size - 1) * convolver_.pitch()),
-        grad_(step_ * convolver_.pitch()) {}
+/// How the sum over tiles is cut: piece by piece, group of heads by group.
+struct Pieces {
+  int64_t step;
+  int64_t tiles;  ///< of a sequence
+  int64_t all;    ///< tiles of the batch
+  int64_t count;
+  int64_t heads;  ///< of a group
+  int64_t groups;
 
-  /// Tile `tile` of sequence b and head h: writes grad_x there, adds the
-  /// gradient of the head's taps to `sums` [K].
-  void run(int64_t b, int64_t tile, int64_t h, double* sums) {
+  Pieces(const ConvShape& shape, int64_t heads_of_group)
+      : step(tile_rows(shape.kernel_size)),
+        tiles(ceil_div(shape.steps, step)),
+        all(shape.batch * tiles),
+        count(std::min(all, kMostPieces)),
+        heads(heads_of_group),
+        groups(ceil_div(shape.heads, heads)) {}
+
+  int64_t begin(int64_t piece) const { return piece * all / count; }
+};
+
+/// Calls work(place, piece) for the tiles of every piece and group of heads,
+/// those of one piece and group in order and in one thread.
+template <class MakeWork>
+void for_pieces(
+    const ConvShape& shape,
+    const int64_t* lengths,
+    const Pieces& pieces,
+    const Execution& run,
+    const MakeWork& make_work) {
+  run.parallel_for(
+      pieces.count * pieces.groups,
+      grain_for(
+          pieces.step * pieces.heads * shape.head_channels() *
+          shape.kernel_size * 2),
+      [&](int64_t begin, int64_t end) {
+        auto work = make_work();
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t piece = item / pieces.groups;
+          for (int64_t n = pieces.begin(piece); n < pieces.begin(piece + 1);
+               ++n) {
+            TileIndex at(n * pieces.groups, pieces.tiles, pieces.groups);
+            at.group = item % pieces.groups;
+            work(
+                conv_place(shape, lengths, at, pieces.step, pieces.heads),
+                piece);
+          }
+        }
+      });
+}
+
+/// Sums [pieces, H, K] -> [H, K], in order.
+template <class A>
+void add_pieces(const std::vector<double>& partial, int64_t count, A* total) {
+  for (int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (size_t n = static_cast<size_t>(i); n < partial.size();
+         n += static_cast<size_t>(count))
+      sum += partial[n];
+    total[i] = static_cast<A>(sum);
+  }
+}
+
+/// A group of heads in the forward pass: all where memory is what is waited
+/// for.
+int64_t forward_heads(const ConvShape& shape) {
+  return shape.kernel_size < 15 ? shape.heads
+                                : std::min<int64_t>(shape.heads, 8);
+}
+
+/// One tile of the backward pass.
+template <class S, class A = AccumulatorOf<S>>
+class BackwardTile {
+ public:
+  BackwardTile(
+      const ConvBackward<S, A>& args,
+      StaticTaps<A>& taps,
+      std::vector<double>& partial,
+      Isa isa)
+      : args_(args), taps_(taps), partial_(partial), ops_(row_ops<S, A>(isa)) {}
+
+  void operator()(const ConvPlace& at, int64_t piece) {
     const ConvShape& shape = args_.shape;
-    const int64_t first = tile * step_;
-    const int64_t rows = std::min(step_, shape.steps - first);
-    const int64_t valid = valid_rows(args_.lengths, b, shape.steps);
-    const auto grad_y = head_plane(args_.grad_y, shape, b, h, valid);
-    convolver_.run(
-        grad_y,
-        head_plane(args_.grad_x, shape, b, h, valid),
-        first,
-        rows,
-        shape.kernel_size - 1 - shape.padding_left,
-        {reversed_ + h * tap_pitch_, 0});
-    const int64_t real = std::min(rows, valid - first);
-    if (real > 0)
-      add_tap_gradient(
-          head_plane(args_.x, shape, b, h, valid),
-          grad_y,
-          first,
-          real,
-          sums);
+    const int64_t K = shape.kernel_size;
+    convolve_place(
+        ops_,
+        shape,
+        at,
+        K - 1 - shape.padding_left,
+        taps_.heads(at, /*reversed=*/true),
+        args_.grad_y,
+        args_.grad_x,
+        static_cast<const A*>(nullptr),
+        /*streaming=*/false);
+    if (at.real() == 0)
+      return;
+    double* const sums = partial_.data() +
+        static_cast<size_t>((piece * shape.heads + at.head) * K);
+    if (shape.head_channels() < kNarrowHead)
+      return add_narrow(at, sums);
+    for (int64_t h = 0; h < at.heads; ++h)
+      ops_.shared_tap_products(
+          head_products(shape, at, h, args_.grad_y, args_.x),
+          sums + h * K);
   }
 
  private:
-  void add_tap_gradient(
-      const Plane<const S>& x,
-      const Plane<const S>& grad_y,
-      int64_t first,
-      int64_t rows,
-      double* sums) {
-    const int64_t K = args_.shape.kernel_size;
-    for (int64_t c = 0; c < x.width; c += kTileChannels<A>) {
-      const int64_t width = std::min(x.width - c, kTileChannels<A>);
-      const int64_t pitch = lane_pitch<A>(width);
-      stage(
-          rows_,
-          x.channels(c, width),
-          first - args_.shape.padding_left,
-          rows + K - 1,
-          x_.data(),
-          pitch);
-      stage(rows_, grad_y.channels(c, width), first, rows, grad_.data(), pitch);
-      tile_.shared_tap_gradient(x_.data(), grad_.data(), pitch, rows, K, sums);
-    }
+  void add_narrow(const ConvPlace& at, double* sums) {
+    const int64_t K = args_.shape.kernel_size, R = args_.shape.head_channels();
+    const int64_t channels = at.heads * R;
+    lanes_.assign(static_cast<size_t>(K * channels), 0.0);
+    auto tile = head_products(args_.shape, at, 0, args_.grad_y, args_.x);
+    tile.channels = channels;
+    ops_.lane_tap_products(tile, lanes_.data());
+    for (int64_t j = 0; j < K; ++j)
+      for (int64_t c = 0; c < channels; ++c)
+        sums[c / R * K + j] += lanes_[static_cast<size_t>(j * channels + c)];
   }
 
   const ConvBackward<S, A>& args_;
-  const A* reversed_;
-  int64_t tap_pitch_;
-  const RowOps<S, A>& rows_;
-  const TileOps<A>& tile_;
-  HeadConvolver<S> convolver_;
-  int64_t step_;
-  Scratch<A> x_;
-  Scratch<A> grad_;
+  StaticTaps<A>& taps_;
+  std::vector<double>& partial_;
+  const RowOps<S, A>& ops_;
+  std::vector<double> lanes_;  // [K, channels]
 };
 
-/// partial [pieces, H, K] -> grad_weight [H, K], through DropConnect and
-/// softmax.
-template <class A>
-void finish_weight_gradient(
-    const ConvShape& shape,
-    const std::vector<double>& partial,
-    const A* weight,
-    StaticTaps<A>& taps,
-    A* grad_weight) {
+/// Where edges are renormalised every position has taps of its own.
+template <class S, class A = AccumulatorOf<S>>
+void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
+  const ConvShape& shape = args.shape;
   const int64_t H = shape.heads, K = shape.kernel_size;
-  Scratch<A> grad(H * taps.pitch);
-  grad.fill_zero(H * taps.pitch);
-  const int64_t pieces = static_cast<int64_t>(partial.size()) / (H * K);
-  for (int64_t i = 0; i < H * K; ++i) {
-    double sum = 0;
-    for (int64_t piece = 0; piece < pieces; ++piece)
-      sum += partial[static_cast<size_t>(piece * H * K + i)];
-    grad.data()[i / K * taps.pitch + i % K] = static_cast<A>(sum);
-  }
-  taps.maker.backward(
-      weight,
-      K,
-      taps.normalized.data(),
-      taps.factors.data(),
-      H,
-      grad.data());
-  for (int64_t h = 0; h < H; ++h)
-    std::copy_n(grad.data() + h * taps.pitch, K, grad_weight + h * K);
+  const Pieces pieces(shape, position_heads(shape, tile_rows(K) + K - 1));
+  std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
+  for_pieces(shape, args.lengths, pieces, run, [&] {
+    return [&, work = PositionBackward<S, A>(args, {args.kernels}, run.isa)](
+               const ConvPlace& at,
+               int64_t piece) mutable {
+      double* const sums = partial.data() + static_cast<size_t>(piece * H * K);
+      work.run(at, [&](int64_t, int64_t head, const A* grad) {
+        for (int64_t j = 0; j < K; ++j)
+          sums[head * K + j] += static_cast<double>(grad[j]);
+      });
+    };
+  });
+  add_pieces(partial, H * K, args.grad_kernels);
 }
 
 }  // namespace
@@ -160,32 +230,37 @@ void lightconv_forward(
     const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
-  StaticTaps<A> taps(
-      shape,
-      args.kernels,
-      args.normalization,
-      args.drop,
-      run.isa);
+  if (args.renormalize_edges)
+    return position_conv_forward(args, RawKernels<const A>{args.kernels}, run);
+  StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
+  taps.spread();
   const int64_t step = tile_rows(shape.kernel_size);
   const int64_t tiles = ceil_div(shape.steps, step);
-  const int64_t R = shape.head_channels();
+  const int64_t heads = forward_heads(shape);
+  const int64_t groups = ceil_div(shape.heads, heads);
+  const bool streaming = streams(shape, args.y);
   run.parallel_for(
-      shape.batch * tiles * shape.heads,
-      grain_for(step * R * shape.kernel_size),
+      shape.batch * tiles * groups,
+      grain_for(step * heads * shape.head_channels() * shape.kernel_size),
       [&](int64_t begin, int64_t end) {
-        HeadConvolver<S> convolver(shape, run.isa);
+        const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
         for (int64_t item = begin; item < end; ++item) {
-          const TileIndex at(item, tiles, shape.heads);
-          const int64_t valid = valid_rows(args.lengths, at.batch, shape.steps);
-          const int64_t first = at.tile * step;
-          convolver.run(
-              head_plane(args.x, shape, at.batch, at.head, valid),
-              head_plane(args.y, shape, at.batch, at.head, valid),
-              first,
-              std::min(step, shape.steps - first),
+          const ConvPlace at = conv_place(
+              shape,
+              args.lengths,
+              TileIndex(item, tiles, groups),
+              step,
+              heads);
+          convolve_place(
+              ops,
+              shape,
+              at,
               shape.padding_left,
-              taps.head(at.head),
-              args.bias == nullptr ? nullptr : args.bias + at.head * R);
+              taps.heads(at, /*reversed=*/false),
+              args.x,
+              args.y,
+              args.bias,
+              streaming);
         }
       });
 }
@@ -196,106 +271,20 @@ void lightconv_backward(
     const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
+  if (args.renormalize_edges)
+    return backward_with_edges<S>(args, run);
   const int64_t H = shape.heads, K = shape.kernel_size;
-  StaticTaps<A> taps(
-      shape,
-      args.kernels,
-      args.normalization,
-      args.drop,
-      run.isa);
-  Scratch<A> reversed(H * taps.pitch);
-  for (int64_t h = 0; h < H; ++h)
-    std::reverse_copy(
-        taps.head(h).data,
-        taps.head(h).data + K,
-        reversed.data() + h * taps.pitch);
-  const int64_t step = tile_rows(K);
-  const int64_t tiles = ceil_div(shape.steps, step), all = shape.batch * tiles;
-  const int64_t pieces = std::min(all, kMostPieces);
-  std::vector<double> partial(static_cast<size_t>(pieces * H * K), 0.0);
-  run.parallel_for(
-      pieces * H,
-      grain_for(step * shape.head_channels() * K * 2),
-      [&](int64_t begin, int64_t end) {
-        BackwardPiece<S> work(args, reversed.data(), taps.pitch, run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t piece = item / H, h = item % H;
-          double* const sums =
-              partial.data() + static_cast<size_t>((piece * H + h) * K);
-          for (int64_t n = piece * all / pieces; n < (piece + 1) * all / pieces;
-               ++n)
-            work.run(n / tiles, n % tiles, h, sums);
-        }
-      });
-  finish_weight_gradient(shape, partial, args.kernels, taps, args.grad_kernels);
-}
-
-template <class S>
-void lightconv_step(
-    const ConvStep<S, AccumulatorOf<S>>& args,
-    const Execution& run) {
-  using A = AccumulatorOf<S>;
-  const ConvShape& shape = args.shape;
-  StaticTaps<A> taps(shape, args.kernels, args.normalization, {}, run.isa);
-  run.parallel_for(
-      shape.batch * shape.heads,
-      grain_for(shape.steps * shape.head_channels() * shape.kernel_size),
-      [&](int64_t begin, int64_t end) {
-        HeadStepper<S> stepper(shape, args.state, run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t row = item / shape.heads, head = item % shape.heads;
-          for (int64_t t = 0; t < shape.steps; ++t)
-            stepper.run(
-                args.x,
-                args.y,
-                row,
-                head,
-                t,
-                taps.head(head).data,
-                args.bias);
-        }
-      });
-}
-
-template <class S>
-void bias_gradient(
-    const ConvShape& shape,
-    const int64_t* lengths,
-    const S* grad_y,
-    AccumulatorOf<S>* grad_bias,
-    const Execution& run) {
-  using A = AccumulatorOf<S>;
-  constexpr int64_t kStep = 64;
-  const auto& rows = row_ops<S, A>(run.isa);
-  const auto& tile = tile_ops<A>(run.isa);
-  const int64_t T = shape.steps, C = shape.channels;
-  const int64_t width = kTileChannels<A>;
-  run.parallel_for(
-      ceil_div(C, width),
-      grain_for(shape.batch * T * width),
-      [&](int64_t begin, int64_t end) {
-        Scratch<A> staged(kStep * width);
-        std::vector<double> sums(static_cast<size_t>(width));
-        for (int64_t item = begin; item < end; ++item) {
-          std::fill(sums.begin(), sums.end(), 0.0);
-          const int64_t c = item * width, n = std::min(width, C - c);
-          for (int64_t b = 0; b < shape.batch; ++b) {
-            const int64_t valid = valid_rows(lengths, b, T);
-            for (int64_t t = 0; t < valid; t += kStep) {
-              const int64_t count = std::min(kStep, valid - t);
-              rows.load(
-                  grad_y + (b * T + t) * C + c,
-                  C,
-                  count,
-                  n,
-                  staged.data(),
-                  width);
-              tile.column_sums(staged.data(), width, count, sums.data());
-            }
-          }
-          std::copy_n(sums.begin(), n, grad_bias + c);
-        }
-      });
+  StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
+  taps.spread();
+  const Pieces pieces(shape, std::min<int64_t>(H, 8));
+  std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
+  for_pieces(shape, args.lengths, pieces, run, [&] {
+    return BackwardTile<S>(args, taps, partial, run.isa);
+  });
+  Scratch<A> grad(H * K + kTapSlack);
+  add_pieces(partial, H * K, grad.data());
+  taps.backward(grad.data());
+  std::copy_n(grad.data(), H * K, args.grad_kernels);
 }
 
 #define SEQCONV_INSTANTIATE(S)                  \
@@ -304,15 +293,6 @@ void bias_gradient(
       const Execution&);                        \
   template void lightconv_backward(             \
       const ConvBackward<S, AccumulatorOf<S>>&, \
-      const Execution&);                        \
-  template void lightconv_step(                 \
-      const ConvStep<S, AccumulatorOf<S>>&,     \
-      const Execution&);                        \
-  template void bias_gradient(                  \
-      const ConvShape&,                         \
-      const int64_t*,                           \
-      const S*,                                 \
-      AccumulatorOf<S>*,                        \
       const Execution&);
 
 SEQCONV_INSTANTIATE(float)

@@ -1,213 +1,155 @@
-#include "seqconv/kernels/talk.h"
+#include "kernels/talk_tiles.h"
 
-#include "kernels/talk_window.h"
-#include "kernels/tiles.h"
-
-/// Each tile owns 64 rows of grad_x and adds up all windows of the
+/// Each tile owns some rows of grad_x and adds up all windows of the
 /// neighbourhood that reach into them, as a difference array. Windows are
-/// clipped to the tile and what falls outside goes to a spare row, so that
-/// there are no branches, no atomics and no shared writes.
+/// clipped to the tile, so that there are no atomics and no shared writes.
 namespace seqconv::kernels {
 namespace {
 
-/// How far the windows of one head of one sequence reach from their position.
+/// How far the windows of a strip of one sequence reach from their positions.
 struct Reach {
   int64_t left = 0;
   int64_t right = 0;
 };
 
+/// Rows of grad_x of a tile.
+constexpr int64_t kGradRows = 256;
+
 template <class S, class O, class A = AccumulatorOf<S>>
 class BackwardTile {
  public:
-  BackwardTile(
-      const TalkBackward<S, O>& args,
-      const Windows<O>& source,
-      Isa isa)
+  BackwardTile(const TalkBackward<S, O>& args, Isa isa)
       : args_(args),
-        source_(source),
-        rows_(row_ops<S, A>(isa)),
-        offset_rows_(row_ops<O, A>(isa)),
-        tile_(tile_ops<A>(isa)),
-        pitch_(tile_pitch<A>(args.shape.head_channels())),
-        steps_((kTalkRows + 1) * pitch_),
-        edges_((kTalkRows + 1) * pitch_),
-        out_(kTalkRows * pitch_),
-        left_(kTalkRows),
-        right_(kTalkRows) {}
+        windows_(args.shape, args.offset_left, args.offset_right, isa),
+        ops_(talk_ops<S, A>(isa)),
+        offset_ops_(row_ops<O, A>(isa)),
+        scale_(A(1) / static_cast<A>(args.shape.window())) {}
 
-  void run(int64_t b, int64_t tile, int64_t h, const Reach& reach) {
-    const int64_t T = args_.shape.steps;
-    const int64_t first = tile * kTalkRows,
-                  rows = std::min(kTalkRows, T - first);
+  /// grad_x of a tile of a strip.
+  void
+  input_gradient(const TalkStrip& strip, int64_t tile, const Reach& reach) {
+    const int64_t T = args_.shape.steps, C = args_.shape.channels;
+    const int64_t first = tile * kGradRows,
+                  rows = std::min(kGradRows, T - first);
+    const int64_t valid = valid_rows(args_.lengths, strip.batch, T);
+    const int64_t real = std::clamp<int64_t>(valid - first, 0, rows);
+    const int64_t at = strip.batch * T * C + strip.channel;
+    zero_rows(args_.grad_x + at, C, strip.channels, first + real, first + rows);
+    if (real == 0)
+      return;
+    const int64_t from = std::max<int64_t>(0, first - reach.right);
+    const int64_t to = std::min(valid, first + real + reach.left);
+    windows_.make(strip, from, to - from, valid, first);
+    steps_.reserve((real + 1) * kTalkChannels);
+    ops_.input_gradient(
+        {.windows = windows_.get(),
+         .lane_windows = strip.lanes,
+         .rows = to - from,
+         .channels = strip.channels,
+         .scale = scale_,
+         .g = args_.grad_y + at + from * C,
+         .g_stride = C,
+         .span = real,
+         .steps = steps_.data(),
+         .grad_x = args_.grad_x + at + first * C,
+         .grad_x_stride = C});
+  }
+
+  /// Gradients of the offsets of one head: max_left * x[border] / window where
+  /// the border is fractional, else 0; on the right likewise.
+  void offset_gradient(int64_t b, int64_t h, int64_t tile) {
+    const TalkShape& shape = args_.shape;
+    const int64_t T = shape.steps, C = shape.channels, H = shape.heads;
+    const int64_t R = shape.head_channels();
+    const int64_t first = tile * kGradRows,
+                  rows = std::min(kGradRows, T - first);
     const int64_t valid = valid_rows(args_.lengths, b, T);
     const int64_t real = std::clamp<int64_t>(valid - first, 0, rows);
-    zero_rows(
-        head_plane(args_.grad_x, args_.shape, b, h, valid),
-        first + real,
-        rows - real);
-    left_.fill_zero(kTalkRows);
-    right_.fill_zero(kTalkRows);
+    left_.reserve(kGradRows + kTalkLanes);
+    right_.reserve(kGradRows + kTalkLanes);
+    left_.fill_zero(rows);
+    right_.fill_zero(rows);
     if (real > 0) {
-      input_gradient(b, h, first, real, valid, reach);
-      offset_gradient(b, h, first, real, valid);
+      const int64_t at = b * T * C + h * R;
+      const TalkStrip strip{.batch = b, .channel = h * R, .channels = R};
+      windows_.make(strip, first, real, valid, /*origin=*/0);
+      ops_.edge_products(
+          {.windows = windows_.get(),
+           .rows = real,
+           .channels = R,
+           .g = args_.grad_y + at + first * C,
+           .g_stride = C,
+           .x = args_.x + at,
+           .x_stride = C,
+           .left = left_.data(),
+           .right = right_.data()});
     }
-    const int64_t at = (b * T + first) * args_.shape.heads + h;
-    const int64_t H = args_.shape.heads;
-    offset_rows_
-        .store(left_.data(), 1, rows, 1, args_.grad_offset_left + at, H);
+    const int64_t out = (b * T + first) * H + h;
+    store(left_, shape.max_left, rows, args_.grad_offset_left + out);
     if (args_.grad_offset_right != nullptr)
-      offset_rows_
-          .store(right_.data(), 1, rows, 1, args_.grad_offset_right + at, H);
+      store(right_, shape.max_right, rows, args_.grad_offset_right + out);
   }
 
  private:
-  /// grad_x of rows [first, first + rows) from every window that touches them.
-  void input_gradient(
-      int64_t b,
-      int64_t h,
-      int64_t first,
-      int64_t rows,
-      int64_t valid,
-      const Reach& reach) {
-    const int64_t from = std::max<int64_t>(0, first - reach.right);
-    const int64_t to = std::min(valid, first + rows + reach.left);
-    clip_windows(b, h, from, to, first, rows, valid);
-    grad_.reserve((to - from) * pitch_);
-    const auto grad_y = head_plane(args_.grad_y, args_.shape, b, h, valid);
-    const auto grad_x = head_plane(args_.grad_x, args_.shape, b, h, valid);
-    for (int64_t c = 0; c < grad_y.width; c += kTileChannels<A>) {
-      const int64_t width = std::min(grad_y.width - c, kTileChannels<A>);
-      const int64_t pitch = lane_pitch<A>(width);
-      stage(
-          rows_,
-          grad_y.channels(c, width),
-          from,
-          to - from,
-          grad_.data(),
-          pitch);
-      steps_.fill_zero((rows + 1) * pitch);
-      edges_.fill_zero((rows + 1) * pitch);
-      tile_.scatter_windows(
-          {windows_.data(), to - from, pitch},
-          grad_.data(),
-          steps_.data(),
-          edges_.data());
-      tile_.finish_scatter(
-          steps_.data(),
-          edges_.data(),
-          pitch,
-          rows,
-          scale(),
-          out_.data());
-      rows_.store(
-          out_.data(),
-          pitch,
-          rows,
-          width,
-          grad_x.data + first * grad_x.stride + c,
-          grad_x.stride);
-    }
-  }
-
-  /// Windows of positions [from, to) in rows of the tile. Borders outside move
-  /// to its ends; weighted rows outside move to the spare row `rows`.
-  void clip_windows(
-      int64_t b,
-      int64_t h,
-      int64_t from,
-      int64_t to,
-      int64_t first,
-      int64_t rows,
-      int64_t valid) {
-    windows_.clear();
-    for (int64_t t = from; t < to; ++t)
-      windows_.push_back(source_.at(b, h, t, valid));
-    shift_windows(windows_, first);
-    for (TileWindow<A>& w : windows_) {
-      w.begin = std::clamp<int64_t>(w.begin, 0, rows);
-      w.end = std::clamp<int64_t>(w.end, 0, rows);
-      w.left = w.left < 0 || w.left >= rows ? rows : w.left;
-      w.right = w.right < 0 || w.right >= rows ? rows : w.right;
-      if (w.begin == w.end)
-        w.begin = w.end = rows;
-    }
-  }
-
-  /// d out / d left = max_left * x[border] / window where the border is
-  /// fractional, else 0; on the right likewise.
-  void offset_gradient(
-      int64_t b,
-      int64_t h,
-      int64_t first,
-      int64_t rows,
-      int64_t valid) {
-    const RowSpan<A> span =
-        tile_windows(source_, b, h, first, rows, valid, windows_);
-    const int64_t reach = span.end - span.begin;
-    x_.reserve(reach * pitch_);
-    grad_.reserve(rows * pitch_);
-    const auto x = head_plane(args_.x, args_.shape, b, h, valid);
-    const auto grad_y = head_plane(args_.grad_y, args_.shape, b, h, valid);
-    for (int64_t c = 0; c < x.width; c += kTileChannels<A>) {
-      const int64_t width = std::min(x.width - c, kTileChannels<A>);
-      const int64_t pitch = lane_pitch<A>(width);
-      stage(rows_, x.channels(c, width), span.begin, reach, x_.data(), pitch);
-      stage(rows_, grad_y.channels(c, width), first, rows, grad_.data(), pitch);
-      tile_.edge_products(
-          {windows_.data(), rows, pitch},
-          grad_.data(),
-          x_.data(),
-          left_.data(),
-          right_.data());
-    }
-    const A left = static_cast<A>(args_.shape.max_left) * scale();
-    const A right = static_cast<A>(args_.shape.max_right) * scale();
+  void store(Scratch<A>& sums, int64_t most, int64_t rows, O* out) {
+    const A scale = static_cast<A>(most) * scale_;
     for (int64_t t = 0; t < rows; ++t) {
-      const TileWindow<A>& w = windows_[static_cast<size_t>(t)];
-      left_.data()[t] = w.left_weight == 0 ? A(0) : left_.data()[t] * left;
-      right_.data()[t] = w.right_weight == 0 ? A(0) : right_.data()[t] * right;
+      const A value = sums.data()[t] * scale;
+      offset_ops_.narrow(&value, 1, out + t * args_.shape.heads);
     }
   }
-
-  A scale() const { return A(1) / static_cast<A>(args_.shape.window()); }
 
   const TalkBackward<S, O>& args_;
-  const Windows<O>& source_;
-  const RowOps<S, A>& rows_;
-  const RowOps<O, A>& offset_rows_;
-  const TileOps<A>& tile_;
-  int64_t pitch_;
-  std::vector<TileWindow<A>> windows_;
-  Scratch<A> x_;
-  Scratch<A> grad_;
+  WindowMaker<O> windows_;
+  const TalkOps<S, A>& ops_;
+  const RowOps<O, A>& offset_ops_;
+  A scale_;
   Scratch<A> steps_;
-  Scratch<A> edges_;
-  Scratch<A> out_;
   Scratch<A> left_;
   Scratch<A> right_;
 };
 
-/// The furthest reach of every head of every sequence, [B, H].
 template <class O>
+Reach reach_of(WindowMaker<O>& maker, const TalkStrip& strip, int64_t valid) {
+  Reach reach;
+  for (int64_t first = 0; first < valid; first += kGradRows) {
+    const int64_t rows = std::min(kGradRows, valid - first);
+    maker.make(strip, first, rows, valid, first);
+    const auto w = maker.get();
+    const int64_t lanes = strip.lanes ? kTalkLanes : 1;
+    for (int64_t i = 0; i < rows * lanes; ++i) {
+      const int64_t t = i / lanes;
+      const int64_t low = std::min(w.low_edge[i], w.high[i]);
+      const int64_t high = std::max(w.high_edge[i], w.low[i]);
+      reach.left = std::max(reach.left, t - low);
+      reach.right = std::max(reach.right, high - t);
+    }
+  }
+  return reach;
+}
+
+/// The furthest reach of every strip of every sequence, [B, strips].
+template <class S, class O>
 std::vector<Reach> all_reaches(
-    const TalkShape& shape,
-    const int64_t* lengths,
-    const Windows<O>& source,
+    const TalkBackward<S, O>& args,
+    const TalkStrips& strips,
     const Execution& run) {
-  std::vector<Reach> reaches(static_cast<size_t>(shape.batch * shape.heads));
+  const TalkShape& shape = args.shape;
+  std::vector<Reach> reaches(static_cast<size_t>(shape.batch * strips.count()));
   run.parallel_for(
-      shape.batch * shape.heads,
+      shape.batch * strips.count(),
       grain_for(shape.steps * 16),
       [&](int64_t begin, int64_t end) {
+        WindowMaker<O> maker(
+            shape,
+            args.offset_left,
+            args.offset_right,
+            run.isa);
         for (int64_t item = begin; item < end; ++item) {
-          Reach& reach = reaches[static_cast<size_t>(item)];
-          const int64_t b = item / shape.heads, h = item % shape.heads;
-          const int64_t valid = valid_rows(lengths, b, shape.steps);
-          for (int64_t t = 0; t < valid; ++t) {
-            const RowSpan span(source.at(b, h, t, valid));
-            reach.left = std::max(reach.left, t - span.begin);
-            reach.right = std::max(reach.right, span.end - t);
-          }
+          const int64_t b = item / strips.count();
+          const TalkStrip strip = strips.get(b, item % strips.count());
+          const int64_t valid = valid_rows(args.lengths, b, shape.steps);
+          reaches[static_cast<size_t>(item)] = reach_of(maker, strip, valid);
         }
       });
   return reaches;
@@ -218,29 +160,31 @@ std::vector<Reach> all_reaches(
 template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const Windows<O> source(
-      shape.steps,
-      shape.heads,
-      shape.max_left,
-      shape.max_right,
-      args.offset_left,
-      args.offset_right);
-  const std::vector<Reach> reaches =
-      all_reaches(shape, args.lengths, source, run);
-  const int64_t tiles = ceil_div(shape.steps, kTalkRows);
+  const TalkStrips strips(shape);
+  const std::vector<Reach> reaches = all_reaches(args, strips, run);
+  const int64_t tiles = ceil_div(shape.steps, kGradRows);
+  run.parallel_for(
+      shape.batch * tiles * strips.count(),
+      grain_for(kGradRows * (kTalkChannels * 10 + 32)),
+      [&](int64_t begin, int64_t end) {
+        BackwardTile<S, O> work(args, run.isa);
+        for (int64_t item = begin; item < end; ++item) {
+          const TileIndex at(item, tiles, strips.count());
+          const auto strip = at.batch * strips.count() + at.group;
+          work.input_gradient(
+              strips.get(at.batch, at.group),
+              at.tile,
+              reaches[static_cast<size_t>(strip)]);
+        }
+      });
   run.parallel_for(
       shape.batch * tiles * shape.heads,
-      grain_for(kTalkRows * (shape.head_channels() * 10 + 32)),
+      grain_for(kGradRows * (shape.head_channels() * 4 + 32)),
       [&](int64_t begin, int64_t end) {
-        BackwardTile<S, O> work(args, source, run.isa);
+        BackwardTile<S, O> work(args, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, shape.heads);
-          const auto pair = at.batch * shape.heads + at.head;
-          work.run(
-              at.batch,
-              at.tile,
-              at.head,
-              reaches[static_cast<size_t>(pair)]);
+          work.offset_gradient(at.batch, at.group, at.tile);
         }
       });
 }

@@ -1,11 +1,9 @@
-#include "seqconv/kernels/talk.h"
+#include <cmath>
 
-#include "kernels/talk_window.h"
-#include "kernels/tiles.h"
+#include "kernels/talk_tiles.h"
 
-/// Tiles of 64 positions x one head: prefix sums over the rows that the tile's
-/// windows reach, started anew for every tile, so that rounding depends on the
-/// window and not on T.
+/// Prefix sums over the rows that a tile's windows reach, started anew for
+/// every tile, so that rounding depends on the window and not on T.
 namespace seqconv::kernels {
 namespace {
 
@@ -14,82 +12,61 @@ class ForwardTile {
  public:
   ForwardTile(const TalkForward<S, O>& args, Isa isa)
       : args_(args),
-        source_(
-            args.shape.steps,
-            args.shape.heads,
-            args.shape.max_left,
-            args.shape.max_right,
-            args.offset_left,
-            args.offset_right),
-        rows_(row_ops<S, A>(isa)),
-        tile_(tile_ops<A>(isa)),
-        pitch_(tile_pitch<A>(args.shape.head_channels())),
-        out_(kTalkRows * pitch_) {}
+        windows_(args.shape, args.offset_left, args.offset_right, isa),
+        ops_(talk_ops<S, A>(isa)) {}
 
-  void run(int64_t b, int64_t tile, int64_t h) {
+  void run(const TalkStrip& strip, int64_t tile) {
     const TalkShape& shape = args_.shape;
+    const int64_t T = shape.steps, C = shape.channels;
     const int64_t first = tile * kTalkRows;
-    const int64_t rows = std::min(kTalkRows, shape.steps - first);
-    const int64_t valid = valid_rows(args_.lengths, b, shape.steps);
+    const int64_t rows = std::min(kTalkRows, T - first);
+    const int64_t valid = valid_rows(args_.lengths, strip.batch, T);
     const int64_t real = std::clamp<int64_t>(valid - first, 0, rows);
-    const auto x = head_plane(args_.x, shape, b, h, valid);
-    const auto y = head_plane(args_.y, shape, b, h, valid);
-    zero_rows(y, first + real, rows - real);
+    const int64_t at = strip.batch * T * C + strip.channel;
+    zero_rows(args_.y + at, C, strip.channels, first + real, first + rows);
     if (real == 0)
       return;
-    const RowSpan<A> span =
-        tile_windows(source_, b, h, first, real, valid, windows_);
-    const int64_t reach = span.end - span.begin;
-    x_.reserve(reach * pitch_);
-    sums_.reserve((reach + 1) * pitch_);
-    for (int64_t c = 0; c < x.width; c += kTileChannels<A>) {
-      const int64_t width = std::min(x.width - c, kTileChannels<A>);
-      const int64_t pitch = lane_pitch<A>(width);
-      stage(rows_, x.channels(c, width), span.begin, reach, x_.data(), pitch);
-      tile_.prefix_sums(x_.data(), pitch, reach, sums_.data());
-      tile_.gather_windows(
-          {windows_.data(), real, pitch},
-          x_.data(),
-          sums_.data(),
-          A(1) / static_cast<A>(shape.window()),
-          out_.data());
-      rows_.store(
-          out_.data(),
-          pitch,
-          real,
-          width,
-          y.data + first * y.stride + c,
-          y.stride);
+    // Offsets beyond 1 may reach further than expected: then once more.
+    int64_t origin = std::max<int64_t>(0, first - shape.max_left - 1);
+    TalkRange range = windows_.make(strip, first, real, valid, origin);
+    if (range.begin < 0) {
+      origin += range.begin;
+      range = windows_.make(strip, first, real, valid, origin);
     }
+    sums_.reserve((range.end + 1) * kTalkChannels);
+    ops_.forward(
+        {.windows = windows_.get(),
+         .lane_windows = strip.lanes,
+         .rows = real,
+         .channels = strip.channels,
+         .scale = A(1) / static_cast<A>(shape.window()),
+         .x = args_.x + at + origin * C,
+         .x_stride = C,
+         .begin = range.begin,
+         .end = range.end,
+         .sums = sums_.data(),
+         .y = args_.y + at + first * C,
+         .y_stride = C});
   }
 
  private:
   const TalkForward<S, O>& args_;
-  Windows<O> source_;
-  const RowOps<S, A>& rows_;
-  const TileOps<A>& tile_;
-  int64_t pitch_;
-  std::vector<TileWindow<A>> windows_;
-  Scratch<A> x_;
+  WindowMaker<O> windows_;
+  const TalkOps<S, A>& ops_;
   Scratch<A> sums_;
-  Scratch<A> out_;
 };
 
-/// One stream of one head of the step form.
+/// Elements of scratch memory on the stack.
+constexpr int64_t kStepInline = 1024;
+
+/// One thread of the step form.
 template <class S, class O, class A = AccumulatorOf<S>>
 class StreamStepper {
  public:
   StreamStepper(const TalkStep<S, O>& args, Isa isa)
       : args_(args),
-        source_(
-            args.shape.steps,
-            args.shape.heads,
-            args.shape.max_left,
-            args.shape.max_right,
-            args.offset_left,
-            nullptr),
-        rows_(row_ops<S, A>(isa)),
-        sums_(lane_pitch<A>(args.shape.head_channels())),
+        ops_(row_ops<S, A>(isa)),
+        sums_(args.shape.head_channels()),
         taps_(args.state.slots + 1) {}
 
   void run(int64_t row, int64_t head, int64_t t) {
@@ -99,13 +76,13 @@ class StreamStepper {
     const int64_t slots = args_.state.slots, now = args_.state.position + t;
     S* const ring = args_.state.data + row * slots * C + head * R;
     const int64_t past = fill_taps(row, head, t, now);
+    A* const taps = taps_.data();
     sums_.fill_zero(R);
     if (past > 0) {
       const int64_t oldest = (now - past) % slots;
       const int64_t unbroken = std::min(past, slots - oldest);
-      A* const taps = taps_.data();
-      rows_.weighted_sum(ring + oldest * C, C, taps, unbroken, sums_.data(), R);
-      rows_.weighted_sum(
+      ops_.weighted_sum(ring + oldest * C, C, taps, unbroken, sums_.data(), R);
+      ops_.weighted_sum(
           ring,
           C,
           taps + unbroken,
@@ -113,9 +90,8 @@ class StreamStepper {
           sums_.data(),
           R);
     }
-    rows_
-        .weighted_sum(args_.x + at, C, taps_.data() + past, 1, sums_.data(), R);
-    rows_.store(sums_.data(), R, 1, R, args_.y + at, C);
+    ops_.weighted_sum(args_.x + at, C, taps + past, 1, sums_.data(), R);
+    ops_.narrow(sums_.data(), R, args_.y + at);
     if (slots > 0)
       std::copy_n(args_.x + at, R, ring + now % slots * C);
   }
@@ -124,22 +100,40 @@ class StreamStepper {
   /// Weights of the last inputs, oldest first, the present one last; returns
   /// how many past ones there are.
   int64_t fill_taps(int64_t row, int64_t head, int64_t t, int64_t now) {
-    const TileWindow<A> w = source_.in_stream(row, head, t, now);
-    const A scale = A(1) / static_cast<A>(args_.shape.window());
-    const int64_t past = std::min(now - w.left, args_.state.slots);
-    std::fill_n(taps_.data(), past + 1, scale);
-    if (w.left < w.begin)
-      taps_.data()[0] = w.left_weight * scale;
-    if (w.left_weight != w.left_weight)
-      taps_.data()[past] = w.left_weight;
+    const TalkShape& shape = args_.shape;
+    const A scale = A(1) / static_cast<A>(shape.window());
+    const O offset =
+        args_.offset_left[(row * shape.steps + t) * shape.heads + head];
+    const A distance = widen(offset) * static_cast<A>(shape.max_left);
+    A* const taps = taps_.data();
+    if (distance != distance) {
+      taps[0] = distance;
+      return 0;
+    }
+    const A reach = std::clamp<A>(
+        distance,
+        0,
+        static_cast<A>(std::min(now, args_.state.slots)));
+    const auto whole = static_cast<int64_t>(reach);
+    const A rest = reach - static_cast<A>(whole);
+    const int64_t past = whole + (rest > 0 ? 1 : 0);
+    std::fill_n(taps, past + 1, scale);
+    if (rest > 0)
+      taps[0] = rest * scale;
     return past;
   }
 
+  static A widen(O value) {
+    if constexpr (std::is_same_v<O, BFloat16>)
+      return to_float(value);
+    else
+      return static_cast<A>(value);
+  }
+
   const TalkStep<S, O>& args_;
-  Windows<O> source_;
-  const RowOps<S, A>& rows_;
-  Scratch<A> sums_;
-  Scratch<A> taps_;
+  const RowOps<S, A>& ops_;
+  Scratch<A, kStepInline> sums_;
+  Scratch<A, kStepInline> taps_;
 };
 
 }  // namespace
@@ -147,15 +141,16 @@ class StreamStepper {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
+  const TalkStrips strips(shape);
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
   run.parallel_for(
-      shape.batch * tiles * shape.heads,
-      grain_for(kTalkRows * (shape.head_channels() * 4 + 16)),
+      shape.batch * tiles * strips.count(),
+      grain_for(kTalkRows * (kTalkChannels * 4 + 16)),
       [&](int64_t begin, int64_t end) {
         ForwardTile<S, O> work(args, run.isa);
         for (int64_t item = begin; item < end; ++item) {
-          const TileIndex at(item, tiles, shape.heads);
-          work.run(at.batch, at.tile, at.head);
+          const TileIndex at(item, tiles, strips.count());
+          work.run(strips.get(at.batch, at.group), at.tile);
         }
       });
 }
@@ -163,16 +158,18 @@ void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
 template <class S, class O>
 void talk_step(const TalkStep<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
+  const auto body = [&](int64_t begin, int64_t end) {
+    StreamStepper<S, O> stepper(args, run.isa);
+    for (int64_t item = begin; item < end; ++item)
+      for (int64_t t = 0; t < shape.steps; ++t)
+        stepper.run(item / shape.heads, item % shape.heads, t);
+  };
+  // By reference: a std::function of its own would take memory.
   run.parallel_for(
       shape.batch * shape.heads,
       grain_for(
           shape.steps * (shape.head_channels() * args.state.slots / 2 + 16)),
-      [&](int64_t begin, int64_t end) {
-        StreamStepper<S, O> stepper(args, run.isa);
-        for (int64_t item = begin; item < end; ++item)
-          for (int64_t t = 0; t < shape.steps; ++t)
-            stepper.run(item / shape.heads, item % shape.heads, t);
-      });
+      std::cref(body));
 }
 
 #define SEQCONV_INSTANTIATE(S, O)                                         \

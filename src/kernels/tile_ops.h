@@ -1,78 +1,69 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "seqconv/kernels/bfloat16.h"
+#include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/isa.h"
 
-/// The inner loops of the kernels. They work on tiles: a few dozen rows (time)
-/// of at most kTileBytes of channels, copied into dense buffers of the
-/// accumulator type. Staging costs a copy and buys three things: rows that are
-/// 2-4 KB apart no longer fight for the same cache sets (1.5x measured), edges
-/// and padding become zero rows instead of branches, and bfloat16 is widened
-/// once. Row pitches are multiples of kLaneBytes; lanes beyond the width are
-/// zero.
-///
-/// The same source (tile_*_impl.h) is compiled once for each instruction set,
-/// in a namespace of its own. It must not instantiate anything from the
-/// standard library: the linker could pick such a copy for everybody.
+/// The inner loops of the kernels, on some rows (time) of some channels. Rows
+/// are read where they lie in the tensors; sums are of the type A, tensors of
+/// the type S. The loops are written once, with Highway, in *-inl.h and
+/// compiled for each instruction set in tile_ops.cpp.
 namespace seqconv::kernels {
 
-inline constexpr int64_t kLaneBytes = 64;
-inline constexpr int64_t kTileBytes = 256;
+/// Elements that the tap operations may read and write beyond the last row.
+inline constexpr int64_t kTapSlack = 16;
 
-/// One convolution tile: out[t] = init + sum_j taps[t][j] * x[t + j].
-template <class A>
+/// out[t] = bias + scale[t] * sum_r tap(t, r) * in[r], r = t .. t + K-1. Only
+/// rows r in [first, last) exist, the others count as zero.
+template <class S, class A>
 struct ConvTile {
-  const A* x = nullptr;  ///< [rows + K - 1, pitch]
-  int64_t pitch = 0;
-  const A* taps = nullptr;  ///< row t at taps + t * tap_stride; 0: shared
-  int64_t tap_stride = 0;
+  const S* in = nullptr;
+  int64_t in_stride = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+  const A* taps = nullptr;  ///< tap(t, r) at t * tap_t + r * tap_r
+  int64_t tap_t = 0;
+  int64_t tap_r = 0;
+  bool lane_taps = false;  ///< taps are rows of `channels`, one a channel
   int64_t kernel_size = 1;
   int64_t rows = 0;
-  const A* init = nullptr;  ///< [pitch]
-  A* out = nullptr;         ///< [rows, pitch]
+  int64_t channels = 0;
+  const A* scale = nullptr;  ///< of row t at t * scale_stride; null: 1
+  int64_t scale_stride = 0;
+  const A* bias = nullptr;  ///< [channels] or null
+  S* out = nullptr;
+  int64_t out_stride = 0;
+  bool streaming = false;  ///< stores go past the caches
 };
 
-/// Where the window of one position begins and ends, in rows of a tile: the
-/// rows [begin, end), and two rows with a weight.
-template <class A>
-struct TileWindow {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t left = 0;
-  int64_t right = 0;
-  A left_weight = 0;
-  A right_weight = 0;
+/// Scalar products of rows g[t] with rows x[t + j], j < K; x row r exists for
+/// r in [first, last).
+template <class S>
+struct ProductTile {
+  const S* g = nullptr;
+  int64_t g_stride = 0;
+  const S* x = nullptr;
+  int64_t x_stride = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t kernel_size = 1;
+  int64_t rows = 0;
+  int64_t channels = 0;
 };
 
-template <class A>
-struct TalkTile {
-  const TileWindow<A>* windows = nullptr;
-  int64_t count = 0;  ///< windows, and rows of `rows`
-  int64_t pitch = 0;
-};
-
-/// S = storage type of a tensor, A = type of its tiles.
+/// Operations on tensors of type S with sums of type A.
 template <class S, class A>
 struct RowOps {
-  /// dst [rows, pitch] = src rows of `width`, lanes beyond it zero.
-  void (*load)(
-      const S* src,
-      int64_t stride,
-      int64_t rows,
-      int64_t width,
-      A* dst,
-      int64_t pitch);
-  /// The way back.
-  void (*store)(
-      const A* src,
-      int64_t pitch,
-      int64_t rows,
-      int64_t width,
-      S* dst,
-      int64_t stride);
+  void (*convolve)(const ConvTile<S, A>& tile);
+  /// out[t * out_stride + j] = <g[t], x[t + j]>; rows of at least K +
+  /// kTapSlack.
+  void (*tap_products)(const ProductTile<S>& tile, A* out, int64_t out_stride);
+  /// sums[j] += sum_t <g[t], x[t + j]>.
+  void (*shared_tap_products)(const ProductTile<S>& tile, double* sums);
+  /// sums[j * channels + c] += sum_t g[t][c] * x[t + j][c].
+  void (*lane_tap_products)(const ProductTile<S>& tile, double* sums);
   /// acc[c] += sum_i taps[i] * src[i * stride + c] for c < width.
   void (*weighted_sum)(
       const S* src,
@@ -81,72 +72,155 @@ struct RowOps {
       int64_t rows,
       A* acc,
       int64_t width);
-};
-
-template <class A>
-struct TileOps {
-  void (*convolve)(const ConvTile<A>& tile);
-  /// sums[j] += sum_t <g[t], x[t + j]>, j < K: the gradient of shared taps.
-  void (*shared_tap_gradient)(
-      const A* x,
-      const A* g,
-      int64_t pitch,
+  /// sums[c] += the sum of column c, c < width.
+  void (*column_sums)(
+      const S* src,
+      int64_t stride,
       int64_t rows,
-      int64_t kernel_size,
+      int64_t width,
       double* sums);
-  /// grad[t][j] += <g[t], x[t + j]>: the gradient of taps of their own.
-  void (*tap_gradient)(
-      const A* x,
-      const A* g,
-      int64_t pitch,
-      int64_t rows,
-      int64_t kernel_size,
-      A* grad,
-      int64_t grad_pitch);
-  /// sums[c] += the column sums of g [rows, pitch].
-  void (*column_sums)(const A* g, int64_t pitch, int64_t rows, double* sums);
-  /// Softmax of each row over its first K lanes, the others become zero.
-  void (*softmax)(A* rows, int64_t pitch, int64_t count, int64_t kernel_size);
-  /// grad = w * (grad - <w, grad>), row by row.
-  void (*softmax_backward)(const A* w, A* grad, int64_t pitch, int64_t count);
-  /// a *= b, element by element.
-  void (*multiply)(A* a, const A* b, int64_t count);
-  /// sums [rows + 1, pitch]: row i is the sum of the first i rows of x.
-  void (*prefix_sums)(const A* x, int64_t pitch, int64_t rows, A* sums);
-  /// out[t] = scale * (sums[end] - sums[begin] + both weighted rows of x).
-  void (*gather_windows)(
-      const TalkTile<A>& tile,
-      const A* x,
-      const A* sums,
-      A scale,
-      A* out);
-  /// The transpose: steps[begin] += g, steps[end] -= g, and both weighted rows
-  /// are added to `edges`.
-  void (*scatter_windows)(
-      const TalkTile<A>& tile,
-      const A* g,
-      A* steps,
-      A* edges);
-  /// out[i] = scale * (edges[i] + steps[0] + .. + steps[i]).
-  void (*finish_scatter)(
-      const A* steps,
-      const A* edges,
-      int64_t pitch,
-      int64_t rows,
-      A scale,
-      A* out);
-  /// left[t] += <g[t], x[left]>, right[t] += <g[t], x[right]>.
-  void (*edge_products)(
-      const TalkTile<A>& tile,
-      const A* g,
-      const A* x,
-      A* left,
-      A* right);
+  void (*widen)(const S* src, int64_t count, A* dst);
+  void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
+/// Kernels as segments of K elements that follow one another without gaps; a
+/// buffer of them has kTapSlack elements to spare.
 template <class A>
-const TileOps<A>& tile_ops(Isa isa);
+struct TapOps {
+  /// w = e^w for all; false, and w is spoilt, if a value is NaN or so large
+  /// that this would not be exact.
+  bool (*exp)(A* w, int64_t count);
+  /// Softmax of each segment, whatever its values.
+  void (*softmax)(A* w, int64_t segments, int64_t kernel_size);
+  /// inverse[i] = 1 / (sum of segment i).
+  void (*inverse_sums)(
+      const A* w,
+      int64_t segments,
+      int64_t kernel_size,
+      A* inverse);
+  /// Segment i times factor[i].
+  void (*scale)(A* w, int64_t segments, int64_t kernel_size, const A* factor);
+  /// grad = w * (grad - <w, grad>), segment by segment; segments of grad are
+  /// grad_stride apart.
+  void (*softmax_backward)(
+      const A* w,
+      A* grad,
+      int64_t grad_stride,
+      int64_t segments,
+      int64_t kernel_size);
+  void (*multiply)(A* a, const A* b, int64_t count);
+};
+
+/// Windows of TaLK as differences of prefix sums S[i] = x[0] + ... + x[i-1]:
+///   S[high] + right * (S[high + right'] - S[high])
+///     - S[low] - left * (S[low - left'] - S[low]),
+/// left' = 1 where left > 0, right' likewise. Arrays of one entry a window.
+template <class A>
+struct TalkWindows {
+  int32_t* low = nullptr;
+  int32_t* low_edge = nullptr;  ///< low - left'
+  int32_t* high = nullptr;
+  int32_t* high_edge = nullptr;  ///< high + right'
+  A* left = nullptr;             ///< in [0, 1), or NaN
+  A* right = nullptr;
+
+  TalkWindows operator+(int64_t n) const {
+    return {
+        low + n,
+        low_edge + n,
+        high + n,
+        high_edge + n,
+        left + n,
+        right + n};
+  }
+};
+
+/// Distances from positions t to the borders of their windows; borders outside
+/// [0, valid) move to its ends.
+template <class A>
+struct TalkDistances {
+  const A* left = nullptr;   ///< to the left, in tokens
+  const A* right = nullptr;  ///< null: all 0
+  int64_t first = 0;         ///< t of entries 0 .. lanes-1; then t + 1, ...
+  int64_t lanes = 1;         ///< entries of one position
+  int64_t count = 0;         ///< entries
+  int64_t valid = 0;
+  int64_t origin = 0;  ///< position that becomes row 0 of the windows
+};
+
+struct TalkRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+/// Channels of a tile in which every channel has windows of its own.
+inline constexpr int64_t kTalkLanes = 16;
+/// Channels of a tile whose channels share their windows, at most.
+inline constexpr int64_t kTalkChannels = 64;
+
+/// Rows of outputs, one window each (or kTalkLanes, one for every channel).
+template <class S, class A>
+struct TalkTile {
+  TalkWindows<A> windows;
+  bool lane_windows = false;
+  int64_t rows = 0;
+  int64_t channels = 0;  ///< at most kTalkChannels; kTalkLanes
+  A scale = 1;
+  const S* x = nullptr;  ///< row 0 is row 0 of the windows
+  int64_t x_stride = 0;
+  int64_t begin = 0;  ///< rows [begin, end) of x are what windows touch
+  int64_t end = 0;
+  A* sums = nullptr;  ///< room for (end + 1) * kTalkChannels
+  S* y = nullptr;
+  int64_t y_stride = 0;
+};
+
+/// `rows` windows that may reach `span` inputs; borders are clipped to those.
+template <class S, class A>
+struct TalkGradTile {
+  TalkWindows<A> windows;
+  bool lane_windows = false;
+  int64_t rows = 0;
+  int64_t channels = 0;
+  A scale = 1;
+  const S* g = nullptr;
+  int64_t g_stride = 0;
+  int64_t span = 0;
+  A* steps = nullptr;  ///< room for (span + 1) * kTalkChannels
+  S* grad_x = nullptr;
+  int64_t grad_x_stride = 0;
+};
+
+/// <g[t], x at the fractional borders of window t>, 0 at whole borders.
+template <class S, class A>
+struct TalkEdgeTile {
+  TalkWindows<A> windows;
+  bool lane_windows = false;
+  int64_t rows = 0;
+  int64_t channels = 0;
+  const S* g = nullptr;
+  int64_t g_stride = 0;
+  const S* x = nullptr;  ///< row 0 is row 0 of the windows
+  int64_t x_stride = 0;
+  A* left = nullptr;  ///< [rows], added to; with lane windows [rows, lanes]
+  A* right = nullptr;
+};
+
+template <class S, class A>
+struct TalkOps {
+  /// Fills `out`; returns the rows that the windows touch.
+  TalkRange (
+      *windows)(const TalkDistances<A>& distances, const TalkWindows<A>& out);
+  void (*forward)(const TalkTile<S, A>& tile);
+  void (*input_gradient)(const TalkGradTile<S, A>& tile);
+  void (*edge_products)(const TalkEdgeTile<S, A>& tile);
+};
+
+template <class S, class A>
+const TalkOps<S, A>& talk_ops(Isa isa);
 template <class S, class A>
 const RowOps<S, A>& row_ops(Isa isa);
+template <class A>
+const TapOps<A>& tap_ops(Isa isa);
 
 }  // namespace seqconv::kernels

@@ -31,6 +31,7 @@ class ConvBackwardFunction
       bool has_bias,
       c10::SymInt padding_left,
       const std::string& normalization,
+      bool renormalize_edges,
       double drop_p,
       const OptionalTensor& drop_seed,
       const OptionalTensor& drop_mask,
@@ -44,6 +45,7 @@ class ConvBackwardFunction
         has_bias,
         std::move(padding_left),
         normalization,
+        renormalize_edges,
         drop_p,
         drop_seed,
         drop_mask,
@@ -68,6 +70,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
     bool has_bias,
     c10::SymInt padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -79,6 +82,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
       has_bias,
       std::move(padding_left),
       std::string(normalization),
+      renormalize_edges,
       drop_p,
       drop_seed,
       drop_mask,
@@ -97,6 +101,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
       const OptionalTensor& bias,
       c10::SymInt padding_left,
       const std::string& normalization,
+      bool renormalize_edges,
       double drop_p,
       const OptionalTensor& drop_seed,
       const OptionalTensor& drop_mask,
@@ -110,6 +115,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
     ctx->saved_data["has_bias"] = bias.has_value();
     ctx->saved_data["padding_left"] = padding_left;
     ctx->saved_data["normalization"] = normalization;
+    ctx->saved_data["renormalize_edges"] = renormalize_edges;
     ctx->saved_data["drop_p"] = drop_p;
     at::AutoDispatchBelowADInplaceOrView below;
     static const auto op = find_op<ConvSignature>(Kind::kForward);
@@ -119,6 +125,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
         bias,
         padding_left,
         normalization,
+        renormalize_edges,
         drop_p,
         drop_seed,
         drop_mask,
@@ -140,11 +147,12 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
         has_bias,
         ctx->saved_data["padding_left"].toSymInt(),
         normalization,
+        ctx->saved_data["renormalize_edges"].toBool(),
         ctx->saved_data["drop_p"].toDouble(),
         if_defined(saved[2]),
         if_defined(saved[3]),
         if_defined(saved[4]));
-    variable_list result(9);
+    variable_list result(10);
     result[0] = grad_x;
     result[1] = grad_kernels;
     if (has_bias)
@@ -160,6 +168,7 @@ at::Tensor conv_autograd(
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -170,6 +179,7 @@ at::Tensor conv_autograd(
       bias,
       std::move(padding_left),
       std::string(normalization),
+      renormalize_edges,
       drop_p,
       drop_seed,
       drop_mask,
@@ -183,13 +193,21 @@ at::Tensor conv_step_autograd(
     const at::Tensor& position,
     const at::Tensor& kernels,
     const OptionalTensor& bias,
-    std::string_view normalization) {
+    std::string_view normalization,
+    bool renormalize_edges) {
   check_no_gradient(
       Kind::kStep,
       {x, state, kernels, bias.value_or(at::Tensor())});
   at::AutoDispatchBelowAutograd below;
   static const auto op = find_op<ConvStepSignature>(Kind::kStep);
-  return op.call(x, state, position, kernels, bias, normalization);
+  return op.call(
+      x,
+      state,
+      position,
+      kernels,
+      bias,
+      normalization,
+      renormalize_edges);
 }
 
 /// Tells autograd that the state has changed.
@@ -200,12 +218,20 @@ at::Tensor conv_step_inplace(
     const at::Tensor& position,
     const at::Tensor& kernels,
     const OptionalTensor& bias,
-    std::string_view normalization) {
+    std::string_view normalization,
+    bool renormalize_edges) {
   at::Tensor y;
   {
     at::AutoDispatchBelowADInplaceOrView below;
     static const auto op = find_op<ConvStepSignature>(Kind::kStep);
-    y = op.call(x, state, position, kernels, bias, normalization);
+    y = op.call(
+        x,
+        state,
+        position,
+        kernels,
+        bias,
+        normalization,
+        renormalize_edges);
   }
   if (!state.is_inference())
     state.unsafeGetTensorImpl()->bump_version();

@@ -125,7 +125,15 @@ void check_kernels(const ConvArguments& args) {
 void check_conv(const ConvArguments& args) {
   check_input(args.op, args.x);
   check_kernels(args);
-  parse_normalization(args.op, args.normalization);
+  const Normalization normalization =
+      parse_normalization(args.op, args.normalization);
+  TORCH_CHECK(
+      !args.renormalize_edges || normalization == Normalization::kSoftmax,
+      "[",
+      args.op,
+      "] renormalize_edges needs normalization 'softmax', but got '",
+      args.normalization,
+      "'");
   if (args.bias) {
     check_shape(args.op, "bias must be [C]", *args.bias, {args.x.sym_size(2)});
     check_type_beside(args.op, "bias", *args.bias, args.x);

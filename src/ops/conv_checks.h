@@ -24,6 +24,7 @@ struct ConvArguments {
   OptionalTensor bias = std::nullopt;  ///< [C]
   c10::SymInt padding_left = 0;
   std::string_view normalization = "softmax";
+  bool renormalize_edges = false;
   double drop_p = 0;
   OptionalTensor drop_seed = std::nullopt;
   OptionalTensor drop_mask = std::nullopt;  ///< as kernels

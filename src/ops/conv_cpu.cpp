@@ -74,6 +74,7 @@ at::Tensor conv_cpu(
     const OptionalTensor& bias,
     int64_t padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -87,6 +88,7 @@ at::Tensor conv_cpu(
        .bias = bias,
        .padding_left = padding_left,
        .normalization = normalization,
+       .renormalize_edges = renormalize_edges,
        .drop_p = drop_p,
        .drop_seed = drop_seed,
        .drop_mask = drop_mask,
@@ -103,6 +105,7 @@ at::Tensor conv_cpu(
         ConvForward<S, L>{
             .shape = conv_shape(x, kernels, padding_left),
             .normalization = parse_normalization(name, normalization),
+            .renormalize_edges = renormalize_edges,
             .drop = drop.get(),
             .x = const_pointer<S>(dense),
             .kernels = const_pointer<L>(raw),
@@ -122,6 +125,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
     bool has_bias,
     int64_t padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -135,6 +139,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
        .kernels = kernels,
        .padding_left = padding_left,
        .normalization = normalization,
+       .renormalize_edges = renormalize_edges,
        .drop_p = drop_p,
        .drop_seed = drop_seed,
        .drop_mask = drop_mask,
@@ -156,6 +161,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
         ConvBackward<S, L>{
             .shape = shape,
             .normalization = parse_normalization(name, normalization),
+            .renormalize_edges = renormalize_edges,
             .drop = drop.get(),
             .x = const_pointer<S>(dense),
             .kernels = const_pointer<L>(raw),
@@ -182,7 +188,8 @@ at::Tensor conv_step_cpu(
     const at::Tensor& position,
     const at::Tensor& kernels,
     const OptionalTensor& bias,
-    std::string_view normalization) {
+    std::string_view normalization,
+    bool renormalize_edges) {
   const char* const name = Kind::kStep;
   check_conv_step(
       {.op = name,
@@ -190,7 +197,8 @@ at::Tensor conv_step_cpu(
        .kernels_name = Kind::kKernels,
        .kernels = kernels,
        .bias = bias,
-       .normalization = normalization},
+       .normalization = normalization,
+       .renormalize_edges = renormalize_edges},
       state,
       position);
   const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
@@ -204,6 +212,7 @@ at::Tensor conv_step_cpu(
         ConvStep<S, L>{
             .shape = conv_shape(x, kernels, kernels.size(-1) - 1),
             .normalization = parse_normalization(name, normalization),
+            .renormalize_edges = renormalize_edges,
             .x = const_pointer<S>(dense),
             .kernels = const_pointer<L>(raw),
             .bias = const_pointer<AccumulatorOf<S>>(added),

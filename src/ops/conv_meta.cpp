@@ -15,6 +15,7 @@ at::Tensor conv_meta(
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -27,6 +28,7 @@ at::Tensor conv_meta(
        .bias = bias,
        .padding_left = std::move(padding_left),
        .normalization = normalization,
+       .renormalize_edges = renormalize_edges,
        .drop_p = drop_p,
        .drop_seed = drop_seed,
        .drop_mask = drop_mask,
@@ -42,6 +44,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
     bool has_bias,
     c10::SymInt padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -54,6 +57,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
        .kernels = kernels,
        .padding_left = std::move(padding_left),
        .normalization = normalization,
+       .renormalize_edges = renormalize_edges,
        .drop_p = drop_p,
        .drop_seed = drop_seed,
        .drop_mask = drop_mask,
@@ -74,14 +78,16 @@ at::Tensor conv_step_meta(
     const at::Tensor& position,
     const at::Tensor& kernels,
     const OptionalTensor& bias,
-    std::string_view normalization) {
+    std::string_view normalization,
+    bool renormalize_edges) {
   check_conv_step(
       {.op = Kind::kStep,
        .x = x,
        .kernels_name = Kind::kKernels,
        .kernels = kernels,
        .bias = bias,
-       .normalization = normalization},
+       .normalization = normalization,
+       .renormalize_edges = renormalize_edges},
       state,
       position);
   return at::empty_symint(x.sym_sizes(), x.options());

@@ -15,6 +15,7 @@ using ConvSignature = at::Tensor(
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -28,6 +29,7 @@ using ConvBackwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
     bool has_bias,
     c10::SymInt padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -39,7 +41,8 @@ using ConvStepSignature = at::Tensor(
     const at::Tensor& position,
     const at::Tensor& kernels,
     const OptionalTensor& bias,
-    std::string_view normalization);
+    std::string_view normalization,
+    bool renormalize_edges);
 
 /// The operator seqconv::NAME, to be called through the dispatcher.
 template <class Signature>
@@ -70,6 +73,14 @@ at::Tensor convolve_reference(
 at::Tensor normalize_reference(
     const at::Tensor& raw,
     Normalization normalization);
+
+/// Taps [B, T, H, K] of every position of x from raw kernels that broadcast to
+/// that: softmax over the taps that meet an input.
+at::Tensor renormalized_reference(
+    const at::Tensor& raw,
+    const at::Tensor& x,
+    int64_t padding_left,
+    const OptionalTensor& lengths);
 
 /// DropConnect on taps of any shape, by the definition in base/random.h.
 at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop);

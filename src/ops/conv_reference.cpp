@@ -1,5 +1,7 @@
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "ops/conv_ops.h"
 #include "seqconv/base/random.h"
 
@@ -57,6 +59,29 @@ at::Tensor normalize_reference(
       return wide.abs() / norm(2);
   }
   fail("unknown normalisation");
+}
+
+at::Tensor renormalized_reference(
+    const at::Tensor& raw,
+    const at::Tensor& x,
+    int64_t padding_left,
+    const OptionalTensor& lengths) {
+  const int64_t B = x.size(0), T = x.size(1), K = raw.size(3);
+  const auto options = at::TensorOptions(at::kLong).device(x.device());
+  const at::Tensor length =
+      lengths ? lengths->view({B, 1, 1}) : at::full({B, 1, 1}, T, options);
+  const at::Tensor t = at::arange(T, options).view({1, T, 1});
+  const at::Tensor s = t - padding_left + at::arange(K, options);  // [1, T, K]
+  // Positions of padding are never looked at: any taps will do.
+  const at::Tensor meets = at::logical_or(
+      at::logical_and(s.ge(0), s.lt(length)),
+      t.ge(length));  // [B, T, K]
+  const at::Tensor wide = raw.to(accumulator_type(raw.scalar_type()));
+  return wide
+      .masked_fill(
+          meets.logical_not().unsqueeze(2),
+          -std::numeric_limits<double>::infinity())
+      .softmax(-1);
 }
 
 at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop) {

@@ -7,8 +7,9 @@ at::Tensor dynamicconv_reference(
     const at::Tensor& x,
     const at::Tensor& logits,
     const DynamicConvFuncOptions& options) {
-  const at::Tensor normalized =
-      normalize_reference(logits, options.normalization);
+  const at::Tensor normalized = options.renormalize_edges
+      ? renormalized_reference(logits, x, options.padding_left, options.lengths)
+      : normalize_reference(logits, options.normalization);
   const at::Tensor taps =
       drop_reference(normalized, options.drop);  // [B, T, H, K]
   return convolve_reference(

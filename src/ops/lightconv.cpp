@@ -18,6 +18,7 @@ at::Tensor lightconv(
       options.bias,
       options.padding_left,
       enum_name(options.normalization),
+      options.renormalize_edges,
       options.drop.p,
       options.drop.seed,
       options.drop.mask,
@@ -29,25 +30,33 @@ at::Tensor lightconv_step(
     at::Tensor& state,
     const at::Tensor& position,
     const at::Tensor& weight,
-    Normalization normalization,
-    const std::optional<at::Tensor>& bias) {
+    const ConvStepOptions& options) {
   static const auto op = find_op<ConvStepSignature>(LightConvKind::kStep);
-  return op.call(x, state, position, weight, bias, enum_name(normalization));
+  return op.call(
+      x,
+      state,
+      position,
+      weight,
+      options.bias,
+      enum_name(options.normalization),
+      options.renormalize_edges);
 }
 
 TORCH_LIBRARY_FRAGMENT(seqconv, m) {
   m.def("lightconv(Tensor x, Tensor weight, Tensor? bias=None, *, "
-        "SymInt padding_left, str normalization='softmax', float drop_p=0.0, "
+        "SymInt padding_left, str normalization='softmax', "
+        "bool renormalize_edges=False, float drop_p=0.0, "
         "Tensor? drop_seed=None, Tensor? drop_mask=None, "
         "Tensor? lengths=None) -> Tensor");
   m.def("lightconv_backward(Tensor grad, Tensor x, Tensor weight, *, "
         "bool has_bias, SymInt padding_left, str normalization='softmax', "
-        "float drop_p=0.0, Tensor? drop_seed=None, Tensor? drop_mask=None, "
+        "bool renormalize_edges=False, float drop_p=0.0, "
+        "Tensor? drop_seed=None, Tensor? drop_mask=None, "
         "Tensor? lengths=None) -> (Tensor grad_x, Tensor grad_weight, "
         "Tensor grad_bias)");
   m.def("lightconv_step(Tensor x, Tensor(a!) state, Tensor position, "
-        "Tensor weight, Tensor? bias=None, *, str normalization='softmax') "
-        "-> Tensor");
+        "Tensor weight, Tensor? bias=None, *, str normalization='softmax', "
+        "bool renormalize_edges=False) -> Tensor");
 }
 
 }  // namespace seqconv::ops

@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include "ops/conv_ops.h"
 #include "seqconv/ops/lightconv.h"
 
@@ -7,12 +9,16 @@ at::Tensor lightconv_reference(
     const at::Tensor& x,
     const at::Tensor& weight,
     const LightConvFuncOptions& options) {
-  const at::Tensor normalized =
-      normalize_reference(weight, options.normalization);
-  const at::Tensor taps = drop_reference(normalized, options.drop);  // [H, K]
+  const at::Tensor raw = weight.unsqueeze(0).unsqueeze(0);  // [1, 1, H, K]
+  const at::Tensor normalized = options.renormalize_edges
+      ? renormalized_reference(raw, x, options.padding_left, options.lengths)
+      : normalize_reference(raw, options.normalization);
+  // One mask for all positions: drawn on ones of the weight's shape.
+  const at::Tensor kept =
+      drop_reference(at::ones_like(weight, normalized.options()), options.drop);
   return convolve_reference(
       x,
-      taps.unsqueeze(0).unsqueeze(0),
+      normalized * kept,
       options.padding_left,
       options.bias,
       options.lengths);

@@ -36,6 +36,7 @@ struct ConvCall {
   Normalization normalization = Normalization::kSoftmax;
   DropConnect drop;
   std::optional<at::Tensor> lengths;
+  bool renormalize_edges = false;
 
   std::vector<int64_t> kernel_shape() const {
     const ConvSizes& s = sizes;
@@ -78,23 +79,35 @@ struct ConvCall {
       int64_t count) const {
     const at::Tensor x = in[0].narrow(1, first, count);
     const at::Tensor position = at::tensor(first);
+    const ConvStepOptions options = {normalization, renormalize_edges, in[2]};
     return form == Form::kLight
-        ? lightconv_step(x, state, position, in[1], normalization, in[2])
+        ? lightconv_step(x, state, position, in[1], options)
         : dynamicconv_step(
               x,
               state,
               position,
               in[1].narrow(1, first, count),
-              normalization,
-              in[2]);
+              options);
   }
 
  private:
   LightConvFuncOptions light(const std::vector<at::Tensor>& in) const {
-    return {sizes.padding_left, normalization, drop, bias(in), lengths};
+    return {
+        sizes.padding_left,
+        normalization,
+        renormalize_edges,
+        drop,
+        bias(in),
+        lengths};
   }
   DynamicConvFuncOptions dynamic(const std::vector<at::Tensor>& in) const {
-    return {sizes.padding_left, normalization, drop, bias(in), lengths};
+    return {
+        sizes.padding_left,
+        normalization,
+        renormalize_edges,
+        drop,
+        bias(in),
+        lengths};
   }
   static std::optional<at::Tensor> bias(const std::vector<at::Tensor>& in) {
     return in[2].defined() ? std::optional(in[2]) : std::nullopt;

@@ -85,6 +85,51 @@ TEST_P(ConvOp, MatchesTheReferenceWithoutNormalisation) {
          .normalization = Normalization::kNone});
 }
 
+TEST_P(ConvOp, MatchesTheReferenceWithEveryNormalisation) {
+  for (const auto& [name, normalization] : EnumNames<Normalization>::kNames) {
+    SCOPED_TRACE(name);
+    expect_reference(
+        {.form = GetParam(),
+         .sizes = {2, 20, 12, 4, 5, 2},
+         .normalization = normalization});
+  }
+}
+
+TEST_P(ConvOp, MatchesTheReferenceWithRenormalizedEdges) {
+  for (const int64_t K : {1, 2, 7, 15, 70})
+    for (const int64_t padding : {K - 1, K / 2}) {
+      ConvCall call = {
+          .form = GetParam(),
+          .sizes = {3, 70, 12, 3, K, padding},
+          .renormalize_edges = true};
+      expect_reference(call);
+      call.lengths = at::tensor({int64_t{70}, int64_t{0}, int64_t{5}});
+      call.drop = {.p = 0.3, .seed = at::tensor(int64_t{7})};
+      expect_reference(call);
+    }
+}
+
+TEST_P(ConvOp, RenormalizedTapsKeepAConstantInput) {
+  ConvCall call = {
+      .form = GetParam(),
+      .sizes = {2, 9, 6, 2, 31, 15},
+      .renormalize_edges = true};
+  auto in = call.inputs();
+  in[0].fill_(1);
+  in[1].mul_(50);  // where dividing by the sum of what is left would fail
+  in[2].zero_();
+  EXPECT_LE(relative_error(call.run(in), in[0]), 1e-12);
+}
+
+TEST_P(ConvOp, TakesWeightsOfAnySize) {
+  for (const double factor : {1e-3, 30.0, 1e3, 1e30}) {
+    const ConvCall call = {.form = GetParam(), .sizes = {2, 9, 6, 2, 5, 2}};
+    auto in = call.inputs(at::kFloat);
+    in[1].mul_(factor);
+    EXPECT_LE(relative_error(call.run(in), call.reference(in)), 1e-5) << factor;
+  }
+}
+
 TEST_P(ConvOp, MatchesTheReferenceWithLengths) {
   for (const auto& lengths :
        {std::vector<int64_t>{70, 0, 13}, std::vector<int64_t>{64, 65, 1}})
@@ -208,6 +253,17 @@ TEST_P(ConvOp, StepsOfAnySizeEqualTheFullForm) {
             {.form = GetParam(), .sizes = {3, 70, 10, 2, K, K - 1}},
             type,
             chunk);
+}
+
+TEST_P(ConvOp, StepsRenormalizeTheirFirstOutputs) {
+  for (const int64_t K : {1, 2, 7, 64})
+    for (const int64_t chunk : {1, 5, 70})
+      expect_steps(
+          {.form = GetParam(),
+           .sizes = {3, 70, 10, 2, K, K - 1},
+           .renormalize_edges = true},
+          at::kFloat,
+          chunk);
 }
 
 TEST_P(ConvOp, AStepWritesIntoAStridedState) {

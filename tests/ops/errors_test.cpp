@@ -162,6 +162,7 @@ TEST_P(ConvErrors, NameTheNormalisations) {
               const std::optional<at::Tensor>&,
               c10::SymInt,
               std::string_view,
+              bool,
               double,
               const std::optional<at::Tensor>&,
               const std::optional<at::Tensor>&,
@@ -173,6 +174,7 @@ TEST_P(ConvErrors, NameTheNormalisations) {
           in[2],
           1,
           "sparsemax",
+          false,
           0.0,
           std::nullopt,
           std::nullopt,
@@ -180,6 +182,30 @@ TEST_P(ConvErrors, NameTheNormalisations) {
       message("normalization must be 'none', 'softmax', 'sigmoid', 'tanh', "
               "'square', 'abs', 'l1', 'l2', 'abs_l1' or 'abs_l2', but got "
               "'sparsemax'"));
+}
+
+TEST_P(ConvErrors, NameTheNormalisationThatEdgesNeed) {
+  const std::string wanted = message(
+      "renormalize_edges needs normalization 'softmax', but got 'none'");
+  const Normalization none = Normalization::kNone;
+  if (light())
+    EXPECT_TENSOR_ERROR(
+        lightconv(
+            in[0],
+            in[1],
+            {.padding_left = 1,
+             .normalization = none,
+             .renormalize_edges = true}),
+        wanted);
+  else
+    EXPECT_TENSOR_ERROR(
+        dynamicconv(
+            in[0],
+            in[1],
+            {.padding_left = 1,
+             .normalization = none,
+             .renormalize_edges = true}),
+        wanted);
 }
 
 TEST_P(ConvErrors, NameTheStateOfAStep) {

@@ -60,8 +60,8 @@ void check_lightconv_steps(
         state,
         at::tensor(first),
         weight,
-        drops ? Normalization::kNone : normalization(golden),
-        optional(typed(golden, "bias", type)));
+        {.normalization = drops ? Normalization::kNone : normalization(golden),
+         .bias = optional(typed(golden, "bias", type))});
   };
   EXPECT_LE(
       relative_error(stepped(golden, single, step), golden.at("y")),
@@ -108,8 +108,8 @@ void check_dynamicconv_steps(
         state,
         at::tensor(first),
         logits.narrow(1, first, count),
-        drops ? Normalization::kNone : normalization(golden),
-        optional(typed(golden, "conv_bias", type)));
+        {.normalization = drops ? Normalization::kNone : normalization(golden),
+         .bias = optional(typed(golden, "conv_bias", type))});
   };
   EXPECT_LE(
       relative_error(stepped(golden, single, step), golden.at("y")),

@@ -96,6 +96,19 @@ def test_conv_step_is_a_complete_operator(name):
 
 
 @pytest.mark.parametrize("drop", DROPS)
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+def test_conv_gradients_with_renormalized_edges(name, drop):
+    extra = dict(keywords(name, drop), renormalize_edges=True)
+    op = getattr(seqconv, name)
+
+    def function(x, kernels, bias):
+        return op(x, kernels, bias, lengths=torch.tensor([T, 4]), **extra)
+
+    inputs = (random(B, T, C), kernels_of(name), random(C))
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("drop", DROPS)
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
 @pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
 def test_conv_gradients(name, normalization, drop):

@@ -68,11 +68,14 @@ struct RingState {
 
 /// Arguments of both convolutions. S (float, double or BFloat16) stores x and
 /// y, L the raw kernels: [H, K] for lightconv, with an element's number h*K + j
-/// for `drop`; [B, T, H, K] for dynamicconv, ((b*T + t)*H + h)*K + j.
+/// for `drop`; [B, T, H, K] for dynamicconv, ((b*T + t)*H + h)*K + j. With
+/// renormalize_edges (softmax only) taps outside the sequence get -infinity
+/// before the softmax, so that the others sum to 1.
 template <class S, class L>
 struct ConvForward {
   ConvShape shape;
   Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;
   TapDrop drop;
   const S* x = nullptr;  ///< [B, T, C]
   const L* kernels = nullptr;
@@ -85,6 +88,7 @@ template <class S, class L>
 struct ConvBackward {
   ConvShape shape;
   Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;
   TapDrop drop;
   const S* x = nullptr;
   const L* kernels = nullptr;
@@ -100,6 +104,7 @@ template <class S, class L>
 struct ConvStep {
   ConvShape shape;
   Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;
   const S* x = nullptr;                    ///< [N, T', C]
   const L* kernels = nullptr;              ///< [H, K] or [N, T', H, K]
   const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null

@@ -24,6 +24,13 @@ struct DropConnect {
   std::optional<at::Tensor> mask;
 };
 
+/// Arguments of lightconv_step and dynamicconv_step besides their tensors.
+struct ConvStepOptions {
+  Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;
+  std::optional<at::Tensor> bias;  ///< [C]
+};
+
 }  // namespace seqconv::ops
 
 template <>

@@ -8,6 +8,7 @@ namespace seqconv::ops {
 struct DynamicConvFuncOptions {
   int64_t padding_left = 0;  ///< K-1: causal; K/2: centred; 0 .. K-1
   Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;     ///< taps inside the sequence sum to 1
   DropConnect drop;                   ///< mask [B, T, H, K]
   std::optional<at::Tensor> bias;     ///< [C]
   std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
@@ -36,7 +37,6 @@ at::Tensor dynamicconv_step(
     at::Tensor& state,
     const at::Tensor& position,
     const at::Tensor& logits,
-    Normalization normalization = Normalization::kSoftmax,
-    const std::optional<at::Tensor>& bias = {});
+    const ConvStepOptions& options = {});
 
 }  // namespace seqconv::ops

@@ -8,6 +8,7 @@ namespace seqconv::ops {
 struct LightConvFuncOptions {
   int64_t padding_left = 0;  ///< K-1: causal; K/2: centred; 0 .. K-1
   Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;     ///< taps inside the sequence sum to 1
   DropConnect drop;                   ///< mask [H, K]
   std::optional<at::Tensor> bias;     ///< [C]
   std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
@@ -16,11 +17,12 @@ struct LightConvFuncOptions {
 /// Lightweight convolution (Wu et al. 2019, eq. 3-5):
 ///   y[b,t,c] = bias[c] + sum_j w[c/R, j] * x[b, t - padding_left + j, c]
 /// with w = normalisation of `weight` over its K taps, x zero outside the
-/// sequence, heads of R = C/H neighbouring channels.
-/// x [B, T, C], weight [H, K] -> [B, T, C] of x's type. Differentiable in x,
-/// weight and bias. x is float64, float32 or bfloat16; weight and
-/// bias have x's type, or float32 beside bfloat16; sums are float32 or wider.
-/// c10::Error "[lightconv] ..., but got ..." on bad input.
+/// sequence (with renormalize_edges, which needs softmax, taps that would meet
+/// nothing get -infinity first, so that the others sum to 1), heads of R = C/H
+/// neighbouring channels. x [B, T, C], weight [H, K] -> [B, T, C] of x's type.
+/// Differentiable in x, weight and bias. x is float64, float32 or bfloat16;
+/// weight and bias have x's type, or float32 beside bfloat16; sums are float32
+/// or wider. c10::Error "[lightconv] ..., but got ..." on bad input.
 at::Tensor lightconv(
     const at::Tensor& x,
     const at::Tensor& weight,
@@ -49,7 +51,6 @@ at::Tensor lightconv_step(
     at::Tensor& state,
     const at::Tensor& position,
     const at::Tensor& weight,
-    Normalization normalization = Normalization::kSoftmax,
-    const std::optional<at::Tensor>& bias = {});
+    const ConvStepOptions& options = {});
 
 }  // namespace seqconv::ops

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+/// The operators as calls to be timed: kernels on memory of their own, and the
+/// least work that anybody would have to do.
+namespace seqconv::bench {
+
+enum class Op { kLightConv, kDynamicConv, kTalk };
+enum class Storage { kFloat32, kBFloat16 };
+
+/// Sizes of one case; H = C / 64, centred. For talk both reaches are K.
+struct OpShape {
+  Op op = Op::kLightConv;
+  Storage storage = Storage::kFloat32;
+  int64_t batch = 1;
+  int64_t steps = 32;
+  int64_t channels = 512;
+  int64_t kernel_size = 31;
+
+  int64_t heads() const { return channels / 64; }
+  double tokens() const { return static_cast<double>(batch * steps); }
+};
+
+std::string op_name(Op op);
+std::string storage_name(Storage storage);
+
+/// What a pass cannot do without: every tensor moved once, every product made.
+struct Work {
+  double bytes = 0;
+  double flops = 0;
+};
+
+struct OpCase {
+  std::function<void()> forward;
+  std::function<void()> backward;
+  Work forward_work;
+  Work backward_work;
+};
+
+OpCase make_case(const OpShape& shape);
+
+/// Compares output and gradients of the operator with its reference on one
+/// sequence of the shape; throws seqconv::Error when they differ.
+void check_case(const OpShape& shape);
+
+}  // namespace seqconv::bench

@@ -1,0 +1,245 @@
+// Times the operators' kernels beside what the machine can do at most and
+// beside what people would use instead, in one run.
+//
+//   ops_bench [--tokens 4096] [--channels 512 1024] [--lengths 32 128 512 2048]
+//             [--kernels 3 7 15 31 63] [--reaches 15 31] [--ops lightconv ...]
+//             [--types float32 bfloat16] [--threads 2] [--repeats 5]
+//             [--skip-floors] [--skip-rivals] [--json FILE]
+//
+// Floor: the longer of moving every byte once at the rate of the better of two
+// copies of as many bytes, and of doing every operation at the rate of a loop
+// of multiply-adds on registers, all measured beside the kernel. A kernel is
+// compared with its reference before it is timed.
+
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "ceilings.h"
+#include "op_cases.h"
+#include "rival_cases.h"
+#include "seqconv/base/error.h"
+#include "seqconv/ops/parallel.h"
+#include "timing.h"
+
+namespace {
+
+using namespace seqconv;
+using namespace seqconv::bench;
+using Json = nlohmann::ordered_json;
+
+struct Settings {
+  int64_t tokens = 4096;
+  std::vector<int64_t> channels = {512, 1024};
+  std::vector<int64_t> lengths = {32, 128, 512, 2048};
+  std::vector<int64_t> kernels = {3, 7, 15, 31, 63};
+  std::vector<int64_t> reaches = {15, 31};
+  std::vector<std::string> ops = {"lightconv", "dynamicconv", "talk"};
+  std::vector<std::string> types = {"float32"};
+  int threads = 2;
+  bool skip_floors = false;
+  bool skip_rivals = false;
+  std::string json;
+  TimingOptions timing;
+};
+
+Settings parse(int argc, char** argv) {
+  Settings s;
+  CLI::App app{"Operators against the machine and against their rivals"};
+  app.add_option("--tokens", s.tokens, "B * T");
+  app.add_option("--channels", s.channels, "C; heads are C / 64");
+  app.add_option("--lengths", s.lengths, "T");
+  app.add_option("--kernels", s.kernels, "K of the convolutions");
+  app.add_option("--reaches", s.reaches, "furthest reach of talk to a side");
+  app.add_option("--ops", s.ops)
+      ->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
+  app.add_option("--types", s.types)
+      ->check(CLI::IsMember({"float32", "bfloat16"}));
+  app.add_option("--threads", s.threads)->check(CLI::PositiveNumber);
+  app.add_option("--repeats", s.timing.repeats)->check(CLI::PositiveNumber);
+  app.add_option("--least", s.timing.least, "least seconds of a repeat");
+  app.add_flag("--skip-floors", s.skip_floors);
+  app.add_flag("--skip-rivals", s.skip_rivals);
+  app.add_option("--json", s.json, "write every row here as well");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return s;
+}
+
+Op parse_op(const std::string& name) {
+  for (const Op op : {Op::kLightConv, Op::kDynamicConv, Op::kTalk})
+    if (op_name(op) == name)
+      return op;
+  fail("unknown operator ", name);
+}
+
+std::vector<OpShape> shapes(const Settings& s) {
+  std::vector<OpShape> all;
+  for (const std::string& type : s.types)
+    for (const std::string& op : s.ops)
+      for (const int64_t C : s.channels)
+        for (const int64_t K : op == "talk" ? s.reaches : s.kernels)
+          for (const int64_t T : s.lengths)
+            all.push_back(
+                {.op = parse_op(op),
+                 .storage =
+                     type == "float32" ? Storage::kFloat32 : Storage::kBFloat16,
+                 .batch = std::max<int64_t>(1, s.tokens / T),
+                 .steps = T,
+                 .channels = C,
+                 .kernel_size = K});
+  return all;
+}
+
+Json floor_row(
+    const OpShape& shape,
+    const char* pass,
+    const Work& work,
+    double seconds,
+    double copy_rate,
+    const char* copy_name,
+    double fma_rate) {
+  const double by_bytes = work.bytes / copy_rate;
+  const double by_flops = work.flops / fma_rate;
+  const double floor = std::max(by_bytes, by_flops);
+  return {
+      {"op", op_name(shape.op)},
+      {"pass", pass},
+      {"type", storage_name(shape.storage)},
+      {"C", shape.channels},
+      {"H", shape.heads()},
+      {"K", shape.kernel_size},
+      {"T", shape.steps},
+      {"B", shape.batch},
+      {"ms", seconds * 1e3},
+      {"gb_per_s", work.bytes / seconds / 1e9},
+      {"gflop_per_s", work.flops / seconds / 1e9},
+      {"copy_gb_per_s", copy_rate / 1e9},
+      {"fma_gflop_per_s", fma_rate / 1e9},
+      {"bound", by_bytes > by_flops ? copy_name : "fma"},
+      {"percent_of_floor", 100 * floor / seconds}};
+}
+
+void print_floor_row(const Json& row) {
+  std::printf(
+      "%-11s %-8s %-8s C %4ld K %3ld T %5ld %9.3f ms %7.1f GB/s %7.1f GFLOP/s "
+      "(copy %5.1f, fma %6.1f) %5.1f %% of %s\n",
+      row["op"].get<std::string>().c_str(),
+      row["pass"].get<std::string>().c_str(),
+      row["type"].get<std::string>().c_str(),
+      row["C"].get<long>(),
+      row["K"].get<long>(),
+      row["T"].get<long>(),
+      row["ms"].get<double>(),
+      row["gb_per_s"].get<double>(),
+      row["gflop_per_s"].get<double>(),
+      row["copy_gb_per_s"].get<double>(),
+      row["fma_gflop_per_s"].get<double>(),
+      row["percent_of_floor"].get<double>(),
+      row["bound"].get<std::string>().c_str());
+  std::fflush(stdout);
+}
+
+/// Both passes of one shape beside the copies and the multiply-adds.
+void time_against_floor(const OpShape& shape, const Settings& s, Json& rows) {
+  const auto& threads = ops::parallel_for();
+  const OpCase timed = make_case(shape);
+  Copy forward(static_cast<int64_t>(timed.forward_work.bytes), threads);
+  Copy backward(static_cast<int64_t>(timed.backward_work.bytes), threads);
+  const auto t = median_seconds(
+      {timed.forward,
+       timed.backward,
+       [&] { forward.plain(); },
+       [&] { forward.streaming(); },
+       [&] { backward.plain(); },
+       [&] { backward.streaming(); },
+       [&] { fma_burst(s.threads, threads); }},
+      s.timing);
+  const double fma_rate = fma_burst_flops(s.threads) / t[6];
+  for (const bool back : {false, true}) {
+    const Copy& copy = back ? backward : forward;
+    const size_t first = back ? 4 : 2;
+    rows.push_back(floor_row(
+        shape,
+        back ? "backward" : "forward",
+        back ? timed.backward_work : timed.forward_work,
+        t[back ? 1 : 0],
+        copy.bytes() / std::min(t[first], t[first + 1]),
+        t[first] <= t[first + 1] ? "copy" : "streaming copy",
+        fma_rate));
+    print_floor_row(rows.back());
+  }
+}
+
+/// One of ours beside everything that does its job.
+void time_against_rivals(
+    const RivalGroup& group,
+    const Settings& s,
+    Json& rows) {
+  std::vector<std::function<void()>> calls;
+  for (const RivalCase& entry : group.entries)
+    calls.push_back(entry.call);
+  const auto t = median_seconds(calls, s.timing);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    rows.push_back(
+        {{"op", group.name},
+         {"pass", group.pass},
+         {"C", group.channels},
+         {"K", group.kernel_size},
+         {"T", group.steps},
+         {"what", group.entries[i].name},
+         {"ms", t[i] * 1e3},
+         {"times_ours", t[i] / t[0]}});
+    std::printf(
+        "%-11s %-8s C %4ld K %3ld T %5ld %-18s %9.3f ms %8.2f x ours\n",
+        group.name.c_str(),
+        group.pass.c_str(),
+        long(group.channels),
+        long(group.kernel_size),
+        long(group.steps),
+        group.entries[i].name.c_str(),
+        t[i] * 1e3,
+        t[i] / t[0]);
+  }
+  std::fflush(stdout);
+}
+
+int run(const Settings& s) {
+  at::set_num_threads(s.threads);
+  Json report = {{"threads", s.threads}, {"tokens", s.tokens}};
+  Json& floors = report["floors"] = Json::array();
+  Json& rivals = report["rivals"] = Json::array();
+  if (!s.skip_floors)
+    for (const OpShape& shape : shapes(s)) {
+      check_case(shape);
+      time_against_floor(shape, s, floors);
+    }
+  if (!s.skip_rivals)
+    for (const int64_t T : s.lengths)
+      for (const RivalGroup& group : rival_groups(s.tokens, T))
+        time_against_rivals(group, s, rivals);
+  if (!s.json.empty()) {
+    std::ofstream out(s.json);
+    out << report.dump(1) << '\n';
+    SEQCONV_CHECK(out.good(), "cannot write ", s.json);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(parse(argc, argv));
+  } catch (const std::exception& error) {
+    std::cerr << "ops_bench: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <vector>
+
+#include "kernels/taps.h"
+
+/// Tiles of the two convolutions: some rows of some heads of one sequence.
+namespace seqconv::kernels {
+
+/// A tile of a sequence and the heads [head, head + heads).
+struct ConvPlace {
+  int64_t batch = 0;
+  int64_t first = 0;  ///< position of row 0
+  int64_t rows = 0;
+  int64_t valid = 0;  ///< real positions of the sequence
+  int64_t head = 0;
+  int64_t heads = 1;
+
+  /// Rows that are real.
+  int64_t real() const { return std::clamp<int64_t>(valid - first, 0, rows); }
+};
+
+inline ConvPlace conv_place(
+    const ConvShape& shape,
+    const int64_t* lengths,
+    const TileIndex& at,
+    int64_t step,
+    int64_t heads_of_group) {
+  const int64_t first = at.tile * step, head = at.group * heads_of_group;
+  return {
+      .batch = at.batch,
+      .first = first,
+      .rows = std::min(step, shape.steps - first),
+      .valid = valid_rows(lengths, at.batch, shape.steps),
+      .head = head,
+      .heads = std::min(heads_of_group, shape.heads - head)};
+}
+
+/// Where the taps of a tile's heads are: tap(t, r) of head h at
+/// data + h * head_stride + t * tap_t + r * tap_r.
+template <class A>
+struct HeadTaps {
+  const A* data = nullptr;
+  int64_t head_stride = 0;
+  int64_t tap_t = 0;
+  int64_t tap_r = 0;
+  bool lanes = false;  ///< a tap for every channel; head_stride is not used
+  const A* scale = nullptr;  ///< [rows, heads] or null
+};
+
+/// Rows that are finished for all heads before the next ones are begun, when
+/// memory and not the arithmetic is waited for: reading goes straight on.
+inline constexpr int64_t kStreamRows = 12;
+
+/// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and
+/// the heads of a place; the other rows become zero. in, out: [B, T, C].
+template <class S, class A>
+void convolve_place(
+    const RowOps<S, A>& ops,
+    const ConvShape& shape,
+    const ConvPlace& at,
+    int64_t padding_left,
+    const HeadTaps<A>& taps,
+    const S* in,
+    S* out,
+    const A* bias,
+    bool streaming) {
+  const int64_t C = shape.channels, R = shape.head_channels();
+  const int64_t T = shape.steps, real = at.real();
+  const int64_t origin = at.batch * T * C + at.head * R;
+  zero_rows(out + origin, C, at.heads * R, at.first + real, at.first + at.rows);
+  const int64_t begin = at.first - padding_left;  // position of input row 0
+  const int64_t together = streaming ? kStreamRows : std::max<int64_t>(1, real);
+  const int64_t parts = taps.lanes ? 1 : at.heads;
+  for (int64_t t = 0; t < real; t += together)
+    for (int64_t h = 0; h < parts; ++h)
+      ops.convolve(
+          {.in = in + origin + (begin + t) * C + h * R,
+           .in_stride = C,
+           .first = -(begin + t),
+           .last = at.valid - (begin + t),
+           .taps =
+               taps.data + h * taps.head_stride + t * (taps.tap_t + taps.tap_r),
+           .tap_t = taps.tap_t,
+           .tap_r = taps.tap_r,
+           .lane_taps = taps.lanes,
+           .kernel_size = shape.kernel_size,
+           .rows = std::min(together, real - t),
+           .channels = taps.lanes ? at.heads * R : R,
+           .scale =
+               taps.scale == nullptr ? nullptr : taps.scale + t * at.heads + h,
+           .scale_stride = at.heads,
+           .bias = bias == nullptr ? nullptr : bias + (at.head + h) * R,
+           .out = out + origin + (at.first + t) * C + h * R,
+           .out_stride = C,
+           .streaming = streaming});
+}
+
+/// The products of one head of a place: rows of grad_y with rows of x.
+template <class S>
+ProductTile<S> head_products(
+    const ConvShape& shape,
+    const ConvPlace& at,
+    int64_t head,
+    const S* grad_y,
+    const S* x) {
+  const int64_t C = shape.channels, R = shape.head_channels();
+  const int64_t origin = at.batch * shape.steps * C + (at.head + head) * R;
+  const int64_t begin = at.first - shape.padding_left;
+  return {
+      .g = grad_y + origin + at.first * C,
+      .g_stride = C,
+      .x = x + origin + begin * C,
+      .x_stride = C,
+      .first = -begin,
+      .last = at.valid - begin,
+      .kernel_size = shape.kernel_size,
+      .rows = at.real(),
+      .channels = R};
+}
+
+/// Whether stores of a pass over x and y go past the caches.
+template <class S>
+bool streams(const ConvShape& shape, const S* out) {
+  const auto whole = [](int64_t bytes) { return bytes % 64 == 0; };
+  const int64_t size = sizeof(S);
+  return whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(out))) &&
+      whole(shape.head_channels() * size) &&
+      exceeds_cache(2 * shape.batch * shape.steps * shape.channels * size);
+}
+
+}  // namespace seqconv::kernels

@@ -1,0 +1,200 @@
+#pragma once
+
+#include "kernels/conv_tiles.h"
+
+/// Convolution with taps of their own at every position, from raw kernels that
+/// may be shared (strides of zero). The taps of a tile are made in the
+/// first-level cache just before they are used. The backward pass makes them
+/// again, together with those of the K-1 positions around the tile that its
+/// inputs also feed: a little more softmax instead of writes that tiles would
+/// have to share.
+namespace seqconv::kernels {
+
+template <class S, class L, class A = AccumulatorOf<S>>
+class PositionForward {
+ public:
+  PositionForward(
+      const ConvForward<S, L>& args,
+      const RawKernels<const L>& raw,
+      Isa isa)
+      : args_(args),
+        ops_(row_ops<S, A>(isa)),
+        taps_(args.shape, tap_options(args), raw, isa),
+        streaming_(streams(args.shape, args.y)) {}
+
+  void run(const ConvPlace& at) {
+    const int64_t K = args_.shape.kernel_size, real = at.real();
+    if (real > 0)
+      taps_.make(
+          {.batch = at.batch,
+           .first = at.first,
+           .rows = real,
+           .head = at.head,
+           .heads = at.heads,
+           .valid = at.valid});
+    const HeadTaps<A> taps = {
+        .data = taps_.taps(0, 0),
+        .head_stride = K,
+        .tap_t = taps_.pitch() - 1,
+        .tap_r = 1,
+        .scale = taps_.scale()};
+    convolve_place(
+        ops_,
+        args_.shape,
+        at,
+        args_.shape.padding_left,
+        taps,
+        args_.x,
+        args_.y,
+        args_.bias,
+        streaming_);
+  }
+
+ private:
+  const ConvForward<S, L>& args_;
+  const RowOps<S, A>& ops_;
+  TapRows<L, A> taps_;
+  bool streaming_;
+};
+
+template <class S, class L, class A = AccumulatorOf<S>>
+class PositionBackward {
+ public:
+  PositionBackward(
+      const ConvBackward<S, L>& args,
+      const RawKernels<const L>& raw,
+      Isa isa)
+      : args_(args),
+        shape_(args.shape),
+        ops_(row_ops<S, A>(isa)),
+        taps_(shape_, tap_options(args), raw, isa),
+        pitch_(ceil_div(shape_.kernel_size, kTapSlack) * kTapSlack),
+        grad_(tile_rows(shape_.kernel_size) * pitch_ + kTapSlack) {}
+
+  /// Writes grad_x there and calls give(t, head, gradient of the K raw
+  /// weights) for every real position t and every head.
+  template <class Give>
+  void run(const ConvPlace& at, const Give& give) {
+    const int64_t K = shape_.kernel_size, real = at.real();
+    const int64_t before = K - 1 - shape_.padding_left;
+    const TapBlock block = {
+        .batch = at.batch,
+        .first = at.first - before,
+        .rows = real + K - 1,
+        .head = at.head,
+        .heads = at.heads,
+        .valid = at.valid};
+    if (real > 0)
+      taps_.make_normalized(block);
+    // Input s feeds output s - before + i through its tap K-1-i.
+    const HeadTaps<A> taps = {
+        .data = real > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
+        .head_stride = K,
+        .tap_t = 1,
+        .tap_r = taps_.pitch() - 1};
+    convolve_place(
+        ops_,
+        shape_,
+        at,
+        before,
+        taps,
+        args_.grad_y,
+        args_.grad_x,
+        static_cast<const A*>(nullptr),
+        /*streaming=*/false);
+    for (int64_t h = 0; h < at.heads && real > 0; ++h) {
+      ops_.tap_products(
+          head_products(shape_, at, h, args_.grad_y, args_.x),
+          grad_.data(),
+          pitch_);
+      taps_.backward(block, before, real, h, grad_.data(), pitch_);
+      for (int64_t t = 0; t < real; ++t)
+        give(at.first + t, at.head + h, grad_.data() + t * pitch_);
+    }
+  }
+
+ private:
+  const ConvBackward<S, L>& args_;
+  const ConvShape& shape_;
+  const RowOps<S, A>& ops_;
+  TapRows<L, A> taps_;
+  int64_t pitch_;
+  Scratch<A> grad_;  // [rows, pitch]
+};
+
+/// Heads whose taps are made together, for tiles of `rows` positions.
+inline int64_t position_heads(const ConvShape& shape, int64_t rows) {
+  return heads_together(shape.heads, rows * shape.kernel_size);
+}
+
+template <class S, class L>
+void position_conv_forward(
+    const ConvForward<S, L>& args,
+    const RawKernels<const L>& raw,
+    const Execution& run) {
+  const ConvShape& shape = args.shape;
+  const int64_t step = tile_rows(shape.kernel_size);
+  const int64_t tiles = ceil_div(shape.steps, step);
+  const int64_t heads = position_heads(shape, step);
+  const int64_t groups = ceil_div(shape.heads, heads);
+  run.parallel_for(
+      shape.batch * tiles * groups,
+      grain_for(step * heads * (shape.head_channels() + 8) * shape.kernel_size),
+      [&](int64_t begin, int64_t end) {
+        PositionForward<S, L> work(args, raw, run.isa);
+        for (int64_t item = begin; item < end; ++item)
+          work.run(conv_place(
+              shape,
+              args.lengths,
+              TileIndex(item, tiles, groups),
+              step,
+              heads));
+      });
+}
+
+/// Raw kernels of all positions, [B, T, H, K].
+template <class L>
+RawKernels<L> position_kernels(const ConvShape& shape, L* data) {
+  const int64_t row = shape.heads * shape.kernel_size;
+  return {data, shape.steps * row, row};
+}
+
+template <class S, class L>
+void position_conv_backward(
+    const ConvBackward<S, L>& args,
+    const Execution& run) {
+  using A = AccumulatorOf<S>;
+  const ConvShape& shape = args.shape;
+  const int64_t K = shape.kernel_size, H = shape.heads;
+  const int64_t step = tile_rows(K), tiles = ceil_div(shape.steps, step);
+  const int64_t heads = position_heads(shape, step + K - 1);
+  const int64_t groups = ceil_div(H, heads);
+  run.parallel_for(
+      shape.batch * tiles * groups,
+      grain_for(step * heads * (shape.head_channels() + 8) * K * 2),
+      [&](int64_t begin, int64_t end) {
+        const RowOps<L, A>& rows = row_ops<L, A>(run.isa);
+        const auto raw = position_kernels(shape, args.kernels);
+        PositionBackward<S, L> work(args, raw, run.isa);
+        for (int64_t item = begin; item < end; ++item) {
+          const ConvPlace at = conv_place(
+              shape,
+              args.lengths,
+              TileIndex(item, tiles, groups),
+              step,
+              heads);
+          L* const out = args.grad_kernels + at.batch * shape.steps * H * K;
+          zero_rows(
+              out + at.head * K,
+              H * K,
+              at.heads * K,
+              at.first + at.real(),
+              at.first + at.rows);
+          work.run(at, [&](int64_t t, int64_t head, const A* grad) {
+            rows.narrow(grad, K, out + (t * H + head) * K);
+          });
+        }
+      });
+}
+
+}  // namespace seqconv::kernels

@@ -1,0 +1,234 @@
+#if defined(SEQCONV_KERNELS_TAP_PRODUCTS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_TAP_PRODUCTS_INL_H
+#undef SEQCONV_KERNELS_TAP_PRODUCTS_INL_H
+#else
+#define SEQCONV_KERNELS_TAP_PRODUCTS_INL_H
+#endif
+
+#include "kernels/tile_ops.h"
+#include "kernels/vectors-inl.h"
+
+/// Gradients of taps: scalar products of rows of the output's gradient with
+/// rows of the input.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+/// Adds the products of channels [c, c + lanes) to acc[t][j], NT rows and NJ
+/// taps from (t, j): every row of x is read once for all rows of g.
+template <class S, class A, int NT, int NJ, bool kTail>
+HWY_INLINE void add_products(
+    const ProductTile<S>& tile,
+    int64_t t,
+    int64_t j,
+    int64_t c,
+    Vec<A> (&acc)[NT][NJ]) {
+  const int64_t tail = tile.channels - c;
+  Vec<A> grad[NT];
+#pragma GCC unroll 8
+  for (int i = 0; i < NT; ++i) {
+    const S* const g = tile.g + (t + i) * tile.g_stride + c;
+    grad[i] = kTail ? load_some<A>(g, tail) : load_wide(g);
+  }
+  const int64_t low = tile.first - t - j, high = tile.last - t - j;
+#pragma GCC unroll 24
+  for (int r = 0; r < NT + NJ - 1; ++r) {
+    if (r < low || r >= high)
+      continue;
+    const S* const x = tile.x + (t + j + r) * tile.x_stride + c;
+    const Vec<A> row = kTail ? load_some<A>(x, tail) : load_wide(x);
+#pragma GCC unroll 8
+    for (int i = 0; i < NT; ++i)
+      if (r - i >= 0 && r - i < NJ)
+        acc[i][r - i] = hn::MulAdd(grad[i], row, acc[i][r - i]);
+  }
+}
+
+template <class S, class A, int NT, int NJ>
+HWY_INLINE void add_all_products(
+    const ProductTile<S>& tile,
+    int64_t t,
+    int64_t j,
+    Vec<A> (&acc)[NT][NJ]) {
+  int64_t c = 0;
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
+    add_products<S, A, NT, NJ, false>(tile, t, j, c, acc);
+  if (c < tile.channels)
+    add_products<S, A, NT, NJ, true>(tile, t, j, c, acc);
+}
+
+template <class A, int NT, int NJ>
+HWY_INLINE void clear(Vec<A> (&acc)[NT][NJ]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < NT; ++i)
+#pragma GCC unroll 16
+    for (int k = 0; k < NJ; ++k)
+      acc[i][k] = hn::Zero(Tag<A>());
+}
+
+/// NT x NJ = kLanes products: their sums over lanes fill one vector.
+template <class S, class A, int NT, int NJ>
+HWY_INLINE void product_block(
+    const ProductTile<S>& tile,
+    int64_t t,
+    int64_t j,
+    A* out,
+    int64_t out_stride) {
+  static_assert(NT * NJ == kLanes<A>);
+  Vec<A> acc[NT][NJ];
+  clear<A, NT, NJ>(acc);
+  add_all_products<S, A, NT, NJ>(tile, t, j, acc);
+  HWY_ALIGN A sums[kLanes<A>];
+  hn::Store(lane_sums<A>(&acc[0][0]), Tag<A>(), sums);
+  // All NJ are written: the next block, or nobody, reads those beyond K.
+  for (int i = 0; i < NT; ++i)
+    std::memcpy(out + (t + i) * out_stride + j, sums + i * NJ, NJ * sizeof(A));
+}
+
+template <class S, class A, int NJ>
+HWY_INLINE void
+product_rows(const ProductTile<S>& tile, A* out, int64_t out_stride) {
+  constexpr int NT = kLanes<A> / NJ;
+  int64_t t = 0;
+  for (; t + NT <= tile.rows; t += NT)
+    for (int64_t j = 0; j < tile.kernel_size; j += NJ)
+      product_block<S, A, NT, NJ>(tile, t, j, out, out_stride);
+  if (t == tile.rows)
+    return;
+  // The last rows one by one, each of them NT times.
+  ProductTile<S> one = tile;
+  one.g_stride = 0;
+  for (; t < tile.rows; ++t) {
+    one.g = tile.g + t * tile.g_stride;
+    for (int64_t j = 0; j < tile.kernel_size; ++j) {
+      const int64_t r = t + j;
+      A sum = 0;
+      if (r >= tile.first && r < tile.last) {
+        Vec<A> acc = hn::Zero(Tag<A>());
+        for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
+          acc = hn::MulAdd(
+              load_some<A>(one.g + c, tile.channels - c),
+              load_some<A>(tile.x + r * tile.x_stride + c, tile.channels - c),
+              acc);
+        sum = lane_sum<A>(acc);
+      }
+      out[t * out_stride + j] = sum;
+    }
+  }
+}
+
+template <class S, class A>
+void tap_products(const ProductTile<S>& tile, A* out, int64_t out_stride) {
+  constexpr int L = kLanes<A>;
+  if constexpr (L >= 8) {
+    if (tile.kernel_size <= 4)
+      return product_rows<S, A, 4>(tile, out, out_stride);
+    return product_rows<S, A, 8>(tile, out, out_stride);
+  } else {
+    product_rows<S, A, L>(tile, out, out_stride);
+  }
+}
+
+/// Rows of g that a block of shared products holds.
+inline constexpr int kProductRows = 4;
+
+/// Products of NJ taps from j over all rows of channels [c, c + lanes).
+template <class S, class A, int NJ, bool kTail>
+HWY_INLINE void column_products(
+    const ProductTile<S>& tile,
+    int64_t j,
+    int64_t c,
+    Vec<A> (&sums)[1][NJ]) {
+  int64_t t = 0;
+  for (; t + kProductRows <= tile.rows; t += kProductRows) {
+    const int64_t tail = tile.channels - c;
+    Vec<A> grad[kProductRows];
+#pragma GCC unroll 8
+    for (int i = 0; i < kProductRows; ++i) {
+      const S* const g = tile.g + (t + i) * tile.g_stride + c;
+      grad[i] = kTail ? load_some<A>(g, tail) : load_wide(g);
+    }
+    const int64_t low = tile.first - t - j, high = tile.last - t - j;
+#pragma GCC unroll 24
+    for (int r = 0; r < kProductRows + NJ - 1; ++r) {
+      if (r < low || r >= high)
+        continue;
+      const S* const x = tile.x + (t + j + r) * tile.x_stride + c;
+      const Vec<A> row = kTail ? load_some<A>(x, tail) : load_wide(x);
+#pragma GCC unroll 8
+      for (int i = 0; i < kProductRows; ++i)
+        if (r - i >= 0 && r - i < NJ)
+          sums[0][r - i] = hn::MulAdd(grad[i], row, sums[0][r - i]);
+    }
+  }
+  for (; t < tile.rows; ++t)
+    add_products<S, A, 1, NJ, kTail>(tile, t, j, c, sums);
+}
+
+template <class S, class A, int NJ>
+HWY_INLINE void
+shared_products(const ProductTile<S>& tile, int64_t j, double* sums) {
+  Vec<A> acc[1][NJ];
+  clear<A, 1, NJ>(acc);
+  int64_t c = 0;
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
+    column_products<S, A, NJ, false>(tile, j, c, acc);
+  if (c < tile.channels)
+    column_products<S, A, NJ, true>(tile, j, c, acc);
+  for (int k = 0; k < NJ; ++k)
+    sums[j + k] += static_cast<double>(lane_sum<A>(acc[0][k]));
+}
+
+template <class S, class A, int NJ>
+HWY_INLINE void
+lane_products(const ProductTile<S>& tile, int64_t j, double* sums) {
+  const int64_t C = tile.channels;
+  for (int64_t c = 0; c < C; c += kLanes<A>) {
+    Vec<A> acc[1][NJ];
+    clear<A, 1, NJ>(acc);
+    const int64_t count = HWY_MIN(C - c, int64_t{kLanes<A>});
+    if (count == kLanes<A>)
+      column_products<S, A, NJ, false>(tile, j, c, acc);
+    else
+      column_products<S, A, NJ, true>(tile, j, c, acc);
+    HWY_ALIGN A lanes[kLanes<A>];
+    for (int k = 0; k < NJ; ++k) {
+      hn::Store(acc[0][k], Tag<A>(), lanes);
+      for (int64_t i = 0; i < count; ++i)
+        sums[(j + k) * C + c + i] += static_cast<double>(lanes[i]);
+    }
+  }
+}
+
+/// Calls PRODUCTS<S, A, NJ>(tile, j, sums) for all taps, many at a time.
+#define SEQCONV_FOR_TAPS(PRODUCTS)           \
+  int64_t j = 0;                             \
+  const int64_t K = tile.kernel_size;        \
+  if constexpr (kRegisters == 32)            \
+    for (; j + 16 <= K; j += 16)             \
+      PRODUCTS<S, A, 16>(tile, j, sums);     \
+  for (; j + 8 <= K; j += 8)                 \
+    PRODUCTS<S, A, 8>(tile, j, sums);        \
+  if (K - j == 7)                            \
+    return PRODUCTS<S, A, 7>(tile, j, sums); \
+  if (j + 3 <= K) {                          \
+    PRODUCTS<S, A, 3>(tile, j, sums);        \
+    j += 3;                                  \
+  }                                          \
+  for (; j < K; ++j)                         \
+  PRODUCTS<S, A, 1>(tile, j, sums)
+
+template <class S, class A>
+void shared_tap_products(const ProductTile<S>& tile, double* sums) {
+  SEQCONV_FOR_TAPS(shared_products);
+}
+
+template <class S, class A>
+void lane_tap_products(const ProductTile<S>& tile, double* sums) {
+  SEQCONV_FOR_TAPS(lane_products);
+}
+#undef SEQCONV_FOR_TAPS
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

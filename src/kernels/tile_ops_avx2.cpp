@@ -1,2 +1,0 @@
-#define SEQCONV_ISA avx2
-#include "kernels/tile_ops_impl.h"

@@ -1,2 +1,0 @@
-#define SEQCONV_ISA baseline
-#include "kernels/tile_ops_impl.h"

@@ -1,0 +1,149 @@
+// Per-target include guard: this file is compiled once for each instruction
+// set (tile_ops.cpp).
+#if defined(SEQCONV_KERNELS_VECTORS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_VECTORS_INL_H
+#undef SEQCONV_KERNELS_VECTORS_INL_H
+#else
+#define SEQCONV_KERNELS_VECTORS_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "seqconv/kernels/bfloat16.h"
+
+/// Vectors of the accumulator type A, loaded from and stored to the storage
+/// type S.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class A>
+using Tag = hn::ScalableTag<A>;
+template <class A>
+using Vec = hn::Vec<Tag<A>>;
+template <class A>
+inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag<A>()));
+
+/// How many vector registers blocks of accumulators may fill.
+#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM
+inline constexpr int kRegisters = 32;
+#else
+inline constexpr int kRegisters = 16;
+#endif
+
+template <class A>
+HWY_INLINE Vec<A> load(const A* p) {
+  return hn::LoadU(Tag<A>(), p);
+}
+
+HWY_INLINE Vec<float> load_wide(const float* p) {
+  return load(p);
+}
+HWY_INLINE Vec<double> load_wide(const double* p) {
+  return load(p);
+}
+HWY_INLINE Vec<float> load_wide(const BFloat16* p) {
+  const Tag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+  const auto bits = hn::LoadU(half, reinterpret_cast<const uint16_t*>(p));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
+}
+
+HWY_INLINE void store_narrow(Vec<float> v, float* p) {
+  hn::StoreU(v, Tag<float>(), p);
+}
+HWY_INLINE void store_narrow(Vec<double> v, double* p) {
+  hn::StoreU(v, Tag<double>(), p);
+}
+/// Rounds to nearest, ties to even; NaN stays NaN.
+HWY_INLINE void store_narrow(Vec<float> v, BFloat16* p) {
+  const Tag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+  const auto word = hn::BitCast(du, v);
+  const auto high = hn::ShiftRight<16>(word);
+  const auto odd = hn::And(high, hn::Set(du, 1));
+  const auto rounded =
+      hn::ShiftRight<16>(hn::Add(word, hn::Add(odd, hn::Set(du, 0x7fff))));
+  const auto quiet = hn::Or(high, hn::Set(du, 0x40));
+  const auto nan = hn::RebindMask(du, hn::IsNaN(v));
+  const auto out = hn::IfThenElse(nan, quiet, rounded);
+  hn::StoreU(hn::TruncateTo(half, out), half, reinterpret_cast<uint16_t*>(p));
+}
+
+/// Stores of whole, aligned vectors that go past the caches.
+template <class A>
+HWY_INLINE void store_streaming(Vec<A> v, A* p) {
+  hn::Stream(v, Tag<A>(), p);
+}
+HWY_INLINE void store_streaming(Vec<float> v, BFloat16* p) {
+  store_narrow(v, p);
+}
+
+/// The first `count` lanes, the others zero; reads nothing beyond them.
+template <class A, class S>
+HWY_INLINE Vec<A> load_some(const S* p, int64_t count) {
+  if (count >= kLanes<A>)
+    return load_wide(p);
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<A, S>)
+    return hn::MaskedLoad(
+        hn::FirstN(Tag<A>(), static_cast<size_t>(count)),
+        Tag<A>(),
+        p);
+#endif
+  HWY_ALIGN S lanes[kLanes<A>] = {};
+  for (int64_t i = 0; i < count; ++i)
+    lanes[i] = p[i];
+  return load_wide(lanes);
+}
+
+template <class A, class S>
+HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
+  if (count >= kLanes<A>)
+    return store_narrow(v, p);
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<A, S>)
+    return hn::BlendedStore(
+        v,
+        hn::FirstN(Tag<A>(), static_cast<size_t>(count)),
+        Tag<A>(),
+        p);
+#endif
+  HWY_ALIGN S lanes[kLanes<A>];
+  store_narrow(v, lanes);
+  for (int64_t i = 0; i < count; ++i)
+    p[i] = lanes[i];
+}
+
+template <class A>
+HWY_INLINE A lane_sum(Vec<A> v) {
+  return hn::GetLane(hn::SumOfLanes(Tag<A>(), v));
+}
+
+/// Sums over the lanes of kLanes vectors: lane i of the result is the sum of
+/// v[i]. Destroys v.
+template <class A>
+HWY_INLINE Vec<A> lane_sums(Vec<A>* v) {
+#if HWY_TARGET != HWY_SCALAR
+  const Tag<A> d;
+#pragma GCC unroll 8
+  for (int width = kLanes<A>; width > 1; width /= 2)
+#pragma GCC unroll 16
+    for (int i = 0; i < width / 2; ++i)
+      v[i] = hn::Add(
+          hn::ConcatEven(d, v[2 * i + 1], v[2 * i]),
+          hn::ConcatOdd(d, v[2 * i + 1], v[2 * i]));
+#endif
+  return v[0];
+}
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

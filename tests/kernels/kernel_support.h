@@ -1,0 +1,84 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/parallel.h"
+#include "seqconv/kernels/conv.h"
+
+/// Random tensors and comparisons for tests of kernels, which run for every
+/// instruction set that this processor has.
+namespace seqconv::kernels::testing {
+
+inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) {
+  switch (info.param) {
+    case Isa::kBaseline:
+      return "baseline";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+  }
+  return "unknown";
+}
+
+template <class S>
+double value(S stored) {
+  if constexpr (std::is_same_v<S, BFloat16>)
+    return to_float(stored);
+  else
+    return static_cast<double>(stored);
+}
+
+template <class S>
+S stored(double value) {
+  if constexpr (std::is_same_v<S, BFloat16>)
+    return to_bfloat16(static_cast<float>(value));
+  else
+    return static_cast<S>(value);
+}
+
+/// Normal numbers, exact in bfloat16.
+template <class S>
+std::vector<S> draw(std::mt19937& random, int64_t count) {
+  std::normal_distribution<float> normal;
+  std::vector<S> values(static_cast<size_t>(count));
+  for (S& v : values)
+    v = stored<S>(to_float(to_bfloat16(normal(random))));
+  return values;
+}
+
+/// Error relative to the largest wanted value.
+template <class S>
+double relative_error(
+    const std::vector<S>& got,
+    const std::vector<double>& want) {
+  EXPECT_EQ(got.size(), want.size());
+  double most = 1e-30, off = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    most = std::max(most, std::abs(want[i]));
+    const double distance = std::abs(value(got[i]) - want[i]);
+    off = distance == distance ? std::max(off, distance) : INFINITY;
+  }
+  return off / most;
+}
+
+/// What a plain evaluation in the accumulator type keeps, and half a unit of
+/// the last place of a bfloat16 store.
+template <class S>
+constexpr double bound() {
+  return std::is_same_v<S, double> ? 1e-12
+      : std::is_same_v<S, float>   ? 1e-5
+                                   : 4e-3;
+}
+
+inline size_t place(int64_t i) {
+  return static_cast<size_t>(i);
+}
+
+}  // namespace seqconv::kernels::testing

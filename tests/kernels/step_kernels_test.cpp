@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "kernels/kernel_support.h"
+#include "seqconv/kernels/dynamicconv.h"
+#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/talk.h"
+
+/// The one-token forms: what they cost besides their result.
+namespace {
+
+/// Calls of operator new so far.
+int64_t allocations = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  if (void* const p = std::aligned_alloc(alignment, rounded))
+    return p;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return allocate(size, 16);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+
+namespace seqconv::kernels {
+namespace {
+
+using testing::draw;
+
+/// Five rows of the size of a translation model.
+constexpr int64_t kRows = 5, kChannels = 512, kHeads = 8, kTaps = 31;
+
+struct StepTest : ::testing::Test {
+  std::mt19937 random{1};
+  std::vector<float> x = draw<float>(random, kRows* kChannels);
+  std::vector<float> y = std::vector<float>(x.size());
+  std::vector<float> ring = draw<float>(random, kRows* kTaps* kChannels);
+  std::vector<float> kernels = draw<float>(random, kRows* kHeads* kTaps);
+  Execution run{testing::serial};
+
+  ConvStep<float, float> conv(int64_t position) {
+    return {
+        .shape = {kRows, 1, kChannels, kHeads, kTaps, kTaps - 1},
+        .x = x.data(),
+        .kernels = kernels.data(),
+        .state = {ring.data(), kTaps - 1, position},
+        .y = y.data()};
+  }
+  TalkStep<float, float> talk(int64_t position) {
+    return {
+        .shape = {kRows, 1, kChannels, kHeads, kTaps, 0},
+        .x = x.data(),
+        .offset_left = kernels.data(),
+        .state = {ring.data(), kTaps, position},
+        .y = y.data()};
+  }
+};
+
+TEST_F(StepTest, TakesNoMemory) {
+  for (float& offset : kernels)
+    offset = std::abs(offset) / 8;
+  const int64_t before = allocations;
+  lightconv_step<float>(conv(40), run);
+  dynamicconv_step(conv(40), run);
+  talk_step(talk(40), run);
+  EXPECT_EQ(allocations - before, 0);
+}
+
+TEST_F(StepTest, WritesOneColumnOfTheState) {
+  constexpr int64_t kPosition = 47, kSlot = kPosition % (kTaps - 1);
+  const std::vector<float> before = ring;
+  dynamicconv_step(conv(kPosition), run);
+  for (int64_t n = 0; n < kRows; ++n)
+    for (int64_t slot = 0; slot < kTaps - 1; ++slot)
+      for (int64_t c = 0; c < kChannels; ++c) {
+        const size_t i =
+            testing::place((n * (kTaps - 1) + slot) * kChannels + c);
+        const float want =
+            slot == kSlot ? x[testing::place(n * kChannels + c)] : before[i];
+        ASSERT_EQ(ring[i], want) << n << " " << slot << " " << c;
+      }
+}
+
+}  // namespace
+}  // namespace seqconv::kernels

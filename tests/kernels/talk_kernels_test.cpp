@@ -1,0 +1,236 @@
+#include <gtest/gtest.h>
+
+#include "kernels/kernel_support.h"
+#include "seqconv/kernels/talk.h"
+
+/// talk against its definition by sums over windows, in loops of doubles.
+namespace seqconv::kernels {
+namespace {
+
+using testing::bound;
+using testing::draw;
+using testing::place;
+using testing::relative_error;
+using testing::stored;
+using testing::value;
+
+struct Case {
+  TalkShape shape;
+  std::vector<int64_t> lengths;
+  double most = 1;  ///< of the offsets
+
+  int64_t valid(int64_t b) const {
+    return lengths.empty() ? shape.steps : lengths[place(b)];
+  }
+};
+
+/// The weight of position s in the window of t, and its derivatives.
+struct Plain {
+  const Case& c;
+  std::vector<double> x, left, right, grad_y;
+  std::vector<double> y, grad_x, grad_left, grad_right;
+
+  void run() {
+    y.assign(x.size(), 0);
+    grad_x.assign(x.size(), 0);
+    grad_left.assign(left.size(), 0);
+    grad_right.assign(left.size(), 0);
+    for (int64_t b = 0; b < c.shape.batch; ++b)
+      for (int64_t t = 0; t < c.valid(b); ++t)
+        for (int64_t h = 0; h < c.shape.heads; ++h)
+          position(b, t, h);
+  }
+
+  void position(int64_t b, int64_t t, int64_t h) {
+    const TalkShape& s = c.shape;
+    const int64_t R = s.head_channels(), last = c.valid(b) - 1;
+    const size_t o = place((b * s.steps + t) * s.heads + h);
+    const auto clamp = [&](double p) {
+      return std::min(std::max(p, 0.0), static_cast<double>(last));
+    };
+    const double from = clamp(double(t) - left[o] * double(s.max_left));
+    const double to =
+        clamp(double(t) + (right.empty() ? 0 : right[o] * double(s.max_right)));
+    const double scale = 1.0 / double(s.window());
+    const auto row = [&](double p) {
+      return (b * s.steps + static_cast<int64_t>(p)) * s.channels + h * R;
+    };
+    const auto add = [&](double p, double weight, int64_t i) {
+      const size_t in = place(row(p) + i), out = place(row(double(t)) + i);
+      y[out] += weight * scale * x[in];
+      grad_x[in] += weight * scale * grad_y[out];
+    };
+    for (int64_t i = 0; i < R; ++i) {
+      for (double p = std::ceil(from); p <= std::floor(to); ++p)
+        add(p, 1, i);
+      const double g = grad_y[place(row(double(t)) + i)];
+      if (from != std::floor(from)) {
+        add(std::floor(from), std::ceil(from) - from, i);
+        grad_left[o] += double(s.max_left) * scale * g *
+            x[place(row(std::floor(from)) + i)];
+      }
+      if (to != std::floor(to)) {
+        add(std::ceil(to), to - std::floor(to), i);
+        grad_right[o] +=
+            double(s.max_right) * scale * g * x[place(row(std::ceil(to)) + i)];
+      }
+    }
+  }
+};
+
+template <class S>
+std::vector<double> wide(const std::vector<S>& values) {
+  std::vector<double> out;
+  for (const S v : values)
+    out.push_back(value(v));
+  return out;
+}
+
+class TalkKernels : public ::testing::TestWithParam<Isa> {
+ protected:
+  /// Multiples of 1/128: positions are exact.
+  template <class O>
+  std::vector<O> offsets(const Case& c) {
+    std::uniform_int_distribution<int> step(0, int(128 * c.most));
+    std::vector<O> values(place(c.shape.batch * c.shape.steps * c.shape.heads));
+    for (O& v : values)
+      v = stored<O>(step(random_) / 128.0);
+    return values;
+  }
+
+  template <class S, class O>
+  void expect_plain(const Case& c) {
+    const TalkShape& s = c.shape;
+    SCOPED_TRACE(
+        ::testing::Message()
+        << "T " << s.steps << " C " << s.channels << " H " << s.heads
+        << " reach " << s.max_left << " " << s.max_right);
+    const int64_t count = s.batch * s.steps * s.channels;
+    const auto x = draw<S>(random_, count), grad_y = draw<S>(random_, count);
+    const auto left = offsets<O>(c);
+    const auto right = s.max_right > 0 ? offsets<O>(c) : std::vector<O>();
+    Plain plain{
+        c,
+        wide(x),
+        wide(left),
+        wide(right),
+        wide(grad_y),
+        {},
+        {},
+        {},
+        {}};
+    plain.run();
+    std::vector<S> y(x.size()), grad_x(x.size());
+    std::vector<O> grad_left(left.size()), grad_right(right.size());
+    const O* const to_right = right.empty() ? nullptr : right.data();
+    const int64_t* const lengths =
+        c.lengths.empty() ? nullptr : c.lengths.data();
+    const Execution run{testing::in_pieces(3), GetParam()};
+    talk_forward(
+        TalkForward<S, O>{
+            s,
+            x.data(),
+            left.data(),
+            to_right,
+            lengths,
+            y.data()},
+        run);
+    talk_backward(
+        TalkBackward<S, O>{
+            s,
+            x.data(),
+            left.data(),
+            to_right,
+            lengths,
+            grad_y.data(),
+            grad_x.data(),
+            grad_left.data(),
+            right.empty() ? nullptr : grad_right.data()},
+        run);
+    EXPECT_LE(relative_error(y, plain.y), bound<S>()) << "y";
+    EXPECT_LE(relative_error(grad_x, plain.grad_x), bound<S>()) << "grad_x";
+    EXPECT_LE(relative_error(grad_left, plain.grad_left), bound<O>());
+    if (!right.empty()) {
+      EXPECT_LE(relative_error(grad_right, plain.grad_right), bound<O>());
+    }
+  }
+
+  void expect_plain_everywhere(const Case& c) {
+    expect_plain<float, float>(c);
+    expect_plain<double, double>(c);
+    expect_plain<BFloat16, float>(c);
+    expect_plain<BFloat16, BFloat16>(c);
+  }
+
+  std::mt19937 random_{1};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Isas,
+    TalkKernels,
+    ::testing::ValuesIn(supported_isas()),
+    testing::isa_name);
+
+TEST_P(TalkKernels, EqualSumsOverWindowsOnAwkwardSizes) {
+  constexpr std::pair<int64_t, int64_t> kWidths[] =
+      {{6, 2}, {5, 5}, {35, 7}, {32, 2}, {60, 1}, {128, 2}, {130, 1}, {40, 40}};
+  size_t turn = 0;
+  for (const int64_t T : {1, 2, 31, 129, 300})
+    for (const int64_t reach : {0, 1, 3, 15, 31, 63}) {
+      const auto [C, H] = kWidths[turn++ % std::size(kWidths)];
+      expect_plain_everywhere(
+          {.shape = {2, T, C, H, reach, turn % 2 == 0 ? reach : 0}});
+    }
+}
+
+TEST_P(TalkKernels, EqualSumsOverWindowsThatReachFurtherThanExpected) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}})
+    expect_plain_everywhere(
+        {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .most = 2});
+}
+
+TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
+  for (const int64_t H : {1, 16}) {
+    const TalkShape s{1, 100, 16, H, 3, 3};
+    std::vector<float> x(1600, 1.0f), y(1600), grad(1600);
+    const std::vector<float> half(place(100 * H), 0.5f);
+    std::vector<float> left(half.size()), right(half.size());
+    for (int64_t c = 0; c < 16; ++c)
+      x[place(40 * 16 + c)] = c % 2 == 0 ? NAN : INFINITY;
+    const Execution run{testing::serial, GetParam()};
+    talk_forward(
+        TalkForward<float, float>{
+            s,
+            x.data(),
+            half.data(),
+            half.data(),
+            nullptr,
+            y.data()},
+        run);
+    const std::vector<float> ones(1600, 1.0f);
+    talk_backward(
+        TalkBackward<float, float>{
+            s,
+            ones.data(),
+            half.data(),
+            half.data(),
+            nullptr,
+            x.data(),
+            grad.data(),
+            left.data(),
+            right.data()},
+        run);
+    for (int64_t t = 0; t < 100; ++t) {
+      const bool reached = t >= 38 && t <= 42;
+      for (int64_t c = 0; c < 16; ++c) {
+        const size_t i = place(t * 16 + c);
+        EXPECT_EQ(std::isfinite(y[i]), !reached) << t;
+        EXPECT_EQ(std::isfinite(grad[i]), !reached) << t;
+      }
+      EXPECT_EQ(std::isfinite(left[place(t * H)]), t != 40);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace seqconv::kernels
