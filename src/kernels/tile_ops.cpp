@@ -1,3 +1,6 @@
+// Highway is used for its headers alone, so that what is built from this needs
+// no library of it: no assertions, and the processor is asked here.
+#define HWY_IS_DEBUG_BUILD 0
 // Compiled once for each of these instruction sets; what is left out would be
 // compiled for machines that one of the others serves as well.
 #define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL)
@@ -61,20 +64,31 @@ HWY_AFTER_NAMESPACE();
 namespace seqconv::kernels {
 namespace {
 
-bool has(int64_t target) {
-  return (hwy::SupportedTargets() & target) != 0;
+#if defined(__x86_64__)
+bool has_ssse3() {
+  return __builtin_cpu_supports("ssse3");
 }
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
 
 }  // namespace
 
 std::vector<Isa> supported_isas() {
   std::vector<Isa> isas = {Isa::kBaseline};
 #if HWY_TARGETS & HWY_AVX2
-  if (has(HWY_AVX2))
+  if (has_avx2())
     isas.push_back(Isa::kAvx2);
 #endif
 #if HWY_TARGETS & HWY_AVX3
-  if (has(HWY_AVX3))
+  if (has_avx512())
     isas.push_back(Isa::kAvx512);
 #endif
   return isas;
@@ -107,7 +121,7 @@ Isa best_isa() {
 #endif
 #if HWY_TARGETS & HWY_SSSE3
 #define SEQCONV_SSSE3_TABLE(...) \
-  if (has(HWY_SSSE3))            \
+  if (has_ssse3())               \
   return N_SSSE3::Tables::__VA_ARGS__
 #else
 #define SEQCONV_SSSE3_TABLE(...)
