@@ -18,7 +18,6 @@ class Stepper {
       : args_(args),
         shape_(args.shape),
         ops_(row_ops<S, A>(isa)),
-        tap_ops_(tap_ops<A>(isa)),
         taps_(
             shape_,
             {args.normalization, args.renormalize_edges, {}},
@@ -55,7 +54,7 @@ class Stepper {
       ops_.weighted_sum(ring + oldest * C + c, C, tap, unbroken, sums, R);
       ops_.weighted_sum(ring + c, C, tap + unbroken, past - unbroken, sums, R);
       ops_.weighted_sum(args_.x + at + c, C, tap + past, 1, sums, R);
-      finish(taps_.scale()[h], c);
+      finish(taps_.scale() == nullptr ? A(1) : taps_.scale()[h], c);
       ops_.narrow(sums, R, args_.y + at + c);
     }
     if (slots > 0)
@@ -67,16 +66,14 @@ class Stepper {
   void finish(A scale, int64_t c) {
     const int64_t R = shape_.head_channels();
     A* const sums = sums_.data();
-    tap_ops_.scale(sums, 1, R, &scale);
-    if (args_.bias != nullptr)
-      for (int64_t i = 0; i < R; ++i)
-        sums[i] += args_.bias[c + i];
+    const A* const bias = args_.bias == nullptr ? nullptr : args_.bias + c;
+    for (int64_t i = 0; i < R; ++i)
+      sums[i] = sums[i] * scale + (bias == nullptr ? A(0) : bias[i]);
   }
 
   const ConvStep<S, L>& args_;
   const ConvShape& shape_;
   const RowOps<S, A>& ops_;
-  const TapOps<A>& tap_ops_;
   TapRows<L, A, kStepInline> taps_;
   Scratch<A, kStepInline> sums_;
 };

@@ -96,27 +96,63 @@ void convolve_place(
            .streaming = streaming});
 }
 
-/// The products of one head of a place: rows of grad_y with rows of x.
-template <class S>
-ProductTile<S> head_products(
+/// Calls work(tile) for all channels of `width` from channel c of a place, a
+/// stage's width at a time: rows of grad_y, and of x staged in `staged`.
+template <class S, class A, class Args, class Work>
+void for_staged_channels(
+    const RowOps<S, A>& ops,
+    const ConvShape& shape,
+    const ConvPlace& at,
+    int64_t first_channel,
+    int64_t width,
+    const Args& args,
+    A* staged,
+    const Work& work) {
+  const int64_t C = shape.channels, K = shape.kernel_size;
+  const int64_t begin = at.first - shape.padding_left;
+  for (int64_t c = 0; c < width; c += kStagePitch) {
+    const int64_t channels = std::min(kStagePitch, width - c);
+    const int64_t origin = at.batch * shape.steps * C + first_channel + c;
+    ops.stage(
+        {.in = args.x + origin + begin * C,
+         .in_stride = C,
+         .first = -begin,
+         .last = at.valid - begin,
+         // Blocks of taps read a little beyond the last one.
+         .rows = at.real() + K - 1 + kTapSlack,
+         .channels = channels},
+        staged);
+    work(ProductTile<S, A>{
+        .g = args.grad_y + origin + at.first * C,
+        .g_stride = C,
+        .x = staged,
+        .kernel_size = K,
+        .rows = at.real(),
+        .channels = channels,
+        .add = c > 0});
+  }
+}
+
+/// The same for one head of a place.
+template <class S, class A, class Args, class Work>
+void for_staged_products(
+    const RowOps<S, A>& ops,
     const ConvShape& shape,
     const ConvPlace& at,
     int64_t head,
-    const S* grad_y,
-    const S* x) {
-  const int64_t C = shape.channels, R = shape.head_channels();
-  const int64_t origin = at.batch * shape.steps * C + (at.head + head) * R;
-  const int64_t begin = at.first - shape.padding_left;
-  return {
-      .g = grad_y + origin + at.first * C,
-      .g_stride = C,
-      .x = x + origin + begin * C,
-      .x_stride = C,
-      .first = -begin,
-      .last = at.valid - begin,
-      .kernel_size = shape.kernel_size,
-      .rows = at.real(),
-      .channels = R};
+    const Args& args,
+    A* staged,
+    const Work& work) {
+  const int64_t R = shape.head_channels();
+  for_staged_channels(
+      ops,
+      shape,
+      at,
+      (at.head + head) * R,
+      R,
+      args,
+      staged,
+      work);
 }
 
 /// Whether stores of a pass over x and y go past the caches.

@@ -19,8 +19,16 @@ inline constexpr int kVectorBlock = kRegisters == 32 ? 4 : 2;
 
 /// NT outputs of NV vectors, the last of which holds `tail` channels, beginning
 /// at output t and channel c. Every output adds up its taps in ascending order
-/// whatever NT is, so that results do not depend on where a block begins.
-template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
+/// whatever NT is, so that results do not depend on where a block begins. With
+/// kTaps > 0 that is K and all rows exist; else K >= NT - 1.
+template <
+    class S,
+    class A,
+    int NT,
+    int NV,
+    bool kTail,
+    bool kLaneTaps,
+    int kTaps>
 HWY_INLINE void
 convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   constexpr int L = kLanes<A>;
@@ -57,19 +65,25 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
               acc[i][v]);                                                   \
     }                                                                       \
   }
-  // Rows outside the sequence are skipped: they count as zero.
-  const int64_t low = tile.first - t, high = tile.last - t;
+  if constexpr (kTaps > 0) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kTaps + NT - 1; ++r)
+      SEQCONV_ADD_ROW(r, r - kTaps + 1, r)
+  } else {
+    // Rows outside the sequence are skipped: they count as zero.
+    const int64_t low = tile.first - t, high = tile.last - t;
 #pragma GCC unroll 8
-  for (int r = 0; r < NT - 1; ++r)
-    if (r >= low && r < high)
-      SEQCONV_ADD_ROW(r, 0, r)
-  const int64_t end = HWY_MIN(K, high);
-  for (int64_t r = HWY_MAX(int64_t{NT - 1}, low); r < end; ++r)
-    SEQCONV_ADD_ROW(r, 0, NT - 1)
+    for (int r = 0; r < NT - 1; ++r)
+      if (r >= low && r < high)
+        SEQCONV_ADD_ROW(r, 0, r)
+    const int64_t end = HWY_MIN(K, high);
+    for (int64_t r = HWY_MAX(int64_t{NT - 1}, low); r < end; ++r)
+      SEQCONV_ADD_ROW(r, 0, NT - 1)
 #pragma GCC unroll 8
-  for (int e = 0; e < NT - 1; ++e)
-    if (K + e >= low && K + e < high)
-      SEQCONV_ADD_ROW(K + e, e + 1, NT - 1)
+    for (int e = 0; e < NT - 1; ++e)
+      if (K + e >= low && K + e < high)
+        SEQCONV_ADD_ROW(K + e, e + 1, NT - 1)
+  }
 #undef SEQCONV_ADD_ROW
 #pragma GCC unroll 8
   for (int i = 0; i < NT; ++i) {
@@ -94,38 +108,53 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   }
 }
 
-template <class S, class A, int NV, bool kTail, bool kLaneTaps>
+template <class S, class A, int NV, bool kTail, bool kLaneTaps, int kTaps>
 HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
+  constexpr int NT = kRowBlock;
   int64_t t = 0;
-  // A block of NT outputs needs K >= NT - 1.
-  if (tile.kernel_size >= kRowBlock)
-    for (; t + kRowBlock <= tile.rows; t += kRowBlock)
-      convolve_block<S, A, kRowBlock, NV, kTail, kLaneTaps>(tile, t, c);
-  if (tile.kernel_size >= 3)
-    for (; t + 4 <= tile.rows; t += 4)
-      convolve_block<S, A, 4, NV, kTail, kLaneTaps>(tile, t, c);
+  if constexpr (kTaps > 0) {
+    // Near the ends of the sequence: one by one.
+    for (; t < tile.rows && t < tile.first; ++t)
+      convolve_block<S, A, 1, NV, kTail, kLaneTaps, 0>(tile, t, c);
+    const int64_t end = HWY_MIN(tile.rows, tile.last - kTaps + 1);
+    for (; t + NT <= end; t += NT)
+      convolve_block<S, A, NT, NV, kTail, kLaneTaps, kTaps>(tile, t, c);
+  } else {
+    if (tile.kernel_size >= NT)
+      for (; t + NT <= tile.rows; t += NT)
+        convolve_block<S, A, NT, NV, kTail, kLaneTaps, 0>(tile, t, c);
+    if (tile.kernel_size >= 3)
+      for (; t + 4 <= tile.rows; t += 4)
+        convolve_block<S, A, 4, NV, kTail, kLaneTaps, 0>(tile, t, c);
+  }
   for (; t < tile.rows; ++t)
-    convolve_block<S, A, 1, NV, kTail, kLaneTaps>(tile, t, c);
+    convolve_block<S, A, 1, NV, kTail, kLaneTaps, 0>(tile, t, c);
 }
 
-template <class S, class A, bool kLaneTaps>
+template <class S, class A, bool kLaneTaps, int kTaps>
 HWY_INLINE void convolve_any(const ConvTile<S, A>& tile) {
   constexpr int64_t L = kLanes<A>, kBlock = kVectorBlock * L;
   int64_t c = 0;
   for (; c + kBlock <= tile.channels; c += kBlock)
-    convolve_columns<S, A, kVectorBlock, false, kLaneTaps>(tile, c);
+    convolve_columns<S, A, kVectorBlock, false, kLaneTaps, kTaps>(tile, c);
   for (; c + L <= tile.channels; c += L)
-    convolve_columns<S, A, 1, false, kLaneTaps>(tile, c);
+    convolve_columns<S, A, 1, false, kLaneTaps, 0>(tile, c);
   if (c < tile.channels)
-    convolve_columns<S, A, 1, true, kLaneTaps>(tile, c);
+    convolve_columns<S, A, 1, true, kLaneTaps, 0>(tile, c);
 }
 
 template <class S, class A>
 void convolve(const ConvTile<S, A>& tile) {
   if (tile.lane_taps)
-    convolve_any<S, A, true>(tile);
+    convolve_any<S, A, true, 0>(tile);
+  else if (tile.kernel_size == 3)
+    convolve_any<S, A, false, 3>(tile);
+  else if (tile.kernel_size == 5)
+    convolve_any<S, A, false, 5>(tile);
+  else if (tile.kernel_size == 7)
+    convolve_any<S, A, false, 7>(tile);
   else
-    convolve_any<S, A, false>(tile);
+    convolve_any<S, A, false, 0>(tile);
   if (tile.streaming)
     hwy::FlushStream();
 }

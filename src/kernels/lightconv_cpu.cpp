@@ -35,7 +35,7 @@ class StaticTaps {
     if (R >= kNarrowHead)
       return {
           .data = rows_.taps(0, at.head) + first,
-          .head_stride = K,
+          .head_stride = rows_.head_stride(),
           .tap_t = -way,
           .tap_r = way};
     spread();
@@ -59,10 +59,15 @@ class StaticTaps {
     spread_ = true;
   }
 
-  /// Gradient of the taps [H, K] -> of the weights, in place.
-  void backward(A* grad) {
-    for (int64_t h = 0; h < shape_.heads; ++h)
-      rows_.backward(all_, 0, 1, h, grad + h * shape_.kernel_size, 0);
+  /// Gradient of the taps [H, K] -> of the weights.
+  void backward(const A* grad_taps, A* grad_weight) {
+    const int64_t K = shape_.kernel_size;
+    Scratch<A> row(K + kTapSlack);
+    for (int64_t h = 0; h < shape_.heads; ++h) {
+      std::copy_n(grad_taps + h * K, K, row.data());
+      rows_.backward(all_, 0, 1, h, row.data(), 0);
+      std::copy_n(row.data(), K, grad_weight + h * K);
+    }
   }
 
  private:
@@ -154,7 +159,13 @@ class BackwardTile {
       StaticTaps<A>& taps,
       std::vector<double>& partial,
       Isa isa)
-      : args_(args), taps_(taps), partial_(partial), ops_(row_ops<S, A>(isa)) {}
+      : args_(args),
+        taps_(taps),
+        partial_(partial),
+        ops_(row_ops<S, A>(isa)),
+        x_((tile_rows(args.shape.kernel_size) + args.shape.kernel_size +
+            kTapSlack) *
+           kStagePitch) {}
 
   void operator()(const ConvPlace& at, int64_t piece) {
     const ConvShape& shape = args_.shape;
@@ -176,28 +187,47 @@ class BackwardTile {
     if (shape.head_channels() < kNarrowHead)
       return add_narrow(at, sums);
     for (int64_t h = 0; h < at.heads; ++h)
-      ops_.shared_tap_products(
-          head_products(shape, at, h, args_.grad_y, args_.x),
-          sums + h * K);
+      for_staged_products(
+          ops_,
+          shape,
+          at,
+          h,
+          args_,
+          x_.data(),
+          [&](const ProductTile<S, A>& tile) {
+            ops_.shared_tap_products(tile, sums + h * K);
+          });
   }
 
  private:
   void add_narrow(const ConvPlace& at, double* sums) {
-    const int64_t K = args_.shape.kernel_size, R = args_.shape.head_channels();
-    const int64_t channels = at.heads * R;
-    lanes_.assign(static_cast<size_t>(K * channels), 0.0);
-    auto tile = head_products(args_.shape, at, 0, args_.grad_y, args_.x);
-    tile.channels = channels;
-    ops_.lane_tap_products(tile, lanes_.data());
-    for (int64_t j = 0; j < K; ++j)
-      for (int64_t c = 0; c < channels; ++c)
-        sums[c / R * K + j] += lanes_[static_cast<size_t>(j * channels + c)];
+    const ConvShape& shape = args_.shape;
+    const int64_t K = shape.kernel_size, R = shape.head_channels();
+    int64_t first = 0;
+    for_staged_channels(
+        ops_,
+        shape,
+        at,
+        at.head * R,
+        at.heads * R,
+        args_,
+        x_.data(),
+        [&](const ProductTile<S, A>& tile) {
+          lanes_.assign(static_cast<size_t>(K * tile.channels), 0.0);
+          ops_.lane_tap_products(tile, lanes_.data());
+          for (int64_t j = 0; j < K; ++j)
+            for (int64_t c = 0; c < tile.channels; ++c)
+              sums[(first + c) / R * K + j] +=
+                  lanes_[static_cast<size_t>(j * tile.channels + c)];
+          first += tile.channels;
+        });
   }
 
   const ConvBackward<S, A>& args_;
   StaticTaps<A>& taps_;
   std::vector<double>& partial_;
   const RowOps<S, A>& ops_;
+  Scratch<A> x_;               // [rows + K - 1, kStagePitch]
   std::vector<double> lanes_;  // [K, channels]
 };
 
@@ -281,10 +311,9 @@ void lightconv_backward(
   for_pieces(shape, args.lengths, pieces, run, [&] {
     return BackwardTile<S>(args, taps, partial, run.isa);
   });
-  Scratch<A> grad(H * K + kTapSlack);
+  Scratch<A> grad(H * K);
   add_pieces(partial, H * K, grad.data());
-  taps.backward(grad.data());
-  std::copy_n(grad.data(), H * K, args.grad_kernels);
+  taps.backward(grad.data(), args.grad_kernels);
 }
 
 #define SEQCONV_INSTANTIATE(S)                  \

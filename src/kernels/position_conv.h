@@ -23,7 +23,7 @@ class PositionForward {
         streaming_(streams(args.shape, args.y)) {}
 
   void run(const ConvPlace& at) {
-    const int64_t K = args_.shape.kernel_size, real = at.real();
+    const int64_t real = at.real();
     if (real > 0)
       taps_.make(
           {.batch = at.batch,
@@ -34,7 +34,7 @@ class PositionForward {
            .valid = at.valid});
     const HeadTaps<A> taps = {
         .data = taps_.taps(0, 0),
-        .head_stride = K,
+        .head_stride = taps_.head_stride(),
         .tap_t = taps_.pitch() - 1,
         .tap_r = 1,
         .scale = taps_.scale()};
@@ -68,8 +68,10 @@ class PositionBackward {
         shape_(args.shape),
         ops_(row_ops<S, A>(isa)),
         taps_(shape_, tap_options(args), raw, isa),
+        step_(tile_rows(shape_.kernel_size)),
         pitch_(ceil_div(shape_.kernel_size, kTapSlack) * kTapSlack),
-        grad_(tile_rows(shape_.kernel_size) * pitch_ + kTapSlack) {}
+        grad_(step_ * pitch_ + kTapSlack),
+        x_((step_ + shape_.kernel_size + kTapSlack) * kStagePitch) {}
 
   /// Writes grad_x there and calls give(t, head, gradient of the K raw
   /// weights) for every real position t and every head.
@@ -89,7 +91,7 @@ class PositionBackward {
     // Input s feeds output s - before + i through its tap K-1-i.
     const HeadTaps<A> taps = {
         .data = real > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
-        .head_stride = K,
+        .head_stride = taps_.head_stride(),
         .tap_t = 1,
         .tap_r = taps_.pitch() - 1};
     convolve_place(
@@ -103,10 +105,16 @@ class PositionBackward {
         static_cast<const A*>(nullptr),
         /*streaming=*/false);
     for (int64_t h = 0; h < at.heads && real > 0; ++h) {
-      ops_.tap_products(
-          head_products(shape_, at, h, args_.grad_y, args_.x),
-          grad_.data(),
-          pitch_);
+      for_staged_products(
+          ops_,
+          shape_,
+          at,
+          h,
+          args_,
+          x_.data(),
+          [&](const ProductTile<S, A>& tile) {
+            ops_.tap_products(tile, grad_.data(), pitch_);
+          });
       taps_.backward(block, before, real, h, grad_.data(), pitch_);
       for (int64_t t = 0; t < real; ++t)
         give(at.first + t, at.head + h, grad_.data() + t * pitch_);
@@ -118,8 +126,10 @@ class PositionBackward {
   const ConvShape& shape_;
   const RowOps<S, A>& ops_;
   TapRows<L, A> taps_;
+  int64_t step_;
   int64_t pitch_;
   Scratch<A> grad_;  // [rows, pitch]
+  Scratch<A> x_;     // [rows + K - 1, kStagePitch]
 };
 
 /// Heads whose taps are made together, for tiles of `rows` positions.

@@ -13,47 +13,53 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Adds the products of channels [c, c + lanes) to acc[t][j], NT rows and NJ
-/// taps from (t, j): every row of x is read once for all rows of g.
+template <class S, class A>
+void stage(const StageTile<S>& tile, A* out) {
+  const Tag<A> d;
+  constexpr int64_t L = kLanes<A>;
+  const auto whole = tile.channels / L * L;
+  for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
+    if (r < tile.first || r >= tile.last) {
+      for (int64_t c = 0; c < kStagePitch; c += L)
+        hn::StoreU(hn::Zero(d), d, out + c);
+      continue;
+    }
+    const S* const in = tile.in + r * tile.in_stride;
+    for (int64_t c = 0; c < whole; c += L)
+      hn::StoreU(load_wide(in + c), d, out + c);
+    for (int64_t c = whole; c < kStagePitch; c += L)
+      hn::StoreU(
+          c < tile.channels ? load_some<A>(in + c, tile.channels - c)
+                            : hn::Zero(d),
+          d,
+          out + c);
+  }
+}
+
+/// acc[t][j] += <g[t], x[t + j]> over channels [c, c + lanes), for NT rows and
+/// NJ taps: every row of x is read once for all rows of g.
 template <class S, class A, int NT, int NJ, bool kTail>
 HWY_INLINE void add_products(
-    const ProductTile<S>& tile,
+    const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
     int64_t c,
     Vec<A> (&acc)[NT][NJ]) {
-  const int64_t tail = tile.channels - c;
   Vec<A> grad[NT];
 #pragma GCC unroll 8
   for (int i = 0; i < NT; ++i) {
     const S* const g = tile.g + (t + i) * tile.g_stride + c;
-    grad[i] = kTail ? load_some<A>(g, tail) : load_wide(g);
+    grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
   }
-  const int64_t low = tile.first - t - j, high = tile.last - t - j;
+  const A* const x = tile.x + (t + j) * kStagePitch + c;
 #pragma GCC unroll 24
   for (int r = 0; r < NT + NJ - 1; ++r) {
-    if (r < low || r >= high)
-      continue;
-    const S* const x = tile.x + (t + j + r) * tile.x_stride + c;
-    const Vec<A> row = kTail ? load_some<A>(x, tail) : load_wide(x);
+    const Vec<A> row = load(x + r * kStagePitch);
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i)
       if (r - i >= 0 && r - i < NJ)
         acc[i][r - i] = hn::MulAdd(grad[i], row, acc[i][r - i]);
   }
-}
-
-template <class S, class A, int NT, int NJ>
-HWY_INLINE void add_all_products(
-    const ProductTile<S>& tile,
-    int64_t t,
-    int64_t j,
-    Vec<A> (&acc)[NT][NJ]) {
-  int64_t c = 0;
-  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
-    add_products<S, A, NT, NJ, false>(tile, t, j, c, acc);
-  if (c < tile.channels)
-    add_products<S, A, NT, NJ, true>(tile, t, j, c, acc);
 }
 
 template <class A, int NT, int NJ>
@@ -65,10 +71,23 @@ HWY_INLINE void clear(Vec<A> (&acc)[NT][NJ]) {
       acc[i][k] = hn::Zero(Tag<A>());
 }
 
+template <class S, class A, int NT, int NJ>
+HWY_INLINE void add_all_products(
+    const ProductTile<S, A>& tile,
+    int64_t t,
+    int64_t j,
+    Vec<A> (&acc)[NT][NJ]) {
+  int64_t c = 0;
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
+    add_products<S, A, NT, NJ, false>(tile, t, j, c, acc);
+  if (c < tile.channels)
+    add_products<S, A, NT, NJ, true>(tile, t, j, c, acc);
+}
+
 /// NT x NJ = kLanes products: their sums over lanes fill one vector.
 template <class S, class A, int NT, int NJ>
 HWY_INLINE void product_block(
-    const ProductTile<S>& tile,
+    const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
     A* out,
@@ -80,44 +99,38 @@ HWY_INLINE void product_block(
   HWY_ALIGN A sums[kLanes<A>];
   hn::Store(lane_sums<A>(&acc[0][0]), Tag<A>(), sums);
   // All NJ are written: the next block, or nobody, reads those beyond K.
-  for (int i = 0; i < NT; ++i)
-    std::memcpy(out + (t + i) * out_stride + j, sums + i * NJ, NJ * sizeof(A));
+  const hn::CappedTag<A, NJ> d;
+#pragma GCC unroll 8
+  for (int i = 0; i < NT; ++i) {
+    A* const to = out + (t + i) * out_stride + j;
+    auto v = hn::LoadU(d, sums + i * NJ);
+    if (tile.add)
+      v = hn::Add(v, hn::LoadU(d, to));
+    hn::StoreU(v, d, to);
+  }
 }
 
 template <class S, class A, int NJ>
 HWY_INLINE void
-product_rows(const ProductTile<S>& tile, A* out, int64_t out_stride) {
+product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
   constexpr int NT = kLanes<A> / NJ;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT)
     for (int64_t j = 0; j < tile.kernel_size; j += NJ)
       product_block<S, A, NT, NJ>(tile, t, j, out, out_stride);
-  if (t == tile.rows)
-    return;
-  // The last rows one by one, each of them NT times.
-  ProductTile<S> one = tile;
-  one.g_stride = 0;
-  for (; t < tile.rows; ++t) {
-    one.g = tile.g + t * tile.g_stride;
+  // The last rows, one product at a time.
+  for (; t < tile.rows; ++t)
     for (int64_t j = 0; j < tile.kernel_size; ++j) {
-      const int64_t r = t + j;
-      A sum = 0;
-      if (r >= tile.first && r < tile.last) {
-        Vec<A> acc = hn::Zero(Tag<A>());
-        for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
-          acc = hn::MulAdd(
-              load_some<A>(one.g + c, tile.channels - c),
-              load_some<A>(tile.x + r * tile.x_stride + c, tile.channels - c),
-              acc);
-        sum = lane_sum<A>(acc);
-      }
-      out[t * out_stride + j] = sum;
+      Vec<A> acc[1][1];
+      clear<A, 1, 1>(acc);
+      add_all_products<S, A, 1, 1>(tile, t, j, acc);
+      A& to = out[t * out_stride + j];
+      to = (tile.add ? to : A(0)) + lane_sum<A>(acc[0][0]);
     }
-  }
 }
 
 template <class S, class A>
-void tap_products(const ProductTile<S>& tile, A* out, int64_t out_stride) {
+void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
   constexpr int L = kLanes<A>;
   if constexpr (L >= 8) {
     if (tile.kernel_size <= 4)
@@ -128,34 +141,28 @@ void tap_products(const ProductTile<S>& tile, A* out, int64_t out_stride) {
   }
 }
 
-/// Rows of g that a block of shared products holds.
-inline constexpr int kProductRows = 4;
-
 /// Products of NJ taps from j over all rows of channels [c, c + lanes).
 template <class S, class A, int NJ, bool kTail>
 HWY_INLINE void column_products(
-    const ProductTile<S>& tile,
+    const ProductTile<S, A>& tile,
     int64_t j,
     int64_t c,
     Vec<A> (&sums)[1][NJ]) {
+  constexpr int kRows = 4;
   int64_t t = 0;
-  for (; t + kProductRows <= tile.rows; t += kProductRows) {
-    const int64_t tail = tile.channels - c;
-    Vec<A> grad[kProductRows];
+  for (; t + kRows <= tile.rows; t += kRows) {
+    Vec<A> grad[kRows];
 #pragma GCC unroll 8
-    for (int i = 0; i < kProductRows; ++i) {
+    for (int i = 0; i < kRows; ++i) {
       const S* const g = tile.g + (t + i) * tile.g_stride + c;
-      grad[i] = kTail ? load_some<A>(g, tail) : load_wide(g);
+      grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
     }
-    const int64_t low = tile.first - t - j, high = tile.last - t - j;
+    const A* const x = tile.x + (t + j) * kStagePitch + c;
 #pragma GCC unroll 24
-    for (int r = 0; r < kProductRows + NJ - 1; ++r) {
-      if (r < low || r >= high)
-        continue;
-      const S* const x = tile.x + (t + j + r) * tile.x_stride + c;
-      const Vec<A> row = kTail ? load_some<A>(x, tail) : load_wide(x);
+    for (int r = 0; r < kRows + NJ - 1; ++r) {
+      const Vec<A> row = load(x + r * kStagePitch);
 #pragma GCC unroll 8
-      for (int i = 0; i < kProductRows; ++i)
+      for (int i = 0; i < kRows; ++i)
         if (r - i >= 0 && r - i < NJ)
           sums[0][r - i] = hn::MulAdd(grad[i], row, sums[0][r - i]);
     }
@@ -166,7 +173,7 @@ HWY_INLINE void column_products(
 
 template <class S, class A, int NJ>
 HWY_INLINE void
-shared_products(const ProductTile<S>& tile, int64_t j, double* sums) {
+shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
   Vec<A> acc[1][NJ];
   clear<A, 1, NJ>(acc);
   int64_t c = 0;
@@ -178,9 +185,10 @@ shared_products(const ProductTile<S>& tile, int64_t j, double* sums) {
     sums[j + k] += static_cast<double>(lane_sum<A>(acc[0][k]));
 }
 
+/// sums [K, channels].
 template <class S, class A, int NJ>
 HWY_INLINE void
-lane_products(const ProductTile<S>& tile, int64_t j, double* sums) {
+lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
   const int64_t C = tile.channels;
   for (int64_t c = 0; c < C; c += kLanes<A>) {
     Vec<A> acc[1][NJ];
@@ -218,12 +226,12 @@ lane_products(const ProductTile<S>& tile, int64_t j, double* sums) {
   PRODUCTS<S, A, 1>(tile, j, sums)
 
 template <class S, class A>
-void shared_tap_products(const ProductTile<S>& tile, double* sums) {
+void shared_tap_products(const ProductTile<S, A>& tile, double* sums) {
   SEQCONV_FOR_TAPS(shared_products);
 }
 
 template <class S, class A>
-void lane_tap_products(const ProductTile<S>& tile, double* sums) {
+void lane_tap_products(const ProductTile<S, A>& tile, double* sums) {
   SEQCONV_FOR_TAPS(lane_products);
 }
 #undef SEQCONV_FOR_TAPS

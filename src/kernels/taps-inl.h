@@ -21,18 +21,18 @@ struct ExpConstants<float> {
   static constexpr float kLargest = 80.0f;  ///< 2^n and its sums are normal
   static constexpr float kLn2High = 0x1.63p-1f;
   static constexpr float kLn2Low = -0x1.bd0106p-13f;
-  static constexpr int kDegree = 7;
-  static constexpr float kTaylor[] = {
-      1.0f,
-      1.0f,
-      1.0f / 2,
-      1.0f / 6,
-      1.0f / 24,
-      1.0f / 120,
-      1.0f / 720,
-      1.0f / 5040};
+  static constexpr int kDegree = 5;
+  /// Relative error 7.6e-8 for |r| <= ln 2 / 2 (Remez' algorithm).
+  static constexpr float kPolynomial[] = {
+      0x1.000002p+0f,
+      0x1.fffff6p-1f,
+      0x1.fffd14p-2f,
+      0x1.555a22p-3f,
+      0x1.5761p-5f,
+      0x1.0fe494p-7f};
   static constexpr int kMantissaBits = 23;
-  static constexpr int32_t kBias = 127;
+  /// Rounds to whole when added, and leaves n + bias in the low bits.
+  static constexpr float kShifter = 0x1.8p23f + 127;
 };
 
 template <>
@@ -41,7 +41,7 @@ struct ExpConstants<double> {
   static constexpr double kLn2High = 0x1.62e42fee00000p-1;
   static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
   static constexpr int kDegree = 13;
-  static constexpr double kTaylor[] = {
+  static constexpr double kPolynomial[] = {
       1.0,
       1.0,
       1.0 / 2,
@@ -57,7 +57,7 @@ struct ExpConstants<double> {
       1.0 / 479001600,
       1.0 / 6227020800};
   static constexpr int kMantissaBits = 52;
-  static constexpr int64_t kBias = 1023;
+  static constexpr double kShifter = 0x1.8p52 + 1023;
 };
 
 /// e^x where |x| <= kLargest; garbage elsewhere.
@@ -65,16 +65,18 @@ template <class A>
 HWY_INLINE Vec<A> exp_of_moderate(Vec<A> x) {
   using C = ExpConstants<A>;
   const Tag<A> d;
-  const hn::RebindToSigned<Tag<A>> di;
-  const auto n = hn::Round(hn::Mul(x, hn::Set(d, A(1.4426950408889634))));
+  const hn::RebindToUnsigned<Tag<A>> du;
+  const auto shifter = hn::Set(d, C::kShifter);
+  const auto shifted =
+      hn::MulAdd(x, hn::Set(d, A(1.4426950408889634)), shifter);
+  const auto n = hn::Sub(shifted, shifter);
   auto r = hn::NegMulAdd(n, hn::Set(d, C::kLn2High), x);
   r = hn::NegMulAdd(n, hn::Set(d, C::kLn2Low), r);
-  auto p = hn::Set(d, C::kTaylor[C::kDegree]);
+  auto p = hn::Set(d, C::kPolynomial[C::kDegree]);
 #pragma GCC unroll 16
   for (int k = C::kDegree - 1; k >= 0; --k)
-    p = hn::MulAdd(p, r, hn::Set(d, C::kTaylor[k]));
-  const auto power = hn::ShiftLeft<C::kMantissaBits>(
-      hn::Add(hn::ConvertTo(di, n), hn::Set(di, C::kBias)));
+    p = hn::MulAdd(p, r, hn::Set(d, C::kPolynomial[k]));
+  const auto power = hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted));
   return hn::Mul(p, hn::BitCast(d, power));
 }
 
@@ -108,28 +110,123 @@ bool exp_all(A* w, int64_t count) {
   return hn::AllTrue(d, good);
 }
 
+/// Softmax of a single segment, whatever its values.
 template <class A>
-void softmax(A* w, int64_t segments, int64_t kernel_size) {
+void softmax_any(A* w, int64_t kernel_size) {
   constexpr int64_t L = kLanes<A>;
   const Tag<A> d;
   const int64_t K = kernel_size;
-  for (int64_t s = 0; s < segments; ++s, w += K) {
-    A most = w[0];
-    for (int64_t j = 1; j < K; ++j)
-      most = w[j] > most ? w[j] : most;
-    A total = 0;
-    for (int64_t j = 0; j < K; j += L) {
-      const int64_t count = HWY_MIN(K - j, L);
-      const auto x = load_some<A>(w + j, count);
-      store_some<A>(
-          exp_of_negative<A>(hn::Sub(x, hn::Set(d, most))),
-          w + j,
-          count);
+  A most = w[0];
+  for (int64_t j = 1; j < K; ++j)
+    most = w[j] > most ? w[j] : most;
+  A total = 0;
+  for (int64_t j = 0; j < K; j += L) {
+    const auto x = load_some<A>(w + j, K - j);
+    store_some<A>(
+        exp_of_negative<A>(hn::Sub(x, hn::Set(d, most))),
+        w + j,
+        K - j);
+  }
+  for (int64_t j = 0; j < K; ++j)
+    total += w[j];
+  for (int64_t j = 0; j < K; ++j)
+    w[j] /= total;
+}
+
+/// Whether exp_of_moderate is exact for all lanes.
+template <class A>
+HWY_INLINE hn::Mask<Tag<A>> is_moderate(Vec<A> x) {
+  return hn::Le(hn::Abs(x), hn::Set(Tag<A>(), ExpConstants<A>::kLargest));
+}
+
+/// Softmax of one segment of NV vectors, the last one with `tail` elements.
+template <class L, class A, int NV>
+HWY_INLINE hn::Mask<Tag<A>>
+softmax_segment(const L* raw, int64_t tail, hn::Mask<Tag<A>> used, A* w) {
+  const Tag<A> d;
+  Vec<A> e[NV];
+  auto good = used;
+#pragma GCC unroll 4
+  for (int v = 0; v < NV; ++v) {
+    const bool last = v == NV - 1;
+    const auto x = last ? load_some<A>(raw + v * kLanes<A>, tail)
+                        : load_wide(raw + v * kLanes<A>);
+    good = v == 0 ? is_moderate<A>(x) : hn::And(good, is_moderate<A>(x));
+    e[v] = exp_of_moderate<A>(x);
+    if (last)
+      e[v] = hn::IfThenElseZero(used, e[v]);
+  }
+  auto sum = e[0];
+#pragma GCC unroll 4
+  for (int v = 1; v < NV; ++v)
+    sum = hn::Add(sum, e[v]);
+  const auto scale = hn::Div(hn::Set(d, A(1)), hn::SumOfLanes(d, sum));
+#pragma GCC unroll 4
+  for (int v = 0; v < NV; ++v)
+    hn::StoreU(hn::Mul(e[v], scale), d, w + v * kLanes<A>);
+  return good;
+}
+
+template <class L, class A, int NV>
+HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& tile) {
+  const Tag<A> d;
+  const int64_t tail = tile.kernel_size - (NV - 1) * kLanes<A>;
+  const auto used = hn::FirstN(d, static_cast<size_t>(tail));
+  auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t h = 0; h < tile.heads; ++h)
+      good = hn::And(
+          good,
+          softmax_segment<L, A, NV>(
+              tile.raw + t * tile.raw_stride + h * tile.kernel_size,
+              tail,
+              used,
+              tile.w + (t * tile.heads + h) * tile.pitch));
+  return hn::AllTrue(d, good);
+}
+
+/// Segments of more vectors than registers would hold.
+template <class L, class A>
+HWY_INLINE bool softmax_long_segments(const SoftmaxTile<L, A>& tile) {
+  const Tag<A> d;
+  constexpr int64_t N = kLanes<A>;
+  const int64_t K = tile.kernel_size;
+  bool good = true;
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t h = 0; h < tile.heads; ++h) {
+      const L* const raw = tile.raw + t * tile.raw_stride + h * K;
+      A* const w = tile.w + (t * tile.heads + h) * tile.pitch;
+      auto sum = hn::Zero(d);
+      for (int64_t j = 0; j < tile.pitch; j += N) {
+        const auto used =
+            hn::FirstN(d, static_cast<size_t>(HWY_MAX(K - j, int64_t{0})));
+        const auto x = K > j ? load_some<A>(raw + j, K - j) : hn::Zero(d);
+        good = good && hn::AllTrue(d, is_moderate<A>(x));
+        const auto e = hn::IfThenElseZero(used, exp_of_moderate<A>(x));
+        hn::StoreU(e, d, w + j);
+        sum = hn::Add(sum, e);
+      }
+      const auto scale = hn::Div(hn::Set(d, A(1)), hn::SumOfLanes(d, sum));
+      for (int64_t j = 0; j < tile.pitch; j += N)
+        hn::StoreU(hn::Mul(load(w + j), scale), d, w + j);
     }
-    for (int64_t j = 0; j < K; ++j)
-      total += w[j];
-    for (int64_t j = 0; j < K; ++j)
-      w[j] /= total;
+  return good;
+}
+
+template <class L, class A>
+bool softmax_tile(const SoftmaxTile<L, A>& tile) {
+  const int64_t vectors = tile.pitch / kLanes<A>;
+  if ((vectors - 1) * kLanes<A> >= tile.kernel_size)
+    return softmax_long_segments(tile);
+  switch (vectors) {
+    case 1:
+      return softmax_segments<L, A, 1>(tile);
+    case 2:
+      return softmax_segments<L, A, 2>(tile);
+    case 4:
+      return softmax_segments<L, A, 4>(tile);
+    default:
+      return softmax_long_segments(tile);
   }
 }
 
@@ -146,18 +243,6 @@ sums_of_few(const A* w, int64_t segments, int64_t kernel_size, A* sums) {
 }
 
 template <class A>
-HWY_INLINE void
-sums_of_many(const A* w, int64_t segments, int64_t kernel_size, A* sums) {
-  constexpr int64_t L = kLanes<A>;
-  for (int64_t s = 0; s < segments; ++s, w += kernel_size) {
-    auto sum = load_some<A>(w, kernel_size);
-    for (int64_t j = L; j < kernel_size; j += L)
-      sum = hn::Add(sum, load_some<A>(w + j, kernel_size - j));
-    sums[s] = lane_sum<A>(sum);
-  }
-}
-
-template <class A>
 void inverse_sums(
     const A* w,
     int64_t segments,
@@ -167,59 +252,34 @@ void inverse_sums(
     sums_of_few<A, 3>(w, segments, kernel_size, inverse);
   else if (kernel_size == 7)
     sums_of_few<A, 7>(w, segments, kernel_size, inverse);
-  else if (kernel_size <= 8)
-    sums_of_few<A, 0>(w, segments, kernel_size, inverse);
   else
-    sums_of_many<A>(w, segments, kernel_size, inverse);
+    sums_of_few<A, 0>(w, segments, kernel_size, inverse);
   for (int64_t s = 0; s < segments; ++s)
     inverse[s] = A(1) / inverse[s];
 }
 
 template <class A>
-void scale_segments(
-    A* w,
-    int64_t segments,
-    int64_t kernel_size,
-    const A* factor) {
+void softmax_backward(const SoftmaxGradient<A>& in) {
   constexpr int64_t L = kLanes<A>;
   const Tag<A> d;
-  for (int64_t s = 0; s < segments; ++s, w += kernel_size) {
-    const auto f = hn::Set(d, factor[s]);
-    for (int64_t j = 0; j < kernel_size; j += L) {
-      const int64_t count = HWY_MIN(kernel_size - j, L);
-      store_some<A>(hn::Mul(load_some<A>(w + j, count), f), w + j, count);
-    }
-  }
-}
-
-template <class A>
-void softmax_backward(
-    const A* w,
-    A* grad,
-    int64_t grad_stride,
-    int64_t segments,
-    int64_t kernel_size) {
-  constexpr int64_t L = kLanes<A>;
-  const Tag<A> d;
-  for (int64_t s = 0; s < segments;
-       ++s, w += kernel_size, grad += grad_stride) {
-    auto dot = hn::Zero(d);
-    for (int64_t j = 0; j < kernel_size; j += L) {
-      const int64_t count = HWY_MIN(kernel_size - j, L);
-      dot = hn::MulAdd(
-          load_some<A>(w + j, count),
-          load_some<A>(grad + j, count),
-          dot);
-    }
+  const int64_t whole = (in.kernel_size - 1) / L * L;
+  const int64_t tail = in.kernel_size - whole;
+  for (int64_t t = 0; t < in.rows; ++t) {
+    const A* const w = in.w + t * in.w_stride;
+    A* const grad = in.grad + t * in.grad_stride;
+    const auto last_w = load_some<A>(w + whole, tail);
+    const auto last_g = load_some<A>(grad + whole, tail);
+    auto dot = hn::Mul(last_w, last_g);
+    for (int64_t j = 0; j < whole; j += L)
+      dot = hn::MulAdd(load(w + j), load(grad + j), dot);
     const auto mean = hn::SumOfLanes(d, dot);
-    for (int64_t j = 0; j < kernel_size; j += L) {
-      const int64_t count = HWY_MIN(kernel_size - j, L);
-      const auto g = load_some<A>(grad + j, count);
-      store_some<A>(
-          hn::Mul(load_some<A>(w + j, count), hn::Sub(g, mean)),
-          grad + j,
-          count);
-    }
+    for (int64_t j = 0; j < whole; j += L)
+      hn::StoreU(
+          hn::Mul(load(w + j), hn::Sub(load(grad + j), mean)),
+          d,
+          grad + j);
+    // What lies behind the segment is nobody's.
+    hn::StoreU(hn::Mul(last_w, hn::Sub(last_g, mean)), d, grad + whole);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include "kernels/normalization.h"
 #include "kernels/tile_ops.h"
@@ -46,8 +47,9 @@ TapOptions tap_options(const Args& args) {
   return {args.normalization, args.renormalize_edges, args.drop};
 }
 
-/// The taps of a block, made from raw kernels in memory of its own: rows of
-/// heads * K without gaps.
+/// The taps of a block, made from raw kernels in memory of its own: rows of one
+/// segment a head. Short segments follow one another without gaps, so that
+/// vectors are full; longer ones begin at whole vectors and end in zeros.
 template <class L, class A = AccumulatorOf<L>, int64_t kInline = 0>
 class TapRows {
  public:
@@ -60,59 +62,58 @@ class TapRows {
         options_(options),
         raw_(raw),
         rows_(row_ops<L, A>(isa)),
-        ops_(tap_ops<A>(isa)) {}
+        ops_(tap_ops<A>(isa)),
+        dense_(shape.kernel_size <= 8),
+        segment_(
+            dense_ ? shape.kernel_size
+                   : ceil_div(shape.kernel_size, kTapSlack) * kTapSlack) {}
 
+  /// Elements between rows, and between heads.
   int64_t pitch() const { return pitch_; }
+  int64_t head_stride() const { return segment_; }
 
-  /// What a convolution uses; row t of head `head` of the block. Multiply its
-  /// outputs by scale(), except after normalize().
+  /// What a convolution uses; row `row` of head `head` of the block.
   const A* taps(int64_t row, int64_t head) {
-    return current().data() + row * pitch_ + head * shape_.kernel_size;
+    return current().data() + row * pitch_ + head * segment_;
   }
-  /// [rows, heads].
-  const A* scale() { return scale_.data(); }
+  /// [rows, heads]: what outputs of taps() must be multiplied by after make();
+  /// null: nothing.
+  const A* scale() { return scaled_ ? scale_.data() : nullptr; }
 
   /// Makes taps() and scale(). All positions of the block are real.
   void make(const TapBlock& block) {
     complete_ = false;
-    begin(block, block.rows);
-    load(block, 0, block.rows);
+    begin(block);
     make_rows(block, 0, block.rows);
     drop(block, 0, block.rows);
   }
 
-  /// Makes taps() complete, keeping what backward() needs. Positions that are
-  /// not real have zero taps.
+  /// Makes taps() that need no scale, keeping what backward() needs. Positions
+  /// that are not real have zero taps.
   void make_normalized(const TapBlock& block) {
     complete_ = true;
-    begin(block, block.rows);
+    begin(block);
     const int64_t from = std::clamp<int64_t>(-block.first, 0, block.rows);
     const int64_t to =
         std::clamp<int64_t>(block.valid - block.first, from, block.rows);
     A* const w = normalized_.data();
     std::fill_n(w, from * pitch_, A(0));
     std::fill_n(w + to * pitch_, (block.rows - to) * pitch_, A(0));
-    if (to > from) {
-      load(block, from, to);
+    if (to > from)
       make_rows(block, from, to);
-      ops_.scale(
-          w + from * pitch_,
-          (to - from) * block.heads,
-          shape_.kernel_size,
-          scale_.data() + from * block.heads);
-    }
+    if (scaled_)
+      apply_scale(block, from, to);
     if (options_.drop.active()) {
       dropped_.reserve(block.rows * pitch_ + kTapSlack);
       std::copy_n(w, block.rows * pitch_, dropped_.data());
       factors_.fill_zero(block.rows * pitch_);
-      if (to > from)
-        drop(block, from, to);
+      drop(block, from, to);
     }
   }
 
   /// Gradient of taps -> gradient of raw kernels, in place, after
-  /// make_normalized; `row` and `head` count within the block, rows are
-  /// grad_stride apart.
+  /// make_normalized; rows [row, row + rows) of head `head` of the block, the
+  /// gradient's rows grad_stride >= K + kTapSlack - 1 apart.
   void backward(
       const TapBlock& block,
       int64_t row,
@@ -121,25 +122,29 @@ class TapRows {
       A* grad,
       int64_t grad_stride) {
     const int64_t K = shape_.kernel_size;
+    const int64_t at = row * pitch_ + head * segment_;
+    if (options_.drop.active())
+      for (int64_t t = 0; t < rows; ++t)
+        ops_.multiply(
+            grad + t * grad_stride,
+            factors_.data() + at + t * pitch_,
+            K);
+    if (options_.normalization == Normalization::kSoftmax)
+      return ops_.softmax_backward(
+          {.w = normalized_.data() + at,
+           .w_stride = pitch_,
+           .grad = grad,
+           .grad_stride = grad_stride,
+           .rows = rows,
+           .kernel_size = K});
+    raw_row_.reserve(K + kTapSlack);
     for (int64_t t = 0; t < rows; ++t) {
-      const int64_t at = (row + t) * pitch_ + head * K;
-      A* const g = grad + t * grad_stride;
-      if (options_.drop.active())
-        ops_.multiply(g, factors_.data() + at, K);
-      if (options_.normalization == Normalization::kSoftmax) {
-        ops_.softmax_backward(normalized_.data() + at, g, 0, 1, K);
-        continue;
-      }
-      raw_row_.reserve(K + kTapSlack);
-      rows_.widen(
-          raw_.data +
-              raw_.index(
-                  block.batch,
-                  block.first + row + t,
-                  (block.head + head) * K),
-          K,
-          raw_row_.data());
-      normalize_row_backward(options_.normalization, raw_row_.data(), g, K);
+      rows_.widen(raw_at(block, row + t, head), K, raw_row_.data());
+      normalize_row_backward(
+          options_.normalization,
+          raw_row_.data(),
+          grad + t * grad_stride,
+          K);
     }
   }
 
@@ -148,104 +153,161 @@ class TapRows {
     return options_.drop.active() && complete_ ? dropped_ : normalized_;
   }
 
-  void begin(const TapBlock& block, int64_t rows) {
-    pitch_ = block.heads * shape_.kernel_size;
-    normalized_.reserve(rows * pitch_ + kTapSlack);
-    scale_.reserve(rows * block.heads);
+  void begin(const TapBlock& block) {
+    pitch_ = block.heads * segment_;
+    scaled_ = false;
+    normalized_.reserve(block.rows * pitch_ + kTapSlack);
+    if (dense_)
+      scale_.reserve(block.rows * block.heads);
     if (options_.drop.active())
-      factors_.reserve(rows * pitch_ + kTapSlack);
+      factors_.reserve(block.rows * pitch_ + kTapSlack);
   }
 
-  void load(const TapBlock& block, int64_t from, int64_t to) {
-    for (int64_t t = from; t < to; ++t)
-      load_row(block, t);
+  const L* raw_at(const TapBlock& block, int64_t row, int64_t head) const {
+    return raw_.data +
+        raw_.index(
+            block.batch,
+            block.first + row,
+            (block.head + head) * shape_.kernel_size);
   }
-  void load_row(const TapBlock& block, int64_t t) {
-    rows_.widen(
-        raw_.data +
-            raw_.index(
-                block.batch,
-                block.first + t,
-                block.head * shape_.kernel_size),
-        pitch_,
-        normalized_.data() + t * pitch_);
+  A* segment(int64_t row, int64_t head) {
+    return normalized_.data() + row * pitch_ + head * segment_;
   }
 
-  /// Raw rows [from, to) -> taps without their common factor, and that factor.
+  /// A segment as it is in the tensor.
+  void load(const TapBlock& block, int64_t row, int64_t head) {
+    A* const w = segment(row, head);
+    rows_.widen(raw_at(block, row, head), shape_.kernel_size, w);
+    std::fill(w + shape_.kernel_size, w + segment_, A(0));
+  }
+
+  /// Raw rows [from, to) -> taps, perhaps without their common factor.
   void make_rows(const TapBlock& block, int64_t from, int64_t to) {
-    const int64_t K = shape_.kernel_size, count = (to - from) * block.heads;
-    A* const w = normalized_.data() + from * pitch_;
-    A* const scale = scale_.data() + from * block.heads;
-    if (options_.normalization != Normalization::kSoftmax) {
-      for (int64_t i = 0; i < count; ++i)
-        normalize_row(options_.normalization, w + i * K, K);
-      std::fill_n(scale, count, A(1));
-      return;
-    }
-    // A single tap is 1 and has no gradient, exactly: it is divided by itself.
-    if (K > 1 && ops_.exp(w, count * K)) {
-      if (options_.renormalize_edges)
-        cut_edges(block, from, to, A(0));
-      return ops_.inverse_sums(w, count, K, scale);
-    }
-    load(block, from, to);
-    if (options_.renormalize_edges)
-      cut_edges(block, from, to, -std::numeric_limits<A>::infinity());
-    ops_.softmax(w, count, K);
-    std::fill_n(scale, count, A(1));
+    if (options_.normalization != Normalization::kSoftmax)
+      return for_segments(block, from, to, [&](int64_t t, int64_t h) {
+        load(block, t, h);
+        normalize_row(
+            options_.normalization,
+            segment(t, h),
+            shape_.kernel_size);
+      });
+    const bool quick =
+        dense_ ? quick_dense(block, from, to) : quick_padded(block, from, to);
+    for_segments(block, from, to, [&](int64_t t, int64_t h) {
+      if (!quick || (options_.renormalize_edges && at_edge(block, t)))
+        make_carefully(block, t, h);
+    });
   }
 
-  /// Taps that would meet inputs outside the sequence become `value`.
-  void cut_edges(const TapBlock& block, int64_t from, int64_t to, A value) {
-    const int64_t K = shape_.kernel_size;
-    for (int64_t t = from; t < to; ++t) {
-      const int64_t origin = block.seen + block.first + t - shape_.padding_left;
-      const int64_t low = std::clamp<int64_t>(-origin, 0, K);
-      const int64_t high = std::clamp<int64_t>(block.valid - origin, low, K);
-      if (low == 0 && high == K)
-        continue;
-      for (int64_t h = 0; h < block.heads; ++h) {
-        A* const w = normalized_.data() + t * pitch_ + h * K;
-        std::fill(w, w + low, value);
-        std::fill(w + high, w + K, value);
-      }
+  bool quick_padded(const TapBlock& block, int64_t from, int64_t to) {
+    return rows_.softmax(
+        {.raw = raw_at(block, from, 0),
+         .raw_stride = raw_.row_stride,
+         .rows = to - from,
+         .heads = block.heads,
+         .kernel_size = shape_.kernel_size,
+         .w = segment(from, 0),
+         .pitch = segment_});
+  }
+
+  bool quick_dense(const TapBlock& block, int64_t from, int64_t to) {
+    const int64_t K = shape_.kernel_size, count = (to - from) * block.heads;
+    for (int64_t t = from; t < to; ++t)
+      rows_.widen(raw_at(block, t, 0), pitch_, segment(t, 0));
+    A* const scale = scale_.data() + from * block.heads;
+    scaled_ = true;
+    // A single tap is 1 and has no gradient, exactly: it is divided by itself.
+    if (K > 1 && ops_.exp(segment(from, 0), count * K)) {
+      ops_.inverse_sums(segment(from, 0), count, K, scale);
+      return true;
     }
+    std::fill_n(scale, count, A(1));
+    return false;
+  }
+
+  void apply_scale(const TapBlock& block, int64_t from, int64_t to) {
+    const int64_t K = shape_.kernel_size, count = (to - from) * block.heads;
+    A* w = segment(from, 0);
+    const A* const scale = scale_.data() + from * block.heads;
+    for (int64_t i = 0; i < count; ++i, w += K)
+      for (int64_t j = 0; j < K; ++j)
+        w[j] *= scale[i];
+    scaled_ = false;
+  }
+
+  template <class Work>
+  void for_segments(
+      const TapBlock& block,
+      int64_t from,
+      int64_t to,
+      const Work& work) {
+    for (int64_t t = from; t < to; ++t)
+      for (int64_t h = 0; h < block.heads; ++h)
+        work(t, h);
+  }
+
+  /// Taps of row t that meet an input: [begin, end).
+  std::pair<int64_t, int64_t> meeting(const TapBlock& block, int64_t t) const {
+    const int64_t K = shape_.kernel_size;
+    const int64_t origin = block.seen + block.first + t - shape_.padding_left;
+    const int64_t begin = std::clamp<int64_t>(-origin, 0, K);
+    return {begin, std::clamp<int64_t>(block.valid - origin, begin, K)};
+  }
+  bool at_edge(const TapBlock& block, int64_t t) const {
+    const auto [begin, end] = meeting(block, t);
+    return begin > 0 || end < shape_.kernel_size;
+  }
+
+  /// Softmax of any values, at the edges over the taps that meet an input.
+  void make_carefully(const TapBlock& block, int64_t t, int64_t h) {
+    load(block, t, h);
+    A* const w = segment(t, h);
+    const int64_t K = shape_.kernel_size;
+    if (options_.renormalize_edges) {
+      const auto [begin, end] = meeting(block, t);
+      const A cut = -std::numeric_limits<A>::infinity();
+      std::fill(w, w + begin, cut);
+      std::fill(w + end, w + K, cut);
+    }
+    ops_.softmax(w, K);
+    if (scaled_)
+      scale_.data()[t * block.heads + h] = A(1);
   }
 
   /// DropConnect on rows [from, to).
   void drop(const TapBlock& block, int64_t from, int64_t to) {
-    if (!options_.drop.active())
+    if (!options_.drop.active() || to == from)
       return;
-    for (int64_t t = from; t < to; ++t)
+    for_segments(block, from, to, [&](int64_t t, int64_t h) {
       draw(
           raw_.index(
               block.batch,
               block.first + t,
-              block.head * shape_.kernel_size),
-          factors_.data() + t * pitch_);
+              (block.head + h) * shape_.kernel_size),
+          factors_.data() + t * pitch_ + h * segment_);
+    });
     ops_.multiply(
         current().data() + from * pitch_,
         factors_.data() + from * pitch_,
         (to - from) * pitch_);
   }
 
-  /// 0 or 1/(1-p) for the taps whose numbers begin at `first`.
+  /// 0 or 1/(1-p) for the taps of a segment, whose numbers begin at `first`.
   void draw(int64_t first, A* factors) {
     const TapDrop& drop = options_.drop;
+    const int64_t K = shape_.kernel_size;
     const A scale = static_cast<A>(1.0 / (1.0 - drop.p));
+    std::fill(factors + K, factors + segment_, A(0));
     if (drop.mask != nullptr) {
-      for (int64_t j = 0; j < pitch_; ++j)
+      for (int64_t j = 0; j < K; ++j)
         factors[j] = drop.mask[first + j] != 0 ? scale : A(0);
       return;
     }
     const uint32_t threshold = drop_threshold(drop.p);
-    words_.reserve(pitch_ + kRandomWordsSlack);
-    const uint32_t* const words = random_words(
-        drop.seed,
-        static_cast<uint64_t>(first),
-        pitch_,
-        words_.data());
-    for (int64_t j = 0; j < pitch_; ++j)
+    words_.reserve(K + kRandomWordsSlack);
+    const uint32_t* const words =
+        random_words(drop.seed, static_cast<uint64_t>(first), K, words_.data());
+    for (int64_t j = 0; j < K; ++j)
       factors[j] = words[j] >= threshold ? scale : A(0);
   }
 
@@ -254,7 +316,10 @@ class TapRows {
   const RawKernels<const L> raw_;
   const RowOps<L, A>& rows_;
   const TapOps<A>& ops_;
+  bool dense_;
+  int64_t segment_;
   int64_t pitch_ = 0;
+  bool scaled_ = false;
   bool complete_ = false;
   Scratch<A, kInline> normalized_;
   Scratch<A, kInline> scale_;

@@ -24,11 +24,13 @@ struct Tables {
   static const RowOps<S, A>& rows() {
     static constexpr RowOps<S, A> kTable = {
         .convolve = convolve<S, A>,
+        .stage = stage<S, A>,
         .tap_products = tap_products<S, A>,
         .shared_tap_products = shared_tap_products<S, A>,
         .lane_tap_products = lane_tap_products<S, A>,
         .weighted_sum = weighted_sum<S, A>,
         .column_sums = column_sums<S, A>,
+        .softmax = softmax_tile<S, A>,
         .widen = widen<S, A>,
         .narrow = narrow<S, A>};
     return kTable;
@@ -38,9 +40,8 @@ struct Tables {
   static const TapOps<A>& taps() {
     static constexpr TapOps<A> kTable = {
         .exp = exp_all<A>,
-        .softmax = softmax<A>,
+        .softmax = softmax_any<A>,
         .inverse_sums = inverse_sums<A>,
-        .scale = scale_segments<A>,
         .softmax_backward = softmax_backward<A>,
         .multiply = multiply<A>};
     return kTable;

@@ -35,35 +35,65 @@ struct ConvTile {
   const A* bias = nullptr;  ///< [channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
+  /// Inputs and outputs so many elements further on will be needed next.
+  int64_t ahead = 0;
   bool streaming = false;  ///< stores go past the caches
 };
 
-/// Scalar products of rows g[t] with rows x[t + j], j < K; x row r exists for
-/// r in [first, last).
+/// Elements between rows of staged tiles, and most channels of one.
+inline constexpr int64_t kStagePitch = 64;
+
+/// Rows that are copied close together. Rows of tensors are 2 or 4 KB apart and
+/// fight for the same cache sets; what is read many times is staged first.
 template <class S>
+struct StageTile {
+  const S* in = nullptr;
+  int64_t in_stride = 0;
+  int64_t first = 0;  ///< rows outside [first, last) are zero
+  int64_t last = 0;
+  int64_t rows = 0;
+  int64_t channels = 0;  ///< at most kStagePitch; the others are zero
+};
+
+/// Scalar products of rows g[t] with staged rows x[t + j], j < K.
+template <class S, class A>
 struct ProductTile {
   const S* g = nullptr;
   int64_t g_stride = 0;
-  const S* x = nullptr;
-  int64_t x_stride = 0;
-  int64_t first = 0;
-  int64_t last = 0;
+  const A* x = nullptr;  ///< [rows + K - 1 + kTapSlack, kStagePitch]
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;
+  bool add = false;  ///< to what is there, in tap_products
+};
+
+/// Raw kernels of rows of heads, and where their taps go: segments `pitch`
+/// apart, a multiple of kTapSlack, zero beyond K.
+template <class L, class A>
+struct SoftmaxTile {
+  const L* raw = nullptr;
+  int64_t raw_stride = 0;
+  int64_t rows = 0;
+  int64_t heads = 0;
+  int64_t kernel_size = 1;
+  A* w = nullptr;
+  int64_t pitch = 0;
 };
 
 /// Operations on tensors of type S with sums of type A.
 template <class S, class A>
 struct RowOps {
   void (*convolve)(const ConvTile<S, A>& tile);
+  /// out [rows, kStagePitch].
+  void (*stage)(const StageTile<S>& tile, A* out);
   /// out[t * out_stride + j] = <g[t], x[t + j]>; rows of at least K +
   /// kTapSlack.
-  void (*tap_products)(const ProductTile<S>& tile, A* out, int64_t out_stride);
+  void (
+      *tap_products)(const ProductTile<S, A>& tile, A* out, int64_t out_stride);
   /// sums[j] += sum_t <g[t], x[t + j]>.
-  void (*shared_tap_products)(const ProductTile<S>& tile, double* sums);
+  void (*shared_tap_products)(const ProductTile<S, A>& tile, double* sums);
   /// sums[j * channels + c] += sum_t g[t][c] * x[t + j][c].
-  void (*lane_tap_products)(const ProductTile<S>& tile, double* sums);
+  void (*lane_tap_products)(const ProductTile<S, A>& tile, double* sums);
   /// acc[c] += sum_i taps[i] * src[i * stride + c] for c < width.
   void (*weighted_sum)(
       const S* src,
@@ -79,35 +109,41 @@ struct RowOps {
       int64_t rows,
       int64_t width,
       double* sums);
+  /// Softmax of raw kernels; false, and the taps are garbage, if a value is NaN
+  /// or too large for a quick exponential.
+  bool (*softmax)(const SoftmaxTile<S, A>& tile);
   void (*widen)(const S* src, int64_t count, A* dst);
   void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
-/// Kernels as segments of K elements that follow one another without gaps; a
-/// buffer of them has kTapSlack elements to spare.
+/// Segments w of K taps, made by softmax, and the gradients of that.
+template <class A>
+struct SoftmaxGradient {
+  const A* w = nullptr;
+  int64_t w_stride = 0;
+  A* grad = nullptr;  ///< room for kTapSlack elements behind each segment
+  int64_t grad_stride = 0;
+  int64_t rows = 0;
+  int64_t kernel_size = 1;
+};
+
+/// Operations on taps of type A. Buffers of taps have kTapSlack elements to
+/// spare.
 template <class A>
 struct TapOps {
   /// w = e^w for all; false, and w is spoilt, if a value is NaN or so large
   /// that this would not be exact.
   bool (*exp)(A* w, int64_t count);
-  /// Softmax of each segment, whatever its values.
-  void (*softmax)(A* w, int64_t segments, int64_t kernel_size);
-  /// inverse[i] = 1 / (sum of segment i).
+  /// Softmax of one segment, whatever its values.
+  void (*softmax)(A* w, int64_t kernel_size);
+  /// inverse[i] = 1 / (sum of segment i); segments without gaps, K <= 8.
   void (*inverse_sums)(
       const A* w,
       int64_t segments,
       int64_t kernel_size,
       A* inverse);
-  /// Segment i times factor[i].
-  void (*scale)(A* w, int64_t segments, int64_t kernel_size, const A* factor);
-  /// grad = w * (grad - <w, grad>), segment by segment; segments of grad are
-  /// grad_stride apart.
-  void (*softmax_backward)(
-      const A* w,
-      A* grad,
-      int64_t grad_stride,
-      int64_t segments,
-      int64_t kernel_size);
+  /// grad = w (grad - <w, grad>), segment by segment.
+  void (*softmax_backward)(const SoftmaxGradient<A>& segments);
   void (*multiply)(A* a, const A* b, int64_t count);
 };
 

@@ -126,19 +126,47 @@ HWY_INLINE A lane_sum(Vec<A> v) {
   return hn::GetLane(hn::SumOfLanes(Tag<A>(), v));
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// Adds neighbouring groups of kBytes: those of a at even places, those of b at
+/// odd ones. Choosing is cheaper than moving, so only one of the two is moved.
+template <int kBytes, class A>
+HWY_INLINE Vec<A> add_neighbours(Vec<A> a, Vec<A> b) {
+  const Tag<A> d;
+  if constexpr (kBytes == 4) {
+    return hn::Add(hn::OddEven(b, a), hn::Shuffle2301(hn::OddEven(a, b)));
+  } else if constexpr (kBytes == 8) {
+    const hn::Repartition<double, Tag<A>> dd;
+    const auto x = hn::BitCast(dd, a), y = hn::BitCast(dd, b);
+    return hn::Add(
+        hn::BitCast(d, hn::OddEven(y, x)),
+        hn::BitCast(d, hn::Shuffle01(hn::OddEven(x, y))));
+  } else if constexpr (kBytes == 16) {
+    return hn::Add(
+        hn::OddEvenBlocks(b, a),
+        hn::SwapAdjacentBlocks(hn::OddEvenBlocks(a, b)));
+  } else {
+    return hn::Add(
+        hn::ConcatUpperLower(d, b, a),
+        hn::ConcatLowerUpper(d, b, a));
+  }
+}
+
+template <int kBytes, class A, int N>
+HWY_INLINE void add_all_neighbours(Vec<A>* v) {
+#pragma GCC unroll 8
+  for (int i = 0; i < N / 2; ++i)
+    v[i] = add_neighbours<kBytes, A>(v[2 * i], v[2 * i + 1]);
+  if constexpr (N > 2)
+    add_all_neighbours<2 * kBytes, A, N / 2>(v);
+}
+#endif
+
 /// Sums over the lanes of kLanes vectors: lane i of the result is the sum of
 /// v[i]. Destroys v.
 template <class A>
 HWY_INLINE Vec<A> lane_sums(Vec<A>* v) {
 #if HWY_TARGET != HWY_SCALAR
-  const Tag<A> d;
-#pragma GCC unroll 8
-  for (int width = kLanes<A>; width > 1; width /= 2)
-#pragma GCC unroll 16
-    for (int i = 0; i < width / 2; ++i)
-      v[i] = hn::Add(
-          hn::ConcatEven(d, v[2 * i + 1], v[2 * i]),
-          hn::ConcatOdd(d, v[2 * i + 1], v[2 * i]));
+  add_all_neighbours<static_cast<int>(sizeof(A)), A, kLanes<A>>(v);
 #endif
   return v[0];
 }
