@@ -16,6 +16,17 @@ struct ConvPlace {
   int64_t head = 0;
   int64_t heads = 1;
 
+  /// From its first element to that of the place that comes next, in a tensor
+  /// of `row` elements a position, `head_elements` a head.
+  int64_t distance_to(
+      const ConvPlace& next,
+      int64_t steps,
+      int64_t row,
+      int64_t head_elements) const {
+    const int64_t positions = (next.batch - batch) * steps + next.first - first;
+    return positions * row + (next.head - head) * head_elements;
+  }
+
   /// Rows that are real.
   int64_t real() const { return std::clamp<int64_t>(valid - first, 0, rows); }
 };
@@ -54,6 +65,7 @@ inline constexpr int64_t kStreamRows = 12;
 
 /// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and
 /// the heads of a place; the other rows become zero. in, out: [B, T, C].
+/// `ahead`: from this place to the next one in both.
 template <class S, class A>
 void convolve_place(
     const RowOps<S, A>& ops,
@@ -64,6 +76,7 @@ void convolve_place(
     const S* in,
     S* out,
     const A* bias,
+    int64_t ahead,
     bool streaming) {
   const int64_t C = shape.channels, R = shape.head_channels();
   const int64_t T = shape.steps, real = at.real();
@@ -93,6 +106,7 @@ void convolve_place(
            .bias = bias == nullptr ? nullptr : bias + (at.head + h) * R,
            .out = out + origin + (at.first + t) * C + h * R,
            .out_stride = C,
+           .ahead = h + 1 < parts && !taps.lanes ? R : ahead - h * R,
            .streaming = streaming});
 }
 

@@ -108,6 +108,24 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   }
 }
 
+/// What the tile `ahead` will need when it comes to rows [t, t + count): rows
+/// before them are left over from the tile above that one.
+template <class S, class A>
+HWY_INLINE void
+prefetch_ahead(const ConvTile<S, A>& tile, int64_t t, int64_t c, int count) {
+  if (tile.ahead == 0)
+    return;
+  constexpr int64_t kWidth = kVectorBlock * kLanes<A>;
+  for (int64_t i = t; i < t + count; ++i) {
+    const int64_t edge = i + tile.kernel_size - 1;
+    prefetch_lines(tile.in + edge * tile.in_stride + tile.ahead + c, kWidth);
+    if (!tile.streaming)
+      prefetch_lines_to_write(
+          tile.out + i * tile.out_stride + tile.ahead + c,
+          kWidth);
+  }
+}
+
 template <class S, class A, int NV, bool kTail, bool kLaneTaps, int kTaps>
 HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
   constexpr int NT = kRowBlock;
@@ -117,12 +135,16 @@ HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
     for (; t < tile.rows && t < tile.first; ++t)
       convolve_block<S, A, 1, NV, kTail, kLaneTaps, 0>(tile, t, c);
     const int64_t end = HWY_MIN(tile.rows, tile.last - kTaps + 1);
-    for (; t + NT <= end; t += NT)
+    for (; t + NT <= end; t += NT) {
+      prefetch_ahead(tile, t, c, NT);
       convolve_block<S, A, NT, NV, kTail, kLaneTaps, kTaps>(tile, t, c);
+    }
   } else {
     if (tile.kernel_size >= NT)
-      for (; t + NT <= tile.rows; t += NT)
+      for (; t + NT <= tile.rows; t += NT) {
+        prefetch_ahead(tile, t, c, NT);
         convolve_block<S, A, NT, NV, kTail, kLaneTaps, 0>(tile, t, c);
+      }
     if (tile.kernel_size >= 3)
       for (; t + 4 <= tile.rows; t += 4)
         convolve_block<S, A, 4, NV, kTail, kLaneTaps, 0>(tile, t, c);

@@ -179,6 +179,7 @@ class BackwardTile {
         args_.grad_y,
         args_.grad_x,
         static_cast<const A*>(nullptr),
+        /*ahead=*/0,
         /*streaming=*/false);
     if (at.real() == 0)
       return;
@@ -274,13 +275,16 @@ void lightconv_forward(
       grain_for(step * heads * shape.head_channels() * shape.kernel_size),
       [&](int64_t begin, int64_t end) {
         const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const ConvPlace at = conv_place(
+        const auto place = [&](int64_t item) {
+          return conv_place(
               shape,
               args.lengths,
-              TileIndex(item, tiles, groups),
+              TileIndex(std::min(item, end - 1), tiles, groups),
               step,
               heads);
+        };
+        for (int64_t item = begin; item < end; ++item) {
+          const ConvPlace at = place(item);
           convolve_place(
               ops,
               shape,
@@ -290,6 +294,11 @@ void lightconv_forward(
               args.x,
               args.y,
               args.bias,
+              at.distance_to(
+                  place(item + 1),
+                  shape.steps,
+                  shape.channels,
+                  shape.head_channels()),
               streaming);
         }
       });

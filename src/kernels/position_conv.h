@@ -22,7 +22,8 @@ class PositionForward {
         taps_(args.shape, tap_options(args), raw, isa),
         streaming_(streams(args.shape, args.y)) {}
 
-  void run(const ConvPlace& at) {
+  void run(const ConvPlace& at, const ConvPlace& next) {
+    const ConvShape& shape = args_.shape;
     const int64_t real = at.real();
     if (real > 0)
       taps_.make(
@@ -31,7 +32,12 @@ class PositionForward {
            .rows = real,
            .head = at.head,
            .heads = at.heads,
-           .valid = at.valid});
+           .valid = at.valid,
+           .ahead = at.distance_to(
+               next,
+               shape.steps,
+               shape.heads * shape.kernel_size,
+               shape.kernel_size)});
     const HeadTaps<A> taps = {
         .data = taps_.taps(0, 0),
         .head_stride = taps_.head_stride(),
@@ -40,13 +46,18 @@ class PositionForward {
         .scale = taps_.scale()};
     convolve_place(
         ops_,
-        args_.shape,
+        shape,
         at,
-        args_.shape.padding_left,
+        shape.padding_left,
         taps,
         args_.x,
         args_.y,
         args_.bias,
+        at.distance_to(
+            next,
+            shape.steps,
+            shape.channels,
+            shape.head_channels()),
         streaming_);
   }
 
@@ -89,6 +100,7 @@ class PositionBackward {
     if (real > 0)
       taps_.make_normalized(block);
     // Input s feeds output s - before + i through its tap K-1-i.
+    const int64_t ahead = at.heads * shape_.head_channels();
     const HeadTaps<A> taps = {
         .data = real > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
         .head_stride = taps_.head_stride(),
@@ -103,6 +115,7 @@ class PositionBackward {
         args_.grad_y,
         args_.grad_x,
         static_cast<const A*>(nullptr),
+        ahead,
         /*streaming=*/false);
     for (int64_t h = 0; h < at.heads && real > 0; ++h) {
       for_staged_products(
@@ -152,13 +165,16 @@ void position_conv_forward(
       grain_for(step * heads * (shape.head_channels() + 8) * shape.kernel_size),
       [&](int64_t begin, int64_t end) {
         PositionForward<S, L> work(args, raw, run.isa);
-        for (int64_t item = begin; item < end; ++item)
-          work.run(conv_place(
+        const auto place = [&](int64_t item) {
+          return conv_place(
               shape,
               args.lengths,
-              TileIndex(item, tiles, groups),
+              TileIndex(std::min(item, end - 1), tiles, groups),
               step,
-              heads));
+              heads);
+        };
+        for (int64_t item = begin; item < end; ++item)
+          work.run(place(item), place(item + 1));
       });
 }
 

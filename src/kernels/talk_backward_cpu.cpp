@@ -13,7 +13,7 @@ struct Reach {
 };
 
 /// Rows of grad_x of a tile.
-constexpr int64_t kGradRows = 256;
+constexpr int64_t kGradRows = 128;
 
 template <class S, class O, class A = AccumulatorOf<S>>
 class BackwardTile {
@@ -93,10 +93,12 @@ class BackwardTile {
  private:
   void store(Scratch<A>& sums, int64_t most, int64_t rows, O* out) {
     const A scale = static_cast<A>(most) * scale_;
-    for (int64_t t = 0; t < rows; ++t) {
-      const A value = sums.data()[t] * scale;
-      offset_ops_.narrow(&value, 1, out + t * args_.shape.heads);
-    }
+    narrow_.reserve(rows);
+    for (int64_t t = 0; t < rows; ++t)
+      sums.data()[t] *= scale;
+    offset_ops_.narrow(sums.data(), rows, narrow_.data());
+    for (int64_t t = 0; t < rows; ++t)
+      out[t * args_.shape.heads] = narrow_.data()[t];
   }
 
   const TalkBackward<S, O>& args_;
@@ -107,6 +109,7 @@ class BackwardTile {
   Scratch<A> steps_;
   Scratch<A> left_;
   Scratch<A> right_;
+  Scratch<O> narrow_;
 };
 
 template <class O>

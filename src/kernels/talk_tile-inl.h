@@ -289,15 +289,16 @@ HWY_INLINE void talk_lanes(const TalkTile<S, A>& tile) {
 }
 
 /// Calls CALL(tile, columns) with as many vectors as the channels need.
-#define SEQCONV_FOR_COLUMNS(CALL)                \
-  constexpr int64_t L = kLanes<A>;               \
-  int64_t left = tile.channels;                  \
-  if (kRegisters == 32 && left == 4 * L)         \
-    return CALL<S, A, 4, false>(tile, {0});      \
-  auto rest = tile;                              \
-  for (; left >= L; left -= L, advance(rest, L)) \
-    CALL<S, A, 1, false>(rest, {0});             \
-  if (left > 0)                                  \
+#define SEQCONV_FOR_COLUMNS(CALL)                              \
+  constexpr int64_t L = kLanes<A>;                             \
+  int64_t left = tile.channels;                                \
+  auto rest = tile;                                            \
+  if constexpr (kRegisters == 32)                              \
+    for (; left >= 4 * L; left -= 4 * L, advance(rest, 4 * L)) \
+      CALL<S, A, 4, false>(rest, {0});                         \
+  for (; left >= L; left -= L, advance(rest, L))               \
+    CALL<S, A, 1, false>(rest, {0});                           \
+  if (left > 0)                                                \
   CALL<S, A, 1, true>(rest, {left})
 
 template <class S, class A>

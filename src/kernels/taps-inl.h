@@ -173,7 +173,11 @@ HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& tile) {
   const int64_t tail = tile.kernel_size - (NV - 1) * kLanes<A>;
   const auto used = hn::FirstN(d, static_cast<size_t>(tail));
   auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
-  for (int64_t t = 0; t < tile.rows; ++t)
+  for (int64_t t = 0; t < tile.rows; ++t) {
+    if (tile.ahead != 0)
+      prefetch_lines(
+          tile.raw + t * tile.raw_stride + tile.ahead,
+          tile.heads * tile.kernel_size);
     for (int64_t h = 0; h < tile.heads; ++h)
       good = hn::And(
           good,
@@ -182,6 +186,7 @@ HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& tile) {
               tail,
               used,
               tile.w + (t * tile.heads + h) * tile.pitch));
+  }
   return hn::AllTrue(d, good);
 }
 

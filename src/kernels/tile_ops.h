@@ -35,7 +35,8 @@ struct ConvTile {
   const A* bias = nullptr;  ///< [channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
-  /// Inputs and outputs so many elements further on will be needed next.
+  /// Inputs and outputs so many elements further on will be needed next; 0:
+  /// nobody knows.
   int64_t ahead = 0;
   bool streaming = false;  ///< stores go past the caches
 };
@@ -78,6 +79,7 @@ struct SoftmaxTile {
   int64_t kernel_size = 1;
   A* w = nullptr;
   int64_t pitch = 0;
+  int64_t ahead = 0;  ///< raw kernels so much further on will be needed next
 };
 
 /// Operations on tensors of type S with sums of type A.

@@ -85,6 +85,21 @@ HWY_INLINE void store_streaming(Vec<float> v, BFloat16* p) {
   store_narrow(v, p);
 }
 
+/// Brings what will be read (or written) soon into the second-level cache.
+/// Never faults, wherever p points.
+template <class S>
+HWY_INLINE void prefetch_lines(const S* p, int64_t count) {
+  const char* const begin = reinterpret_cast<const char*>(p);
+  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(S)); i += 64)
+    __builtin_prefetch(begin + i, /*write=*/0, /*locality=*/2);
+}
+template <class S>
+HWY_INLINE void prefetch_lines_to_write(const S* p, int64_t count) {
+  const char* const begin = reinterpret_cast<const char*>(p);
+  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(S)); i += 64)
+    __builtin_prefetch(begin + i, /*write=*/1, /*locality=*/2);
+}
+
 /// The first `count` lanes, the others zero; reads nothing beyond them.
 template <class A, class S>
 HWY_INLINE Vec<A> load_some(const S* p, int64_t count) {
