@@ -44,7 +44,9 @@ INSTANTIATE_TEST_SUITE_P(
         BlockKind::kLightConv,
         BlockKind::kDynamicConv,
         BlockKind::kTalk,
-        BlockKind::kSelfAttention),
+        BlockKind::kSelfAttention,
+        BlockKind::kAverageAttention,
+        BlockKind::kCnn),
     [](const auto& info) { return std::string(enum_name(info.param)); });
 
 }  // namespace
