@@ -191,6 +191,7 @@ ConvOptions conv_options(const Place& place) {
       .causal = place.causal,
       .weight_dropout = place.model.weight_dropout,
       .normalization = stack.normalization_at(place.layer),
+      .renormalize_edges = stack.renormalize_edges_at(place.layer),
       .bias = stack.conv_bias_at(place.layer),
       .filter_bias = stack.filter_bias_at(place.layer)};
 }

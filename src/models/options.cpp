@@ -63,10 +63,22 @@ void check_heads(int64_t heads, int64_t dim, const std::string& key) {
   }
 }
 
+bool is_dynamic(BlockKind kind) {
+  return kind == BlockKind::kDynamicConv;
+}
+bool has_taps(BlockKind kind) {
+  return kind == BlockKind::kLightConv || is_dynamic(kind);
+}
+bool may_have_bias(BlockKind kind) {
+  return kind == BlockKind::kCnn || has_taps(kind);
+}
+bool averages(BlockKind kind) {
+  return kind == BlockKind::kAverageAttention;
+}
+
 /// Convolution blocks with projections around them, and perhaps a gate.
 bool has_linear1(BlockKind kind) {
-  return kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv ||
-      kind == BlockKind::kTalk;
+  return kind == BlockKind::kTalk || has_taps(kind);
 }
 
 void check_layer(
@@ -92,6 +104,18 @@ void check_layer(
     case BlockKind::kAverageAttention:
       break;
   }
+  const ops::Normalization normalization = stack.normalization_at(layer);
+  if (has_taps(kind) && stack.renormalize_edges_at(layer) &&
+      normalization != ops::Normalization::kSoftmax) {
+    fail_usage(
+        path,
+        ".renormalize_edges = true needs ",
+        path,
+        ".normalization = \"softmax\", but got \"",
+        enum_name(normalization),
+        "\"",
+        at);
+  }
   if (stack.glu_at(layer) && !has_linear1(kind)) {
     fail_usage(
         path,
@@ -109,19 +133,6 @@ struct Readers {
   bool (*reads)(BlockKind kind);
   const char* names;
 };
-
-bool is_dynamic(BlockKind kind) {
-  return kind == BlockKind::kDynamicConv;
-}
-bool has_taps(BlockKind kind) {
-  return kind == BlockKind::kLightConv || is_dynamic(kind);
-}
-bool may_have_bias(BlockKind kind) {
-  return kind == BlockKind::kCnn || has_taps(kind);
-}
-bool averages(BlockKind kind) {
-  return kind == BlockKind::kAverageAttention;
-}
 
 /// An entry that is not the default must stand for a layer that reads it.
 template <class List>
@@ -179,6 +190,7 @@ void check_variants(const StackOptions& stack, const std::string& path) {
   };
   check(&StackOptions::conv_heads, "conv_heads", convolutions);
   check(&StackOptions::normalization, "normalization", taps);
+  check(&StackOptions::renormalize_edges, "renormalize_edges", taps);
   check(&StackOptions::conv_bias, "conv_bias", biased);
   check(&StackOptions::filter_bias, "filter_bias", dynamic);
   check(&StackOptions::query, "query", dynamic);
@@ -255,6 +267,10 @@ bool StackOptions::glu_at(int64_t layer) const {
 
 ops::Normalization StackOptions::normalization_at(int64_t layer) const {
   return entry(normalization, layer, ops::Normalization::kSoftmax);
+}
+
+bool StackOptions::renormalize_edges_at(int64_t layer) const {
+  return entry(renormalize_edges, layer, false);
 }
 
 bool StackOptions::conv_bias_at(int64_t layer) const {

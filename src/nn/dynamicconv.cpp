@@ -57,6 +57,7 @@ at::Tensor DynamicConvImpl::forward(
       logits(query),
       {.padding_left = options_.padding_left(),
        .normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
        .drop = drop_connect(options_.weight_dropout, plan),
        .bias = optional_bias(bias),
        .lengths = lengths});
@@ -79,8 +80,9 @@ at::Tensor DynamicConvImpl::step(
       state.window,
       position.tensor,
       logits(query),
-      options_.normalization,
-      optional_bias(bias));
+      {.normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
+       .bias = optional_bias(bias)});
 }
 
 ConvState DynamicConvImpl::initial_state(int64_t rows) const {

@@ -33,6 +33,7 @@ at::Tensor LightConvImpl::forward(
       weight,
       {.padding_left = options_.padding_left(),
        .normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
        .drop = drop_connect(options_.weight_dropout, plan),
        .bias = optional_bias(bias),
        .lengths = lengths});
@@ -47,8 +48,9 @@ at::Tensor LightConvImpl::step(
       state.window,
       position.tensor,
       weight,
-      options_.normalization,
-      optional_bias(bias));
+      {.normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
+       .bias = optional_bias(bias)});
 }
 
 ConvState LightConvImpl::initial_state(int64_t rows) const {

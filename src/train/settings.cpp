@@ -74,6 +74,7 @@ StackOptions expanded(const StackOptions& options) {
   full.conv_heads.clear();
   full.glu.clear();
   full.normalization.clear();
+  full.renormalize_edges.clear();
   full.conv_bias.clear();
   full.filter_bias.clear();
   full.query.clear();
@@ -85,6 +86,7 @@ StackOptions expanded(const StackOptions& options) {
     full.conv_heads.push_back(options.conv_heads_at(layer));
     full.glu.push_back(options.glu_at(layer));
     full.normalization.push_back(options.normalization_at(layer));
+    full.renormalize_edges.push_back(options.renormalize_edges_at(layer));
     full.conv_bias.push_back(options.conv_bias_at(layer));
     full.filter_bias.push_back(options.filter_bias_at(layer));
     full.query.push_back(options.query_at(layer));

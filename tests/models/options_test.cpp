@@ -114,6 +114,7 @@ TEST(ModelOptionsErrors, KeysThatNoLayerReadsAreNamed) {
   const std::vector<std::pair<std::string, std::string>> keys = {
       {"normalization=sigmoid", "lightconv or dynamicconv"},
       {"conv_heads=4", "lightconv, dynamicconv or talk"},
+      {"renormalize_edges=true", "lightconv or dynamicconv"},
       {"conv_bias=true", "lightconv, dynamicconv or cnn"},
       {"filter_bias=true", "dynamicconv"},
       {"query=block_input", "dynamicconv"},
@@ -161,6 +162,20 @@ TEST(ModelOptionsErrors, ListsKeepTheDefaultWhereALayerHasNoSuchThing) {
       HasSubstr("model.encoder.glu must have 1 or 2 entries"));
 }
 
+TEST(ModelOptionsErrors, RenormalizedEdgesNeedASoftmax) {
+  const std::string two = "encoder.layers=2";
+  const std::string edges = "encoder.renormalize_edges=[false, true]";
+  EXPECT_EQ(message({two, edges}), "");
+  EXPECT_EQ(
+      message({two, edges, "encoder.normalization=[\"tanh\", \"softmax\"]"}),
+      "");
+  EXPECT_THAT(
+      message({two, edges, "encoder.normalization=tanh"}),
+      HasSubstr("model.encoder.renormalize_edges = true needs "
+                "model.encoder.normalization = \"softmax\", but got \"tanh\" "
+                "(layer 1: dynamicconv)"));
+}
+
 TEST(ModelOptionsErrors, ConvolutionHeadsDivideTheChannels) {
   EXPECT_THAT(
       message({"encoder.layers=2", "encoder.conv_heads=[8, 7]"}),
@@ -186,6 +201,7 @@ TEST(ModelOptions, ATableWithoutTheNewKeysMeansTheDefaults) {
     EXPECT_EQ(stack.conv_heads_at(layer), 4);
     EXPECT_TRUE(stack.glu_at(layer));
     EXPECT_EQ(stack.normalization_at(layer), ops::Normalization::kSoftmax);
+    EXPECT_FALSE(stack.renormalize_edges_at(layer));
     EXPECT_FALSE(stack.conv_bias_at(layer));
     EXPECT_FALSE(stack.filter_bias_at(layer));
     EXPECT_EQ(stack.query_at(layer), QuerySource::kConvInput);

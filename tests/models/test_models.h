@@ -135,6 +135,12 @@ inline std::vector<Variant> all_variants() {
     stack.conv_bias = {true, false};
     stack.filter_bias = {false, true};
   }));
+  for (const auto& [name, kind] :
+       {std::pair{"RenormalizedLight", kLightConv},
+        {"RenormalizedDynamic", kDynamicConv}})
+    variants.push_back(variant(name, kind, [](auto& stack) {
+      stack.renormalize_edges = {false, true};
+    }));
   variants.push_back(variant("Query", kDynamicConv, [](auto& stack) {
     stack.query = {QuerySource::kBlockInput};
   }));

@@ -54,6 +54,7 @@ at::Tensor reference(
       {.padding_left =
            options.causal ? options.kernel_size - 1 : options.kernel_size / 2,
        .normalization = options.normalization,
+       .renormalize_edges = options.renormalize_edges,
        .drop = {},
        .bias = options.bias ? std::optional(conv->bias) : std::nullopt,
        .lengths = lengths});
@@ -74,6 +75,7 @@ at::Tensor dynamic_reference(
       {.padding_left =
            options.causal ? options.kernel_size - 1 : options.kernel_size / 2,
        .normalization = options.normalization,
+       .renormalize_edges = options.renormalize_edges,
        .drop = {},
        .bias = options.bias ? std::optional(conv->bias) : std::nullopt,
        .lengths = lengths});
@@ -91,6 +93,13 @@ void for_all_options(const Check& check) {
             concat(name, causal ? " causal" : "", bias ? " with bias" : ""));
         check(conv_options(normalization, causal, bias));
       }
+  for (const bool causal : {false, true}) {
+    SCOPED_TRACE(concat("renormalised edges", causal ? " causal" : ""));
+    ConvOptions options =
+        conv_options(ops::Normalization::kSoftmax, causal, /*bias=*/true);
+    options.renormalize_edges = true;
+    check(options);
+  }
 }
 
 const std::optional<at::Tensor> kNoLengths;
@@ -220,6 +229,40 @@ TEST_F(ConvolutionModules, GradientsReachQueryInputAndAllParameters) {
     EXPECT_GT(want[i].abs().max().item<double>(), 0) << i;
     EXPECT_LE(relative_error(got[i], want[i]), 1e-11) << i;
   }
+}
+
+TEST_F(ConvolutionModules, RenormalizedTapsSumToOneEverywhere) {
+  // So a constant stays what it is, also at the ends and in steps.
+  at::NoGradGuard no_grad;
+  for (const bool causal : {false, true})
+    for (const int64_t kernel : {1, 4, 15}) {
+      SCOPED_TRACE(concat("K ", kernel, causal ? " causal" : ""));
+      ConvOptions options =
+          conv_options(ops::Normalization::kSoftmax, causal, /*bias=*/false);
+      options.renormalize_edges = true;
+      options.kernel_size = kernel;
+      const auto light = random_module(LightConv(options));
+      const auto dynamic = random_module(DynamicConv(options));
+      const at::Tensor x = at::ones({2, kSteps, kChannels}, at::kDouble);
+      const at::Tensor query = random_sequence();
+      const at::Tensor lengths = at::tensor({kSteps, int64_t{4}});
+      const at::Tensor want =
+          at::arange(kSteps).lt(lengths.unsqueeze(1)).unsqueeze(2) * x;
+      DropoutPlan plan;
+      EXPECT_LE(relative_error(light->forward(x, lengths, plan), want), kBound);
+      EXPECT_LE(
+          relative_error(dynamic->forward(x, query, lengths, plan), want),
+          kBound);
+      if (!causal)
+        continue;
+      ConvState state = light->initial_state(2);
+      const at::Tensor got = in_pieces(
+          {4, 1, 6},
+          [&](int64_t first, int64_t count, const StepPosition& position) {
+            return light->step(x.narrow(1, first, count), state, position);
+          });
+      EXPECT_LE(relative_error(got, x), kBound);
+    }
 }
 
 TEST_F(ConvolutionModules, OneHeadAChannelWithoutSoftmaxIsDepthwise) {

@@ -96,12 +96,13 @@ TEST_F(PipelineTest, EveryOptionOfALayerComesBack) {
         BlockKind::kDynamicConv,
         BlockKind::kAverageAttention,
         BlockKind::kCnn};
+    stack->renormalize_edges = {false, true, false, false};
     stack->kernel_sizes = {3, 2, 0, 5};
     stack->conv_heads = {16, 0, 0, 0};
     stack->glu = {false, true, false, false};
     stack->normalization = {
         ops::Normalization::kNone,
-        ops::Normalization::kSigmoid,
+        ops::Normalization::kSoftmax,
         ops::Normalization::kSoftmax,
         ops::Normalization::kSoftmax};
     stack->conv_bias = {true, false, false, true};
@@ -129,7 +130,12 @@ TEST_F(PipelineTest, AFolderOfAnEarlierVersionStillOpens) {
   for (const char* side : {"encoder", "decoder"}) {
     Json& stack = config["architecture"][side];
     for (const char* key :
-         {"normalization", "conv_bias", "filter_bias", "query", "average_ffn"})
+         {"normalization",
+          "renormalize_edges",
+          "conv_bias",
+          "filter_bias",
+          "query",
+          "average_ffn"})
       EXPECT_EQ(stack.erase(key), 1u) << key;
     stack["conv_heads"] = 0;
     stack["glu"] = true;

@@ -102,6 +102,7 @@ struct StackOptions {
   LayerFlags glu = true;
   std::vector<ops::Normalization> normalization = {
       ops::Normalization::kSoftmax};
+  LayerFlags renormalize_edges = false;
   LayerFlags conv_bias = false;
   LayerFlags filter_bias = false;
   std::vector<QuerySource> query = {QuerySource::kConvInput};
@@ -135,6 +136,10 @@ struct StackOptions {
       normalization,
       "lightconv, dynamicconv: of a kernel's taps: softmax, none, sigmoid, "
       "tanh, square, abs, l1, l2, abs_l1 or abs_l2; one, or one a layer");
+    v("renormalize_edges",
+      renormalize_edges,
+      "lightconv, dynamicconv: taps outside the sequence get no weight before "
+      "the softmax; one, or one a layer");
     v("conv_bias",
       conv_bias,
       "lightconv, dynamicconv, cnn: a bias after the convolution; one, or one "
@@ -161,6 +166,7 @@ struct StackOptions {
   int64_t conv_heads_at(int64_t layer) const;
   bool glu_at(int64_t layer) const;
   ops::Normalization normalization_at(int64_t layer) const;
+  bool renormalize_edges_at(int64_t layer) const;
   bool conv_bias_at(int64_t layer) const;
   bool filter_bias_at(int64_t layer) const;
   QuerySource query_at(int64_t layer) const;

@@ -18,6 +18,7 @@ struct ConvOptions {
   bool causal = false;        ///< K-1 taps to the left, else K/2
   double weight_dropout = 0;  ///< DropConnect
   ops::Normalization normalization = ops::Normalization::kSoftmax;
+  bool renormalize_edges = false;  ///< taps inside the sequence sum to 1
   bool bias = false;         ///< [C], added to every position; starts as zero
   bool filter_bias = false;  ///< DynamicConv: [H*K], of its linear map
 
