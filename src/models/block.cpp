@@ -1,6 +1,10 @@
 #include "seqconv/models/block.h"
 
+#include <type_traits>
+
 #include "seqconv/nn/attention.h"
+#include "seqconv/nn/average_attention.h"
+#include "seqconv/nn/dense_conv.h"
 #include "seqconv/nn/dynamicconv.h"
 #include "seqconv/nn/lightconv.h"
 #include "seqconv/nn/linear.h"
@@ -14,6 +18,7 @@ struct ConvBlockOptions {
   int64_t dim = 0;
   bool glu = true;
   double input_dropout = 0;
+  QuerySource query = QuerySource::kConvInput;  ///< DynamicConv only
 };
 
 /// dropout -> linear1 -> gate -> convolution -> linear2, with Operator one of
@@ -41,6 +46,10 @@ class ConvBlock : public Block {
     const at::Tensor dropped =
         ops::dropout(x, plan.rate(options_.input_dropout), plan.next_seed());
     // The operators count positions at and beyond a length as zero.
+    if constexpr (kHasQuery)
+      if (options_.query == QuerySource::kBlockInput)
+        return linear2_->forward(
+            conv_->forward(gated(dropped), dropped, lengths, plan));
     return linear2_->forward(conv_->forward(gated(dropped), lengths, plan));
   }
 
@@ -48,8 +57,11 @@ class ConvBlock : public Block {
       const at::Tensor& x,
       MixerState& state,
       const StepPosition& position) const override {
-    return linear2_->forward(
-        conv_->step(gated(x), std::get<ConvState>(state), position));
+    ConvState& past = std::get<ConvState>(state);
+    if constexpr (kHasQuery)
+      if (options_.query == QuerySource::kBlockInput)
+        return linear2_->forward(conv_->step(gated(x), x, past, position));
+    return linear2_->forward(conv_->step(gated(x), past, position));
   }
 
   MixerState initial_state(int64_t rows) const override {
@@ -57,6 +69,8 @@ class ConvBlock : public Block {
   }
 
  private:
+  static constexpr bool kHasQuery = std::is_same_v<Operator, DynamicConv>;
+
   at::Tensor gated(const at::Tensor& x) const {
     const at::Tensor hidden = linear1_->forward(x);  // [B, T, 2C] or [B, T, C]
     return options_.glu ? ops::glu(hidden) : hidden;
@@ -99,6 +113,138 @@ class SelfAttentionBlock : public Block {
   SelfAttention attention_{nullptr};
 };
 
+class AverageAttentionBlock : public Block {
+ public:
+  AverageAttentionBlock(
+      const AverageAttentionOptions& options,
+      const InitGenerator& generator) {
+    attention_ =
+        register_module("attention", AverageAttention(options, generator));
+  }
+
+  at::Tensor forward(
+      const at::Tensor& x,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const override {
+    return attention_->forward(x, lengths, plan);
+  }
+
+  at::Tensor step(
+      const at::Tensor& x,
+      MixerState& state,
+      const StepPosition& position) const override {
+    return attention_->step(x, std::get<AverageState>(state), position);
+  }
+
+  MixerState initial_state(int64_t rows) const override {
+    return attention_->initial_state(rows);
+  }
+
+ private:
+  AverageAttention attention_{nullptr};
+};
+
+/// The convolution alone: "The CNN block has no input and output projections"
+/// (Wu et al. 2019, section 6.2).
+class CnnBlock : public Block {
+ public:
+  CnnBlock(const DenseConvOptions& options, const InitGenerator& generator) {
+    conv_ = register_module("conv", DenseConv(options, generator));
+  }
+
+  at::Tensor forward(
+      const at::Tensor& x,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& /*plan*/) const override {
+    return conv_->forward(x, lengths);
+  }
+
+  at::Tensor step(
+      const at::Tensor& x,
+      MixerState& state,
+      const StepPosition& position) const override {
+    return conv_->step(x, std::get<ConvState>(state), position);
+  }
+
+  MixerState initial_state(int64_t rows) const override {
+    return conv_->initial_state(rows);
+  }
+
+ private:
+  DenseConv conv_{nullptr};
+};
+
+/// One layer of one side, and what its options say.
+struct Place {
+  const ModelOptions& model;
+  const StackOptions& stack;
+  int64_t layer = 0;
+  bool causal = false;
+};
+
+ConvOptions conv_options(const Place& place) {
+  const StackOptions& stack = place.stack;
+  return {
+      .channels = place.model.dim,
+      .heads = stack.conv_heads_at(place.layer),
+      .kernel_size = stack.kernel_size_at(place.layer),
+      .causal = place.causal,
+      .weight_dropout = place.model.weight_dropout,
+      .normalization = stack.normalization_at(place.layer),
+      .renormalize_edges = stack.renormalize_edges_at(place.layer),
+      .bias = stack.conv_bias_at(place.layer),
+      .filter_bias = stack.filter_bias_at(place.layer)};
+}
+
+TalkOptions talk_options(const Place& place) {
+  return {
+      .channels = place.model.dim,
+      .heads = place.stack.conv_heads_at(place.layer),
+      .max_offset = place.stack.max_offset_at(place.layer),
+      .causal = place.causal,
+      .offset_dropout = place.model.weight_dropout};
+}
+
+SelfAttentionOptions self_attention_options(const Place& place) {
+  return {
+      .channels = place.model.dim,
+      .heads = place.stack.heads,
+      .kernel_size = place.stack.kernel_size_at(place.layer),
+      .causal = place.causal,
+      .dropout = place.model.attention_dropout};
+}
+
+AverageAttentionOptions average_attention_options(const Place& place) {
+  return {
+      .channels = place.model.dim,
+      .hidden =
+          place.stack.average_ffn_at(place.layer) ? place.model.ffn_dim : 0,
+      .activation_dropout = place.model.activation_dropout};
+}
+
+DenseConvOptions dense_conv_options(const Place& place) {
+  return {
+      .channels = place.model.dim,
+      .kernel_size = place.stack.kernel_size_at(place.layer),
+      .causal = place.causal,
+      .bias = place.stack.conv_bias_at(place.layer)};
+}
+
+/// The projections around `conv`, which was drawn first.
+template <class Operator>
+std::shared_ptr<Block>
+surround(const Place& place, const InitGenerator& generator, Operator conv) {
+  const ConvBlockOptions options{
+      .dim = place.model.dim,
+      .glu = place.stack.glu_at(place.layer),
+      .input_dropout = place.model.input_dropout,
+      .query = place.stack.query_at(place.layer)};
+  return std::make_shared<ConvBlock<Operator>>(
+      options,
+      generator,
+      std::move(conv));
+}
+
 }  // namespace
 
 std::shared_ptr<Block> make_block(
@@ -107,46 +253,34 @@ std::shared_ptr<Block> make_block(
     int64_t layer,
     const InitGenerator& generator) {
   const bool causal = side == Side::kDecoder;
-  const StackOptions& stack = causal ? options.decoder : options.encoder;
-  const ConvBlockOptions block{options.dim, stack.glu, options.input_dropout};
-  const ConvOptions conv{
-      .channels = options.dim,
-      .heads = stack.conv_heads_or_heads(),
-      .kernel_size = stack.kernel_size_at(layer),
-      .causal = causal,
-      .weight_dropout = options.weight_dropout};
-  switch (stack.block_at(layer)) {
+  const Place place{
+      options,
+      causal ? options.decoder : options.encoder,
+      layer,
+      causal};
+  switch (place.stack.block_at(layer)) {
     case BlockKind::kLightConv:
-      return std::make_shared<ConvBlock<LightConv>>(
-          block,
+      return surround(
+          place,
           generator,
-          LightConv(conv, generator));
+          LightConv(conv_options(place), generator));
     case BlockKind::kDynamicConv:
-      return std::make_shared<ConvBlock<DynamicConv>>(
-          block,
+      return surround(
+          place,
           generator,
-          DynamicConv(conv, generator));
+          DynamicConv(conv_options(place), generator));
     case BlockKind::kTalk:
-      return std::make_shared<ConvBlock<Talk>>(
-          block,
-          generator,
-          Talk(
-              TalkOptions{
-                  .channels = options.dim,
-                  .heads = stack.conv_heads_or_heads(),
-                  .max_offset = stack.max_offset_at(layer),
-                  .causal = causal,
-                  .offset_dropout = options.weight_dropout},
-              generator));
+      return surround(place, generator, Talk(talk_options(place), generator));
     case BlockKind::kSelfAttention:
       return std::make_shared<SelfAttentionBlock>(
-          SelfAttentionOptions{
-              .channels = options.dim,
-              .heads = stack.heads,
-              .kernel_size = stack.kernel_size_at(layer),
-              .causal = causal,
-              .dropout = options.attention_dropout},
+          self_attention_options(place),
           generator);
+    case BlockKind::kAverageAttention:
+      return std::make_shared<AverageAttentionBlock>(
+          average_attention_options(place),
+          generator);
+    case BlockKind::kCnn:
+      return std::make_shared<CnnBlock>(dense_conv_options(place), generator);
   }
   fail("unknown block kind");
 }

@@ -1,9 +1,11 @@
 #include "seqconv/nn/dynamicconv.h"
 
 #include <ATen/ops/linear.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 
+#include "conv_bias.h"
 #include "drop_connect.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"
@@ -15,30 +17,49 @@ DynamicConvImpl::DynamicConvImpl(
     const InitGenerator& generator)
     : options_(options) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(options.channels));
+  const int64_t outputs = options.heads * options.kernel_size;
   weight = register_parameter(
       "weight_linear",
-      uniform(
-          {options.heads * options.kernel_size, options.channels},
-          bound,
-          generator));
+      uniform({outputs, options.channels}, bound, generator));
+  if (options.filter_bias) {
+    filter_bias = register_parameter(
+        "weight_linear_bias",
+        uniform({outputs}, bound, generator));
+  }
+  if (options.bias)
+    bias = register_parameter("bias", at::zeros({options.channels}));
 }
 
-at::Tensor DynamicConvImpl::logits(const at::Tensor& x) const {
+at::Tensor DynamicConvImpl::logits(const at::Tensor& query) const {
   // Two dimensions take torch's direct path to one matrix product.
-  return at::linear(x.reshape({-1, options_.channels}), weight)
-      .view({x.size(0), x.size(1), options_.heads, options_.kernel_size});
+  return at::linear(
+             query.reshape({-1, options_.channels}),
+             weight,
+             optional_bias(filter_bias))
+      .view(
+          {query.size(0), query.size(1), options_.heads, options_.kernel_size});
 }
 
 at::Tensor DynamicConvImpl::forward(
     const at::Tensor& x,
     const std::optional<at::Tensor>& lengths,
     DropoutPlan& plan) const {
+  return forward(x, x, lengths, plan);
+}
+
+at::Tensor DynamicConvImpl::forward(
+    const at::Tensor& x,
+    const at::Tensor& query,
+    const std::optional<at::Tensor>& lengths,
+    DropoutPlan& plan) const {
   return ops::dynamicconv(
       x,
-      logits(x),
+      logits(query),
       {.padding_left = options_.padding_left(),
+       .normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
        .drop = drop_connect(options_.weight_dropout, plan),
-       .bias = {},
+       .bias = optional_bias(bias),
        .lengths = lengths});
 }
 
@@ -46,7 +67,22 @@ at::Tensor DynamicConvImpl::step(
     const at::Tensor& x,
     ConvState& state,
     const StepPosition& position) const {
-  return ops::dynamicconv_step(x, state.window, position.tensor, logits(x));
+  return step(x, x, state, position);
+}
+
+at::Tensor DynamicConvImpl::step(
+    const at::Tensor& x,
+    const at::Tensor& query,
+    ConvState& state,
+    const StepPosition& position) const {
+  return ops::dynamicconv_step(
+      x,
+      state.window,
+      position.tensor,
+      logits(query),
+      {.normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
+       .bias = optional_bias(bias)});
 }
 
 ConvState DynamicConvImpl::initial_state(int64_t rows) const {

@@ -1,5 +1,8 @@
 #include "seqconv/nn/lightconv.h"
 
+#include <ATen/ops/zeros.h>
+
+#include "conv_bias.h"
 #include "drop_connect.h"
 #include "seqconv/ops/lightconv.h"
 
@@ -17,6 +20,8 @@ LightConvImpl::LightConvImpl(
           kernel_size,
           heads * kernel_size,
           generator));
+  if (options.bias)
+    bias = register_parameter("bias", at::zeros({options.channels}));
 }
 
 at::Tensor LightConvImpl::forward(
@@ -27,8 +32,10 @@ at::Tensor LightConvImpl::forward(
       x,
       weight,
       {.padding_left = options_.padding_left(),
+       .normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
        .drop = drop_connect(options_.weight_dropout, plan),
-       .bias = {},
+       .bias = optional_bias(bias),
        .lengths = lengths});
 }
 
@@ -36,7 +43,14 @@ at::Tensor LightConvImpl::step(
     const at::Tensor& x,
     ConvState& state,
     const StepPosition& position) const {
-  return ops::lightconv_step(x, state.window, position.tensor, weight);
+  return ops::lightconv_step(
+      x,
+      state.window,
+      position.tensor,
+      weight,
+      {.normalization = options_.normalization,
+       .renormalize_edges = options_.renormalize_edges,
+       .bias = optional_bias(bias)});
 }
 
 ConvState LightConvImpl::initial_state(int64_t rows) const {

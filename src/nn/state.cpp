@@ -15,6 +15,9 @@ struct Reorder {
     state.keys = at::index_select(state.keys, 0, parents);
     state.values = at::index_select(state.values, 0, parents);
   }
+  void operator()(AverageState& state) const {
+    state.sums = at::index_select(state.sums, 0, parents);
+  }
 };
 
 }  // namespace

@@ -59,18 +59,39 @@ std::map<std::string, Json> flatten(const Json& table) {
   return leaves;
 }
 
+/// A value and a list of it alone mean the same, and some keys were once one
+/// value.
+Json as_list(const Json& value) {
+  return value.is_array() ? value : Json::array({value});
+}
+
 /// One entry a layer, so that equal layers compare equal.
 StackOptions expanded(const StackOptions& options) {
   StackOptions full = options;
   full.block.clear();
   full.kernel_sizes.clear();
   full.max_offsets.clear();
+  full.conv_heads.clear();
+  full.glu.clear();
+  full.normalization.clear();
+  full.renormalize_edges.clear();
+  full.conv_bias.clear();
+  full.filter_bias.clear();
+  full.query.clear();
+  full.average_ffn.clear();
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     full.block.push_back(options.block_at(layer));
     full.kernel_sizes.push_back(options.kernel_size_at(layer));
     full.max_offsets.push_back(options.max_offset_at(layer));
+    full.conv_heads.push_back(options.conv_heads_at(layer));
+    full.glu.push_back(options.glu_at(layer));
+    full.normalization.push_back(options.normalization_at(layer));
+    full.renormalize_edges.push_back(options.renormalize_edges_at(layer));
+    full.conv_bias.push_back(options.conv_bias_at(layer));
+    full.filter_bias.push_back(options.filter_bias_at(layer));
+    full.query.push_back(options.query_at(layer));
+    full.average_ffn.push_back(options.average_ffn_at(layer));
   }
-  full.conv_heads = options.conv_heads_or_heads();
   return full;
 }
 
@@ -93,7 +114,7 @@ void check_same_settings(const Json& stored, const Json& present) {
   for (const auto& [key, value] : flatten(stored))
     before[key] = value;
   for (const auto& [key, value] : flatten(present)) {
-    if (!is_free(key) && before[key] != value)
+    if (!is_free(key) && as_list(before[key]) != as_list(value))
       fail_usage(
           "cannot resume: ",
           key,

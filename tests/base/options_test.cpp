@@ -245,5 +245,33 @@ TEST(ParseJson, NamesThePlaceOfWhatIsMalformedOrTooDeep) {
   }
 }
 
+struct FlagOptions {
+  std::vector<bool> flags = {true};
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("flags", flags, "One, or one a layer");
+  }
+};
+
+TEST(OptionsLists, OfTruthValuesAreReadAndWritten) {
+  FlagOptions options;
+  read_options(Json{{"flags", false}}, "model", options);
+  EXPECT_EQ(options.flags, (std::vector<bool>{false}));
+  const Json table{{"flags", Json::array({true, false, true})}};
+  read_options(table, "model", options);
+  EXPECT_EQ(options.flags, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(write_options(options), table);
+  EXPECT_EQ(describe_options<FlagOptions>("model")[0][1], "[true]");
+  try {
+    read_options(Json{{"flags", Json::array({true, 1})}}, "model", options);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "model.flags[1] must be true or false, but got 1");
+  }
+}
+
 }  // namespace
 }  // namespace seqconv

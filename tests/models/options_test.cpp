@@ -38,8 +38,8 @@ TEST(ModelOptionsErrors, UnknownKeysNameTheNearest) {
 TEST(ModelOptionsErrors, UnknownBlocksNameTheValidOnes) {
   EXPECT_THAT(
       message({"encoder.block=fancyconv"}),
-      HasSubstr("'lightconv', 'dynamicconv', 'talk' or 'self_attention', but "
-                "got 'fancyconv'"));
+      HasSubstr("'lightconv', 'dynamicconv', 'talk', 'self_attention', "
+                "'average_attention' or 'cnn', but got 'fancyconv'"));
 }
 
 TEST(ModelOptionsErrors, ListsHaveOneEntryOrOneALayer) {
@@ -78,6 +78,155 @@ TEST(ModelOptionsErrors, SelfAttentionHasNoGate) {
   EXPECT_THAT(
       message({"encoder.block=self_attention"}),
       HasSubstr("model.encoder.glu = true contradicts"));
+}
+
+TEST(ModelOptionsErrors, AverageAttentionAndCnnHaveNoGate) {
+  EXPECT_THAT(
+      message({"encoder.block=average_attention", "encoder.kernel_sizes=[]"}),
+      HasSubstr("model.encoder.glu = true contradicts model.encoder.block = "
+                "\"average_attention\""));
+  EXPECT_THAT(
+      message({"decoder.block=cnn"}),
+      HasSubstr("model.decoder.glu = true contradicts model.decoder.block = "
+                "\"cnn\", which has no linear1 and no gate; set glu = false "
+                "(layer 0: cnn)"));
+  EXPECT_EQ(message({"decoder.block=cnn", "decoder.glu=false"}), "");
+}
+
+TEST(ModelOptionsErrors, AverageAttentionHasNoKernel) {
+  EXPECT_THAT(
+      message({"encoder.block=average_attention", "encoder.glu=false"}),
+      HasSubstr("model.encoder.kernel_sizes is given, but model.encoder.block "
+                "has average_attention layers only"));
+}
+
+TEST(ModelOptionsErrors, CnnNeedsItsKernelSize) {
+  EXPECT_THAT(
+      message(
+          {"encoder.block=cnn", "encoder.glu=false", "encoder.kernel_sizes=0"}),
+      HasSubstr("model.encoder.kernel_sizes (layer 0: cnn) must be between 1"));
+}
+
+TEST(ModelOptionsErrors, KeysThatNoLayerReadsAreNamed) {
+  const std::vector<std::string> attention = {
+      "encoder.block=self_attention",
+      "encoder.glu=false"};
+  const std::vector<std::pair<std::string, std::string>> keys = {
+      {"normalization=sigmoid", "lightconv or dynamicconv"},
+      {"conv_heads=4", "lightconv, dynamicconv or talk"},
+      {"renormalize_edges=true", "lightconv or dynamicconv"},
+      {"conv_bias=true", "lightconv, dynamicconv or cnn"},
+      {"filter_bias=true", "dynamicconv"},
+      {"query=block_input", "dynamicconv"},
+      {"average_ffn=false", "average_attention"}};
+  for (const auto& [assignment, readers] : keys) {
+    std::vector<std::string> assignments = attention;
+    assignments.push_back("encoder." + assignment);
+    const std::string key = assignment.substr(0, assignment.find('='));
+    EXPECT_THAT(
+        message(assignments),
+        HasSubstr(concat(
+            "model.encoder.",
+            key,
+            " is given, but model.encoder.block has no ",
+            readers,
+            " layer")));
+  }
+}
+
+TEST(ModelOptionsErrors, ListsKeepTheDefaultWhereALayerHasNoSuchThing) {
+  const std::vector<std::string> mixture = {
+      "encoder.layers=2",
+      "encoder.block=[\"lightconv\", \"talk\"]",
+      "encoder.kernel_sizes=[3, 0]",
+      "encoder.max_offsets=[0, 3]"};
+  const auto with = [&](const std::string& assignment) {
+    std::vector<std::string> assignments = mixture;
+    assignments.push_back(assignment);
+    return message(assignments);
+  };
+  EXPECT_EQ(with("encoder.normalization=sigmoid"), "");
+  EXPECT_EQ(with("encoder.normalization=[\"sigmoid\", \"softmax\"]"), "");
+  EXPECT_THAT(
+      with("encoder.normalization=[\"softmax\", \"sigmoid\"]"),
+      HasSubstr("model.encoder.normalization (layer 1: talk) must be the "
+                "default: only lightconv or dynamicconv layers have one"));
+  EXPECT_THAT(
+      with("encoder.conv_bias=[false, true]"),
+      HasSubstr("model.encoder.conv_bias (layer 1: talk) must be the default"));
+  EXPECT_THAT(
+      with("encoder.conv_heads=[4, 8, 4]"),
+      HasSubstr("model.encoder.conv_heads must have 1 or 2 entries"));
+  EXPECT_THAT(
+      with("encoder.glu=[true, false, true]"),
+      HasSubstr("model.encoder.glu must have 1 or 2 entries"));
+}
+
+TEST(ModelOptionsErrors, RenormalizedEdgesNeedASoftmax) {
+  const std::string two = "encoder.layers=2";
+  const std::string edges = "encoder.renormalize_edges=[false, true]";
+  EXPECT_EQ(message({two, edges}), "");
+  EXPECT_EQ(
+      message({two, edges, "encoder.normalization=[\"tanh\", \"softmax\"]"}),
+      "");
+  EXPECT_THAT(
+      message({two, edges, "encoder.normalization=tanh"}),
+      HasSubstr("model.encoder.renormalize_edges = true needs "
+                "model.encoder.normalization = \"softmax\", but got \"tanh\" "
+                "(layer 1: dynamicconv)"));
+}
+
+TEST(ModelOptionsErrors, ConvolutionHeadsDivideTheChannels) {
+  EXPECT_THAT(
+      message({"encoder.layers=2", "encoder.conv_heads=[8, 7]"}),
+      HasSubstr("model.encoder.conv_heads must divide model.dim, but got 7 "
+                "heads for dim = 512"));
+}
+
+TEST(ModelOptionsErrors, UnknownNormalisationsNameTheValidOnes) {
+  EXPECT_THAT(
+      message({"encoder.normalization=softmin"}),
+      HasSubstr("model.encoder.normalization must be 'none', 'softmax', "));
+}
+
+TEST(ModelOptions, ATableWithoutTheNewKeysMeansTheDefaults) {
+  // What an earlier version wrote into a model folder.
+  const Json table = parse_json(
+      R"({"layers": 3, "block": ["dynamicconv"], "kernel_sizes": [3, 7, 15],
+          "max_offsets": [], "heads": 4, "conv_heads": 0, "glu": true})",
+      "test");
+  StackOptions stack;
+  read_options(table, "model.encoder", stack);
+  for (int64_t layer = 0; layer < 3; ++layer) {
+    EXPECT_EQ(stack.conv_heads_at(layer), 4);
+    EXPECT_TRUE(stack.glu_at(layer));
+    EXPECT_EQ(stack.normalization_at(layer), ops::Normalization::kSoftmax);
+    EXPECT_FALSE(stack.renormalize_edges_at(layer));
+    EXPECT_FALSE(stack.conv_bias_at(layer));
+    EXPECT_FALSE(stack.filter_bias_at(layer));
+    EXPECT_EQ(stack.query_at(layer), QuerySource::kConvInput);
+  }
+  ModelOptions options;
+  options.encoder = stack;
+  options.decoder = stack;
+  EXPECT_NO_THROW(options.validate("model"));
+}
+
+TEST(ModelOptions, ListsGiveEveryLayerItsOwn) {
+  const Json table = parse_json(
+      R"({"layers": 2, "block": "lightconv", "kernel_sizes": 3, "heads": 4,
+          "conv_heads": [0, 8], "glu": [true, false],
+          "normalization": ["l2", "none"], "conv_bias": [false, true]})",
+      "test");
+  StackOptions stack;
+  read_options(table, "model.encoder", stack);
+  EXPECT_EQ(stack.conv_heads_at(0), 4);
+  EXPECT_EQ(stack.conv_heads_at(1), 8);
+  EXPECT_TRUE(stack.glu_at(0));
+  EXPECT_FALSE(stack.glu_at(1));
+  EXPECT_EQ(stack.normalization_at(0), ops::Normalization::kL2);
+  EXPECT_EQ(stack.normalization_at(1), ops::Normalization::kNone);
+  EXPECT_TRUE(stack.conv_bias_at(1));
 }
 
 TEST(ModelOptionsErrors, RatesAreBelowOne) {

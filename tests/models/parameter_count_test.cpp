@@ -122,6 +122,42 @@ TEST(ParameterCount, Multi30kModelsMatchTheReferenceRuns) {
   expect({"multi30k_self_attention", {}, 6000, 6000, 5'489'664});
 }
 
+/// A rung of the ablation of Wu et al. 2019 (table 3): our count to the unit,
+/// and the paper's in millions, which it cut or rounded.
+void expect_rung(const char* name, int64_t parameters, int64_t millions) {
+  const std::string file = std::string("ablation/") + name;
+  expect({file.c_str(), {}, 32768, 32768, parameters});
+  EXPECT_LT(std::abs(parameters - millions * 1'000'000), 1'000'000) << name;
+}
+
+TEST(ParameterCount, TheAblationLadderMatchesThePaper) {
+  expect_rung("self_attention", 209'911'808, 210);
+  expect_rung("self_attention_window", 209'911'808, 210);
+  expect_rung("cnn", 208'836'608, 208);
+  expect_rung("depthwise", 195'258'368, 195);
+  expect_rung("increasing_kernels", 195'491'840, 195);
+  expect_rung("dropconnect", 195'491'840, 195);
+  expect_rung("weight_sharing", 195'222'704, 195);
+  expect_rung("lightconv", 195'222'704, 195);
+  expect_rung("dynamicconv", 199'592'960, 200);
+  expect_rung("average_decoder", 260'261'888, 260);
+  expect_rung("average_both", 310'611'968, 310);
+}
+
+TEST(ParameterCount, BiasesAreCounted) {
+  // 3 + 3 layers of 256 channels, 4 heads, kernels 3, 7, 15.
+  const std::vector<std::string> conv = {
+      "model.encoder.conv_bias=true",
+      "model.decoder.conv_bias=[true, false, true]"};
+  expect({"multi30k_dynamicconv", conv, 6000, 6000, 5'146'112 + 5 * 256});
+  expect(
+      {"multi30k_dynamicconv",
+       {"model.encoder.filter_bias=[false, true, false]"},
+       6000,
+       6000,
+       5'146'112 + 4 * 7});
+}
+
 TEST(ParameterCount, EveryPresetBuilds) {
   for (const char* file :
        {"lightconv_wmt_en_de",

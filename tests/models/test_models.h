@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,10 +20,11 @@ inline ModelOptions small_options(BlockKind kind) {
     stack->layers = 2;
     stack->block = {kind};
     stack->heads = 4;
-    stack->glu = kind != BlockKind::kSelfAttention;
+    stack->glu = kind == BlockKind::kLightConv ||
+        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
     if (kind == BlockKind::kTalk)
       stack->max_offsets = {2, 9};
-    else
+    else if (kind != BlockKind::kAverageAttention)
       stack->kernel_sizes = {3, 15};
   }
   return options;
@@ -48,27 +50,117 @@ inline Batch random_batch(
   return make_batch(sources, targets);
 }
 
-inline std::vector<BlockKind> all_block_kinds() {
-  return {
-      BlockKind::kLightConv,
-      BlockKind::kDynamicConv,
-      BlockKind::kTalk,
-      BlockKind::kSelfAttention};
+/// A model with a name: what the model tests run through.
+struct Variant {
+  std::string name;
+  ModelOptions options;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Variant& variant) {
+  return out << variant.name;
 }
 
-inline std::string block_test_name(
-    const ::testing::TestParamInfo<BlockKind>& info) {
-  switch (info.param) {
-    case BlockKind::kLightConv:
-      return "LightConv";
-    case BlockKind::kDynamicConv:
-      return "DynamicConv";
-    case BlockKind::kTalk:
-      return "Talk";
-    case BlockKind::kSelfAttention:
-      return "SelfAttention";
+/// small_options(kind), changed on both sides.
+template <class Change>
+Variant variant(const std::string& name, BlockKind kind, const Change& change) {
+  Variant result{name, small_options(kind)};
+  for (StackOptions* stack : {&result.options.encoder, &result.options.decoder})
+    change(*stack);
+  return result;
+}
+
+/// All kinds and all options that a layer can have, mixed in the last ones.
+inline void add_mixtures(std::vector<Variant>& variants) {
+  using enum BlockKind;
+  variants.push_back(
+      variant("WindowedAndFullAttention", kSelfAttention, [](auto& stack) {
+        stack.kernel_sizes = {4, 0};
+      }));
+  variants.push_back(
+      variant("AttentionBesideConvolution", kLightConv, [](auto& stack) {
+        stack.block = {kLightConv, kSelfAttention};
+        stack.kernel_sizes = {3, 0};
+        stack.glu = {true, false};
+        stack.conv_heads = {12, 0};
+      }));
+  variants.push_back(variant("EveryKind", kLightConv, [](auto& stack) {
+    stack.layers = 6;
+    stack.block = {
+        kCnn,
+        kTalk,
+        kAverageAttention,
+        kSelfAttention,
+        kDynamicConv,
+        kLightConv};
+    stack.kernel_sizes = {2, 0, 0, 5, 7, 4};
+    stack.max_offsets = {0, 5, 0, 0, 0, 0};
+    stack.conv_heads = {0, 24, 0, 0, 8, 2};
+    stack.glu = {false, true, false, false, false, true};
+    stack.normalization =
+        std::vector<ops::Normalization>(6, ops::Normalization::kSoftmax);
+    stack.normalization[4] = ops::Normalization::kTanh;
+    stack.normalization[5] = ops::Normalization::kAbsL2;
+    stack.conv_bias = {true, false, false, false, true, false};
+  }));
+}
+
+inline std::vector<Variant> all_variants() {
+  using enum BlockKind;
+  std::vector<Variant> variants;
+  const auto same = [](StackOptions&) {};
+  variants.push_back(variant("LightConv", kLightConv, same));
+  variants.push_back(variant("DynamicConv", kDynamicConv, same));
+  variants.push_back(variant("Talk", kTalk, same));
+  variants.push_back(variant("SelfAttention", kSelfAttention, same));
+  variants.push_back(variant("AverageAttention", kAverageAttention, same));
+  variants.push_back(variant("Cnn", kCnn, same));
+  for (const auto& [name, normalization] :
+       EnumNames<ops::Normalization>::kNames) {
+    const auto set = [value = normalization](StackOptions& stack) {
+      stack.normalization = {value};
+    };
+    if (normalization == ops::Normalization::kSoftmax)
+      continue;
+    variants.push_back(variant(concat("LightConv_", name), kLightConv, set));
+    variants.push_back(
+        variant(concat("DynamicConv_", name), kDynamicConv, set));
   }
-  return "";
+  variants.push_back(variant("Depthwise", kLightConv, [](auto& stack) {
+    stack.conv_heads = {24};
+    stack.normalization = {ops::Normalization::kNone};
+    stack.conv_bias = true;
+    stack.glu = false;
+  }));
+  variants.push_back(variant("DynamicBiases", kDynamicConv, [](auto& stack) {
+    stack.conv_bias = {true, false};
+    stack.filter_bias = {false, true};
+  }));
+  for (const auto& [name, kind] :
+       {std::pair{"RenormalizedLight", kLightConv},
+        {"RenormalizedDynamic", kDynamicConv}})
+    variants.push_back(variant(name, kind, [](auto& stack) {
+      stack.renormalize_edges = {false, true};
+    }));
+  variants.push_back(variant("Query", kDynamicConv, [](auto& stack) {
+    stack.query = {QuerySource::kBlockInput};
+  }));
+  variants.push_back(variant("TalkHeads", kTalk, [](auto& stack) {
+    stack.conv_heads = {24};
+  }));
+  variants.push_back(variant("CnnBias", kCnn, [](auto& stack) {
+    stack.conv_bias = true;
+    stack.kernel_sizes = {4, 1};
+  }));
+  variants.push_back(
+      variant("AverageWithoutNetwork", kAverageAttention, [](auto& stack) {
+        stack.average_ffn = {false, true};
+      }));
+  add_mixtures(variants);
+  return variants;
+}
+
+inline std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
+  return info.param.name;
 }
 
 }  // namespace seqconv::testing

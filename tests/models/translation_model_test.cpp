@@ -13,13 +13,14 @@ namespace {
 
 using testing::random_batch;
 using testing::small_options;
+using testing::Variant;
 
 constexpr int kVocabulary = 40;
 
-class TranslationModelTest : public ::testing::TestWithParam<BlockKind> {
+class TranslationModelTest : public ::testing::TestWithParam<Variant> {
  protected:
   TranslationModelTest()
-      : model_(small_options(GetParam()), kVocabulary, kVocabulary, 7) {}
+      : model_(GetParam().options, kVocabulary, kVocabulary, 7) {}
 
   TranslationModel model_;
 };
@@ -27,8 +28,8 @@ class TranslationModelTest : public ::testing::TestWithParam<BlockKind> {
 INSTANTIATE_TEST_SUITE_P(
     Blocks,
     TranslationModelTest,
-    ::testing::ValuesIn(testing::all_block_kinds()),
-    testing::block_test_name);
+    ::testing::ValuesIn(testing::all_variants()),
+    testing::variant_name);
 
 /// Log-probabilities of row `row` of a batch, padding cut off.
 at::Tensor
@@ -145,11 +146,7 @@ TEST_P(TranslationModelTest, StepDecoderScoresEqualTeacherForcing) {
 
 TEST_P(TranslationModelTest, EnsembleIsTheLogOfTheMeanProbability) {
   const Batch batch = random_batch({{7, 3}}, 40, 17);
-  TranslationModel other(
-      small_options(GetParam()),
-      kVocabulary,
-      kVocabulary,
-      8);
+  TranslationModel other(GetParam().options, kVocabulary, kVocabulary, 8);
   const auto first = [&](const std::vector<TranslationModel>& models) {
     const std::vector<int32_t> parents = {0}, tokens = {2};
     std::vector<double> scores(kVocabulary);
@@ -170,7 +167,7 @@ TEST_P(TranslationModelTest, EnsembleIsTheLogOfTheMeanProbability) {
 }
 
 TEST_P(TranslationModelTest, SameSeedGivesSameDropoutAndOthersDoNot) {
-  ModelOptions options = small_options(GetParam());
+  ModelOptions options = GetParam().options;
   options.dropout = options.input_dropout = options.weight_dropout = 0.3;
   options.attention_dropout = options.activation_dropout = 0.2;
   TranslationModel model(options, kVocabulary, kVocabulary, 7);
@@ -188,11 +185,7 @@ TEST_P(TranslationModelTest, SameSeedGivesSameDropoutAndOthersDoNot) {
 TEST_P(TranslationModelTest, PaddingDoesNotChangeGradients) {
   // Two sentences in one batch, against the sum of each alone.
   const auto gradient = [&](const std::vector<Batch>& batches) {
-    TranslationModel model(
-        small_options(GetParam()),
-        kVocabulary,
-        kVocabulary,
-        7);
+    TranslationModel model(GetParam().options, kVocabulary, kVocabulary, 7);
     FlatParameters flat(*model);
     for (const Batch& batch : batches) {
       DropoutPlan plan;
@@ -212,11 +205,7 @@ TEST_P(TranslationModelTest, PaddingDoesNotChangeGradients) {
 }
 
 TEST_P(TranslationModelTest, DirectionalDerivativeMatchesFiniteDifferences) {
-  TranslationModel model(
-      small_options(GetParam()),
-      kVocabulary,
-      kVocabulary,
-      7);
+  TranslationModel model(GetParam().options, kVocabulary, kVocabulary, 7);
   FlatParameters flat(*model);
   const Batch batch = random_batch({{5, 6}, {8, 4}}, 40, 3);
   const auto loss = [&] {
@@ -233,6 +222,42 @@ TEST_P(TranslationModelTest, DirectionalDerivativeMatchesFiniteDifferences) {
   flat.values().add_(direction, -2 * h);
   const double below = loss().item<double>();
   EXPECT_NEAR((above - below) / (2 * h), wanted, 0.01 * wanted);
+}
+
+TEST_P(TranslationModelTest, EveryParameterLearnsInOneStep) {
+  ModelOptions options = GetParam().options;
+  options.dropout = options.input_dropout = options.weight_dropout = 0.1;
+  TranslationModel model(options, kVocabulary, kVocabulary, 7);
+  const Batch batch = random_batch({{5, 16}, {18, 4}}, 40, 3);
+  const auto loss = [&] {
+    DropoutPlan plan({1, 1, 0});
+    return model->loss(batch, {.smoothing = 0.1}, plan).loss;
+  };
+  const at::Tensor before = loss();
+  before.backward();
+  double norm = 0;
+  for (const auto& item : model->named_parameters()) {
+    const at::Tensor gradient = item.value().grad();
+    ASSERT_TRUE(gradient.defined()) << item.key();
+    EXPECT_TRUE(gradient.isfinite().all().item<bool>()) << item.key();
+    EXPECT_GT(gradient.abs().max().item<float>(), 0) << item.key();
+    norm += gradient.square().sum().item<double>();
+  }
+  at::NoGradGuard no_grad;
+  for (at::Tensor parameter : model->parameters())
+    parameter.sub_(parameter.grad(), 0.02 / std::sqrt(norm));
+  EXPECT_LT(loss().item<float>(), before.item<float>());
+}
+
+TEST_P(TranslationModelTest, OptionsComeBackFromTheirTable) {
+  const Json table = write_options(GetParam().options);
+  ModelOptions back;
+  read_options(table, "model", back);
+  EXPECT_NO_THROW(back.validate("model"));
+  EXPECT_EQ(write_options(back), table);
+  EXPECT_EQ(
+      TranslationModel(back, 40, 40, 7)->parameters().size(),
+      model_->parameters().size());
 }
 
 TEST(TranslationModelTying, TiedTablesAreOneParameter) {
@@ -279,6 +304,56 @@ TEST(TranslationModelPositions, LearnedPositionsEndWithAClearError) {
             .find("max_positions = 8 tokens, but got a sequence of 9"),
         std::string::npos);
   }
+}
+
+TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
+  // "AAN decoder + AAN encoder" of table 3: the same operator on both sides.
+  TranslationModel model(
+      small_options(BlockKind::kAverageAttention),
+      kVocabulary,
+      kVocabulary,
+      7);
+  const at::Tensor source = at::randint(4, 40, {1, 9}, at::kLong);
+  at::Tensor other = source.clone();
+  other[0][6] = source[0][6].item<int64_t>() == 5 ? 6 : 5;
+  DropoutPlan plan;
+  const at::Tensor a = model->encode(source, {}, plan).states;
+  const at::Tensor b = model->encode(other, {}, plan).states;
+  EXPECT_TRUE(at::allclose(a.narrow(1, 0, 6), b.narrow(1, 0, 6), 1e-5, 1e-6));
+  EXPECT_FALSE(at::allclose(a.narrow(1, 7, 2), b.narrow(1, 7, 2)));
+}
+
+TEST(TranslationModelAverage, AStateHasTheSameSizeAfterEveryStep) {
+  TranslationModel model(
+      small_options(BlockKind::kAverageAttention),
+      kVocabulary,
+      kVocabulary,
+      7);
+  at::NoGradGuard no_grad;
+  DropoutPlan plan;
+  const at::Tensor source = at::randint(4, 40, {1, 9}, at::kLong);
+  const auto memories =
+      model->decoder().memories(model->encode(source, {}, plan).states, {});
+  DecoderState state = model->decoder().initial_state(1);
+  for (int step = 0; step < 20; ++step) {
+    model->decoder().step(at::full({1, 1}, 5, at::kLong), memories, state);
+    for (const MixerState& layer : state.layers)
+      EXPECT_EQ(
+          std::get<AverageState>(layer).sums.sizes(),
+          (at::IntArrayRef{1, 24}));
+  }
+}
+
+TEST(TranslationModelQuery, TheBlockInputPredictsOtherKernels) {
+  ModelOptions options = small_options(BlockKind::kDynamicConv);
+  const Batch batch = random_batch({{5, 6}}, 40, 3);
+  const auto scores = [&] {
+    return TranslationModel(options, 40, 40, 7)
+        ->target_log_probabilities(batch);
+  };
+  const at::Tensor own = scores();
+  options.encoder.query = options.decoder.query = {QuerySource::kBlockInput};
+  EXPECT_FALSE(at::allclose(own, scores()));
 }
 
 TEST(TranslationModelMixture, LayersMayHaveDifferentBlocks) {

@@ -166,6 +166,26 @@ TEST(LightConvGolden, ChunksAndSingleTokens) {
   });
 }
 
+/// One raw kernel a channel: as many heads as channels, no normalisation.
+TEST(DepthwiseConvGolden, ValuesAndGradients) {
+  SEQCONV_REQUIRE_GOLDEN(testing::golden_files("depthwise"));
+  for_each_case("depthwise_conv", [](TensorCase golden, auto type) {
+    golden.metadata["weight_norm"] = "none";
+    ASSERT_EQ(golden.at("weight").size(0), golden.at("x").size(2));
+    check_lightconv(golden, type);
+  });
+}
+
+TEST(DepthwiseConvGolden, ChunksAndSingleTokens) {
+  SEQCONV_REQUIRE_GOLDEN(testing::golden_files("depthwise"));
+  for_each_case("depthwise_conv", [](TensorCase golden, auto type) {
+    golden.metadata["weight_norm"] = "none";
+    for (const bool single : {false, true})
+      if (golden.flag("causal"))
+        check_lightconv_steps(golden, type, single);
+  });
+}
+
 TEST(DynamicConvGolden, ValuesAndGradients) {
   SEQCONV_REQUIRE_GOLDEN(testing::golden_files("dynamicconv"));
   for_each_case("dynamic_conv", [](const auto& golden, auto type) {

@@ -87,6 +87,66 @@ TEST_F(PipelineTest, AModelComesBackBitForBit) {
   EXPECT_EQ(loaded.options.dim, 16);
 }
 
+TEST_F(PipelineTest, EveryOptionOfALayerComesBack) {
+  ModelOptions wanted = options();
+  for (StackOptions* stack : {&wanted.encoder, &wanted.decoder}) {
+    stack->layers = 4;
+    stack->block = {
+        BlockKind::kLightConv,
+        BlockKind::kDynamicConv,
+        BlockKind::kAverageAttention,
+        BlockKind::kCnn};
+    stack->renormalize_edges = {false, true, false, false};
+    stack->kernel_sizes = {3, 2, 0, 5};
+    stack->conv_heads = {16, 0, 0, 0};
+    stack->glu = {false, true, false, false};
+    stack->normalization = {
+        ops::Normalization::kNone,
+        ops::Normalization::kSoftmax,
+        ops::Normalization::kSoftmax,
+        ops::Normalization::kSoftmax};
+    stack->conv_bias = {true, false, false, true};
+    stack->filter_bias = {false, true, false, false};
+    stack->query = {
+        QuerySource::kConvInput,
+        QuerySource::kBlockInput,
+        QuerySource::kConvInput,
+        QuerySource::kConvInput};
+    stack->average_ffn = {true, true, false, true};
+  }
+  make_model("variants", 5, wanted);
+  const LoadedModel loaded = load_model(root_ / "variants");
+  EXPECT_EQ(write_options(loaded.options), write_options(wanted));
+  const auto translate = [&] {
+    return Translator({load_model(root_ / "variants")}, {})
+        .translate({{"eins zwei", ""}})[0][0];
+  };
+  EXPECT_EQ(translate().score, translate().score);
+}
+
+TEST_F(PipelineTest, AFolderOfAnEarlierVersionStillOpens) {
+  const fs::path file = root_ / "model" / "config.json";
+  Json config = parse_json(read_file(file), "test");
+  for (const char* side : {"encoder", "decoder"}) {
+    Json& stack = config["architecture"][side];
+    for (const char* key :
+         {"normalization",
+          "renormalize_edges",
+          "conv_bias",
+          "filter_bias",
+          "query",
+          "average_ffn"})
+      EXPECT_EQ(stack.erase(key), 1u) << key;
+    stack["conv_heads"] = 0;
+    stack["glu"] = true;
+  }
+  const auto parameters = load_model(root_ / "model").model->parameters();
+  write_file_atomically(file, config.dump(2));
+  EXPECT_EQ(
+      load_model(root_ / "model").model->parameters().size(),
+      parameters.size());
+}
+
 TEST_F(PipelineTest, ACheckpointFileFindsItsFolder) {
   create_folder(root_ / "model" / "training" / "checkpoints");
   const fs::path file =

@@ -195,3 +195,25 @@ def test_a_wrong_call_names_the_values():
         seqconv.lightconv(
             torch.zeros(1, 2, 10), torch.zeros(4, 3), padding_left=1
         )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("direction", ["", "_backward"])
+def test_cumulative_average_is_a_complete_operator(direction, dtype):
+    op = getattr(seqconv, "cumulative_average" + direction).default
+    extra = {"lengths": torch.tensor([T, 4])}
+    torch.library.opcheck(op, (random(B, T, C, dtype=dtype),), extra)
+
+
+def test_cumulative_average_step_is_a_complete_operator():
+    state = torch.zeros(B, C, dtype=torch.float64)
+    args = (random(B, T, C, grad=False), state, torch.tensor([4]))
+    torch.library.opcheck(seqconv.cumulative_average_step.default, args)
+
+
+def test_cumulative_average_gradients():
+    def function(x):
+        return seqconv.cumulative_average(x, lengths=torch.tensor([T, 4]))
+
+    assert torch.autograd.gradcheck(function, (random(B, T, C),))
+    assert torch.autograd.gradgradcheck(function, (random(B, T, C),))

@@ -60,6 +60,17 @@ TEST(ResumeSettings, AKeyThatAnOlderRunDidNotStoreHadItsDefault) {
   EXPECT_THROW(check_same_settings(stored, present), UsageError);
 }
 
+TEST(ResumeSettings, AKeyThatWasOnceOneValueMayHaveBecomeAList) {
+  Json stored = write_options(TrainConfig{});
+  stored["model"]["encoder"]["conv_heads"] = 0;
+  stored["model"]["encoder"]["glu"] = true;
+  stored["model"]["encoder"].erase("normalization");
+  Json present = write_options(TrainConfig{});
+  EXPECT_NO_THROW(check_same_settings(stored, present));
+  present["model"]["encoder"]["glu"] = Json::array({false});
+  EXPECT_THROW(check_same_settings(stored, present), UsageError);
+}
+
 ModelOptions small() {
   ModelOptions options;
   options.encoder.layers = 2;
@@ -91,7 +102,8 @@ TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   other.weight_dropout = 0.3;
   other.max_positions = 77;
   other.encoder.kernel_sizes = {3, 3};
-  other.encoder.conv_heads = other.encoder.heads;
+  other.encoder.conv_heads = {other.encoder.heads, 0};
+  other.encoder.glu = {true, true};
   EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
   other.positions = PositionKind::kLearned;
   EXPECT_THROW(check_same_architecture(small(), other, "base"), UsageError);

@@ -21,12 +21,13 @@ ModelOptions tiny_model(BlockKind kind) {
     stack->layers = 1;
     stack->block = {kind};
     stack->heads = 4;
-    stack->glu = kind != BlockKind::kSelfAttention;
+    stack->glu = kind == BlockKind::kLightConv ||
+        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
     stack->kernel_sizes = {kind == BlockKind::kSelfAttention ? 0 : 3};
-    if (kind == BlockKind::kTalk) {
+    if (kind == BlockKind::kTalk || kind == BlockKind::kAverageAttention)
       stack->kernel_sizes = {};
+    if (kind == BlockKind::kTalk)
       stack->max_offsets = {3};
-    }
   }
   return options;
 }

@@ -67,10 +67,14 @@ E parse_enum(std::string_view name, std::string_view where) {
 
 namespace detail {
 
+/// std::vector and what derives from one.
 template <class T>
-struct IsVector : std::false_type {};
-template <class T>
-struct IsVector<std::vector<T>> : std::true_type {};
+concept IsVector = requires(T list) {
+  typename T::value_type;
+  typename T::allocator_type;
+  list.push_back(typename T::value_type{});
+}
+&&!std::is_same_v<T, std::string>;
 
 void read_value(const Json& j, const std::string& where, bool& out);
 void read_value(const Json& j, const std::string& where, int64_t& out);
@@ -110,13 +114,18 @@ class Reader {
       std::string name;
       read_value(j, where, name);
       value = parse_enum<T>(name, where);
-    } else if constexpr (IsVector<T>::value) {
+    } else if constexpr (IsVector<T>) {
       T items;
+      const auto add = [&](const Json& entry, const std::string& place) {
+        typename T::value_type item{};  // a list of bool has no references
+        read(entry, place, item);
+        items.push_back(std::move(item));
+      };
       if (j.is_array()) {
         for (size_t i = 0; i < j.size(); ++i)
-          read(j[i], concat(where, "[", i, "]"), items.emplace_back());
+          add(j[i], concat(where, "[", i, "]"));
       } else {  // a single entry stands for a list of one
-        read(j, where, items.emplace_back());
+        add(j, where);
       }
       value = std::move(items);
     } else if constexpr (requires(Reader r) { value.visit(r); }) {
@@ -148,10 +157,12 @@ class Writer {
   static Json write(T& value) {
     if constexpr (std::is_enum_v<T>) {
       return std::string(enum_name(value));
-    } else if constexpr (IsVector<T>::value) {
+    } else if constexpr (IsVector<T>) {
       Json list = Json::array();
-      for (auto& item : value)
+      for (size_t i = 0; i < value.size(); ++i) {
+        typename T::value_type item = value[i];
         list.push_back(write(item));
+      }
       return list;
     } else if constexpr (requires(Writer w) { value.visit(w); }) {
       Writer writer;

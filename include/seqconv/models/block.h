@@ -16,7 +16,8 @@ namespace seqconv {
 enum class Side { kEncoder, kDecoder };
 
 /// What mixes information along time in a layer (seam 6): linear1, gate,
-/// convolution and linear2, or self-attention with its four projections.
+/// convolution and linear2; self-attention with its four projections; average
+/// attention with its network and gate; or an ordinary convolution alone.
 /// Normalisation, residual and the final dropout belong to the layer.
 class Block : public torch::nn::Module {
  public:

@@ -5,12 +5,20 @@
 #include <vector>
 
 #include "seqconv/base/options.h"
+#include "seqconv/ops/normalization.h"
 
 /// The architecture of a model, as its TOML file says it. Torch-free.
 namespace seqconv {
 
 /// What mixes information along time in a layer (seam 6).
-enum class BlockKind { kLightConv, kDynamicConv, kTalk, kSelfAttention };
+enum class BlockKind {
+  kLightConv,
+  kDynamicConv,
+  kTalk,
+  kSelfAttention,
+  kAverageAttention,
+  kCnn
+};
 template <>
 struct EnumNames<BlockKind> {
   static constexpr auto kNames =
@@ -18,7 +26,26 @@ struct EnumNames<BlockKind> {
           {{"lightconv", BlockKind::kLightConv},
            {"dynamicconv", BlockKind::kDynamicConv},
            {"talk", BlockKind::kTalk},
-           {"self_attention", BlockKind::kSelfAttention}});
+           {"self_attention", BlockKind::kSelfAttention},
+           {"average_attention", BlockKind::kAverageAttention},
+           {"cnn", BlockKind::kCnn}});
+};
+
+/// What a dynamic convolution's kernels are predicted from: the input of the
+/// convolution itself (after linear1 and the gate), or that of its block.
+enum class QuerySource { kConvInput, kBlockInput };
+template <>
+struct EnumNames<QuerySource> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, QuerySource>>(
+          {{"conv_input", QuerySource::kConvInput},
+           {"block_input", QuerySource::kBlockInput}});
+};
+
+/// One flag a layer, or a single one that stands for all.
+struct LayerFlags : std::vector<bool> {
+  using std::vector<bool>::vector;
+  LayerFlags(bool all) : std::vector<bool>(1, all) {}
 };
 
 /// Layer normalisation after the residual sum, or before each block.
@@ -63,26 +90,35 @@ struct EnumNames<FeedForwardActivation> {
 };
 
 /// [model.encoder] and [model.decoder]. A list holds one entry a layer, or a
-/// single one that stands for all.
+/// single one that stands for every layer that has such a thing; in a longer
+/// list, layers that have none keep the default.
 struct StackOptions {
   int64_t layers = 6;
   std::vector<BlockKind> block = {BlockKind::kDynamicConv};
   std::vector<int64_t> kernel_sizes;
   std::vector<int64_t> max_offsets;
   int64_t heads = 8;
-  int64_t conv_heads = 0;
-  bool glu = true;
+  std::vector<int64_t> conv_heads = {0};
+  LayerFlags glu = true;
+  std::vector<ops::Normalization> normalization = {
+      ops::Normalization::kSoftmax};
+  LayerFlags renormalize_edges = false;
+  LayerFlags conv_bias = false;
+  LayerFlags filter_bias = false;
+  std::vector<QuerySource> query = {QuerySource::kConvInput};
+  LayerFlags average_ffn = true;
 
   template <class Visitor>
   void visit(Visitor& v) {
     v("layers", layers, "Number of layers");
     v("block",
       block,
-      "lightconv, dynamicconv, talk or self_attention; one, or one a layer");
+      "lightconv, dynamicconv, talk, self_attention, average_attention or "
+      "cnn; one, or one a layer");
     v("kernel_sizes",
       kernel_sizes,
-      "Kernel width (lightconv, dynamicconv) or window (self_attention, 0 = "
-      "full); one, or one a layer (0 in talk layers)");
+      "Kernel width (lightconv, dynamicconv, cnn) or window (self_attention, "
+      "0 = full); one, or one a layer (0 in other layers)");
     v("max_offsets",
       max_offsets,
       "talk: furthest reach a side in tokens; one, or one a layer (0 "
@@ -90,17 +126,51 @@ struct StackOptions {
     v("heads", heads, "Heads of convolutions and attention; divides dim");
     v("conv_heads",
       conv_heads,
-      "Heads of convolutions if different, 0 = heads");
-    v("glu", glu, "Gated linear unit before the convolution");
+      "lightconv, dynamicconv, talk: heads if different, 0 = heads; one, or "
+      "one a layer");
+    v("glu",
+      glu,
+      "lightconv, dynamicconv, talk: gated linear unit before the "
+      "convolution; one, or one a layer");
+    v("normalization",
+      normalization,
+      "lightconv, dynamicconv: of a kernel's taps: softmax, none, sigmoid, "
+      "tanh, square, abs, l1, l2, abs_l1 or abs_l2; one, or one a layer");
+    v("renormalize_edges",
+      renormalize_edges,
+      "lightconv, dynamicconv: taps outside the sequence get no weight before "
+      "the softmax; one, or one a layer");
+    v("conv_bias",
+      conv_bias,
+      "lightconv, dynamicconv, cnn: a bias after the convolution; one, or one "
+      "a layer");
+    v("filter_bias",
+      filter_bias,
+      "dynamicconv: a bias of the map that predicts the kernels; one, or one "
+      "a layer");
+    v("query",
+      query,
+      "dynamicconv: what the kernels are predicted from, conv_input or "
+      "block_input; one, or one a layer");
+    v("average_ffn",
+      average_ffn,
+      "average_attention: a network of width ffn_dim between average and "
+      "gate; one, or one a layer");
   }
 
   BlockKind block_at(int64_t layer) const;
   /// Kernel width or window of a layer; 0 where none is given.
   int64_t kernel_size_at(int64_t layer) const;
   int64_t max_offset_at(int64_t layer) const;
-  int64_t conv_heads_or_heads() const {
-    return conv_heads ? conv_heads : heads;
-  }
+  /// Heads of the layer's convolution, or `heads`.
+  int64_t conv_heads_at(int64_t layer) const;
+  bool glu_at(int64_t layer) const;
+  ops::Normalization normalization_at(int64_t layer) const;
+  bool renormalize_edges_at(int64_t layer) const;
+  bool conv_bias_at(int64_t layer) const;
+  bool filter_bias_at(int64_t layer) const;
+  QuerySource query_at(int64_t layer) const;
+  bool average_ffn_at(int64_t layer) const;
 };
 
 /// [model].

@@ -4,9 +4,10 @@
 
 namespace seqconv {
 
-/// Dynamic convolution (Wu et al. 2019): a linear map of the input itself,
-/// [H*K, C] without bias, predicts the kernel of every position. Initialised
-/// U(-1/sqrt(C), 1/sqrt(C)).
+/// Dynamic convolution (Wu et al. 2019): a linear map of the input itself, or
+/// of another tensor (the query), [H*K, C] without bias unless asked for,
+/// predicts the kernel of every position. The map begins U(-1/sqrt(C),
+/// 1/sqrt(C)), its bias too.
 class DynamicConvImpl : public torch::nn::Module {
  public:
   explicit DynamicConvImpl(
@@ -18,18 +19,32 @@ class DynamicConvImpl : public torch::nn::Module {
       const at::Tensor& x,
       const std::optional<at::Tensor>& lengths,
       DropoutPlan& plan) const;
+  /// The same with the kernels predicted from query [B, T, C].
+  at::Tensor forward(
+      const at::Tensor& x,
+      const at::Tensor& query,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const;
 
   /// Causal only: the next inputs x [N, T', C] -> [N, T', C].
   at::Tensor step(
       const at::Tensor& x,
       ConvState& state,
       const StepPosition& position) const;
+  /// The same with the next positions' query [N, T', C].
+  at::Tensor step(
+      const at::Tensor& x,
+      const at::Tensor& query,
+      ConvState& state,
+      const StepPosition& position) const;
   ConvState initial_state(int64_t rows) const;
 
-  at::Tensor weight;  ///< "weight_linear" [H*K, C], row h*K + j is tap j
+  at::Tensor weight;       ///< "weight_linear" [H*K, C], row h*K + j is tap j
+  at::Tensor filter_bias;  ///< "weight_linear_bias" [H*K], or undefined
+  at::Tensor bias;         ///< "bias" [C] of the convolution, or undefined
 
  private:
-  at::Tensor logits(const at::Tensor& x) const;
+  at::Tensor logits(const at::Tensor& query) const;
 
   ConvOptions options_;
 };

@@ -6,6 +6,7 @@
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/nn/init.h"
 #include "seqconv/nn/state.h"
+#include "seqconv/ops/common.h"
 
 namespace seqconv {
 
@@ -16,14 +17,19 @@ struct ConvOptions {
   int64_t kernel_size = 3;    ///< K
   bool causal = false;        ///< K-1 taps to the left, else K/2
   double weight_dropout = 0;  ///< DropConnect
+  ops::Normalization normalization = ops::Normalization::kSoftmax;
+  bool renormalize_edges = false;  ///< taps inside the sequence sum to 1
+  bool bias = false;         ///< [C], added to every position; starts as zero
+  bool filter_bias = false;  ///< DynamicConv: [H*K], of its linear map
 
   int64_t padding_left() const {
     return causal ? kernel_size - 1 : kernel_size / 2;
   }
 };
 
-/// Lightweight convolution (Wu et al. 2019): weight [H, K], softmax over K,
-/// initialised Xavier-uniform with the fans of [H, 1, K].
+/// Lightweight convolution (Wu et al. 2019): weight [H, K], normalised over K
+/// (softmax unless said otherwise), initialised Xavier-uniform with the fans of
+/// [H, 1, K]. With H = C and no normalisation it is the depthwise convolution.
 class LightConvImpl : public torch::nn::Module {
  public:
   explicit LightConvImpl(
@@ -44,6 +50,7 @@ class LightConvImpl : public torch::nn::Module {
   ConvState initial_state(int64_t rows) const;
 
   at::Tensor weight;
+  at::Tensor bias;  ///< [C], or undefined
 
  private:
   ConvOptions options_;

@@ -19,8 +19,14 @@ struct AttentionState {
   at::Tensor values;
 };
 
+/// The past of average attention: the sums of all inputs, [N, C] float64. Its
+/// size does not grow either.
+struct AverageState {
+  at::Tensor sums;
+};
+
 /// What one layer remembers between two steps.
-using MixerState = std::variant<ConvState, AttentionState>;
+using MixerState = std::variant<ConvState, AttentionState, AverageState>;
 
 /// New row r continues old row parents[r]; parents [N'] int64.
 void reorder(MixerState& state, const at::Tensor& parents);

@@ -2,17 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
-#include "seqconv/base/options.h"
-#include "seqconv/kernels/conv.h"
+#include "seqconv/ops/normalization.h"
 
 namespace seqconv::ops {
-
-using kernels::Normalization;
 
 /// DropConnect: taps (after the normalisation) are dropped with probability p,
 /// survivors scaled by 1/(1-p). Which ones is said by a seed (an int64 tensor
@@ -32,20 +27,3 @@ struct ConvStepOptions {
 };
 
 }  // namespace seqconv::ops
-
-template <>
-struct seqconv::EnumNames<seqconv::kernels::Normalization> {
-  using Normalization = seqconv::kernels::Normalization;
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Normalization>>(
-          {{"none", Normalization::kNone},
-           {"softmax", Normalization::kSoftmax},
-           {"sigmoid", Normalization::kSigmoid},
-           {"tanh", Normalization::kTanh},
-           {"square", Normalization::kSquare},
-           {"abs", Normalization::kAbs},
-           {"l1", Normalization::kL1},
-           {"l2", Normalization::kL2},
-           {"abs_l1", Normalization::kAbsL1},
-           {"abs_l2", Normalization::kAbsL2}});
-};

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "seqconv/base/options.h"
+#include "seqconv/kernels/conv.h"
+
+/// The names of the normalisations (torch-free: configurations have them too).
+namespace seqconv::ops {
+
+using kernels::Normalization;
+
+}  // namespace seqconv::ops
+
+template <>
+struct seqconv::EnumNames<seqconv::kernels::Normalization> {
+  using Normalization = seqconv::kernels::Normalization;
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Normalization>>(
+          {{"none", Normalization::kNone},
+           {"softmax", Normalization::kSoftmax},
+           {"sigmoid", Normalization::kSigmoid},
+           {"tanh", Normalization::kTanh},
+           {"square", Normalization::kSquare},
+           {"abs", Normalization::kAbs},
+           {"l1", Normalization::kL1},
+           {"l2", Normalization::kL2},
+           {"abs_l1", Normalization::kAbsL1},
+           {"abs_l2", Normalization::kAbsL2}});
+};

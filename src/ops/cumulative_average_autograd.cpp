@@ -1,0 +1,102 @@
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "ops/cumulative_average_ops.h"
+
+namespace seqconv::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+const c10::TypedOperatorHandle<AverageSignature>& average_op() {
+  static const auto op = find_op<AverageSignature>(kAverage);
+  return op;
+}
+
+const c10::TypedOperatorHandle<AverageSignature>& backward_op() {
+  static const auto op = find_op<AverageSignature>(kAverageBackward);
+  return op;
+}
+
+const c10::TypedOperatorHandle<AverageStepSignature>& step_op() {
+  static const auto op = find_op<AverageStepSignature>(kAverageStep);
+  return op;
+}
+
+/// Runs one direction; its gradient is the other, as often as one asks.
+template <bool kTransposed>
+class AverageFunction
+    : public torch::autograd::Function<AverageFunction<kTransposed>> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx,
+      const at::Tensor& x,
+      const OptionalTensor& lengths) {
+    ctx->save_for_backward({lengths.value_or(at::Tensor())});
+    at::AutoDispatchBelowADInplaceOrView below;
+    return (kTransposed ? backward_op() : average_op()).call(x, lengths);
+  }
+
+  static variable_list backward(
+      AutogradContext* ctx,
+      const variable_list& grads) {
+    const at::Tensor saved = ctx->get_saved_variables()[0];
+    const OptionalTensor lengths =
+        saved.defined() ? OptionalTensor(saved) : std::nullopt;
+    return {
+        (kTransposed ? average_op() : backward_op()).call(grads[0], lengths),
+        at::Tensor()};
+  }
+};
+
+at::Tensor average_autograd(
+    const at::Tensor& x,
+    const OptionalTensor& lengths) {
+  return AverageFunction</*kTransposed=*/false>::apply(x, lengths);
+}
+
+at::Tensor average_backward_autograd(
+    const at::Tensor& grad,
+    const OptionalTensor& lengths) {
+  return AverageFunction</*kTransposed=*/true>::apply(grad, lengths);
+}
+
+at::Tensor average_step_autograd(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position) {
+  check_no_gradient(kAverageStep, {x, state});
+  at::AutoDispatchBelowAutograd below;
+  return step_op().call(x, state, position);
+}
+
+/// Tells autograd that the state has changed.
+at::Tensor average_step_inplace(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position) {
+  at::Tensor y;
+  {
+    at::AutoDispatchBelowADInplaceOrView below;
+    y = step_op().call(x, state, position);
+  }
+  if (!state.is_inference())
+    state.unsafeGetTensorImpl()->bump_version();
+  return y;
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, Autograd, m) {
+  m.impl(kAverage, average_autograd);
+  m.impl(kAverageBackward, average_backward_autograd);
+  m.impl(kAverageStep, average_step_autograd);
+}
+
+TORCH_LIBRARY_IMPL(seqconv, ADInplaceOrView, m) {
+  m.impl(kAverageStep, average_step_inplace);
+}
+
+}  // namespace seqconv::ops
