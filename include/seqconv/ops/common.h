@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/enum_names.h"
 #include "seqconv/kernels/conv.h"
 
 namespace seqconv::ops {
