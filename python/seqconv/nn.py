@@ -212,7 +212,8 @@ class DynamicConv(_Conv):
         )
 
     def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
-        """Causal only, without gradient; see LightConv.step."""
+        """Causal only, without gradient: [N, T', C] -> [N, T', C]; see
+        LightConv.step."""
         self._check_causal()
         return ops.dynamicconv_step(x, state, position, self._logits(x))
 
@@ -296,8 +297,8 @@ class Talk(_Mixer):
         )
 
     def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
-        """Causal only, in evaluation, without gradient; see LightConv.step.
-        `state` is [N, max_offset, C]."""
+        """Causal only, in evaluation, without gradient: [N, T', C] ->
+        [N, T', C], `state` [N, max_offset, C]; see LightConv.step."""
         self._check_causal()
         offsets = self._offsets(x)
         return ops.talk_step(
