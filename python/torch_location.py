@@ -47,7 +47,7 @@ def torch_folder():
 
 
 def torch_version(folder):
-    """"2.11.0+cu130", read from the package's own file."""
+    """Such as "2.11.0+cu130", read from the package's own file."""
     file = folder / "version.py"
     try:
         text = file.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ LIBRARY = pathlib.Path(__file__).with_name("libseqconv_ops.so")
 
 
 def _series(version: str) -> str:
-    """"2.11" of "2.11.0+cu130": what a compiled library depends on."""
+    """Of "2.11.0+cu130" the "2.11": what a compiled library depends on."""
     return ".".join(version.split(".")[:2])
 
 

@@ -70,12 +70,14 @@ def convert_lightconv_weight(
             f"kernel_mask needs an odd K, but got K = {kernel_size}",
         )
         taps = taps[:, : kernel_size // 2 + 1]
+    if channels is None:
+        _check(
+            layout == "contiguous",
+            "interleaved heads need channels, but got None",
+        )
+        return taps.clone()
     _check(
-        channels is not None or layout == "contiguous",
-        "interleaved heads need channels, but got None",
-    )
-    _check(
-        channels is None or (channels > 0 and channels % heads == 0),
+        channels > 0 and channels % heads == 0,
         f"heads must divide channels, but got C = {channels}, H = {heads}",
     )
     if layout == "interleaved":

@@ -108,6 +108,29 @@ def test_autocast_that_is_off_changes_nothing(name):
         assert function(*tensors).dtype == torch.float32
 
 
+def why_not_cuda():
+    """Why the operators cannot run on CUDA here; empty when they can."""
+    if not torch.cuda.is_available():
+        return "no CUDA device"
+    known = torch._C._dispatch_has_kernel_for_dispatch_key
+    return "" if known("seqconv::talk", "CUDA") else "built without CUDA"
+
+
+@every_case
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_on_cuda_both_short_types_are_computed_in(name, dtype):
+    if why_not_cuda():
+        pytest.skip(why_not_cuda())
+    function, tensors = cases()[name]
+    there = [tensor.cuda().requires_grad_() for tensor in tensors]
+    with torch.autocast("cuda", dtype=dtype):
+        y = function(*there)
+    assert y.dtype == dtype
+    assert_close(y.cpu().float(), function(*tensors), rtol=0.03, atol=0.03)
+    y.float().sum().backward()
+    assert all(tensor.grad.dtype == torch.float32 for tensor in there)
+
+
 def make_causal():
     return [
         seqconv.LightConv(C, H, K, causal=True),

@@ -1,5 +1,6 @@
-"""The example in python/examples, as the documentation shows it."""
+"""The example in python/examples and the code of docs/python.md."""
 
+import inspect
 import pathlib
 import re
 import runpy
@@ -7,8 +8,16 @@ import runpy
 import pytest
 import torch
 
+import seqconv
+
 ROOT = pathlib.Path(__file__).parents[3]
 EXAMPLE = ROOT / "python/examples/encoder_layer.py"
+PAGE = ROOT / "docs/python.md"
+FACTORY = ("device", "dtype")
+KEYWORDS = (
+    "padding_left=0", 'normalization="softmax"', "bias=None", "lengths=None",
+    "drop_p=0.0", "drop_seed=None", "drop_mask=None",
+)  # fmt: skip
 
 
 def layer_class():
@@ -65,6 +74,40 @@ def test_its_layer_learns():
 
 def test_the_documentation_shows_it():
     code = EXAMPLE.read_text(encoding="utf-8")
-    shown = re.search(r"class ConvEncoderLayer.*?\n\n\n", code, re.S)[0].strip()
+    found = re.search(r"class ConvEncoderLayer.*?\n\n\n", code, re.S)
+    shown = found[0].strip()
     assert len(shown.splitlines()) <= 10
-    assert shown in (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    assert shown in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_code_of_the_documentation_runs():
+    """One block after the other, with the layers that a reader would have."""
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) >= 6
+    names = {
+        "theirs": torch.randn(8, 1, 31),
+        "before": torch.nn.Linear(512, 512),
+        "after": torch.nn.Linear(512, 512),
+    }
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    assert names["ours"].shape == (512, 31)
+
+
+def test_the_tables_of_the_documentation_name_what_there_is():
+    text = PAGE.read_text(encoding="utf-8")
+    for name in seqconv.ops.__all__ + seqconv.nn.__all__:
+        (row,) = re.findall(rf"^\| `{name}` \|(.*?)\|", text, re.M)
+        if row.strip() == "the same":
+            continue
+        if row.endswith("and the same "):
+            row += "".join(f"`{keyword}`" for keyword in KEYWORDS)
+        parameters = inspect.signature(getattr(seqconv, name)).parameters
+        for parameter in parameters.values():
+            if name in seqconv.nn.__all__ and parameter.name in FACTORY:
+                continue
+            default = ""
+            if parameter.default is not parameter.empty:
+                default = f"={parameter.default!r}".replace("'", '"')
+            assert f"`{parameter.name}{default}`" in row, (name, row)

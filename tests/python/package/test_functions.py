@@ -154,8 +154,9 @@ def test_gradients_are_right():
         (x, logits, bias),
     )
     # A quarter and more from every whole position.
-    steps = torch.randint(0, 3, (2, B, T, H)) + 0.25 + torch.rand(2, B, T, H) / 2
-    left, right = (steps.double() / 3).unbind()
+    steps = torch.randint(0, 3, (2, B, T, H)) + 0.25
+    steps = steps.double() + torch.rand(2, B, T, H) / 2
+    left, right = (steps / 3).unbind()
     assert torch.autograd.gradcheck(
         lambda x, l, r: ops.talk(x, l, r, max_left=3, max_right=3),
         (x, left.requires_grad_(), right.requires_grad_()),

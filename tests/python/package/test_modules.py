@@ -16,8 +16,8 @@ B, T, C, H, K = 2, 9, 12, 3, 5
 
 
 def make(kind, **options):
-    size = {"max_offset": K - 1} if kind is seqconv.Talk else {"kernel_size": K}
-    return kind(C, heads=H, **size, **options)
+    size = K - 1 if kind is seqconv.Talk else K
+    return kind(C, H, size, **options)
 
 
 kinds = pytest.mark.parametrize(
@@ -68,7 +68,8 @@ def test_initial_parameters_are_uniform_within_the_bound(module, bound):
         largest = parameter.detach().abs().max().item()
         assert 0.9 * bound < largest <= bound
         if parameter.numel() > 1000:
-            assert abs(parameter.std().item() / bound - 1 / math.sqrt(3)) < 0.05
+            deviation = parameter.std().item() / bound
+            assert abs(deviation - 1 / math.sqrt(3)) < 0.05
 
 
 @pytest.mark.parametrize("causal", [True, False])
