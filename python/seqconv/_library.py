@@ -4,9 +4,12 @@ import pathlib
 
 import torch
 
-from seqconv._build import TORCH_VERSION
+from seqconv import _build
 
-LIBRARY = pathlib.Path(__file__).with_name("libseqconv_ops.so")
+# Beside the other file that the build has made: an editable installation keeps
+# the two apart from the sources.
+_FOLDER = pathlib.Path(_build.__file__).resolve().parent
+LIBRARY = _FOLDER / "libseqconv_ops.so"
 
 
 def _series(version: str) -> str:
@@ -18,11 +21,11 @@ def load() -> None:
     """Registers the operators torch.ops.seqconv.*; ImportError if it cannot."""
     if str(LIBRARY) in torch.ops.loaded_libraries:
         return
-    if _series(torch.__version__) != _series(TORCH_VERSION):
+    if _series(torch.__version__) != _series(_build.TORCH_VERSION):
         raise ImportError(
-            f"seqconv was built against torch {TORCH_VERSION}, but got torch "
-            f"{torch.__version__}; build it again with this torch: pip install "
-            "--force-reinstall --no-deps PATH_TO_SEQCONV"
+            f"seqconv was built against torch {_build.TORCH_VERSION}, but got "
+            f"torch {torch.__version__}; build it again with this torch: "
+            "pip install --force-reinstall --no-deps PATH_TO_SEQCONV"
         )
     # Registering twice would end the process.
     if hasattr(torch.ops.seqconv, "lightconv"):

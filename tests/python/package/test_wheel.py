@@ -114,6 +114,16 @@ def test_another_torch_is_refused_with_a_reason(tmp_path):
     )
 
 
+def test_loading_again_is_harmless_also_through_a_link(tmp_path):
+    (tmp_path / "seqconv").symlink_to(pathlib.Path(seqconv.__file__).parent)
+    result = run_python(
+        "-c",
+        "import importlib, seqconv; importlib.reload(seqconv.ops)",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert result.returncode == 0, result.stderr
+
+
 def test_a_second_library_is_refused_with_a_reason(wheel, tmp_path):
     library = wheel.extract(LIBRARY, tmp_path)
     result = run_python(
