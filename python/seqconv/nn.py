@@ -273,7 +273,8 @@ class Talk(_Mixer):
 
     def _offsets(self, x: Tensor) -> Tensor:
         """[B, T, 2H] or [B, T, H] in [0, 1], or more after dropout."""
-        with torch.autocast(x.device.type, enabled=False):
+        device = "cpu" if x.is_meta else x.device.type  # meta has no autocast
+        with torch.autocast(device, enabled=False):
             raw = self.offsets(x.to(self.offsets.weight.dtype))
             wide = torch.promote_types(raw.dtype, torch.float32)
             offsets = torch.sigmoid(raw.to(wide))

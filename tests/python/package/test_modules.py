@@ -230,3 +230,10 @@ def test_impossible_sizes_are_errors(make_wrong, message):
 def test_modules_print_their_options(kind):
     assert "12, heads=3" in repr(make(kind))
     assert "causal=True" in repr(make(kind, causal=True))
+
+
+@kinds
+def test_modules_know_their_shapes_without_values(kind):
+    x = torch.empty(B, T, C, device="meta")
+    y = make(kind, device="meta")(x)
+    assert y.shape == x.shape and y.device.type == "meta"
