@@ -10,6 +10,7 @@ from seqconv import _build
 # the two apart from the sources.
 _FOLDER = pathlib.Path(_build.__file__).resolve().parent
 LIBRARY = _FOLDER / "libseqconv_ops.so"
+CUDA_LIBRARY = _FOLDER / "libseqconv_ops_cuda.so"
 
 
 def _series(version: str) -> str:
@@ -35,3 +36,5 @@ def load() -> None:
             f"{sorted(torch.ops.loaded_libraries)}"
         )
     torch.ops.load_library(str(LIBRARY))
+    if CUDA_LIBRARY.exists():  # built with SEQCONV_CUDA=ON
+        torch.ops.load_library(str(CUDA_LIBRARY))

@@ -27,6 +27,11 @@ from seqconv import ops
 __all__ = ["DynamicConv", "LightConv", "Talk"]
 
 
+def _parameter(*shape: int, wanted: bool = True, **factory):
+    """A parameter that has no values yet, or None."""
+    return nn.Parameter(torch.empty(shape, **factory)) if wanted else None
+
+
 def _require(condition: bool, module: nn.Module, text: str) -> None:
     if not condition:
         raise ValueError(f"[{type(module).__name__}] {text}")
@@ -55,6 +60,8 @@ class _Mixer(nn.Module):
 class _Conv(_Mixer):
     """Options and state of LightConv and DynamicConv."""
 
+    bias: nn.Parameter | None
+
     def __init__(
         self,
         channels: int,
@@ -62,20 +69,31 @@ class _Conv(_Mixer):
         kernel_size: int,
         causal: bool,
         weight_dropout: float,
+        normalization: str,
     ) -> None:
         super().__init__(channels, heads, causal)
         self.kernel_size, self.weight_dropout = kernel_size, weight_dropout
+        self.normalization = normalization
         _require(
             kernel_size >= 1,
             self,
             f"kernel_size must be at least 1, but got {kernel_size}",
         )
         self._check_probability("weight_dropout", weight_dropout)
+        _require(
+            normalization in ops.NORMALIZATIONS,
+            self,
+            f"normalization must be one of {', '.join(ops.NORMALIZATIONS)}, "
+            f"but got {normalization!r}",
+        )
 
     @property
     def padding_left(self) -> int:
         """Taps before the current position."""
         return self.kernel_size - 1 if self.causal else self.kernel_size // 2
+
+    def _options(self) -> dict:
+        return {"normalization": self.normalization, "bias": self.bias}
 
     def _drop(self, x: Tensor) -> dict:
         """In training, DropConnect by a seed from torch's generator."""
@@ -100,7 +118,8 @@ class _Conv(_Mixer):
         return (
             f"{self.channels}, heads={self.heads}, "
             f"kernel_size={self.kernel_size}, causal={self.causal}, "
-            f"weight_dropout={self.weight_dropout}"
+            f"weight_dropout={self.weight_dropout}, "
+            f"normalization={self.normalization!r}"
         )
 
 
@@ -113,11 +132,16 @@ class LightConv(_Conv):
             kernel.
         kernel_size: K, any number from 1.
         causal: K-1 taps to the left, else K // 2 (centred).
-        weight_dropout: DropConnect on the taps in training, after the softmax.
-        device, dtype: of the parameter.
+        weight_dropout: DropConnect on the taps in training, after the
+            normalisation.
+        normalization: of a kernel over its taps, see seqconv.ops.lightconv.
+            With heads = channels and "none" it is the depthwise convolution.
+        bias: adds a bias to every position.
+        device, dtype: of the parameters.
 
-    Parameter `weight` [H, K]: raw, softmax over K; Xavier-uniform with the fans
-    of [H, 1, K], bound sqrt(6 / (K + H*K)). ValueError on impossible sizes.
+    Parameters: `weight` [H, K], raw, Xavier-uniform with the fans of [H, 1, K],
+    bound sqrt(6 / (K + H*K)); `bias` [C], zero at first, or None. ValueError on
+    impossible options.
     """
 
     def __init__(
@@ -127,12 +151,17 @@ class LightConv(_Conv):
         kernel_size: int = 3,
         causal: bool = False,
         weight_dropout: float = 0.0,
+        normalization: str = "softmax",
+        bias: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(channels, heads, kernel_size, causal, weight_dropout)
-        weight = torch.empty(heads, kernel_size, device=device, dtype=dtype)
-        self.weight = nn.Parameter(weight)
+        super().__init__(
+            channels, heads, kernel_size, causal, weight_dropout, normalization
+        )
+        factory = {"device": device, "dtype": dtype}
+        self.weight = _parameter(heads, kernel_size, **factory)
+        self.bias = _parameter(channels, wanted=bias, **factory)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -140,6 +169,8 @@ class LightConv(_Conv):
         fans = self.kernel_size + self.heads * self.kernel_size
         bound = math.sqrt(6 / fans)
         nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """x [B, T, C], lengths [B] or None -> [B, T, C]."""
@@ -148,6 +179,7 @@ class LightConv(_Conv):
             self.weight,
             padding_left=self.padding_left,
             lengths=lengths,
+            **self._options(),
             **self._drop(x),
         )
 
@@ -156,7 +188,9 @@ class LightConv(_Conv):
         [N, T', C]. `state` [N, K-1, C] is changed in place; `position`, one
         int64 element, is the number of inputs already seen."""
         self._check_causal()
-        return ops.lightconv_step(x, state, position, self.weight)
+        return ops.lightconv_step(
+            x, state, position, self.weight, **self._options()
+        )
 
     def initial_state(
         self, rows: int, dtype: torch.dtype | None = None
@@ -168,12 +202,14 @@ class LightConv(_Conv):
 
 class DynamicConv(_Conv):
     """Dynamic convolution (Wu et al. 2019, eq. 6-7): every position predicts
-    its own kernel from its own input.
+    its own kernel from its own input, or from that of another tensor.
 
-    Args: as for LightConv.
+    Args: as for LightConv, and
+        filter_bias: adds a bias to the map that predicts the kernels.
 
-    Parameter `weight_linear` [H*K, C], no bias, row h*K + j predicts tap j of
-    head h; U(-1/sqrt(C), 1/sqrt(C)). ValueError on impossible sizes.
+    Parameters: `weight_linear` [H*K, C], row h*K + j predicts tap j of head h,
+    and `weight_linear_bias` [H*K] or None, both U(-1/sqrt(C), 1/sqrt(C));
+    `bias` [C], zero at first, or None. ValueError on impossible options.
     """
 
     def __init__(
@@ -183,39 +219,70 @@ class DynamicConv(_Conv):
         kernel_size: int = 3,
         causal: bool = False,
         weight_dropout: float = 0.0,
+        normalization: str = "softmax",
+        bias: bool = False,
+        filter_bias: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(channels, heads, kernel_size, causal, weight_dropout)
+        super().__init__(
+            channels, heads, kernel_size, causal, weight_dropout, normalization
+        )
+        factory = {"device": device, "dtype": dtype}
         rows = heads * kernel_size
-        weight = torch.empty(rows, channels, device=device, dtype=dtype)
-        self.weight_linear = nn.Parameter(weight)
+        self.weight_linear = _parameter(rows, channels, **factory)
+        self.weight_linear_bias = _parameter(
+            rows, wanted=filter_bias, **factory
+        )
+        self.bias = _parameter(channels, wanted=bias, **factory)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the initial weight from torch's generator."""
+        """Draws the initial parameters from torch's generator."""
         bound = 1 / math.sqrt(self.channels)
         nn.init.uniform_(self.weight_linear, -bound, bound)
+        if self.weight_linear_bias is not None:
+            nn.init.uniform_(self.weight_linear_bias, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
-    def _logits(self, x: Tensor) -> Tensor:
-        logits = functional.linear(x, self.weight_linear)  # [B, T, H*K]
+    def _logits(self, query: Tensor) -> Tensor:
+        logits = functional.linear(  # [B, T, H*K]
+            query, self.weight_linear, self.weight_linear_bias
+        )
         return logits.unflatten(-1, (self.heads, self.kernel_size))
 
-    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """x [B, T, C], lengths [B] or None -> [B, T, C]."""
+    def forward(
+        self,
+        x: Tensor,
+        lengths: Tensor | None = None,
+        query: Tensor | None = None,
+    ) -> Tensor:
+        """x [B, T, C], lengths [B] or None -> [B, T, C]; the kernels are
+        predicted from query [B, T, C], or else from x."""
         return ops.dynamicconv(
             x,
-            self._logits(x),
+            self._logits(x if query is None else query),
             padding_left=self.padding_left,
             lengths=lengths,
+            **self._options(),
             **self._drop(x),
         )
 
-    def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
+    def step(
+        self,
+        x: Tensor,
+        state: Tensor,
+        position: Tensor,
+        query: Tensor | None = None,
+    ) -> Tensor:
         """Causal only, without gradient: [N, T', C] -> [N, T', C]; see
         LightConv.step."""
         self._check_causal()
-        return ops.dynamicconv_step(x, state, position, self._logits(x))
+        logits = self._logits(x if query is None else query)
+        return ops.dynamicconv_step(
+            x, state, position, logits, **self._options()
+        )
 
     def initial_state(
         self, rows: int, dtype: torch.dtype | None = None

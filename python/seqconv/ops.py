@@ -22,6 +22,7 @@ _library.load()
 _ops = torch.ops.seqconv
 
 __all__ = [
+    "NORMALIZATIONS",
     "conv_initial_state",
     "dynamicconv",
     "dynamicconv_step",
@@ -31,6 +32,21 @@ __all__ = [
     "talk_initial_state",
     "talk_step",
 ]
+
+
+#: What `normalization` may be (table 6 of Wu et al. 2019).
+NORMALIZATIONS = (
+    "none",
+    "softmax",
+    "sigmoid",
+    "tanh",
+    "square",
+    "abs",
+    "l1",
+    "l2",
+    "abs_l1",
+    "abs_l2",
+)
 
 
 def lightconv(
@@ -57,8 +73,7 @@ def lightconv(
         weight: [H, K], raw; H divides C.
         padding_left: taps before the current position, 0 .. K-1: K-1 is causal,
             K // 2 centred (also for an even K).
-        normalization: "softmax", "none", "sigmoid", "tanh", "square", "abs",
-            "l1", "l2", "abs_l1" or "abs_l2" (table 6 of the paper).
+        normalization: one of NORMALIZATIONS.
         bias: [C], added to every position.
         lengths: [B], int64.
         drop_p: DropConnect after the normalisation: taps are dropped with this

@@ -163,6 +163,16 @@ def test_gradients_are_right():
     )
 
 
+def test_the_names_of_normalizations_are_all_there_are():
+    x, weight = random(B, T, C), random(H, K)
+    for name in ops.NORMALIZATIONS:
+        assert ops.lightconv(x, weight, normalization=name).isfinite().all()
+    with pytest.raises(RuntimeError) as error:
+        ops.lightconv(x, weight, normalization="max")
+    *most, last = [repr(name) for name in ops.NORMALIZATIONS]
+    assert f"must be {', '.join(most)} or {last}, but got" in str(error.value)
+
+
 SEQ, WEIGHT = torch.zeros(2, 5, 6), torch.zeros(2, 3)
 POSITION = torch.tensor([0])
 WRONG_CALLS = {
@@ -243,6 +253,8 @@ def public_callables():
     for module in (ops, seqconv.nn, seqconv.convert):
         for name in module.__all__:
             thing = getattr(module, name)
+            if not callable(thing):
+                continue
             yield f"{module.__name__}.{name}", thing
             if inspect.isclass(thing):
                 for method in ("forward", "step", "initial_state"):

@@ -32,9 +32,11 @@ def defaults(kind):
 
 def test_names_and_defaults_are_those_of_the_cpp_layers():
     conv = {"heads": 1, "kernel_size": 3, "causal": False, "weight_dropout": 0}
+    conv.update(normalization="softmax", bias=False)
+    dynamic = {**conv, "filter_bias": False}
     talk = {"heads": 1, "max_offset": 3, "causal": False, "offset_dropout": 0}
     assert conv.items() <= defaults(seqconv.LightConv).items()
-    assert conv.items() <= defaults(seqconv.DynamicConv).items()
+    assert dynamic.items() <= defaults(seqconv.DynamicConv).items()
     assert talk.items() <= defaults(seqconv.Talk).items()
 
 
@@ -45,6 +47,15 @@ def shapes(module):
 def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
     assert shapes(make(seqconv.LightConv)) == {"weight": (H, K)}
     assert shapes(make(seqconv.DynamicConv)) == {"weight_linear": (H * K, C)}
+    assert shapes(make(seqconv.LightConv, bias=True)) == {
+        "weight": (H, K),
+        "bias": (C,),
+    }
+    assert shapes(make(seqconv.DynamicConv, bias=True, filter_bias=True)) == {
+        "weight_linear": (H * K, C),
+        "weight_linear_bias": (H * K,),
+        "bias": (C,),
+    }
     assert shapes(make(seqconv.Talk)) == {
         "offsets.weight": (2 * H, C),
         "offsets.bias": (2 * H,),
@@ -59,7 +70,10 @@ def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
     "module, bound",
     [
         (seqconv.LightConv(512, 64, 31), math.sqrt(6 / (31 + 64 * 31))),
-        (seqconv.DynamicConv(512, 8, 31), 1 / math.sqrt(512)),
+        (
+            seqconv.DynamicConv(512, 8, 31, filter_bias=True),
+            1 / math.sqrt(512),
+        ),
         (seqconv.Talk(512, 64), 1 / math.sqrt(512)),
     ],
 )
@@ -100,10 +114,57 @@ def test_modules_call_their_function(causal):
     assert_close(conv(x, lengths), y)
 
 
+@pytest.mark.parametrize("normalization", ops.NORMALIZATIONS)
+def test_modules_pass_their_options_on(normalization):
+    x = torch.randn(B, T, C)
+    options = {"normalization": normalization, "bias": True}
+    passed = {"normalization": normalization, "padding_left": K // 2}
+
+    conv = make(seqconv.LightConv, **options)
+    assert torch.equal(conv.bias, torch.zeros(C))
+    torch.nn.init.normal_(conv.bias)
+    y = ops.lightconv(x, conv.weight, bias=conv.bias, **passed)
+    assert torch.equal(conv(x), y)
+
+    conv = make(seqconv.DynamicConv, filter_bias=True, **options)
+    assert torch.equal(conv.bias, torch.zeros(C))
+    torch.nn.init.normal_(conv.bias)
+    logits = x @ conv.weight_linear.t() + conv.weight_linear_bias
+    logits = logits.view(B, T, H, K)
+    y = ops.dynamicconv(x, logits, bias=conv.bias, **passed)
+    assert_close(conv(x), y)
+
+
+def test_a_query_predicts_the_kernels_instead_of_x():
+    module = make(seqconv.DynamicConv, causal=True)
+    x, query = torch.randn(2, B, T, C).unbind()
+    logits = (query @ module.weight_linear.t()).view(B, T, H, K)
+    wanted = ops.dynamicconv(x, logits, padding_left=K - 1)
+    assert_close(module(x, query=query), wanted)
+    assert torch.equal(module(x, query=x), module(x))
+    state, position = module.initial_state(B), torch.tensor([0])
+    with torch.no_grad():
+        for part, its_query in zip(x.split(3, 1), query.split(3, 1)):
+            y = module.step(part, state, position, its_query)
+            position += 3
+    assert_close(y, wanted[:, -3:])
+
+
+def in_full(kind):
+    """A causal module with all it can have, its biases not zero."""
+    options = {"causal": True}
+    if kind is not seqconv.Talk:
+        options.update(normalization="abs_l2", bias=True)
+    module = make(kind, **options)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    return module
+
+
 @kinds
 @pytest.mark.parametrize("sizes", [[1] * T, [4, 1, 4]])
 def test_steps_give_what_the_whole_gives(kind, sizes):
-    module, x = make(kind, causal=True), torch.randn(B, T, C)
+    module, x = in_full(kind), torch.randn(B, T, C)
     state, position = module.initial_state(B), torch.tensor([0])
     assert state.shape == (B, K - 1, C)
     outputs = []
@@ -210,6 +271,10 @@ def test_modules_learn(kind):
         (
             lambda: seqconv.DynamicConv(8, weight_dropout=1.0),
             r"\[DynamicConv\] weight_dropout must be in \[0, 1\), but got 1.0",
+        ),
+        (
+            lambda: seqconv.DynamicConv(8, normalization="max"),
+            r"normalization must be one of none, softmax, .* but got 'max'",
         ),
         (
             lambda: seqconv.Talk(8, max_offset=-1),

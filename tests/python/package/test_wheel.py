@@ -134,6 +134,23 @@ def test_a_second_library_is_refused_with_a_reason(wheel, tmp_path):
     assert "ImportError: seqconv's operators are registered" in result.stderr
 
 
+def test_a_library_for_cuda_devices_is_loaded_when_there_is_one(tmp_path):
+    shutil.copytree(
+        pathlib.Path(seqconv.__file__).parent, tmp_path / "seqconv"
+    )
+    some_library = "lib/libtorch_global_deps.so"  # stands for it
+    shutil.copy(
+        pathlib.Path(torch.__file__).parent / some_library,
+        tmp_path / "seqconv/libseqconv_ops_cuda.so",
+    )
+    result = run_python(
+        "-c",
+        "import seqconv, torch; print(torch.ops.loaded_libraries)",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert "seqconv/libseqconv_ops_cuda.so" in result.stdout, result.stderr
+
+
 def test_torch_is_found_without_importing_it():
     result = run_python("-X", "importtime", str(FINDER))
     assert result.stdout == str(pathlib.Path(torch.__file__).parent)
