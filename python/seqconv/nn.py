@@ -17,6 +17,7 @@ To go on from other rows (beam search), index the state: state[parents].
 """
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -27,9 +28,13 @@ from seqconv import ops
 __all__ = ["DynamicConv", "LightConv", "Talk"]
 
 
-def _parameter(*shape: int, wanted: bool = True, **factory):
-    """A parameter that has no values yet, or None."""
-    return nn.Parameter(torch.empty(shape, **factory)) if wanted else None
+def _parameter(
+    *shape: int,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> nn.Parameter:
+    """A parameter that has no values yet."""
+    return nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
 
 
 def _require(condition: bool, module: nn.Module, text: str) -> None:
@@ -159,9 +164,9 @@ class LightConv(_Conv):
         super().__init__(
             channels, heads, kernel_size, causal, weight_dropout, normalization
         )
-        factory = {"device": device, "dtype": dtype}
-        self.weight = _parameter(heads, kernel_size, **factory)
-        self.bias = _parameter(channels, wanted=bias, **factory)
+        new = partial(_parameter, device=device, dtype=dtype)
+        self.weight = new(heads, kernel_size)
+        self.bias = new(channels) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -228,13 +233,11 @@ class DynamicConv(_Conv):
         super().__init__(
             channels, heads, kernel_size, causal, weight_dropout, normalization
         )
-        factory = {"device": device, "dtype": dtype}
+        new = partial(_parameter, device=device, dtype=dtype)
         rows = heads * kernel_size
-        self.weight_linear = _parameter(rows, channels, **factory)
-        self.weight_linear_bias = _parameter(
-            rows, wanted=filter_bias, **factory
-        )
-        self.bias = _parameter(channels, wanted=bias, **factory)
+        self.weight_linear = new(rows, channels)
+        self.weight_linear_bias = new(rows) if filter_bias else None
+        self.bias = new(channels) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
