@@ -75,8 +75,10 @@ class _Conv(_Mixer):
         causal: bool,
         weight_dropout: float,
         normalization: str,
+        renormalize_edges: bool,
     ) -> None:
         super().__init__(channels, heads, causal)
+        self.renormalize_edges = renormalize_edges
         self.kernel_size, self.weight_dropout = kernel_size, weight_dropout
         self.normalization = normalization
         _require(
@@ -91,6 +93,12 @@ class _Conv(_Mixer):
             f"normalization must be one of {', '.join(ops.NORMALIZATIONS)}, "
             f"but got {normalization!r}",
         )
+        _require(
+            not renormalize_edges or normalization == "softmax",
+            self,
+            "renormalize_edges needs normalization 'softmax', but got "
+            f"{normalization!r}",
+        )
 
     @property
     def padding_left(self) -> int:
@@ -98,7 +106,11 @@ class _Conv(_Mixer):
         return self.kernel_size - 1 if self.causal else self.kernel_size // 2
 
     def _options(self) -> dict:
-        return {"normalization": self.normalization, "bias": self.bias}
+        return {
+            "normalization": self.normalization,
+            "renormalize_edges": self.renormalize_edges,
+            "bias": self.bias,
+        }
 
     def _drop(self, x: Tensor) -> dict:
         """In training, DropConnect by a seed from torch's generator."""
@@ -124,7 +136,8 @@ class _Conv(_Mixer):
             f"{self.channels}, heads={self.heads}, "
             f"kernel_size={self.kernel_size}, causal={self.causal}, "
             f"weight_dropout={self.weight_dropout}, "
-            f"normalization={self.normalization!r}"
+            f"normalization={self.normalization!r}, "
+            f"renormalize_edges={self.renormalize_edges}"
         )
 
 
@@ -141,6 +154,8 @@ class LightConv(_Conv):
             normalisation.
         normalization: of a kernel over its taps, see seqconv.ops.lightconv.
             With heads = channels and "none" it is the depthwise convolution.
+        renormalize_edges: taps outside of the sequence give their weight to
+            the others; needs softmax.
         bias: adds a bias to every position.
         device, dtype: of the parameters.
 
@@ -157,12 +172,19 @@ class LightConv(_Conv):
         causal: bool = False,
         weight_dropout: float = 0.0,
         normalization: str = "softmax",
+        renormalize_edges: bool = False,
         bias: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            channels, heads, kernel_size, causal, weight_dropout, normalization
+            channels,
+            heads,
+            kernel_size,
+            causal,
+            weight_dropout,
+            normalization,
+            renormalize_edges,
         )
         new = partial(_parameter, device=device, dtype=dtype)
         self.weight = new(heads, kernel_size)
@@ -225,13 +247,20 @@ class DynamicConv(_Conv):
         causal: bool = False,
         weight_dropout: float = 0.0,
         normalization: str = "softmax",
+        renormalize_edges: bool = False,
         bias: bool = False,
         filter_bias: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            channels, heads, kernel_size, causal, weight_dropout, normalization
+            channels,
+            heads,
+            kernel_size,
+            causal,
+            weight_dropout,
+            normalization,
+            renormalize_edges,
         )
         new = partial(_parameter, device=device, dtype=dtype)
         rows = heads * kernel_size

@@ -55,6 +55,7 @@ def lightconv(
     *,
     padding_left: int = 0,
     normalization: str = "softmax",
+    renormalize_edges: bool = False,
     bias: Tensor | None = None,
     lengths: Tensor | None = None,
     drop_p: float = 0.0,
@@ -74,6 +75,9 @@ def lightconv(
         padding_left: taps before the current position, 0 .. K-1: K-1 is causal,
             K // 2 centred (also for an even K).
         normalization: one of NORMALIZATIONS.
+        renormalize_edges: where taps fall outside of the sequence (or length),
+            the softmax is over the others alone, so that they sum to 1; needs
+            softmax.
         bias: [C], added to every position.
         lengths: [B], int64.
         drop_p: DropConnect after the normalisation: taps are dropped with this
@@ -92,6 +96,7 @@ def lightconv(
         bias,
         padding_left=padding_left,
         normalization=normalization,
+        renormalize_edges=renormalize_edges,
         drop_p=drop_p,
         drop_seed=drop_seed,
         drop_mask=drop_mask,
@@ -106,6 +111,7 @@ def lightconv_step(
     weight: Tensor,
     *,
     normalization: str = "softmax",
+    renormalize_edges: bool = False,
     bias: Tensor | None = None,
 ) -> Tensor:
     """Causal lightconv of the next T' >= 1 inputs of N streams. No gradient.
@@ -120,13 +126,19 @@ def lightconv_step(
         position: one int64 element, the number of inputs already seen. The
             caller advances it: `position += x.shape[1]`.
         weight: [H, K], raw.
-        normalization, bias: as in lightconv.
+        normalization, renormalize_edges, bias: as in lightconv.
 
     Returns:
         [N, T', C].
     """
     return _ops.lightconv_step(
-        x, state, position, weight, bias, normalization=normalization
+        x,
+        state,
+        position,
+        weight,
+        bias,
+        normalization=normalization,
+        renormalize_edges=renormalize_edges,
     )
 
 
@@ -136,6 +148,7 @@ def dynamicconv(
     *,
     padding_left: int = 0,
     normalization: str = "softmax",
+    renormalize_edges: bool = False,
     bias: Tensor | None = None,
     lengths: Tensor | None = None,
     drop_p: float = 0.0,
@@ -146,13 +159,14 @@ def dynamicconv(
     its own at every position.
 
     The kernels are normalised over all K taps first; taps that fall outside of
-    the sequence are cut after it. Differentiable in x, logits and bias; x and
-    logits are all that is kept for it.
+    the sequence are cut after it, unless renormalize_edges says otherwise.
+    Differentiable in x, logits and bias; x and logits are all that is kept.
 
     Args:
         x: [B, T, C].
         logits: [B, T, H, K], usually a linear map of x; H divides C.
-        padding_left, normalization, bias, lengths: as in lightconv.
+        padding_left, normalization, renormalize_edges, bias, lengths: as in
+            lightconv.
         drop_p, drop_seed, drop_mask: as in lightconv, with a mask of its own at
             every position, [B, T, H, K].
 
@@ -165,6 +179,7 @@ def dynamicconv(
         bias,
         padding_left=padding_left,
         normalization=normalization,
+        renormalize_edges=renormalize_edges,
         drop_p=drop_p,
         drop_seed=drop_seed,
         drop_mask=drop_mask,
@@ -179,6 +194,7 @@ def dynamicconv_step(
     logits: Tensor,
     *,
     normalization: str = "softmax",
+    renormalize_edges: bool = False,
     bias: Tensor | None = None,
 ) -> Tensor:
     """Causal dynamicconv of the next T' >= 1 inputs; see lightconv_step.
@@ -188,13 +204,19 @@ def dynamicconv_step(
         state: [N, K-1, C] from conv_initial_state; changed in place.
         position: one int64 element, the number of inputs already seen.
         logits: [N, T', H, K].
-        normalization, bias: as in lightconv.
+        normalization, renormalize_edges, bias: as in lightconv.
 
     Returns:
         [N, T', C].
     """
     return _ops.dynamicconv_step(
-        x, state, position, logits, bias, normalization=normalization
+        x,
+        state,
+        position,
+        logits,
+        bias,
+        normalization=normalization,
+        renormalize_edges=renormalize_edges,
     )
 
 

@@ -47,6 +47,7 @@ at::Tensor conv_autocast(
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -60,6 +61,7 @@ at::Tensor conv_autocast(
       cast_beside<device>(bias, type),
       std::move(padding_left),
       normalization,
+      renormalize_edges,
       drop_p,
       drop_seed,
       drop_mask,
@@ -73,7 +75,8 @@ at::Tensor conv_step_autocast(
     const at::Tensor& position,
     const at::Tensor& kernels,
     const OptionalTensor& bias,
-    std::string_view normalization) {
+    std::string_view normalization,
+    bool renormalize_edges) {
   const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const at::ScalarType type = state.scalar_type();
   static const auto op = find_op<ConvStepSignature>(Kind::kStep);
@@ -83,7 +86,8 @@ at::Tensor conv_step_autocast(
       position,
       cast_beside<device>(kernels, type),
       cast_beside<device>(bias, type),
-      normalization);
+      normalization,
+      renormalize_edges);
 }
 
 template <at::DeviceType device>
