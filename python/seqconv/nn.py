@@ -24,124 +24,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqconv import ops
+from seqconv._mixer import Conv, Mixer, parameter, require
 
 __all__ = ["DynamicConv", "LightConv", "Talk"]
 
 
-def _parameter(
-    *shape: int,
-    device: torch.device | str | None,
-    dtype: torch.dtype | None,
-) -> nn.Parameter:
-    """A parameter that has no values yet."""
-    return nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
-
-
-def _require(condition: bool, module: nn.Module, text: str) -> None:
-    if not condition:
-        raise ValueError(f"[{type(module).__name__}] {text}")
-
-
-class _Mixer(nn.Module):
-    """What the three have in common: heads of channels, and steps."""
-
-    def __init__(self, channels: int, heads: int, causal: bool) -> None:
-        super().__init__()
-        self.channels, self.heads, self.causal = channels, heads, causal
-        _require(
-            channels >= 1 and heads >= 1 and channels % heads == 0,
-            self,
-            f"heads must divide channels, but got {channels} channels, "
-            f"{heads} heads",
-        )
-
-    def _check_probability(self, name: str, p: float) -> None:
-        _require(0 <= p < 1, self, f"{name} must be in [0, 1), but got {p}")
-
-    def _check_causal(self) -> None:
-        _require(self.causal, self, "step needs causal=True")
-
-
-class _Conv(_Mixer):
-    """Options and state of LightConv and DynamicConv."""
-
-    bias: nn.Parameter | None
-
-    def __init__(
-        self,
-        channels: int,
-        heads: int,
-        kernel_size: int,
-        causal: bool,
-        weight_dropout: float,
-        normalization: str,
-        renormalize_edges: bool,
-    ) -> None:
-        super().__init__(channels, heads, causal)
-        self.renormalize_edges = renormalize_edges
-        self.kernel_size, self.weight_dropout = kernel_size, weight_dropout
-        self.normalization = normalization
-        _require(
-            kernel_size >= 1,
-            self,
-            f"kernel_size must be at least 1, but got {kernel_size}",
-        )
-        self._check_probability("weight_dropout", weight_dropout)
-        _require(
-            normalization in ops.NORMALIZATIONS,
-            self,
-            f"normalization must be one of {', '.join(ops.NORMALIZATIONS)}, "
-            f"but got {normalization!r}",
-        )
-        _require(
-            not renormalize_edges or normalization == "softmax",
-            self,
-            "renormalize_edges needs normalization 'softmax', but got "
-            f"{normalization!r}",
-        )
-
-    @property
-    def padding_left(self) -> int:
-        """Taps before the current position."""
-        return self.kernel_size - 1 if self.causal else self.kernel_size // 2
-
-    def _options(self) -> dict:
-        return {
-            "normalization": self.normalization,
-            "renormalize_edges": self.renormalize_edges,
-            "bias": self.bias,
-        }
-
-    def _drop(self, x: Tensor) -> dict:
-        """In training, DropConnect by a seed from torch's generator."""
-        if not self.training or self.weight_dropout == 0:
-            return {}
-        seed = torch.randint(2**63 - 1, (), device=x.device)
-        return {"drop_p": self.weight_dropout, "drop_seed": seed}
-
-    def _initial_state(
-        self, rows: int, parameter: Tensor, dtype: torch.dtype | None
-    ) -> Tensor:
-        self._check_causal()
-        return ops.conv_initial_state(
-            rows,
-            self.kernel_size,
-            self.channels,
-            dtype=dtype or parameter.dtype,
-            device=parameter.device,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.channels}, heads={self.heads}, "
-            f"kernel_size={self.kernel_size}, causal={self.causal}, "
-            f"weight_dropout={self.weight_dropout}, "
-            f"normalization={self.normalization!r}, "
-            f"renormalize_edges={self.renormalize_edges}"
-        )
-
-
-class LightConv(_Conv):
+class LightConv(Conv):
     """Lightweight convolution (Wu et al. 2019, eq. 3-5).
 
     Args:
@@ -154,8 +42,8 @@ class LightConv(_Conv):
             normalisation.
         normalization: of a kernel over its taps, see seqconv.ops.lightconv.
             With heads = channels and "none" it is the depthwise convolution.
-        renormalize_edges: taps outside of the sequence give their weight to
-            the others; needs softmax.
+        renormalize_edges: the softmax leaves out taps that fall outside of the
+            sequence (or length).
         bias: adds a bias to every position.
         device, dtype: of the parameters.
 
@@ -186,7 +74,7 @@ class LightConv(_Conv):
             normalization,
             renormalize_edges,
         )
-        new = partial(_parameter, device=device, dtype=dtype)
+        new = partial(parameter, device=device, dtype=dtype)
         self.weight = new(heads, kernel_size)
         self.bias = new(channels) if bias else None
         self.reset_parameters()
@@ -227,7 +115,7 @@ class LightConv(_Conv):
         return self._initial_state(rows, self.weight, dtype)
 
 
-class DynamicConv(_Conv):
+class DynamicConv(Conv):
     """Dynamic convolution (Wu et al. 2019, eq. 6-7): every position predicts
     its own kernel from its own input, or from that of another tensor.
 
@@ -262,7 +150,7 @@ class DynamicConv(_Conv):
             normalization,
             renormalize_edges,
         )
-        new = partial(_parameter, device=device, dtype=dtype)
+        new = partial(parameter, device=device, dtype=dtype)
         rows = heads * kernel_size
         self.weight_linear = new(rows, channels)
         self.weight_linear_bias = new(rows) if filter_bias else None
@@ -323,7 +211,7 @@ class DynamicConv(_Conv):
         return self._initial_state(rows, self.weight_linear, dtype)
 
 
-class Talk(_Mixer):
+class Talk(Mixer):
     """Time-aware large-kernel convolution (Lioutas and Guo 2020, eq. 3-8): every
     position predicts how far its window reaches.
 
@@ -354,7 +242,7 @@ class Talk(_Mixer):
     ) -> None:
         super().__init__(channels, heads, causal)
         self.max_offset, self.offset_dropout = max_offset, offset_dropout
-        _require(
+        require(
             max_offset >= 0,
             self,
             f"max_offset must not be negative, but got {max_offset}",

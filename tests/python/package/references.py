@@ -22,6 +22,25 @@ def lightconv(x, taps, padding_left):
     return y
 
 
+def renormalized(raw, steps, padding_left):
+    """Softmax of raw [H, K] or [B, T, H, K] over the taps that meet one of
+    `steps` positions, zero elsewhere: [B, T, H, K] (B = 1 for [H, K])."""
+    H, K = raw.shape[-2:]
+    if raw.dim() == 2:
+        raw = raw.expand(1, steps, H, K)
+    taps = torch.zeros(raw.shape, dtype=torch.float64)
+    for b in range(raw.shape[0]):
+        for t in range(steps):
+            for h in range(H):
+                met = [
+                    j for j in range(K) if 0 <= t - padding_left + j < steps
+                ]
+                powers = [math.exp(raw[b, t, h, j]) for j in met]
+                for j, power in zip(met, powers):
+                    taps[b, t, h, j] = power / sum(powers)
+    return taps
+
+
 def lightconv_interleaved(x, taps, padding_left):
     """The same with head c % H for channel c; taps [H, K], normalised."""
     B, T, C = x.shape

@@ -24,7 +24,9 @@ def cases():
             [x, torch.randn(H, K), torch.randn(C)],
         ),
         "dynamicconv": (
-            lambda x, l, b: ops.dynamicconv(x, l, bias=b, padding_left=2),
+            lambda x, l, b: ops.dynamicconv(
+                x, l, bias=b, padding_left=2, renormalize_edges=True
+            ),
             [x, torch.randn(B, T, H, K), torch.randn(C)],
         ),
         "talk": (

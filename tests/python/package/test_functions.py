@@ -58,6 +58,23 @@ def test_convolutions_do_what_the_definition_says(name, padding_left):
     assert_close(y, wanted)
 
 
+@convolutions
+@pytest.mark.parametrize("padding_left", [0, 1, 2])
+def test_edges_are_renormalized_when_asked_for(name, padding_left):
+    op, x, kernels = getattr(ops, name), random(B, T, C), kernels_of(name)
+    options = {"padding_left": padding_left, "renormalize_edges": True}
+    taps = references.renormalized(kernels, T, padding_left)
+    wanted = references.lightconv(x, taps, padding_left)
+    assert_close(op(x, kernels, **options), wanted)
+    assert not torch.allclose(
+        op(x, kernels, padding_left=padding_left), wanted
+    )
+    # The end of a row is an edge as well.
+    y = op(x, kernels, lengths=torch.tensor([T, 4]), **options)
+    short = kernels if name == "lightconv" else kernels[1:, :4]
+    assert_close(y[1:, :4], op(x[1:, :4], short, **options))
+
+
 def test_talk_does_what_the_definition_says():
     x, left, right = random(B, T, C), torch.rand(B, T, H), torch.rand(B, T, H)
     y = ops.talk(x, left.double(), right.double(), max_left=4, max_right=2)
@@ -106,9 +123,12 @@ def in_steps(step, state, sizes):
 
 @convolutions
 @pytest.mark.parametrize("sizes", [[1] * T, [3, 1, 3]])
-def test_convolution_steps_give_what_the_whole_gives(name, sizes):
-    x, kernels, bias = random(B, T, C), kernels_of(name), random(C)
-    options = {"bias": bias, "normalization": "tanh"}
+@pytest.mark.parametrize(
+    "options", [{"normalization": "tanh"}, {"renormalize_edges": True}]
+)
+def test_convolution_steps_give_what_the_whole_gives(name, sizes, options):
+    x, kernels = random(B, T, C), kernels_of(name)
+    options = {"bias": random(C), **options}
     whole = getattr(ops, name)(x, kernels, padding_left=K - 1, **options)
 
     def step(first, last, state, position):
@@ -186,6 +206,9 @@ WRONG_CALLS = {
         lambda: ops.lightconv(SEQ.half(), WEIGHT),
     "[lightconv] lengths must be in 0 .. T = 5, but got 6 in row 1":
         lambda: ops.lightconv(SEQ, WEIGHT, lengths=torch.tensor([5, 6])),
+    "[lightconv] renormalize_edges needs normalization 'softmax', but got":
+        lambda: ops.lightconv(
+            SEQ, WEIGHT, normalization="l1", renormalize_edges=True),
     "[dynamicconv] logits must be [B, T, H, K] with B = 2, T = 5, but got":
         lambda: ops.dynamicconv(SEQ, torch.zeros(2, 4, 2, 3)),
     "[dynamicconv_step] state must hold K-1 = 2 inputs, but got 3":

@@ -32,7 +32,7 @@ def defaults(kind):
 
 def test_names_and_defaults_are_those_of_the_cpp_layers():
     conv = {"heads": 1, "kernel_size": 3, "causal": False, "weight_dropout": 0}
-    conv.update(normalization="softmax", bias=False)
+    conv.update(normalization="softmax", renormalize_edges=False, bias=False)
     dynamic = {**conv, "filter_bias": False}
     talk = {"heads": 1, "max_offset": 3, "causal": False, "offset_dropout": 0}
     assert conv.items() <= defaults(seqconv.LightConv).items()
@@ -114,11 +114,15 @@ def test_modules_call_their_function(causal):
     assert_close(conv(x, lengths), y)
 
 
-@pytest.mark.parametrize("normalization", ops.NORMALIZATIONS)
-def test_modules_pass_their_options_on(normalization):
+@pytest.mark.parametrize(
+    "options",
+    [{"normalization": name} for name in ops.NORMALIZATIONS]
+    + [{"renormalize_edges": True}],
+)
+def test_modules_pass_their_options_on(options):
     x = torch.randn(B, T, C)
-    options = {"normalization": normalization, "bias": True}
-    passed = {"normalization": normalization, "padding_left": K // 2}
+    passed = {"padding_left": K // 2, **options}
+    options = {"bias": True, **options}
 
     conv = make(seqconv.LightConv, **options)
     assert torch.equal(conv.bias, torch.zeros(C))
@@ -150,12 +154,11 @@ def test_a_query_predicts_the_kernels_instead_of_x():
     assert_close(y, wanted[:, -3:])
 
 
-def in_full(kind):
+def in_full(kind, **options):
     """A causal module with all it can have, its biases not zero."""
-    options = {"causal": True}
     if kind is not seqconv.Talk:
-        options.update(normalization="abs_l2", bias=True)
-    module = make(kind, **options)
+        options = {"bias": True, **options}
+    module = make(kind, causal=True, **options)
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter)
     return module
@@ -164,7 +167,19 @@ def in_full(kind):
 @kinds
 @pytest.mark.parametrize("sizes", [[1] * T, [4, 1, 4]])
 def test_steps_give_what_the_whole_gives(kind, sizes):
-    module, x = in_full(kind), torch.randn(B, T, C)
+    check_steps(in_full(kind), sizes)
+
+
+@pytest.mark.parametrize("kind", [seqconv.LightConv, seqconv.DynamicConv])
+@pytest.mark.parametrize(
+    "options", [{"normalization": "abs_l2"}, {"renormalize_edges": True}]
+)
+def test_steps_take_the_options_of_the_module(kind, options):
+    check_steps(in_full(kind, **options), [4, 1, 4])
+
+
+def check_steps(module, sizes):
+    x = torch.randn(B, T, C)
     state, position = module.initial_state(B), torch.tensor([0])
     assert state.shape == (B, K - 1, C)
     outputs = []
@@ -275,6 +290,12 @@ def test_modules_learn(kind):
         (
             lambda: seqconv.DynamicConv(8, normalization="max"),
             r"normalization must be one of none, softmax, .* but got 'max'",
+        ),
+        (
+            lambda: seqconv.LightConv(
+                8, normalization="none", renormalize_edges=True
+            ),
+            "renormalize_edges needs normalization 'softmax', but got 'none'",
         ),
         (
             lambda: seqconv.Talk(8, max_offset=-1),
