@@ -92,6 +92,26 @@ def test_one_openmp_is_loaded():
     assert len(files) == 1, files
 
 
+def test_the_operators_need_no_library_of_the_program():
+    """What the three layers include, ours followed: LibTorch and Highway."""
+    layers = ("base/error.cpp", "kernels/**/*.cpp", "ops/**/*.cpp")
+    waiting = [p for layer in layers for p in (ROOT / "src").glob(layer)]
+    seen, foreign = set(waiting), set()
+    assert len(waiting) > 20
+    while waiting:
+        file = waiting.pop()
+        text = file.read_text(encoding="utf-8")
+        for name in re.findall(r'^ *# *include *["<]([^">]+)', text, re.M):
+            places = [file.parent, ROOT / "include", ROOT / "src"]
+            found = [p / name for p in places if (p / name).is_file()]
+            if found and found[0] not in seen:
+                seen.add(found[0])
+                waiting.append(found[0])
+            elif not found and "/" in name:
+                foreign.add(name.split("/")[0])
+    assert foreign <= {"ATen", "c10", "hwy", "sys", "torch"}, foreign
+
+
 def run_python(*arguments, python=sys.executable, **environment):
     return subprocess.run(
         [python, *arguments],
