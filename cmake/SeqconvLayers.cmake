@@ -16,7 +16,8 @@ endif()
 # A source includes what it needs all the same (SEQCONV_PCH=OFF shows it).
 if(SEQCONV_PCH)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_headers.cpp CONTENT "")
-  add_library(seqconv_torch_headers OBJECT ${CMAKE_BINARY_DIR}/torch_headers.cpp)
+  add_library(seqconv_torch_headers OBJECT EXCLUDE_FROM_ALL
+    ${CMAKE_BINARY_DIR}/torch_headers.cpp)
   target_link_libraries(seqconv_torch_headers PRIVATE
     seqconv_flags seqconv_torch)
   target_precompile_headers(seqconv_torch_headers PRIVATE

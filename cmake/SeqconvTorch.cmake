@@ -1,7 +1,14 @@
 # Imported target for the CPU half of LibTorch, from an installed torch wheel.
 # find_package(Torch) would demand a CUDA toolkit and link all of CUDA; the
 # CPU libraries need neither.
-if(NOT SEQCONV_TORCH_DIR)
+if(SKBUILD AND NOT SEQCONV_TORCH_DIR)
+  # pip installs beside a torch: that one, whatever else lies around.
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/python/torch_location.py
+    OUTPUT_VARIABLE SEQCONV_TORCH_DIR
+    COMMAND_ERROR_IS_FATAL ANY)
+elseif(NOT SEQCONV_TORCH_DIR)
   file(GLOB _torch_dirs
     ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
   if(_torch_dirs)

@@ -17,7 +17,8 @@ readonly LIGHT=(
   "torch==$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 readonly PYTHON_TESTS=(
   "torch==$TORCH" numpy==2.2.6 pytest==8.4.2 sacrebleu==2.5.1
-  subword-nmt==0.3.8 sentencepiece==0.2.1 sacremoses==0.1.1)
+  subword-nmt==0.3.8 sentencepiece==0.2.1 sacremoses==0.1.1
+  scikit-build-core==1.1.2)
 
 say() { printf '== %s\n' "$*"; }
 

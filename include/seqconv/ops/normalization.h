@@ -2,8 +2,9 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/enum_names.h"
 #include "seqconv/kernels/conv.h"
 
 /// The names of the normalisations (torch-free: configurations have them too).

@@ -1,0 +1,44 @@
+"""Attention-free sequence operators for PyTorch: LightConv, DynamicConv, TaLK.
+
+- `seqconv.ops`: functions on tensors, with gradients, and their one-step forms.
+- `seqconv.nn`: the same as `torch.nn.Module`s that own their parameters.
+- `seqconv.convert`: weights of other implementations.
+
+The letters of shapes are the same everywhere: B batch, T time, C channels,
+H heads of R = C/H neighbouring channels, K kernel width, N rows of a decoder.
+Tensors are [B, T, C], time in the middle.
+"""
+
+from seqconv import convert, nn, ops
+from seqconv._build import VERSION as __version__
+from seqconv.convert import convert_lightconv_weight
+from seqconv.nn import DynamicConv, LightConv, Talk
+from seqconv.ops import (
+    conv_initial_state,
+    dynamicconv,
+    dynamicconv_step,
+    lightconv,
+    lightconv_step,
+    talk,
+    talk_initial_state,
+    talk_step,
+)
+
+__all__ = [
+    "DynamicConv",
+    "LightConv",
+    "Talk",
+    "__version__",
+    "conv_initial_state",
+    "convert",
+    "convert_lightconv_weight",
+    "dynamicconv",
+    "dynamicconv_step",
+    "lightconv",
+    "lightconv_step",
+    "nn",
+    "ops",
+    "talk",
+    "talk_initial_state",
+    "talk_step",
+]

@@ -1,0 +1,9 @@
+"""Tests of the installed package `seqconv`: see ../run_package_tests.py."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(1)

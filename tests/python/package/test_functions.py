@@ -1,0 +1,296 @@
+"""The functions: every argument arrives, steps agree, errors name values."""
+
+import inspect
+import math
+
+import pytest
+import references
+import torch
+from torch.testing import assert_close
+
+import seqconv
+from seqconv import ops
+
+B, T, C, H, K = 2, 7, 6, 2, 3
+
+
+def random(*shape, dtype=torch.float64):
+    return torch.randn(*shape, dtype=dtype)
+
+
+def kernels_of(name):
+    return random(H, K) if name == "lightconv" else random(B, T, H, K)
+
+
+convolutions = pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+
+
+def test_lightconv_gives_the_numbers_worked_out_by_hand():
+    # Softmax makes these [1/6, 1/3, 1/2] and [1/4, 1/4, 1/2].
+    two, three = math.log(2), math.log(3)
+    weight = torch.tensor([[0, two, three], [0, 0, two]])
+    x = torch.arange(1.0, 13.0).view(1, 3, 4)
+    centred = torch.tensor(
+        [[17 / 6, 22 / 6, 4.25, 5], [38 / 6, 44 / 6, 8, 9],
+         [23 / 6, 26 / 6, 4.5, 5]]
+    )  # fmt: skip
+    assert_close(ops.lightconv(x, weight, padding_left=1)[0], centred)
+    causal = ops.lightconv(x, weight, padding_left=2)[0]
+    assert_close(causal[0], torch.tensor([0.5, 1, 1.5, 2]))
+    assert_close(causal[1:], centred[:2])
+
+
+def test_talk_gives_the_numbers_worked_out_by_hand():
+    x = torch.arange(1.0, 6.0).view(1, 5, 1)
+    half, quarter = torch.full_like(x, 0.5), torch.full_like(x, 0.25)
+    y = ops.talk(x, half, quarter, max_left=2, max_right=1)
+    assert_close(y.flatten(), torch.tensor([0.375, 0.9375, 1.5, 2.0625, 2.25]))
+    y = ops.talk(x, 3 * quarter, max_left=2)
+    assert_close(y.flatten(), torch.tensor([1, 3, 5.5, 8, 10.5]) / 3)
+
+
+@convolutions
+@pytest.mark.parametrize("padding_left", [0, 1, 2])
+def test_convolutions_do_what_the_definition_says(name, padding_left):
+    x, kernels = random(B, T, C), kernels_of(name)
+    y = getattr(ops, name)(x, kernels, padding_left=padding_left)
+    wanted = references.lightconv(x, kernels.softmax(-1), padding_left)
+    assert_close(y, wanted)
+
+
+@convolutions
+@pytest.mark.parametrize("padding_left", [0, 1, 2])
+def test_edges_are_renormalized_when_asked_for(name, padding_left):
+    op, x, kernels = getattr(ops, name), random(B, T, C), kernels_of(name)
+    options = {"padding_left": padding_left, "renormalize_edges": True}
+    taps = references.renormalized(kernels, T, padding_left)
+    wanted = references.lightconv(x, taps, padding_left)
+    assert_close(op(x, kernels, **options), wanted)
+    assert not torch.allclose(
+        op(x, kernels, padding_left=padding_left), wanted
+    )
+    # The end of a row is an edge as well.
+    y = op(x, kernels, lengths=torch.tensor([T, 4]), **options)
+    short = kernels if name == "lightconv" else kernels[1:, :4]
+    assert_close(y[1:, :4], op(x[1:, :4], short, **options))
+
+
+def test_talk_does_what_the_definition_says():
+    x, left, right = random(B, T, C), torch.rand(B, T, H), torch.rand(B, T, H)
+    y = ops.talk(x, left.double(), right.double(), max_left=4, max_right=2)
+    assert_close(y, references.talk(x, left, right, 4, 2))
+
+
+@convolutions
+def test_every_keyword_reaches_the_operator(name):
+    op, x, kernels = getattr(ops, name), random(B, T, C), kernels_of(name)
+    bias, mask = random(C), kernels > 0
+    y = op(x, kernels, normalization="none", bias=bias, padding_left=2)
+    assert_close(y, references.lightconv(x, kernels, 2) + bias)
+
+    y = op(x, kernels, normalization="none", drop_p=0.25, drop_mask=mask)
+    kept = kernels * mask / 0.75
+    assert_close(y, references.lightconv(x, kept, 0))
+
+    seed = torch.tensor(7)
+    once, again = [op(x, kernels, drop_p=0.5, drop_seed=seed) for _ in "ab"]
+    assert torch.equal(once, again)
+    other = op(x, kernels, drop_p=0.5, drop_seed=seed + 1)
+    assert not torch.equal(once, other)
+
+    y = op(x, kernels, lengths=torch.tensor([T, 4]))
+    assert torch.equal(y[0], op(x, kernels)[0]) and (y[1, 4:] == 0).all()
+    short = kernels if name == "lightconv" else kernels[1:, :4]
+    assert_close(y[1:, :4], op(x[1:, :4], short))
+
+
+def test_talk_takes_lengths():
+    x, left = random(B, T, C), torch.rand(B, T, H).double()
+    y = ops.talk(x, left, max_left=3, lengths=torch.tensor([T, 4]))
+    assert torch.equal(y[0], ops.talk(x, left, max_left=3)[0])
+    assert (y[1, 4:] == 0).all() and (y[1, :4] != 0).any()
+
+
+def in_steps(step, state, sizes):
+    """Outputs of step(first, last, state, position) over chunks of sizes."""
+    position, outputs = torch.zeros(1, dtype=torch.int64), []
+    for size in sizes:
+        first = int(position)
+        outputs.append(step(first, first + size, state, position))
+        position += size
+    return torch.cat(outputs, 1)
+
+
+@convolutions
+@pytest.mark.parametrize("sizes", [[1] * T, [3, 1, 3]])
+@pytest.mark.parametrize(
+    "options", [{"normalization": "tanh"}, {"renormalize_edges": True}]
+)
+def test_convolution_steps_give_what_the_whole_gives(name, sizes, options):
+    x, kernels = random(B, T, C), kernels_of(name)
+    options = {"bias": random(C), **options}
+    whole = getattr(ops, name)(x, kernels, padding_left=K - 1, **options)
+
+    def step(first, last, state, position):
+        part = kernels
+        if name == "dynamicconv":
+            part = kernels[:, first:last]
+        return getattr(ops, name + "_step")(
+            x[:, first:last], state, position, part, **options
+        )
+
+    state = ops.conv_initial_state(B, K, C, dtype=x.dtype)
+    assert state.shape == (B, K - 1, C)
+    assert_close(in_steps(step, state, sizes), whole)
+
+
+@pytest.mark.parametrize("max_offset", [1.0, 1.5])
+def test_talk_steps_give_what_the_whole_gives(max_offset):
+    x, left = random(B, T, C), max_offset * torch.rand(B, T, H).double()
+    whole = ops.talk(x, left, max_left=3)
+
+    def step(first, last, state, position):
+        part = slice(first, last)
+        return ops.talk_step(
+            x[:, part], state, position, left[:, part], max_left=3
+        )
+
+    state = ops.talk_initial_state(B, 3, C, max_offset, dtype=x.dtype)
+    assert state.shape == (B, math.ceil(3 * max_offset), C)
+    assert_close(in_steps(step, state, [1, 4, 2]), whole)
+
+
+def test_gradients_are_right():
+    x, weight, bias = random(B, T, C), random(H, K), random(C)
+    logits = random(B, T, H, K)
+    for tensor in (x, weight, bias, logits):
+        tensor.requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x, w, b: ops.lightconv(x, w, bias=b, padding_left=1),
+        (x, weight, bias),
+    )
+    assert torch.autograd.gradcheck(
+        lambda x, l, b: ops.dynamicconv(x, l, bias=b, padding_left=1),
+        (x, logits, bias),
+    )
+    # A quarter and more from every whole position.
+    steps = torch.randint(0, 3, (2, B, T, H)) + 0.25
+    steps = steps.double() + torch.rand(2, B, T, H) / 2
+    left, right = (steps / 3).unbind()
+    assert torch.autograd.gradcheck(
+        lambda x, l, r: ops.talk(x, l, r, max_left=3, max_right=3),
+        (x, left.requires_grad_(), right.requires_grad_()),
+    )
+
+
+def test_the_names_of_normalizations_are_all_there_are():
+    x, weight = random(B, T, C), random(H, K)
+    for name in ops.NORMALIZATIONS:
+        assert ops.lightconv(x, weight, normalization=name).isfinite().all()
+    with pytest.raises(RuntimeError) as error:
+        ops.lightconv(x, weight, normalization="max")
+    *most, last = [repr(name) for name in ops.NORMALIZATIONS]
+    assert f"must be {', '.join(most)} or {last}, but got" in str(error.value)
+
+
+SEQ, WEIGHT = torch.zeros(2, 5, 6), torch.zeros(2, 3)
+POSITION = torch.tensor([0])
+WRONG_CALLS = {
+    "[lightconv] channels must be divisible by heads, but got C = 6, H = 4":
+        lambda: ops.lightconv(SEQ, torch.zeros(4, 3)),
+    "[lightconv] x must be [B, T, C], but got [5, 6]":
+        lambda: ops.lightconv(SEQ[0], WEIGHT),
+    "[lightconv] padding_left must be in 0 .. K-1 = 2, but got 3":
+        lambda: ops.lightconv(SEQ, WEIGHT, padding_left=3),
+    "[lightconv] x must be Double, Float or BFloat16, but got Half":
+        lambda: ops.lightconv(SEQ.half(), WEIGHT),
+    "[lightconv] lengths must be in 0 .. T = 5, but got 6 in row 1":
+        lambda: ops.lightconv(SEQ, WEIGHT, lengths=torch.tensor([5, 6])),
+    "[lightconv] renormalize_edges needs normalization 'softmax', but got":
+        lambda: ops.lightconv(
+            SEQ, WEIGHT, normalization="l1", renormalize_edges=True),
+    "[dynamicconv] logits must be [B, T, H, K] with B = 2, T = 5, but got":
+        lambda: ops.dynamicconv(SEQ, torch.zeros(2, 4, 2, 3)),
+    "[dynamicconv_step] state must hold K-1 = 2 inputs, but got 3":
+        lambda: ops.dynamicconv_step(
+            SEQ, torch.zeros(2, 3, 6), POSITION, torch.zeros(2, 5, 2, 3)),
+    "[talk] max_right must be 0 without offset_right, but got 1":
+        lambda: ops.talk(SEQ, SEQ[..., :2], max_left=1, max_right=1),
+    "[talk_step] offset_left must not exceed max_offset = 1":
+        lambda: ops.talk_step(
+            SEQ, torch.zeros(2, 3, 6), POSITION, 2 + SEQ[..., :2], max_left=3),
+    "[conv_initial_state] kernel_size must be at least 1, but got 0":
+        lambda: ops.conv_initial_state(1, 0, 6),
+    "[talk_initial_state] max_left and max_offset must be finite and not "
+    "negative, but got 3 and -1": lambda: ops.talk_initial_state(1, 3, 6, -1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", WRONG_CALLS)
+def test_a_wrong_call_says_what_was_wanted_and_what_came(message):
+    with pytest.raises((RuntimeError, ValueError)) as error:
+        WRONG_CALLS[message]()
+    assert message in str(error.value)
+
+
+def test_there_is_one_derivative_and_none_of_steps():
+    x = random(B, T, C).requires_grad_()
+    y = ops.lightconv(x, random(H, K))
+    (grad,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="double backward is not supported"):
+        grad.sum().backward()
+    state = ops.conv_initial_state(B, K, C, dtype=x.dtype)
+    with pytest.raises(RuntimeError, match="must be called without grad mode"):
+        ops.lightconv_step(x, state, POSITION, random(H, K))
+
+
+def test_vmap_gives_what_a_loop_gives():
+    xs = random(3, B, T, C)
+    weight = random(H, K).requires_grad_()
+
+    def function(x):
+        return ops.lightconv(x, weight, padding_left=1)
+
+    mapped = torch.vmap(function)(xs)
+    looped = torch.stack([function(x) for x in xs])
+    assert torch.equal(mapped, looped)
+    grads = [
+        torch.autograd.grad(y.square().sum(), weight)[0]
+        for y in (mapped, looped)
+    ]
+    assert_close(grads[0], grads[1])
+
+
+def test_other_transforms_of_functions_are_refused_clearly():
+    x, weight = random(B, T, C), random(H, K)
+    with pytest.raises(RuntimeError, match="functorch transforms"):
+        torch.func.grad(lambda x: ops.lightconv(x, weight).sum())(x)
+    state = ops.conv_initial_state(B, K, C, dtype=x.dtype)
+    with pytest.raises(RuntimeError, match="lightconv_step"):
+        torch.vmap(lambda x: ops.lightconv_step(x, state, POSITION, weight))(
+            random(3, B, T, C)
+        )
+
+
+def public_callables():
+    for module in (ops, seqconv.nn, seqconv.convert):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not callable(thing):
+                continue
+            yield f"{module.__name__}.{name}", thing
+            if inspect.isclass(thing):
+                for method in ("forward", "step", "initial_state"):
+                    yield f"{name}.{method}", getattr(thing, method)
+
+
+@pytest.mark.parametrize("name, thing", public_callables())
+def test_all_that_is_public_says_its_shapes_and_types(name, thing):
+    assert "[" in inspect.getdoc(thing), "no shape in the docstring"
+    parameters = inspect.signature(thing).parameters.values()
+    for parameter in parameters:
+        if parameter.name != "self":
+            assert parameter.annotation is not parameter.empty, parameter.name
+    if not inspect.isclass(thing):
+        returned = inspect.signature(thing).return_annotation
+        assert returned is torch.Tensor

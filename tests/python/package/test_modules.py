@@ -1,0 +1,325 @@
+"""The modules: parameters, training, steps, saving."""
+
+import copy
+import inspect
+import math
+import pickle
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import seqconv
+from seqconv import ops
+
+B, T, C, H, K = 2, 9, 12, 3, 5
+
+
+def make(kind, **options):
+    size = K - 1 if kind is seqconv.Talk else K
+    return kind(C, H, size, **options)
+
+
+kinds = pytest.mark.parametrize(
+    "kind", [seqconv.LightConv, seqconv.DynamicConv, seqconv.Talk]
+)
+
+
+def defaults(kind):
+    parameters = inspect.signature(kind).parameters
+    return {name: p.default for name, p in parameters.items()}
+
+
+def test_names_and_defaults_are_those_of_the_cpp_layers():
+    conv = {"heads": 1, "kernel_size": 3, "causal": False, "weight_dropout": 0}
+    conv.update(normalization="softmax", renormalize_edges=False, bias=False)
+    dynamic = {**conv, "filter_bias": False}
+    talk = {"heads": 1, "max_offset": 3, "causal": False, "offset_dropout": 0}
+    assert conv.items() <= defaults(seqconv.LightConv).items()
+    assert dynamic.items() <= defaults(seqconv.DynamicConv).items()
+    assert talk.items() <= defaults(seqconv.Talk).items()
+
+
+def shapes(module):
+    return {name: tuple(p.shape) for name, p in module.state_dict().items()}
+
+
+def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
+    assert shapes(make(seqconv.LightConv)) == {"weight": (H, K)}
+    assert shapes(make(seqconv.DynamicConv)) == {"weight_linear": (H * K, C)}
+    assert shapes(make(seqconv.LightConv, bias=True)) == {
+        "weight": (H, K),
+        "bias": (C,),
+    }
+    assert shapes(make(seqconv.DynamicConv, bias=True, filter_bias=True)) == {
+        "weight_linear": (H * K, C),
+        "weight_linear_bias": (H * K,),
+        "bias": (C,),
+    }
+    assert shapes(make(seqconv.Talk)) == {
+        "offsets.weight": (2 * H, C),
+        "offsets.bias": (2 * H,),
+    }
+    assert shapes(make(seqconv.Talk, causal=True)) == {
+        "offsets.weight": (H, C),
+        "offsets.bias": (H,),
+    }
+
+
+@pytest.mark.parametrize(
+    "module, bound",
+    [
+        (seqconv.LightConv(512, 64, 31), math.sqrt(6 / (31 + 64 * 31))),
+        (
+            seqconv.DynamicConv(512, 8, 31, filter_bias=True),
+            1 / math.sqrt(512),
+        ),
+        (seqconv.Talk(512, 64), 1 / math.sqrt(512)),
+    ],
+)
+def test_initial_parameters_are_uniform_within_the_bound(module, bound):
+    for parameter in module.parameters():
+        largest = parameter.detach().abs().max().item()
+        assert 0.9 * bound < largest <= bound
+        if parameter.numel() > 1000:
+            deviation = parameter.std().item() / bound
+            assert abs(deviation - 1 / math.sqrt(3)) < 0.05
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_modules_call_their_function(causal):
+    x, lengths = torch.randn(B, T, C), torch.tensor([T, 4])
+    padding_left = K - 1 if causal else K // 2
+    options = {"padding_left": padding_left, "lengths": lengths}
+
+    conv = make(seqconv.LightConv, causal=causal)
+    y = ops.lightconv(x, conv.weight, **options)
+    assert torch.equal(conv(x, lengths), y)
+
+    conv = make(seqconv.DynamicConv, causal=causal)
+    logits = (x @ conv.weight_linear.t()).view(B, T, H, K)
+    assert_close(conv(x, lengths), ops.dynamicconv(x, logits, **options))
+
+    conv = make(seqconv.Talk, causal=causal)
+    offsets = torch.sigmoid(conv.offsets(x))
+    left, right = offsets[..., :H], None if causal else offsets[..., H:]
+    y = ops.talk(
+        x,
+        left,
+        right,
+        max_left=K - 1,
+        max_right=0 if causal else K - 1,
+        lengths=lengths,
+    )
+    assert_close(conv(x, lengths), y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"normalization": name} for name in ops.NORMALIZATIONS]
+    + [{"renormalize_edges": True}],
+)
+def test_modules_pass_their_options_on(options):
+    x = torch.randn(B, T, C)
+    passed = {"padding_left": K // 2, **options}
+    options = {"bias": True, **options}
+
+    conv = make(seqconv.LightConv, **options)
+    assert torch.equal(conv.bias, torch.zeros(C))
+    torch.nn.init.normal_(conv.bias)
+    y = ops.lightconv(x, conv.weight, bias=conv.bias, **passed)
+    assert torch.equal(conv(x), y)
+
+    conv = make(seqconv.DynamicConv, filter_bias=True, **options)
+    assert torch.equal(conv.bias, torch.zeros(C))
+    torch.nn.init.normal_(conv.bias)
+    logits = x @ conv.weight_linear.t() + conv.weight_linear_bias
+    logits = logits.view(B, T, H, K)
+    y = ops.dynamicconv(x, logits, bias=conv.bias, **passed)
+    assert_close(conv(x), y)
+
+
+def test_a_query_predicts_the_kernels_instead_of_x():
+    module = make(seqconv.DynamicConv, causal=True)
+    x, query = torch.randn(2, B, T, C).unbind()
+    logits = (query @ module.weight_linear.t()).view(B, T, H, K)
+    wanted = ops.dynamicconv(x, logits, padding_left=K - 1)
+    assert_close(module(x, query=query), wanted)
+    assert torch.equal(module(x, query=x), module(x))
+    state, position = module.initial_state(B), torch.tensor([0])
+    with torch.no_grad():
+        for part, its_query in zip(x.split(3, 1), query.split(3, 1)):
+            y = module.step(part, state, position, its_query)
+            position += 3
+    assert_close(y, wanted[:, -3:])
+
+
+def in_full(kind, **options):
+    """A causal module with all it can have, its biases not zero."""
+    if kind is not seqconv.Talk:
+        options = {"bias": True, **options}
+    module = make(kind, causal=True, **options)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    return module
+
+
+@kinds
+@pytest.mark.parametrize("sizes", [[1] * T, [4, 1, 4]])
+def test_steps_give_what_the_whole_gives(kind, sizes):
+    check_steps(in_full(kind), sizes)
+
+
+@pytest.mark.parametrize("kind", [seqconv.LightConv, seqconv.DynamicConv])
+@pytest.mark.parametrize(
+    "options", [{"normalization": "abs_l2"}, {"renormalize_edges": True}]
+)
+def test_steps_take_the_options_of_the_module(kind, options):
+    check_steps(in_full(kind, **options), [4, 1, 4])
+
+
+def check_steps(module, sizes):
+    x = torch.randn(B, T, C)
+    state, position = module.initial_state(B), torch.tensor([0])
+    assert state.shape == (B, K - 1, C)
+    outputs = []
+    with torch.no_grad():
+        for part in x.split(sizes, 1):
+            outputs.append(module.step(part, state, position))
+            position += part.shape[1]
+        assert_close(torch.cat(outputs, 1), module(x))
+
+
+@kinds
+def test_steps_need_a_causal_module_and_no_gradient(kind):
+    module, x = make(kind), torch.randn(B, 1, C)
+    position = torch.tensor([0])
+    with pytest.raises(ValueError, match=r"step needs causal=True"):
+        module.step(x, torch.zeros(B, K - 1, C), position)
+    with pytest.raises(ValueError, match=r"step needs causal=True"):
+        module.initial_state(B)
+    module = make(kind, causal=True)
+    with pytest.raises(RuntimeError, match="without grad mode"):
+        module.step(x, module.initial_state(B), position)
+
+
+@pytest.mark.parametrize("kind", [seqconv.LightConv, seqconv.DynamicConv])
+def test_drop_connect_draws_a_seed_in_training(kind):
+    module, x = make(kind, weight_dropout=0.5), torch.randn(B, T, C)
+    plain = make(kind)
+    plain.load_state_dict(module.state_dict())
+    torch.manual_seed(3)
+    first, second = module(x), module(x)
+    assert not torch.equal(first, second)
+    torch.manual_seed(3)
+    assert torch.equal(module(x), first)
+    assert torch.equal(module.eval()(x), plain(x))
+
+
+def test_offset_dropout_leaves_only_the_current_token():
+    # Where an offset is dropped the window shrinks to t on that side.
+    module = make(seqconv.Talk, causal=True, offset_dropout=0.5)
+    x = torch.randn(64, T, C)
+    y = module(x) * K
+    alone = torch.isclose(y, x, atol=1e-6).view(64, T, H, -1).all(-1)
+    share = alone[:, 1:].float().mean().item()
+    assert 0.4 < share < 0.6
+    assert torch.equal(module.eval()(x), module(x))
+
+
+@kinds
+def test_modules_are_saved_and_copied(kind, tmp_path):
+    module, x = make(kind), torch.randn(B, T, C)
+    wanted = module(x)
+    assert torch.equal(pickle.loads(pickle.dumps(module))(x), wanted)
+    assert torch.equal(copy.deepcopy(module)(x), wanted)
+    torch.save(module.state_dict(), tmp_path / "weights.pt")
+    other = make(kind)
+    other.load_state_dict(torch.load(tmp_path / "weights.pt"))
+    assert torch.equal(other(x), wanted)
+
+
+@kinds
+def test_functional_call_uses_the_given_parameters(kind):
+    module, other, x = make(kind), make(kind), torch.randn(B, T, C)
+    y = torch.func.functional_call(module, other.state_dict(), (x,))
+    assert torch.equal(y, other(x)) and not torch.equal(y, module(x))
+
+
+@kinds
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_modules_are_converted_and_made_in_other_types(kind, dtype):
+    for module in (make(kind).to(dtype), make(kind, dtype=dtype)):
+        x = torch.randn(B, T, C, dtype=dtype)
+        y = module(x)
+        assert y.dtype == dtype
+        if dtype == torch.bfloat16:
+            exact = copy.deepcopy(module).double()(x.double())
+            assert_close(y.double(), exact, rtol=0.03, atol=0.03)
+
+
+@kinds
+def test_modules_learn(kind):
+    module, x = make(kind), torch.randn(B, T, C)
+    target = x.roll(1, 1)
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
+    losses = []
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = (module(x) - target).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.95 * losses[0]
+
+
+@pytest.mark.parametrize(
+    "make_wrong, message",
+    [
+        (lambda: seqconv.LightConv(10, 4), "but got 10 channels, 4 heads"),
+        (lambda: seqconv.LightConv(0), "but got 0 channels, 1 heads"),
+        (lambda: seqconv.DynamicConv(8, 0), "but got 8 channels, 0 heads"),
+        (
+            lambda: seqconv.LightConv(8, kernel_size=0),
+            r"\[LightConv\] kernel_size must be at least 1, but got 0",
+        ),
+        (
+            lambda: seqconv.DynamicConv(8, weight_dropout=1.0),
+            r"\[DynamicConv\] weight_dropout must be in \[0, 1\), but got 1.0",
+        ),
+        (
+            lambda: seqconv.DynamicConv(8, normalization="max"),
+            r"normalization must be one of none, softmax, .* but got 'max'",
+        ),
+        (
+            lambda: seqconv.LightConv(
+                8, normalization="none", renormalize_edges=True
+            ),
+            "renormalize_edges needs normalization 'softmax', but got 'none'",
+        ),
+        (
+            lambda: seqconv.Talk(8, max_offset=-1),
+            r"\[Talk\] max_offset must not be negative, but got -1",
+        ),
+        (
+            lambda: seqconv.Talk(8, offset_dropout=-0.1),
+            r"\[Talk\] offset_dropout must be in \[0, 1\), but got -0.1",
+        ),
+    ],
+)
+def test_impossible_sizes_are_errors(make_wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make_wrong()
+
+
+@kinds
+def test_modules_print_their_options(kind):
+    assert "12, heads=3" in repr(make(kind))
+    assert "causal=True" in repr(make(kind, causal=True))
+
+
+@kinds
+def test_modules_know_their_shapes_without_values(kind):
+    x = torch.empty(B, T, C, device="meta")
+    y = make(kind, device="meta")(x)
+    assert y.shape == x.shape and y.device.type == "meta"

@@ -1,0 +1,194 @@
+"""What pip made: the wheel's contents, and how the package loads."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+
+import pytest
+import torch
+
+import seqconv
+
+ROOT = pathlib.Path(__file__).parents[3]
+WHEEL = pathlib.Path(os.environ["SEQCONV_WHEEL"])
+LIBRARY = "seqconv/libseqconv_ops.so"
+FINDER = ROOT / "python/torch_location.py"
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    with zipfile.ZipFile(WHEEL) as archive:
+        yield archive
+
+
+def project_version():
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    return re.search(r"project\(\s*seqconv\s+VERSION\s+([\d.]+)", text)[1]
+
+
+def torch_series():
+    return ".".join(torch.__version__.split(".")[:2])
+
+
+def metadata(wheel):
+    (name,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))
+    return wheel.read(name).decode()
+
+
+def test_the_wheel_holds_the_operators_and_nothing_else(wheel):
+    names = {n for n in wheel.namelist() if ".dist-info/" not in n}
+    sources = (ROOT / "python/seqconv").iterdir()
+    wanted = {f"seqconv/{p.name}" for p in sources if p.is_file()}
+    assert names == wanted | {"seqconv/_build.py", LIBRARY}
+
+
+def test_versions_agree(wheel):
+    version = project_version()
+    assert seqconv.__version__ == version
+    assert f"\nVersion: {version}\n" in metadata(wheel)
+    assert WHEEL.name.startswith(f"seqconv-{version}-py3-none-")
+
+
+def test_the_wheel_wants_the_torch_that_it_was_built_against(wheel):
+    wanted = re.findall(r"^Requires-Dist: (.*)$", metadata(wheel), re.M)
+    assert wanted == [f"torch=={torch_series()}.*"]
+
+
+def test_the_package_under_test_is_the_installed_one():
+    assert ROOT / "python" not in pathlib.Path(seqconv.__file__).parents
+
+
+def dynamic_section(library):
+    output = subprocess.run(
+        ["readelf", "-d", "-W", library],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return re.findall(r"\((\w+)\)[^\[\n]*\[(.*)\]", output)
+
+
+def test_the_library_names_no_folder_of_this_machine(wheel, tmp_path):
+    library = pathlib.Path(wheel.extract(LIBRARY, tmp_path))
+    entries = dynamic_section(library)
+    paths = [v for tag, v in entries if tag in ("RPATH", "RUNPATH")]
+    assert paths == ["$ORIGIN/../torch/lib"]
+    needed = [value for tag, value in entries if tag == "NEEDED"]
+    assert "libtorch_cpu.so" in needed
+    assert not [name for name in needed if "/" in name]
+    content = library.read_bytes()
+    for folder in (ROOT, pathlib.Path(torch.__file__).parent):
+        assert str(folder).encode() not in content
+
+
+def test_one_openmp_is_loaded():
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        files = {line.split()[-1] for line in maps if "gomp" in line}
+    assert len(files) == 1, files
+
+
+def test_the_operators_need_no_library_of_the_program():
+    """What the three layers include, ours followed: LibTorch and Highway."""
+    layers = ("base/error.cpp", "kernels/**/*.cpp", "ops/**/*.cpp")
+    waiting = [p for layer in layers for p in (ROOT / "src").glob(layer)]
+    seen, foreign = set(waiting), set()
+    assert len(waiting) > 20
+    while waiting:
+        file = waiting.pop()
+        text = file.read_text(encoding="utf-8")
+        for name in re.findall(r'^ *# *include *["<]([^">]+)', text, re.M):
+            places = [file.parent, ROOT / "include", ROOT / "src"]
+            found = [p / name for p in places if (p / name).is_file()]
+            if found and found[0] not in seen:
+                seen.add(found[0])
+                waiting.append(found[0])
+            elif not found and "/" in name:
+                foreign.add(name.split("/")[0])
+    assert foreign <= {"ATen", "c10", "hwy", "sys", "torch"}, foreign
+
+
+def run_python(*arguments, python=sys.executable, **environment):
+    return subprocess.run(
+        [python, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_another_torch_is_refused_with_a_reason(tmp_path):
+    installed = pathlib.Path(seqconv.__file__).parent
+    shutil.copytree(installed, tmp_path / "seqconv")
+    build = tmp_path / "seqconv/_build.py"
+    build.write_text('VERSION = "0"\nTORCH_VERSION = "1.13.1+cu117"\n')
+    result = run_python("-c", "import seqconv", PYTHONPATH=str(tmp_path))
+    assert result.returncode == 1
+    assert (
+        "ImportError: seqconv was built against torch 1.13.1+cu117, but got "
+        f"torch {torch.__version__}" in result.stderr
+    )
+
+
+def test_loading_again_is_harmless_also_through_a_link(tmp_path):
+    (tmp_path / "seqconv").symlink_to(pathlib.Path(seqconv.__file__).parent)
+    result = run_python(
+        "-c",
+        "import importlib, seqconv; importlib.reload(seqconv.ops)",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_second_library_is_refused_with_a_reason(wheel, tmp_path):
+    library = wheel.extract(LIBRARY, tmp_path)
+    result = run_python(
+        "-c",
+        f"import torch; torch.ops.load_library({library!r}); import seqconv",
+    )
+    assert result.returncode == 1
+    assert "ImportError: seqconv's operators are registered" in result.stderr
+
+
+def test_a_library_for_cuda_devices_is_loaded_when_there_is_one(tmp_path):
+    shutil.copytree(
+        pathlib.Path(seqconv.__file__).parent, tmp_path / "seqconv"
+    )
+    some_library = "lib/libtorch_global_deps.so"  # stands for it
+    shutil.copy(
+        pathlib.Path(torch.__file__).parent / some_library,
+        tmp_path / "seqconv/libseqconv_ops_cuda.so",
+    )
+    result = run_python(
+        "-c",
+        "import seqconv, torch; print(torch.ops.loaded_libraries)",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert "seqconv/libseqconv_ops_cuda.so" in result.stdout, result.stderr
+
+
+def test_torch_is_found_without_importing_it():
+    result = run_python("-X", "importtime", str(FINDER))
+    assert result.stdout == str(pathlib.Path(torch.__file__).parent)
+    assert "| torch\n" not in result.stderr
+    # As under pip, which hides site-packages from the process that it starts.
+    hidden = run_python("-S", str(FINDER), PYTHONPATH="/nowhere")
+    assert hidden.stdout == result.stdout
+
+
+def test_a_named_torch_is_taken(tmp_path):
+    result = run_python(str(FINDER), SEQCONV_TORCH_DIR=str(tmp_path))
+    assert result.stdout == str(tmp_path)
+
+
+def test_without_torch_the_build_says_what_to_do(tmp_path):
+    venv.create(tmp_path, with_pip=False, symlinks=True)
+    python = tmp_path / "bin/python"
+    result = run_python(str(FINDER), python=python, PYTHONPATH="")
+    assert result.returncode == 1 and not result.stdout
+    assert f"but {python} finds\nnone. Install torch first" in result.stderr
+    assert "Traceback" not in result.stderr
