@@ -1,0 +1,93 @@
+#pragma once
+
+#include "seqconv/kernels/conv.h"
+#include "seqconv/kernels/cuda/storage.h"
+
+/// The two convolutions on CUDA devices (see lightconv.h and dynamicconv.h of
+/// the CPU). All pointers are device memory, dense and row-major; nothing that
+/// they point to is read on the host, so that every call can be captured in a
+/// graph. Calls return when the work is queued on the stream; failures of the
+/// runtime throw seqconv::Error. S is float, double, BFloat16 or Float16; sums
+/// are AccumulatorOf<S>.
+namespace seqconv::kernels::cuda {
+
+/// DropConnect on taps as in kernels::TapDrop, the seed read on the device.
+struct TapDrop {
+  double p = 0;
+  const int64_t* seed = nullptr;  ///< one element, or null
+  const uint8_t* mask = nullptr;  ///< as the kernels, or null
+};
+
+/// The raw kernels of a convolution, [H, K] or [B, T, H, K], of x's type or
+/// float beside 16-bit types.
+struct RawKernels {
+  const void* data = nullptr;
+  Storage storage = Storage::kFloat;
+};
+
+/// Sizes and switches that all passes share. renormalize_edges (with softmax
+/// only) leaves taps that fall outside [0, length) out of the softmax.
+struct ConvSetup {
+  ConvShape shape;
+  Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;
+  TapDrop drop;
+  RawKernels kernels;
+  const int64_t* lengths = nullptr;  ///< [B] or null; clamped to 0 .. T
+};
+
+template <class S>
+struct ConvForward {
+  ConvSetup setup;
+  const S* x = nullptr;                    ///< [B, T, C]
+  const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
+  S* y = nullptr;                          ///< [B, T, C]
+};
+
+template <class S>
+struct ConvBackward {
+  ConvSetup setup;
+  const S* x = nullptr;
+  const S* grad_y = nullptr;              ///< [B, T, C]
+  S* grad_x = nullptr;                    ///< [B, T, C]
+  void* grad_kernels = nullptr;           ///< as setup.kernels
+  AccumulatorOf<S>* grad_bias = nullptr;  ///< [C], or null where not wanted
+  /// As many elements as *_backward_workspace says.
+  AccumulatorOf<S>* workspace = nullptr;
+};
+
+/// The next T' = shape.steps inputs of N = shape.batch causal streams
+/// (padding_left = K-1; no lengths, no DropConnect). Input p lives in slot
+/// p % (K-1) of the ring.
+template <class S>
+struct ConvStep {
+  ConvSetup setup;
+  const S* x = nullptr;                    ///< [N, T', C]
+  const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
+  S* state = nullptr;                      ///< [N, K-1, C]
+  const int64_t* position = nullptr;       ///< one element: inputs already seen
+  S* y = nullptr;                          ///< [N, T', C]
+};
+
+/// Elements of workspace that a backward pass with these arguments wants
+/// (those besides the workspace itself are set).
+template <class S>
+int64_t lightconv_backward_workspace(const ConvBackward<S>& args);
+template <class S>
+int64_t dynamicconv_backward_workspace(const ConvBackward<S>& args);
+
+template <class S>
+void lightconv_forward(const ConvForward<S>& args, Stream stream);
+template <class S>
+void lightconv_backward(const ConvBackward<S>& args, Stream stream);
+template <class S>
+void lightconv_step(const ConvStep<S>& args, Stream stream);
+
+template <class S>
+void dynamicconv_forward(const ConvForward<S>& args, Stream stream);
+template <class S>
+void dynamicconv_backward(const ConvBackward<S>& args, Stream stream);
+template <class S>
+void dynamicconv_step(const ConvStep<S>& args, Stream stream);
+
+}  // namespace seqconv::kernels::cuda

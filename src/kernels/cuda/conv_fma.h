@@ -1,0 +1,322 @@
+#pragma once
+
+#include "kernels/cuda/conv_tile.h"
+
+/// Both convolutions by fused multiply-adds, for any storage type and kernel
+/// width that fits: a thread owns eight positions of V neighbouring channels
+/// and lets x slide through its registers.
+namespace seqconv::kernels::cuda {
+
+/// The kernels of a tile's outputs, one for each position or one a head.
+template <bool kPerRow, class S>
+struct TileRows {
+  const ConvTask<S>& task;
+  const ConvTile& tile;
+  int64_t first;  ///< position of row 0
+  int rows;       ///< of a head
+
+  /// Row i: head i / rows, position first + i % rows.
+  SEQCONV_DEVICE TapRow operator()(int i) const {
+    if (!kPerRow)
+      return tap_row(task.taps, task.taps.row(0, 0, tile.head + i), 0, 1);
+    const int64_t t = first + i % rows;
+    return tap_row(
+        task.taps,
+        task.taps.row(tile.b, t, tile.head + i / rows),
+        t,
+        tile.valid);
+  }
+};
+
+template <bool kPerRow, class S, class Block>
+SEQCONV_DEVICE void
+make_forward_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int rows = kPerRow ? plan.rows : 1;
+  const TileRows<kPerRow, S> row_of = {task, tile, tile.first, rows};
+  auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
+  make_stats<A>(
+      block,
+      task.taps,
+      tile.heads * rows,
+      row_of,
+      shared_at<RowStats<A>>(block.shared(), plan.parts_at),
+      stats);
+  fill_taps<A>(
+      block,
+      task.taps,
+      tile.heads * rows,
+      row_of,
+      [&](int i) { return stats[i]; },
+      [&](int i, int j) { return i * plan.tap_pitch + j; },
+      shared_at<A>(block.shared(), plan.taps_at));
+}
+
+/// y of the block's tiles.
+template <bool kPerRow, int V, class S, class Block>
+SEQCONV_DEVICE void conv_forward_body(Block& block, const ConvTask<S>& task) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const ConvTiles<S> tiles(task, block.index());
+  const A* const taps = shared_at<A>(block.shared(), plan.taps_at);
+  S* const x = shared_at<S>(block.shared(), plan.x_at);
+  for (int64_t n = tiles.begin; n < tiles.end; ++n) {
+    const ConvTile tile = tiles.tile(n);
+    if (kPerRow || n == tiles.begin)
+      make_forward_taps<kPerRow>(block, task, tile);
+    for (int c = 0; c < chunks_of(task, tile); ++c) {
+      const Chunk chunk = chunk_of(task, tile, c);
+      stage_rows<V>(
+          block,
+          task,
+          task.x,
+          tile,
+          chunk,
+          tile.first - task.taps.padding_left,
+          plan.in_rows,
+          chunk.width,
+          x);
+      block.each([&](int thread) {
+        convolve_chunk<kPerRow, V>(
+            thread,
+            block.threads(),
+            task,
+            tile,
+            chunk,
+            taps,
+            x);
+      });
+    }
+  }
+}
+
+/// The taps of the gradient of x: input s feeds the outputs
+/// s - (K-1-P) + i through tap K-1-i. Statistics are those of positions
+/// first - (K-1-P) on, or of the heads.
+template <bool kPerRow, class S, class Block>
+SEQCONV_DEVICE void make_backward_taps(
+    Block& block,
+    const ConvTask<S>& task,
+    const ConvTile& tile) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int K = task.taps.kernel_size;
+  const int64_t first = tile.first - (K - 1 - task.taps.padding_left);
+  const int rows = kPerRow ? plan.rows + K - 1 : 1;
+  const TileRows<kPerRow, S> row_of = {task, tile, first, rows};
+  auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
+  make_stats<A>(
+      block,
+      task.taps,
+      tile.heads * rows,
+      row_of,
+      shared_at<RowStats<A>>(block.shared(), plan.parts_at),
+      stats);
+  fill_taps<A>(
+      block,
+      task.taps,
+      tile.heads * rows,
+      row_of,
+      [&](int i) { return stats[i]; },
+      [&](int i, int j) {
+        if (!kPerRow)
+          return i * plan.tap_pitch + K - 1 - j;
+        const int s = i % rows - (K - 1) + j;
+        return s >= 0 && s < plan.rows
+            ? (i / rows * plan.rows + s) * plan.tap_pitch + K - 1 - j
+            : -1;
+      },
+      shared_at<A>(block.shared(), plan.taps_at));
+}
+
+/// Part of a phase: gradients of taps, sum over the chunk's channels of
+/// x[r + j] * grad_y[r], added to `grads` (or written, `fresh`).
+template <int V, class S>
+SEQCONV_DEVICE void tap_gradients(
+    int thread,
+    int threads,
+    const ConvTask<S>& task,
+    const ConvTile& tile,
+    const Chunk& chunk,
+    bool fresh,
+    const S* x,
+    const S* grad_y,
+    AccumulatorOf<S>* grads) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int K = task.taps.kernel_size;
+  const int columns = (tile.heads > 1 ? task.head_channels : chunk.width) / V;
+  const int sets = tile.heads * plan.rows;
+  for (int n = thread; n < plan.splits * sets * pieces_of(K, 8); n += threads) {
+    const int set = n % sets, r = set % plan.rows, head = set / plan.rows;
+    const int split = n / sets % plan.splits, j0 = n / sets / plan.splits * 8;
+    A sums[8] = {};
+    const int begin = head * columns * V;
+    const S* const rows = x + (r + j0) * plan.pitch + begin;
+    const S* const g = grad_y + r * plan.pitch + begin;
+    for (int c = split; c < columns; c += plan.splits) {
+      A dy[V];
+      load_wide<V>(g + c * V, dy);
+      SEQCONV_UNROLL
+      for (int j = 0; j < 8; ++j)
+        if (j0 + j < K) {
+          A in[V];
+          load_wide<V>(rows + j * plan.pitch + c * V, in);
+          SEQCONV_UNROLL
+          for (int v = 0; v < V; ++v)
+            sums[j] += in[v] * dy[v];
+        }
+    }
+    A* const to =
+        grads + (split * plan.heads * plan.rows + set) * plan.grad_pitch + j0;
+    SEQCONV_UNROLL
+    for (int j = 0; j < 8; ++j)
+      if (j0 + j < K)
+        to[j] = fresh ? sums[j] : to[j] + sums[j];
+  }
+}
+
+/// One phase: splits of the tap gradients are added up into the first.
+template <class S, class Block>
+SEQCONV_DEVICE void
+join_splits(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int K = task.taps.kernel_size, sets = tile.heads * plan.rows;
+  A* const grads = shared_at<A>(block.shared(), plan.grads_at);
+  block.each([&](int thread) {
+    for (int n = thread; n < sets * K; n += block.threads()) {
+      A& to = grads[n / K * plan.grad_pitch + n % K];
+      for (int split = 1; split < plan.splits; ++split)
+        to += grads
+            [(split * plan.heads * plan.rows + n / K) * plan.grad_pitch +
+             n % K];
+    }
+  });
+}
+
+/// Gradients of a tile's taps in shared memory -> of its raw kernels: written
+/// to task.grad_kernels, or left where they were for a sum over positions.
+template <class S, class Block>
+SEQCONV_DEVICE void
+finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int after = task.taps.kernel_size - 1 - task.taps.padding_left;
+  const int stat_rows = plan.rows + task.taps.kernel_size - 1;
+  A* const grads = shared_at<A>(block.shared(), plan.grads_at);
+  const auto* const stats =
+      shared_at<RowStats<A>>(block.shared(), plan.stats_at);
+  const TileRows<true, S> row_of = {task, tile, tile.first, plan.rows};
+  taps_backward<A>(
+      block,
+      task.taps,
+      tile.heads * plan.rows,
+      row_of,
+      [&](int i) {
+        return stats[i / plan.rows * stat_rows + after + i % plan.rows];
+      },
+      [&](int i, int j) -> A& { return grads[i * plan.grad_pitch + j]; },
+      shared_at<A>(block.shared(), plan.dots_at),
+      [&](int i, int j, A value) {
+        const int64_t t = tile.first + i % plan.rows;
+        if (task.sums != nullptr)
+          grads[i * plan.grad_pitch + j] = value;
+        else if (t < task.steps)
+          store_stored<A>(
+              task.grad_kernels,
+              task.taps.raw.storage,
+              task.taps.row(tile.b, t, tile.head + i / plan.rows) + j,
+              value);
+      });
+}
+
+/// One phase: the block's sums over positions, [units, H, K] of task.sums.
+template <class S, class Block>
+SEQCONV_DEVICE void sum_tap_rows(
+    Block& block,
+    const ConvTask<S>& task,
+    const ConvTiles<S>& tiles,
+    const ConvTile& tile) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int K = task.taps.kernel_size;
+  const A* const grads = shared_at<A>(block.shared(), plan.grads_at);
+  A* const to = task.sums + (tiles.unit * task.all_heads + tile.head) * K;
+  block.each([&](int thread) {
+    for (int n = thread; n < tile.heads * K; n += block.threads()) {
+      A sum = 0;
+      for (int r = 0; r < plan.rows; ++r)
+        sum += grads[(n / K * plan.rows + r) * plan.grad_pitch + n % K];
+      to[n] = sum;
+    }
+  });
+}
+
+/// grad_x and the gradient of the kernels of the block's tiles. Taps are made
+/// again, with those of the K-1 positions around that its inputs also feed.
+template <bool kPerRow, int V, class S, class Block>
+SEQCONV_DEVICE void conv_backward_body(Block& block, const ConvTask<S>& task) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const ConvTiles<S> tiles(task, block.index());
+  const int after = task.taps.kernel_size - 1 - task.taps.padding_left;
+  const A* const taps = shared_at<A>(block.shared(), plan.taps_at);
+  A* const grads = shared_at<A>(block.shared(), plan.grads_at);
+  S* const x = shared_at<S>(block.shared(), plan.x_at);
+  S* const grad_y = shared_at<S>(block.shared(), plan.y_at);
+  ConvTile tile;
+  for (int64_t n = tiles.begin; n < tiles.end; ++n) {
+    tile = tiles.tile(n);
+    if (kPerRow || n == tiles.begin)
+      make_backward_taps<kPerRow>(block, task, tile);
+    for (int c = 0; c < chunks_of(task, tile); ++c) {
+      const Chunk chunk = chunk_of(task, tile, c);
+      const auto stage = [&](const S* tensor, int64_t before, S* to) {
+        stage_rows<V>(
+            block,
+            task,
+            tensor,
+            tile,
+            chunk,
+            tile.first - before,
+            plan.in_rows,
+            chunk.width,
+            to);
+      };
+      stage(task.x, task.taps.padding_left, x);
+      stage(task.grad_y, after, grad_y);
+      block.each([&](int thread) {
+        convolve_chunk<kPerRow, V>(
+            thread,
+            block.threads(),
+            task,
+            tile,
+            chunk,
+            taps,
+            grad_y);
+        tap_gradients<V>(
+            thread,
+            block.threads(),
+            task,
+            tile,
+            chunk,
+            /*fresh=*/c == 0 && (kPerRow || n == tiles.begin),
+            x,
+            grad_y + after * plan.pitch,
+            grads);
+      });
+    }
+    if (kPerRow) {
+      join_splits(block, task, tile);
+      finish_tap_rows(block, task, tile);
+    }
+  }
+  if (!kPerRow)
+    join_splits(block, task, tile);
+  if (task.sums != nullptr)
+    sum_tap_rows(block, task, tiles, tile);
+}
+
+}  // namespace seqconv::kernels::cuda

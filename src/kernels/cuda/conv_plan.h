@@ -1,0 +1,212 @@
+#pragma once
+
+#include "kernels/cuda/conv_taps.h"
+
+/// How a convolution is cut into blocks, and where a block keeps what in its
+/// shared memory. Depends on sizes alone: the same sums in the same order on
+/// every device.
+namespace seqconv::kernels::cuda {
+
+inline constexpr int kConvThreads = 128;
+/// What a block may have without asking on any device, what leaves room for
+/// two blocks beside it, and the most that compute capability 8.0 gives.
+inline constexpr int64_t kSmallShared = 48 * 1024;
+inline constexpr int64_t kMediumShared = 100 * 1024;
+inline constexpr int64_t kMostShared = 163 * 1024;
+/// Blocks that fill any device several times over.
+inline constexpr int64_t kManyBlocks = 2048;
+
+enum class ConvPass { kForward, kBackward };
+
+/// A block owns `rows` positions (of `tiles_per_block` tiles in turn) of
+/// `heads` neighbouring heads; of a head with more than `width` channels it
+/// takes `width` at a time.
+struct ConvPlan {
+  int rows = 0;
+  int width = 0;
+  int heads = 1;
+  int groups = 1;      ///< of heads: H / heads, rounded up
+  int in_rows = 0;     ///< rows + K - 1, or as many as tensor cores read
+  int pitch = 0;       ///< elements from one staged row to the next
+  int tap_pitch = 0;   ///< elements from one row of taps to the next
+  int grad_pitch = 0;  ///< likewise of their gradients
+  int splits = 1;      ///< threads that share a tap gradient
+  int tiles_per_block = 1;
+  int64_t tiles = 0;  ///< of a sequence
+  int64_t units = 0;  ///< blocks of one group of heads
+  int64_t blocks = 0;
+  int64_t taps_at = 0;  ///< offsets in shared memory, bytes
+  int64_t stats_at = 0;
+  int64_t parts_at = 0;
+  int64_t grads_at = 0;
+  int64_t dots_at = 0;
+  int64_t x_at = 0;
+  int64_t y_at = 0;
+  int64_t shared = 0;
+};
+
+/// Hands out aligned pieces of shared memory.
+class SharedLayout {
+ public:
+  int64_t add(int64_t elements, int64_t bytes) {
+    const int64_t at = size_;
+    size_ += round_up<int64_t>(elements * bytes, 16);
+    return at;
+  }
+  int64_t size() const { return size_; }
+
+ private:
+  int64_t size_ = 0;
+};
+
+/// What a plan is made for.
+struct ConvPlanRequest {
+  ConvShape shape;
+  ConvPass pass = ConvPass::kForward;
+  bool per_row = false;  ///< a kernel for every position
+  int vector = 1;        ///< channels that a thread takes at once
+  int storage_bytes = 4;
+  int sum_bytes = 4;
+};
+
+/// Sets what follows from rows, width and heads. `per_row` kernels never share
+/// a block between tiles.
+inline void count_blocks(ConvPlan& plan, const ConvShape& shape, bool per_row) {
+  plan.groups = static_cast<int>(pieces_of<int64_t>(shape.heads, plan.heads));
+  plan.tiles = pieces_of<int64_t>(shape.steps, plan.rows);
+  const int64_t all = shape.batch * plan.tiles;
+  plan.tiles_per_block = per_row
+      ? 1
+      : static_cast<int>(
+            clamped<int64_t>(all * plan.groups / kManyBlocks, 1, 16));
+  plan.units = pieces_of<int64_t>(all, plan.tiles_per_block);
+  plan.blocks = plan.units * plan.groups;
+}
+
+/// The plan of the FMA kernels with `rows` and `width`.
+inline ConvPlan
+fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
+  const ConvShape& shape = request.shape;
+  const int64_t R = shape.head_channels(), K = shape.kernel_size;
+  const bool backward = request.pass == ConvPass::kBackward;
+  ConvPlan plan;
+  plan.rows = rows;
+  plan.heads = static_cast<int>(clamped<int64_t>(width / R, 1, shape.heads));
+  plan.width =
+      static_cast<int>(plan.heads > 1 ? plan.heads * R : least(width, R));
+  count_blocks(plan, shape, request.per_row);
+  plan.in_rows = static_cast<int>(rows + K - 1);
+  plan.pitch =
+      round_up(plan.width, request.vector) + (backward ? request.vector : 0);
+  plan.tap_pitch = static_cast<int>(round_up<int64_t>(K, 8) + 4);
+  plan.grad_pitch = plan.tap_pitch;
+  const int64_t row_sets = request.per_row ? rows : 1;
+  const int64_t stat_rows =
+      plan.heads * (request.per_row ? (backward ? plan.in_rows : rows) : 1);
+  const int64_t pairs = plan.heads * rows * pieces_of<int64_t>(K, 8);
+  plan.splits = pairs * 4 <= kConvThreads ? 4
+      : pairs * 2 <= kConvThreads         ? 2
+                                          : 1;
+  SharedLayout layout;
+  plan.taps_at =
+      layout.add(plan.heads * row_sets * plan.tap_pitch, request.sum_bytes);
+  plan.stats_at = layout.add(stat_rows, 2 * request.sum_bytes);
+  plan.parts_at = layout.add(stat_rows * kParts, 2 * request.sum_bytes);
+  plan.x_at = layout.add(plan.in_rows * plan.pitch, request.storage_bytes);
+  if (backward) {
+    plan.y_at = layout.add(plan.in_rows * plan.pitch, request.storage_bytes);
+    plan.grads_at = layout.add(
+        plan.splits * plan.heads * rows * plan.grad_pitch,
+        request.sum_bytes);
+    plan.dots_at = layout.add(plan.heads * rows * kParts, request.sum_bytes);
+  }
+  plan.shared = layout.size();
+  return plan;
+}
+
+/// The largest tiles that leave room for other blocks; small ones only where
+/// kernels are so long that nothing else fits. `blocks` = 0: nothing does.
+inline ConvPlan plan_fma(const ConvPlanRequest& request) {
+  struct Choice {
+    int64_t budget;
+    int fewest_rows;
+    int64_t least_width;
+  };
+  for (const Choice& choice :
+       {Choice{kSmallShared, 64, 32},
+        {kMediumShared, 64, 16},
+        {kMediumShared, 32, 16},
+        {kMostShared, 8, 1}})
+    for (int rows = 64; rows >= choice.fewest_rows; rows /= 2)
+      for (int64_t width = 64;
+           width >= most<int64_t>(choice.least_width, request.vector);
+           width /= 2) {
+        const ConvPlan plan = fma_plan(request, rows, width);
+        if (plan.shared <= choice.budget)
+          return plan;
+      }
+  return {};
+}
+
+/// What the kernels of a convolution are given, S as in ConvForward.
+template <class S>
+struct ConvTask {
+  ConvPlan plan;
+  TapSource taps;
+  int64_t batch = 0;
+  int64_t steps = 0;
+  int64_t channels = 0;
+  int all_heads = 1;
+  int head_channels = 1;
+  const int64_t* lengths = nullptr;
+  const S* x = nullptr;
+  const S* grad_y = nullptr;
+  const AccumulatorOf<S>* bias = nullptr;
+  S* out = nullptr;                  ///< y, or grad_x
+  void* grad_kernels = nullptr;      ///< written where sums is null
+  AccumulatorOf<S>* sums = nullptr;  ///< [units, H, K], over positions
+};
+
+/// One tile of a block.
+struct ConvTile {
+  int64_t b = 0;
+  int64_t first = 0;  ///< position
+  int64_t valid = 0;  ///< real positions of the sequence
+  int head = 0;       ///< first of
+  int heads = 0;      ///< so many
+
+  SEQCONV_HD int real(int rows) const {
+    return static_cast<int>(clamped<int64_t>(valid - first, 0, rows));
+  }
+};
+
+/// The tiles of a block: [begin, end) of B * tiles.
+template <class S>
+struct ConvTiles {
+  const ConvTask<S>& task;
+  int64_t unit;
+  int head;
+  int64_t begin;
+  int64_t end;
+
+  SEQCONV_HD ConvTiles(const ConvTask<S>& of, int64_t block)
+      : task(of),
+        unit(block / of.plan.groups),
+        head(static_cast<int>(block % of.plan.groups) * of.plan.heads),
+        begin(unit * of.plan.tiles_per_block),
+        end(least<int64_t>(
+            begin + of.plan.tiles_per_block,
+            of.batch * of.plan.tiles)) {}
+
+  SEQCONV_HD ConvTile tile(int64_t n) const {
+    ConvTile at;
+    at.b = n / task.plan.tiles;
+    at.first = n % task.plan.tiles * task.plan.rows;
+    at.valid = valid_steps(task.lengths, at.b, task.steps);
+    at.head = head;
+    at.heads = least(task.plan.heads, task.all_heads - head);
+    return at;
+  }
+};
+
+}  // namespace seqconv::kernels::cuda

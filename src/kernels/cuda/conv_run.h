@@ -1,0 +1,400 @@
+#pragma once
+
+#include "kernels/cuda/conv_fma.h"
+#include "kernels/cuda/conv_step.h"
+#include "kernels/cuda/conv_sum.h"
+#include "seqconv/base/error.h"
+
+/// From the arguments of a convolution to launches. A Launcher has
+///   template <class Body, class Task>
+///   void run(int64_t blocks, int threads, int64_t shared, const Task& task);
+/// which queues Body::run(block, task) for every block; the tests' runs it at
+/// once on the host.
+namespace seqconv::kernels::cuda {
+
+/// Which raw kernels a convolution has: one a head, or one a position too.
+enum class KernelsOf { kHead, kPosition };
+
+template <bool kPerRow, int V>
+struct ForwardBody {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(Block& block, const ConvTask<S>& task) {
+    conv_forward_body<kPerRow, V>(block, task);
+  }
+};
+template <bool kPerRow, int V>
+struct BackwardBody {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(Block& block, const ConvTask<S>& task) {
+    conv_backward_body<kPerRow, V>(block, task);
+  }
+};
+struct StepBody {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(Block& block, const ConvStepTask<S>& task) {
+    conv_step_body(block, task);
+  }
+};
+struct SumBody {
+  template <class Block, class A>
+  static SEQCONV_DEVICE void run(Block& block, const SumTask<A>& task) {
+    sum_body(block, task);
+  }
+};
+struct BiasBody {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(Block& block, const BiasTask<S>& task) {
+    bias_body(block, task);
+  }
+};
+struct WeightBody {
+  template <class Block, class A>
+  static SEQCONV_DEVICE void run(Block& block, const WeightTask<A>& task) {
+    weight_body(block, task);
+  }
+};
+
+/// to[0 .. count) = 0.
+template <class A>
+struct ZeroTask {
+  A* to = nullptr;
+  int64_t count = 0;
+};
+struct ZeroBody {
+  template <class Block, class A>
+  static SEQCONV_DEVICE void run(Block& block, const ZeroTask<A>& task) {
+    block.each([&](int thread) {
+      const int64_t i = block.index() * block.threads() + thread;
+      if (i < task.count)
+        task.to[i] = A{};
+    });
+  }
+};
+template <class Launcher, class A>
+void launch_zero(Launcher& launcher, A* to, int64_t count) {
+  if (count > 0)
+    launcher.template run<ZeroBody>(
+        pieces_of<int64_t>(count, kConvThreads),
+        kConvThreads,
+        0,
+        ZeroTask<A>{to, count});
+}
+
+inline bool is_aligned(const void* pointer, size_t bytes) {
+  return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
+}
+
+inline int64_t storage_bytes(Storage storage) {
+  return storage == Storage::kDouble ? 8 : storage == Storage::kFloat ? 4 : 2;
+}
+
+inline TapSource tap_source(const ConvSetup& setup, KernelsOf kind) {
+  const ConvShape& shape = setup.shape;
+  SEQCONV_CHECK(
+      shape.kernel_size <= kMostShared,
+      "[cuda] kernel size must be at most ",
+      kMostShared,
+      ", but got K = ",
+      shape.kernel_size);
+  const int64_t position = shape.heads * shape.kernel_size;
+  const bool drops = setup.drop.seed != nullptr && setup.drop.p > 0;
+  TapSource source;
+  source.raw = setup.kernels;
+  source.step_stride = kind == KernelsOf::kPosition ? position : 0;
+  source.batch_stride = source.step_stride * shape.steps;
+  source.kernel_size = static_cast<int>(shape.kernel_size);
+  source.padding_left = static_cast<int>(shape.padding_left);
+  source.normalization = setup.normalization;
+  source.renormalize_edges =
+      setup.renormalize_edges && setup.normalization == Normalization::kSoftmax;
+  source.scale = 1.0 / (1.0 - setup.drop.p);
+  source.threshold = drop_threshold(setup.drop.p);
+  source.seed = drops ? setup.drop.seed : nullptr;
+  source.mask = setup.drop.mask;
+  return source;
+}
+
+/// Whether taps differ between positions.
+inline bool is_per_row(const TapSource& source, KernelsOf kind) {
+  return kind == KernelsOf::kPosition || source.renormalize_edges;
+}
+
+template <class S>
+ConvTask<S> conv_task(const ConvSetup& setup, KernelsOf kind) {
+  ConvTask<S> task;
+  task.taps = tap_source(setup, kind);
+  task.batch = setup.shape.batch;
+  task.steps = setup.shape.steps;
+  task.channels = setup.shape.channels;
+  task.all_heads = static_cast<int>(setup.shape.heads);
+  task.head_channels = static_cast<int>(setup.shape.head_channels());
+  task.lengths = setup.lengths;
+  return task;
+}
+
+/// Channels that a thread of the FMA kernels takes at once: 4 where heads and
+/// addresses allow.
+template <class S>
+int vector_width(
+    const ConvShape& shape,
+    std::initializer_list<const void*> tensors) {
+  if constexpr (sizeof(S) == 8) {
+    return 1;
+  } else {
+    bool fits = shape.head_channels() % 4 == 0;
+    for (const void* const tensor : tensors)
+      fits = fits && is_aligned(tensor, 4 * sizeof(S));
+    return fits ? 4 : 1;
+  }
+}
+
+template <class S>
+ConvPlan
+checked_plan(const ConvShape& shape, ConvPass pass, bool per_row, int vector) {
+  const ConvPlan plan = plan_fma(
+      {shape, pass, per_row, vector, sizeof(S), sizeof(AccumulatorOf<S>)});
+  SEQCONV_CHECK(
+      plan.rows > 0,
+      "[cuda] the kernel must fit into shared memory (",
+      kMostShared,
+      " bytes), but got K = ",
+      shape.kernel_size,
+      " for heads of ",
+      shape.head_channels(),
+      " channels");
+  return plan;
+}
+
+/// Queues the body for the channels that a thread takes and per_row.
+template <template <bool, int> class Body, class S, class Launcher>
+void launch_conv(
+    Launcher& launcher,
+    const ConvTask<S>& task,
+    bool per_row,
+    int vector) {
+  const auto run = [&](auto body) {
+    launcher.template run<decltype(body)>(
+        task.plan.blocks,
+        kConvThreads,
+        task.plan.shared,
+        task);
+  };
+  if constexpr (sizeof(S) < 8) {
+    if (vector == 4)
+      return per_row ? run(Body<true, 4>{}) : run(Body<false, 4>{});
+  }
+  return per_row ? run(Body<true, 1>{}) : run(Body<false, 1>{});
+}
+
+inline bool is_empty(const ConvShape& shape) {
+  return shape.batch * shape.steps * shape.channels == 0;
+}
+
+template <class S, class Launcher>
+void run_conv_forward(
+    Launcher& launcher,
+    const ConvForward<S>& args,
+    KernelsOf kind) {
+  const ConvShape& shape = args.setup.shape;
+  if (is_empty(shape))
+    return;
+  ConvTask<S> task = conv_task<S>(args.setup, kind);
+  task.x = args.x;
+  task.bias = args.bias;
+  task.out = args.y;
+  const bool per_row = is_per_row(task.taps, kind);
+  const int vector = vector_width<S>(shape, {args.x, args.y});
+  const bool bias_fits = is_aligned(args.bias, 4 * sizeof(AccumulatorOf<S>));
+  const int width = bias_fits ? vector : 1;
+  task.plan = checked_plan<S>(shape, ConvPass::kForward, per_row, width);
+  launch_conv<ForwardBody>(launcher, task, per_row, width);
+}
+
+/// Elements of [count, width] and of what its sums by stages leave, the last
+/// one included.
+inline int64_t sum_elements(int64_t count, int64_t width) {
+  int64_t elements = count * width;
+  while (count > 1) {
+    count = sum_outputs(count);
+    elements += count * width;
+  }
+  return elements;
+}
+
+/// Sums from [count, width] by stages. Results lie behind `from`; the last one
+/// goes to `last` unless that is null. Gives where it is.
+template <class A, class Launcher>
+const A* launch_sums(
+    Launcher& launcher,
+    A* from,
+    int64_t count,
+    int64_t width,
+    A* last) {
+  while (count > 1) {
+    const int64_t left = sum_outputs(count);
+    A* const to = left == 1 && last != nullptr ? last : from + count * width;
+    launcher.template run<SumBody>(
+        left * pieces_of<int64_t>(width, kConvThreads),
+        kConvThreads,
+        0,
+        SumTask<A>{from, to, count, width});
+    from = to;
+    count = left;
+  }
+  return from;
+}
+
+inline int64_t bias_pieces(const ConvShape& shape) {
+  return pieces_of(shape.batch * shape.steps, kBiasRows);
+}
+
+template <class S, class Launcher>
+void launch_bias(
+    Launcher& launcher,
+    const ConvBackward<S>& args,
+    AccumulatorOf<S>* workspace) {
+  const ConvShape& shape = args.setup.shape;
+  const int64_t pieces = bias_pieces(shape), C = shape.channels;
+  AccumulatorOf<S>* const first = pieces == 1 ? args.grad_bias : workspace;
+  launcher.template run<BiasBody>(
+      pieces * pieces_of<int64_t>(C, kConvThreads),
+      kConvThreads,
+      0,
+      BiasTask<S>{
+          shape.batch,
+          shape.steps,
+          C,
+          args.setup.lengths,
+          args.grad_y,
+          first});
+  launch_sums(launcher, first, pieces, C, args.grad_bias);
+}
+
+/// The task of a backward pass but for its workspace, and how it is run.
+template <class S>
+struct BackwardRun {
+  ConvTask<S> task;
+  bool per_row = false;
+  int vector = 1;
+
+  BackwardRun(const ConvBackward<S>& args, KernelsOf kind)
+      : task(conv_task<S>(args.setup, kind)) {
+    const ConvShape& shape = args.setup.shape;
+    task.x = args.x;
+    task.grad_y = args.grad_y;
+    task.out = args.grad_x;
+    task.grad_kernels = args.grad_kernels;
+    per_row = is_per_row(task.taps, kind);
+    vector = vector_width<S>(shape, {args.x, args.grad_y, args.grad_x});
+    if (!is_empty(shape))
+      task.plan = checked_plan<S>(shape, ConvPass::kBackward, per_row, vector);
+  }
+
+  /// Elements of the sums over positions, with those of the later stages.
+  int64_t weight_elements(const ConvShape& shape) const {
+    return sum_elements(task.plan.units, shape.heads * shape.kernel_size);
+  }
+};
+
+template <class S>
+int64_t backward_workspace(const ConvBackward<S>& args, KernelsOf kind) {
+  const ConvShape& shape = args.setup.shape;
+  if (is_empty(shape))
+    return 0;
+  const int64_t sums = kind == KernelsOf::kHead
+      ? BackwardRun<S>(args, kind).weight_elements(shape)
+      : 0;
+  const int64_t bias = args.grad_bias != nullptr
+      ? sum_elements(bias_pieces(shape), shape.channels)
+      : 0;
+  return sums + bias;
+}
+
+template <class S, class Launcher>
+void run_empty_backward(
+    Launcher& launcher,
+    const ConvBackward<S>& args,
+    KernelsOf kind) {
+  const ConvShape& shape = args.setup.shape;
+  const int64_t bytes = kind == KernelsOf::kHead ? shape.heads *
+          shape.kernel_size * storage_bytes(args.setup.kernels.storage)
+                                                 : 0;
+  launch_zero(launcher, static_cast<char*>(args.grad_kernels), bytes);
+  if (args.grad_bias != nullptr)
+    launch_zero(launcher, args.grad_bias, shape.channels);
+}
+
+template <class S, class Launcher>
+void run_conv_backward(
+    Launcher& launcher,
+    const ConvBackward<S>& args,
+    KernelsOf kind) {
+  using A = AccumulatorOf<S>;
+  const ConvShape& shape = args.setup.shape;
+  if (is_empty(shape))
+    return run_empty_backward(launcher, args, kind);
+  BackwardRun<S> run(args, kind);
+  A* workspace = args.workspace;
+  if (kind == KernelsOf::kHead) {
+    run.task.sums = workspace;
+    workspace += run.weight_elements(shape);
+  }
+  launch_conv<BackwardBody>(launcher, run.task, run.per_row, run.vector);
+  if (kind == KernelsOf::kHead) {
+    WeightTask<A> last;
+    last.taps = run.task.taps;
+    last.is_raw = run.per_row;
+    last.grad_kernels = args.grad_kernels;
+    last.sums = launch_sums<A>(
+        launcher,
+        run.task.sums,
+        run.task.plan.units,
+        shape.heads * shape.kernel_size,
+        nullptr);
+    launcher.template run<WeightBody>(
+        shape.heads,
+        kConvThreads,
+        last.shared(),
+        last);
+  }
+  if (args.grad_bias != nullptr)
+    launch_bias(launcher, args, workspace);
+}
+
+template <class S, class Launcher>
+void run_conv_step(
+    Launcher& launcher,
+    const ConvStep<S>& args,
+    KernelsOf kind) {
+  const ConvShape& shape = args.setup.shape;
+  if (is_empty(shape))
+    return;
+  ConvStepTask<S> task;
+  task.taps = tap_source(args.setup, kind);
+  task.taps.padding_left = task.taps.kernel_size - 1;
+  task.per_row = kind == KernelsOf::kPosition;
+  task.steps = shape.steps;
+  task.channels = shape.channels;
+  task.all_heads = static_cast<int>(shape.heads);
+  task.head_channels = static_cast<int>(shape.head_channels());
+  task.heads = step_heads(shape, kConvThreads, sizeof(AccumulatorOf<S>));
+  task.groups = pieces_of(task.all_heads, task.heads);
+  task.x = args.x;
+  task.bias = args.bias;
+  task.state = args.state;
+  task.position = args.position;
+  task.y = args.y;
+  SEQCONV_CHECK(
+      task.shared() <= kMostShared,
+      "[cuda] the kernel must fit into shared memory (",
+      kMostShared,
+      " bytes), but got K = ",
+      shape.kernel_size);
+  launcher.template run<StepBody>(
+      shape.batch * task.groups,
+      kConvThreads,
+      task.shared(),
+      task);
+}
+
+}  // namespace seqconv::kernels::cuda

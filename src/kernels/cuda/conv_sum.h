@@ -1,0 +1,128 @@
+#pragma once
+
+#include "kernels/cuda/conv_taps.h"
+
+/// Second stages: sums of partial results in an order fixed by the sizes.
+namespace seqconv::kernels::cuda {
+
+/// Partial results that one thread adds up.
+inline constexpr int64_t kSumFanIn = 64;
+/// Rows of grad_y that a thread adds up for the gradient of the bias.
+inline constexpr int64_t kBiasRows = 128;
+
+/// Results left when `count` are summed by kSumFanIn.
+SEQCONV_HD int64_t sum_outputs(int64_t count) {
+  return pieces_of(count, kSumFanIn);
+}
+
+/// to [sum_outputs(count), width] = sums of from [count, width].
+template <class A>
+struct SumTask {
+  const A* from = nullptr;
+  A* to = nullptr;
+  int64_t count = 0;
+  int64_t width = 0;
+};
+
+template <class A, class Block>
+SEQCONV_DEVICE void sum_body(Block& block, const SumTask<A>& task) {
+  const int64_t columns = pieces_of<int64_t>(task.width, block.threads());
+  const int64_t piece = block.index() / columns;
+  const int64_t first = block.index() % columns * block.threads();
+  block.each([&](int thread) {
+    const int64_t i = first + thread;
+    if (i >= task.width)
+      return;
+    const int64_t end = least((piece + 1) * kSumFanIn, task.count);
+    A sum = 0;
+    for (int64_t p = piece * kSumFanIn; p < end; ++p)
+      sum += task.from[p * task.width + i];
+    task.to[piece * task.width + i] = sum;
+  });
+}
+
+/// sums [pieces of kBiasRows, C] of grad_y [B * T, C] over real positions.
+template <class S>
+struct BiasTask {
+  int64_t batch = 0;
+  int64_t steps = 0;
+  int64_t channels = 0;
+  const int64_t* lengths = nullptr;
+  const S* grad_y = nullptr;
+  AccumulatorOf<S>* sums = nullptr;
+};
+
+template <class S, class Block>
+SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
+  using A = AccumulatorOf<S>;
+  const int64_t columns = pieces_of<int64_t>(task.channels, block.threads());
+  const int64_t piece = block.index() / columns;
+  const int64_t first = block.index() % columns * block.threads();
+  block.each([&](int thread) {
+    const int64_t c = first + thread;
+    if (c >= task.channels)
+      return;
+    const int64_t end = least((piece + 1) * kBiasRows, task.batch * task.steps);
+    A sum = 0;
+    for (int64_t row = piece * kBiasRows; row < end; ++row) {
+      const int64_t b = row / task.steps, t = row % task.steps;
+      if (t < valid_steps(task.lengths, b, task.steps))
+        sum += widen(task.grad_y[row * task.channels + c]);
+    }
+    task.sums[piece * task.channels + c] = sum;
+  });
+}
+
+/// The last stage of the gradient of shared kernels [H, K]: a block for a head
+/// takes sums [H, K] with respect to its taps (or already to raw weights).
+template <class A>
+struct WeightTask {
+  TapSource taps;
+  bool is_raw = false;
+  const A* sums = nullptr;
+  void* grad_kernels = nullptr;
+
+  /// Shared memory: gradients [K], statistics, their parts, dot products.
+  SEQCONV_HD int64_t grads_bytes() const {
+    return round_up<int64_t>(taps.kernel_size * sizeof(A), 16);
+  }
+  SEQCONV_HD int64_t shared() const {
+    return grads_bytes() +
+        (2 + 2 * kParts + kParts) * static_cast<int64_t>(sizeof(A));
+  }
+};
+
+template <class A, class Block>
+SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<A>& task) {
+  const int K = task.taps.kernel_size;
+  const int64_t base = block.index() * K;
+  A* const grads = reinterpret_cast<A*>(block.shared());
+  auto* const stats =
+      reinterpret_cast<RowStats<A>*>(block.shared() + task.grads_bytes());
+  A* const dots = reinterpret_cast<A*>(stats + 1 + kParts);
+  const auto write = [&](int j, A value) {
+    store_stored<A>(task.grad_kernels, task.taps.raw.storage, base + j, value);
+  };
+  block.each([&](int thread) {
+    for (int j = thread; j < K; j += block.threads()) {
+      grads[j] = task.sums[base + j];
+      if (task.is_raw)
+        write(j, grads[j]);
+    }
+  });
+  if (task.is_raw)
+    return;
+  const auto row_of = [&](int) { return TapRow{base, 0, K}; };
+  make_stats<A>(block, task.taps, 1, row_of, stats + 1, stats);
+  taps_backward<A>(
+      block,
+      task.taps,
+      1,
+      row_of,
+      [&](int) { return stats[0]; },
+      [&](int, int j) -> A& { return grads[j]; },
+      dots,
+      [&](int, int j, A value) { write(j, value); });
+}
+
+}  // namespace seqconv::kernels::cuda

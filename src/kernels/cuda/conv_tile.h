@@ -1,0 +1,212 @@
+#pragma once
+
+#include "kernels/cuda/conv_plan.h"
+
+/// The phases that the FMA kernels of both convolutions are made of.
+namespace seqconv::kernels::cuda {
+
+/// Outputs of one channel that a thread makes at once.
+inline constexpr int kRowsPerThread = 8;
+
+template <class T>
+SEQCONV_DEVICE T* shared_at(char* shared, int64_t offset) {
+  return reinterpret_cast<T*>(shared + offset);
+}
+
+/// Channels [first, first + width) of a tile's heads.
+struct Chunk {
+  int64_t first = 0;
+  int width = 0;
+};
+
+/// Chunk `i` of a tile: all of several heads, or a piece of one.
+template <class S>
+SEQCONV_DEVICE Chunk
+chunk_of(const ConvTask<S>& task, const ConvTile& tile, int i) {
+  const int R = task.head_channels;
+  const int64_t first = static_cast<int64_t>(tile.head) * R;
+  if (tile.heads > 1)
+    return {first, tile.heads * R};
+  const int begin = i * task.plan.width;
+  return {first + begin, least(task.plan.width, R - begin)};
+}
+template <class S>
+SEQCONV_DEVICE int chunks_of(const ConvTask<S>& task, const ConvTile& tile) {
+  return tile.heads > 1 ? 1 : pieces_of(task.head_channels, task.plan.width);
+}
+
+/// One phase: rows [first, first + rows) of a chunk of tensor [B, T, C] into
+/// shared memory, zero outside the sequence and from the chunk's width up to
+/// `padded` channels.
+template <int V, class S, class Block>
+SEQCONV_DEVICE void stage_rows(
+    Block& block,
+    const ConvTask<S>& task,
+    const S* tensor,
+    const ConvTile& tile,
+    const Chunk& chunk,
+    int64_t first,
+    int rows,
+    int padded,
+    S* to) {
+  const int columns = pieces_of(padded, V);
+  const int rows_at_once = block.threads() / columns;
+  const S* const from =
+      tensor + tile.b * task.steps * task.channels + chunk.first;
+  block.each([&](int thread) {
+    const int column = thread % columns * V, row = thread / columns;
+    if (row >= rows_at_once)
+      return;
+    for (int r = row; r < rows; r += rows_at_once) {
+      const int64_t t = first + r;
+      Pack<S, V> pack = {};
+      if (t >= 0 && t < tile.valid && column < chunk.width)
+        pack = load_pack<S, V>(from + t * task.channels + column);
+      store_pack<S, V>(to + r * task.plan.pitch + column, pack);
+    }
+  });
+}
+
+/// `count` inputs of the rows from `in` on, zero from `rows` on.
+template <int V, class S, class A>
+SEQCONV_DEVICE void load_window(
+    const S* in,
+    int pitch,
+    int row,
+    int rows,
+    A (&window)[2 * kRowsPerThread - 1][V],
+    int to,
+    int count) {
+  SEQCONV_UNROLL
+  for (int i = 0; i < count; ++i) {
+    if (row + i < rows) {
+      load_wide<V>(in + (row + i) * pitch, window[to + i]);
+    } else {
+      SEQCONV_UNROLL
+      for (int v = 0; v < V; ++v)
+        window[to + i][v] = A(0);
+    }
+  }
+}
+
+/// Taps j0 .. j0+7 (those before K) on the eight outputs of a thread.
+template <bool kWhole, bool kPerRow, int V, class A>
+SEQCONV_DEVICE void apply_taps(
+    const A* taps,
+    int tap_pitch,
+    int count,
+    const A (&window)[2 * kRowsPerThread - 1][V],
+    A (&sums)[kRowsPerThread][V]) {
+  A tap[kRowsPerThread];
+  SEQCONV_UNROLL
+  for (int i = 0; i < kRowsPerThread; ++i) {
+    if (kPerRow || i == 0) {
+      constexpr int kVector = 16 / sizeof(A);
+      SEQCONV_UNROLL
+      for (int j = 0; j < kRowsPerThread; j += kVector) {
+        const auto pack = load_pack<A, kVector>(taps + i * tap_pitch + j);
+        SEQCONV_UNROLL
+        for (int v = 0; v < kVector; ++v)
+          tap[j + v] = pack.v[v];
+      }
+    }
+    SEQCONV_UNROLL
+    for (int j = 0; j < kRowsPerThread; ++j)
+      if (kWhole || j < count) {
+        SEQCONV_UNROLL
+        for (int v = 0; v < V; ++v)
+          sums[i][v] += tap[j] * window[i + j][v];
+      }
+  }
+}
+
+/// sums[i] += sum_j taps[i][j] * in[i + j] for the eight outputs of a thread;
+/// taps of one row for all of them unless kPerRow.
+template <bool kPerRow, int V, class S, class A>
+SEQCONV_DEVICE void convolve_rows(
+    const A* taps,
+    int tap_pitch,
+    int kernel_size,
+    const S* in,
+    int pitch,
+    A (&sums)[kRowsPerThread][V]) {
+  constexpr int kAhead = kRowsPerThread - 1;
+  const int rows = kAhead + kernel_size;
+  A window[kRowsPerThread + kAhead][V];
+  load_window<V>(in, pitch, 0, rows, window, 0, kAhead);
+  for (int j = 0; j < kernel_size; j += kRowsPerThread) {
+    load_window<V>(in, pitch, j + kAhead, rows, window, kAhead, kRowsPerThread);
+    if (j + kRowsPerThread <= kernel_size)
+      apply_taps<true, kPerRow, V>(
+          taps + j,
+          tap_pitch,
+          kRowsPerThread,
+          window,
+          sums);
+    else
+      apply_taps<false, kPerRow, V>(
+          taps + j,
+          tap_pitch,
+          kernel_size - j,
+          window,
+          sums);
+    SEQCONV_UNROLL
+    for (int i = 0; i < kAhead; ++i) {
+      SEQCONV_UNROLL
+      for (int v = 0; v < V; ++v)
+        window[i][v] = window[i + kRowsPerThread][v];
+    }
+  }
+}
+
+/// Part of a phase: one thread's outputs of a chunk, from staged rows `in`,
+/// written to task.out with the bias added. Zero at rows that are not real.
+template <bool kPerRow, int V, class S>
+SEQCONV_DEVICE void convolve_chunk(
+    int thread,
+    int threads,
+    const ConvTask<S>& task,
+    const ConvTile& tile,
+    const Chunk& chunk,
+    const AccumulatorOf<S>* taps,
+    const S* in) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int vectors = chunk.width / V, real = tile.real(plan.rows);
+  const int here =
+      static_cast<int>(least<int64_t>(plan.rows, task.steps - tile.first));
+  S* const out = task.out + (tile.b * task.steps + tile.first) * task.channels +
+      chunk.first;
+  for (int n = thread; n < vectors * (plan.rows / kRowsPerThread);
+       n += threads) {
+    const int column = n % vectors * V, row = n / vectors * kRowsPerThread;
+    const int head = tile.heads > 1 ? column / task.head_channels : 0;
+    const int set = kPerRow ? head * plan.rows + row : head;
+    A sums[kRowsPerThread][V] = {};
+    if (task.bias != nullptr) {
+      SEQCONV_UNROLL
+      for (int i = 0; i < kRowsPerThread; ++i)
+        load_wide<V>(task.bias + chunk.first + column, sums[i]);
+    }
+    if (row < real)
+      convolve_rows<kPerRow, V>(
+          taps + set * plan.tap_pitch,
+          plan.tap_pitch,
+          task.taps.kernel_size,
+          in + row * plan.pitch + column,
+          plan.pitch,
+          sums);
+    SEQCONV_UNROLL
+    for (int i = 0; i < kRowsPerThread; ++i) {
+      if (row + i >= real) {
+        SEQCONV_UNROLL
+        for (int v = 0; v < V; ++v)
+          sums[i][v] = A(0);
+      }
+      if (row + i < here)
+        store_narrow<V>(out + (row + i) * task.channels + column, sums[i]);
+    }
+  }
+}
+
+}  // namespace seqconv::kernels::cuda

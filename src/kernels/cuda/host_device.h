@@ -1,0 +1,215 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "seqconv/kernels/cuda/storage.h"
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+/// What lets one source be compiled by nvcc for the device and by g++ for the
+/// tests: SEQCONV_HD marks index arithmetic, SEQCONV_DEVICE what only kernels
+/// (or their emulation on the host) call.
+#ifdef __CUDACC__
+#define SEQCONV_HD __host__ __device__ inline
+#define SEQCONV_DEVICE __device__ inline
+#define SEQCONV_UNROLL _Pragma("unroll")
+#else
+#define SEQCONV_HD inline
+#define SEQCONV_DEVICE inline
+#define SEQCONV_UNROLL
+#endif
+
+namespace seqconv::kernels::cuda {
+
+template <class I>
+SEQCONV_HD constexpr I least(I a, I b) {
+  return a < b ? a : b;
+}
+template <class I>
+SEQCONV_HD constexpr I most(I a, I b) {
+  return a < b ? b : a;
+}
+template <class I>
+SEQCONV_HD constexpr I clamped(I value, I low, I high) {
+  return most(low, least(value, high));
+}
+template <class I>
+SEQCONV_HD constexpr I pieces_of(I count, I size) {
+  return (count + size - 1) / size;
+}
+template <class I>
+SEQCONV_HD constexpr I round_up(I count, I size) {
+  return pieces_of(count, size) * size;
+}
+
+SEQCONV_HD float widen(float value) {
+  return value;
+}
+SEQCONV_HD double widen(double value) {
+  return value;
+}
+SEQCONV_HD float widen(BFloat16 value) {
+  const uint32_t word = static_cast<uint32_t>(value.bits) << 16;
+  float out;
+  memcpy(&out, &word, sizeof(out));
+  return out;
+}
+
+/// binary16 by bits, for the host.
+inline float half_bits_to_float(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
+  const uint32_t exponent = (bits >> 10) & 31u, mantissa = bits & 0x3ffu;
+  if (exponent == 0) {
+    const float small = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign != 0 ? -small : small;
+  }
+  const uint32_t word = sign | (mantissa << 13) |
+      (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23);
+  float out;
+  std::memcpy(&out, &word, sizeof(out));
+  return out;
+}
+inline uint16_t float_to_half_bits(float value) {
+  uint32_t word;
+  std::memcpy(&word, &value, sizeof(word));
+  const uint16_t sign = static_cast<uint16_t>((word >> 16) & 0x8000u);
+  word &= 0x7fffffffu;
+  if (word > 0x7f800000u)
+    return static_cast<uint16_t>(sign | 0x7e00u);
+  if (word >= 0x477ff000u)  // rounds beyond 65504
+    return static_cast<uint16_t>(sign | 0x7c00u);
+  if (word < 0x38800000u)  // below 2^-14: steps of 2^-24
+    return static_cast<uint16_t>(
+        sign |
+        static_cast<uint16_t>(std::nearbyint(std::fabs(value) * 16777216.0f)));
+  word += 0xfffu + ((word >> 13) & 1u);
+  return static_cast<uint16_t>(sign | ((word - 0x38000000u) >> 13));
+}
+
+SEQCONV_HD float widen(Float16 value) {
+#ifdef __CUDA_ARCH__
+  return __half2float(__ushort_as_half(value.bits));
+#else
+  return half_bits_to_float(value.bits);
+#endif
+}
+
+/// Rounds to nearest, ties to even.
+template <class S>
+struct Narrow;
+template <>
+struct Narrow<float> {
+  static SEQCONV_HD float from(float value) { return value; }
+};
+template <>
+struct Narrow<double> {
+  static SEQCONV_HD double from(double value) { return value; }
+};
+template <>
+struct Narrow<BFloat16> {
+  static SEQCONV_HD BFloat16 from(float value) {
+#ifdef __CUDA_ARCH__
+    return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
+#else
+    return to_bfloat16(value);
+#endif
+  }
+};
+template <>
+struct Narrow<Float16> {
+  static SEQCONV_HD Float16 from(float value) {
+#ifdef __CUDA_ARCH__
+    return {__half_as_ushort(__float2half_rn(value))};
+#else
+    return {float_to_half_bits(value)};
+#endif
+  }
+};
+
+/// V neighbouring elements, read or written at once where V > 1; then the
+/// address is a multiple of V elements.
+template <class S, int V>
+struct alignas(sizeof(S) * V) Pack {
+  S v[V];
+};
+template <class S, int V>
+SEQCONV_HD Pack<S, V> load_pack(const S* from) {
+#ifdef __CUDA_ARCH__
+  return *reinterpret_cast<const Pack<S, V>*>(from);
+#else
+  Pack<S, V> pack;
+  memcpy(static_cast<void*>(&pack), from, sizeof(pack));
+  return pack;
+#endif
+}
+template <class S, int V>
+SEQCONV_HD void store_pack(S* to, const Pack<S, V>& pack) {
+#ifdef __CUDA_ARCH__
+  *reinterpret_cast<Pack<S, V>*>(to) = pack;
+#else
+  memcpy(static_cast<void*>(to), &pack, sizeof(pack));
+#endif
+}
+template <int V, class S, class A>
+SEQCONV_HD void load_wide(const S* from, A (&to)[V]) {
+  const Pack<S, V> pack = load_pack<S, V>(from);
+  SEQCONV_UNROLL
+  for (int v = 0; v < V; ++v)
+    to[v] = widen(pack.v[v]);
+}
+template <int V, class S, class A>
+SEQCONV_HD void store_narrow(S* to, const A (&from)[V]) {
+  Pack<S, V> pack;
+  SEQCONV_UNROLL
+  for (int v = 0; v < V; ++v)
+    pack.v[v] = Narrow<S>::from(from[v]);
+  store_pack<S, V>(to, pack);
+}
+
+/// Element i of an array whose type is known at run time only.
+template <class A>
+SEQCONV_HD A load_stored(const void* data, Storage storage, int64_t i) {
+  switch (storage) {
+    case Storage::kFloat:
+      return static_cast<A>(static_cast<const float*>(data)[i]);
+    case Storage::kDouble:
+      return static_cast<A>(static_cast<const double*>(data)[i]);
+    case Storage::kBFloat16:
+      return widen(static_cast<const BFloat16*>(data)[i]);
+    case Storage::kFloat16:
+      return widen(static_cast<const Float16*>(data)[i]);
+  }
+  return A(0);
+}
+template <class A>
+SEQCONV_HD void store_stored(void* data, Storage storage, int64_t i, A value) {
+  switch (storage) {
+    case Storage::kFloat:
+      static_cast<float*>(data)[i] = static_cast<float>(value);
+      return;
+    case Storage::kDouble:
+      static_cast<double*>(data)[i] = static_cast<double>(value);
+      return;
+    case Storage::kBFloat16:
+      static_cast<BFloat16*>(data)[i] =
+          Narrow<BFloat16>::from(static_cast<float>(value));
+      return;
+    case Storage::kFloat16:
+      static_cast<Float16*>(data)[i] =
+          Narrow<Float16>::from(static_cast<float>(value));
+      return;
+  }
+}
+
+/// Real rows of sequence b: its length, clamped to what is there.
+SEQCONV_HD int64_t
+valid_steps(const int64_t* lengths, int64_t b, int64_t steps) {
+  return lengths == nullptr ? steps : clamped<int64_t>(lengths[b], 0, steps);
+}
+
+}  // namespace seqconv::kernels::cuda

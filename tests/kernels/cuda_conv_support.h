@@ -1,0 +1,244 @@
+#pragma once
+
+#include <optional>
+#include <ostream>
+
+#include "kernels/cuda/conv_run.h"
+#include "kernels/cuda_support.h"
+#include "kernels/parallel.h"
+#include "seqconv/kernels/dynamicconv.h"
+
+/// A convolution by the device's kernels on the host, and by the CPU's in
+/// float64.
+namespace seqconv::kernels::cuda::testing {
+
+struct ConvCase {
+  KernelsOf kind = KernelsOf::kPosition;
+  int64_t B = 2, T = 5, H = 2, R = 4, K = 3, padding_left = 2;
+  Normalization normalization = Normalization::kSoftmax;
+  bool renormalize = false;
+  double p = 0;
+  std::optional<int64_t> seed;
+  bool masked = false;
+  bool bias = true;
+  std::vector<int64_t> lengths;
+  bool wide_kernels = false;  ///< float beside 16-bit x
+
+  int64_t C() const { return H * R; }
+  int64_t kernel_count() const {
+    return (kind == KernelsOf::kHead ? 1 : B * T) * H * K;
+  }
+  ConvShape shape() const {
+    return {
+        .batch = B,
+        .steps = T,
+        .channels = C(),
+        .heads = H,
+        .kernel_size = K,
+        .padding_left = padding_left};
+  }
+};
+
+inline std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
+  return out << (c.kind == KernelsOf::kHead ? "lightconv" : "dynamicconv")
+             << " B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R
+             << " K " << c.K << " P " << c.padding_left << " norm "
+             << static_cast<int>(c.normalization)
+             << (c.renormalize ? " renormalized" : "")
+             << (c.seed ? " seed" : "") << (c.masked ? " mask" : "")
+             << (c.lengths.empty() ? "" : " lengths")
+             << (c.wide_kernels ? " wide" : "");
+}
+
+/// Values of a case, in float64.
+struct ConvValues {
+  std::vector<double> x, kernels, bias, grad_y;
+  std::vector<uint8_t> mask;
+
+  explicit ConvValues(const ConvCase& c) {
+    Numbers numbers(static_cast<unsigned>(c.T * 131 + c.K * 7 + c.R));
+    x = numbers.normal(c.B * c.T * c.C());
+    kernels = numbers.normal(c.kernel_count());
+    bias = numbers.normal(c.C());
+    grad_y = numbers.normal(c.B * c.T * c.C());
+    mask = numbers.bits(c.kernel_count(), c.p);
+  }
+};
+
+template <class S>
+struct ConvResult {
+  std::vector<S> y, grad_x;
+  std::vector<double> grad_kernels;
+  std::vector<S> grad_kernels_stored;
+  std::vector<float> grad_kernels_wide;
+  std::vector<AccumulatorOf<S>> grad_bias;
+};
+
+/// The setup of a case; seed and mask must outlive it.
+inline ConvSetup
+setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
+  ConvSetup setup;
+  setup.shape = c.shape();
+  setup.normalization = c.normalization;
+  setup.renormalize_edges = c.renormalize;
+  setup.drop.p = c.p;
+  setup.drop.seed = c.seed ? &seed : nullptr;
+  setup.drop.mask = c.masked ? values.mask.data() : nullptr;
+  setup.lengths = c.lengths.empty() ? nullptr : c.lengths.data();
+  return setup;
+}
+
+template <class S>
+ConvResult<S>
+run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
+  using A = AccumulatorOf<S>;
+  HostLauncher launcher(backwards);
+  const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
+  const auto kernels = narrowed<S>(values.kernels);
+  const auto wide = narrowed<float>(values.kernels);
+  const auto bias = narrowed<A>(values.bias);
+  const int64_t seed = c.seed.value_or(0);
+  ConvSetup setup = setup_of(c, values, seed);
+  if (c.wide_kernels)
+    setup.kernels = {wide.data(), Storage::kFloat};
+  else
+    setup.kernels = {kernels.data(), StorageOf<S>::kValue};
+  ConvResult<S> result;
+  result.y = garbage<S>(c.B * c.T * c.C());
+  result.grad_x = result.y;
+  result.grad_kernels_stored = garbage<S>(c.kernel_count());
+  result.grad_kernels_wide = garbage<float>(c.kernel_count());
+  result.grad_bias = garbage<A>(c.C());
+  run_conv_forward<S>(
+      launcher,
+      {.setup = setup,
+       .x = x.data(),
+       .bias = c.bias ? bias.data() : nullptr,
+       .y = result.y.data()},
+      c.kind);
+  ConvBackward<S> backward = {
+      .setup = setup,
+      .x = x.data(),
+      .grad_y = grad_y.data(),
+      .grad_x = result.grad_x.data(),
+      .grad_kernels = c.wide_kernels
+          ? static_cast<void*>(result.grad_kernels_wide.data())
+          : result.grad_kernels_stored.data(),
+      .grad_bias = result.grad_bias.data()};
+  auto workspace = garbage<A>(backward_workspace(backward, c.kind));
+  backward.workspace = workspace.data();
+  run_conv_backward<S>(launcher, backward, c.kind);
+  result.grad_kernels = c.wide_kernels ? widened(result.grad_kernels_wide)
+                                       : widened(result.grad_kernels_stored);
+  return result;
+}
+
+/// The case as a dynamicconv whose kernels are written out for every position,
+/// with those outside the sequence at minus infinity where edges are
+/// renormalised.
+struct WrittenOut {
+  std::vector<double> logits;
+  std::vector<uint8_t> mask;
+
+  WrittenOut(const ConvCase& c, const ConvValues& values) {
+    const int64_t row = c.H * c.K;
+    for (int64_t b = 0; b < c.B; ++b)
+      for (int64_t t = 0; t < c.T; ++t)
+        for (int64_t i = 0; i < row; ++i) {
+          const int64_t from =
+              c.kind == KernelsOf::kHead ? i : (b * c.T + t) * row + i;
+          const int64_t s = t - c.padding_left + i % c.K;
+          const bool out = s < 0 || s >= length(c, b);
+          logits.push_back(
+              c.renormalize && out ? -1e300
+                                   : values.kernels[static_cast<size_t>(from)]);
+          mask.push_back(kept(c, values, from));
+        }
+  }
+
+  static int64_t length(const ConvCase& c, int64_t b) {
+    return c.lengths.empty() ? c.T : c.lengths[static_cast<size_t>(b)];
+  }
+
+ private:
+  static uint8_t kept(const ConvCase& c, const ConvValues& values, int64_t i) {
+    if (c.masked)
+      return values.mask[static_cast<size_t>(i)];
+    if (c.seed && c.p > 0)
+      return random_word(
+                 static_cast<uint64_t>(*c.seed),
+                 static_cast<uint64_t>(i)) >= drop_threshold(c.p);
+    return 1;
+  }
+};
+
+/// The CPU's kernels in float64.
+struct ConvReference {
+  std::vector<double> y, grad_x, grad_kernels, grad_bias;
+
+  ConvReference(const ConvCase& c, const ConvValues& values)
+      : y(values.x.size()),
+        grad_x(values.x.size()),
+        grad_kernels(static_cast<size_t>(c.kernel_count())),
+        grad_bias(static_cast<size_t>(c.C())) {
+    const WrittenOut written(c, values);
+    const Execution run = {kernels::testing::serial};
+    const kernels::TapDrop drop = {
+        .p = c.p,
+        .mask = c.masked || c.seed ? written.mask.data() : nullptr};
+    const int64_t* const lengths =
+        c.lengths.empty() ? nullptr : c.lengths.data();
+    std::vector<double> grad_logits(written.logits.size());
+    kernels::dynamicconv_forward<double, double>(
+        {.shape = c.shape(),
+         .normalization = c.normalization,
+         .drop = drop,
+         .x = values.x.data(),
+         .kernels = written.logits.data(),
+         .bias = c.bias ? values.bias.data() : nullptr,
+         .lengths = lengths,
+         .y = y.data()},
+        run);
+    kernels::dynamicconv_backward<double, double>(
+        {.shape = c.shape(),
+         .normalization = c.normalization,
+         .drop = drop,
+         .x = values.x.data(),
+         .kernels = written.logits.data(),
+         .lengths = lengths,
+         .grad_y = values.grad_y.data(),
+         .grad_x = grad_x.data(),
+         .grad_kernels = grad_logits.data()},
+        run);
+    kernels::bias_gradient<double>(
+        c.shape(),
+        lengths,
+        values.grad_y.data(),
+        grad_bias.data(),
+        run);
+    for (size_t i = 0; i < grad_logits.size(); ++i)
+      grad_kernels[i % grad_kernels.size()] += grad_logits[i];
+  }
+};
+
+/// How far `got` is from the reference, and the bits of a run in another order.
+template <class S>
+void expect_reference(const ConvCase& c) {
+  SCOPED_TRACE(::testing::PrintToString(c));
+  const ConvValues values(c);
+  const ConvReference want(c, values);
+  const auto got = run_on_host<S>(c, values, /*backwards=*/false);
+  const double tolerance = bound<S>();
+  EXPECT_LE(error_of(got.y, want.y), tolerance) << "y";
+  EXPECT_LE(error_of(got.grad_x, want.grad_x), tolerance) << "grad_x";
+  EXPECT_LE(error_of(got.grad_kernels, want.grad_kernels), tolerance)
+      << "grad_kernels";
+  EXPECT_LE(error_of(got.grad_bias, want.grad_bias), 1e-5) << "grad_bias";
+  const auto again = run_on_host<S>(c, values, /*backwards=*/true);
+  EXPECT_TRUE(same_bits(got.y, again.y)) << "y in another order";
+  EXPECT_TRUE(same_bits(got.grad_x, again.grad_x)) << "grad_x";
+  EXPECT_TRUE(same_bits(got.grad_kernels, again.grad_kernels));
+  EXPECT_TRUE(same_bits(got.grad_bias, again.grad_bias));
+}
+
+}  // namespace seqconv::kernels::cuda::testing

@@ -1,0 +1,254 @@
+#include "kernels/cuda_conv_support.h"
+
+/// The convolution kernels of the device, run thread by thread on the host,
+/// against the CPU's.
+namespace seqconv::kernels::cuda::testing {
+namespace {
+
+class CudaConvOnHost : public ::testing::TestWithParam<KernelsOf> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Both,
+    CudaConvOnHost,
+    ::testing::Values(KernelsOf::kHead, KernelsOf::kPosition),
+    [](const auto& info) {
+      return info.param == KernelsOf::kHead ? "L" : "D";
+    });
+
+/// Channels of a head and heads: one, odd, over and under a chunk.
+constexpr std::pair<int64_t, int64_t> kHeads[] =
+    {{1, 5}, {3, 2}, {4, 3}, {8, 2}, {60, 1}, {64, 1}, {128, 1}, {1, 40}};
+
+void expect_in_all_types(const ConvCase& c) {
+  expect_reference<float>(c);
+  expect_reference<double>(c);
+  expect_reference<BFloat16>(c);
+  expect_reference<Float16>(c);
+}
+
+TEST_P(CudaConvOnHost, EqualsTheCpuOnAwkwardSizes) {
+  size_t turn = 0;
+  for (const int64_t K : {1, 2, 3, 4, 7, 15, 31, 63})
+    for (const int64_t T : {1, 2, 31, 64, 129}) {
+      ConvCase c = {.kind = GetParam(), .B = 2, .T = T, .K = K};
+      std::tie(c.R, c.H) = kHeads[turn++ % std::size(kHeads)];
+      c.padding_left = turn % 3 == 0 ? 0 : turn % 3 == 1 ? K - 1 : K / 2;
+      expect_in_all_types(c);
+    }
+}
+
+TEST_P(CudaConvOnHost, EqualsTheCpuWhereKernelsAreLongerThanSequences) {
+  for (const auto& [K, T] :
+       {std::pair<int64_t, int64_t>{127, 151},
+        {255, 151},
+        {255, 256},
+        {300, 40}})
+    for (const int64_t R : {1, 3, 60}) {
+      const ConvCase c = {
+          .kind = GetParam(),
+          .B = 1,
+          .T = T,
+          .H = 2,
+          .R = R,
+          .K = K,
+          .padding_left = R == 3 ? K / 2 : K - 1};
+      expect_reference<float>(c);
+      expect_reference<BFloat16>(c);
+    }
+}
+
+TEST_P(CudaConvOnHost, EqualsTheCpuWithLengths) {
+  for (const std::vector<int64_t>& lengths :
+       {std::vector<int64_t>{70, 0, 13}, {64, 65, 1}})
+    for (const int64_t K : {3, 31})
+      for (const bool renormalize : {false, true})
+        expect_in_all_types(
+            {.kind = GetParam(),
+             .B = 3,
+             .T = 70,
+             .H = 2,
+             .R = 12,
+             .K = K,
+             .padding_left = K / 2,
+             .renormalize = renormalize,
+             .lengths = lengths});
+}
+
+TEST_P(CudaConvOnHost, EqualsTheCpuInEveryNormalisation) {
+  for (int n = 0; n <= static_cast<int>(Normalization::kAbsL2); ++n)
+    for (const int64_t K : {3, 17})
+      for (const bool seeded : {false, true}) {
+        ConvCase c = {
+            .kind = GetParam(),
+            .T = 40,
+            .H = 3,
+            .R = 8,
+            .K = K,
+            .padding_left = K - 1,
+            .normalization = static_cast<Normalization>(n),
+            .p = 0.3,
+            .masked = !seeded,
+            .bias = seeded};
+        if (seeded)
+          c.seed = -77;
+        expect_in_all_types(c);
+      }
+}
+
+TEST_P(CudaConvOnHost, RenormalisedEdgesWithDropConnect) {
+  for (const int64_t K : {2, 9, 40})
+    expect_in_all_types(
+        {.kind = GetParam(),
+         .T = 33,
+         .H = 2,
+         .R = 16,
+         .K = K,
+         .padding_left = K / 2,
+         .renormalize = true,
+         .p = 0.25,
+         .seed = 5,
+         .lengths = {33, 7}});
+}
+
+TEST_P(CudaConvOnHost, TakesFloatKernelsBeside16Bits) {
+  for (const int64_t K : {3, 31}) {
+    ConvCase c = {.kind = GetParam(), .T = 70, .R = 16, .K = K};
+    c.padding_left = K / 2;
+    c.wide_kernels = true;
+    expect_reference<BFloat16>(c);
+    expect_reference<Float16>(c);
+  }
+}
+
+TEST_P(CudaConvOnHost, SeveralTilesOfABlockAndManyBlocksGiveTheSameSums) {
+  // So many tiles that a block of lightconv takes several, and that sums need
+  // three stages.
+  const ConvCase c = {
+      .kind = GetParam(),
+      .B = 70,
+      .T = 3840,
+      .H = 1,
+      .R = 1,
+      .K = 3,
+      .padding_left = 1};
+  const ConvPlan plan = plan_fma(
+      {c.shape(), ConvPass::kBackward, /*per_row=*/false, /*vector=*/1});
+  EXPECT_EQ(plan.tiles_per_block, 2);
+  EXPECT_GT(sum_outputs(plan.units), 1);
+  expect_reference<float>(c);
+}
+
+TEST_P(CudaConvOnHost, EmptyBatchesAndSequencesGiveZeroGradients) {
+  for (const auto& [B, T] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}})
+    expect_in_all_types({.kind = GetParam(), .B = B, .T = T});
+}
+
+TEST_P(CudaConvOnHost, PaddingIsNeverLookedAt) {
+  ConvCase c = {
+      .kind = GetParam(),
+      .B = 1,
+      .T = 70,
+      .H = 2,
+      .R = 16,
+      .K = 31,
+      .padding_left = 15,
+      .lengths = {40}};
+  ConvValues values(c);
+  const auto spoil = [&](std::vector<double>& list) {
+    for (size_t i = list.size() / 70 * 40; i < list.size(); ++i)
+      list[i] = NAN;
+  };
+  const auto want = run_on_host<BFloat16>(c, values, /*backwards=*/false);
+  spoil(values.x);
+  spoil(values.grad_y);
+  if (GetParam() == KernelsOf::kPosition)
+    spoil(values.kernels);
+  const auto got = run_on_host<BFloat16>(c, values, /*backwards=*/false);
+  EXPECT_TRUE(same_bits(got.y, want.y));
+  EXPECT_TRUE(same_bits(got.grad_x, want.grad_x));
+  EXPECT_TRUE(same_bits(got.grad_kernels, want.grad_kernels));
+  EXPECT_TRUE(same_bits(got.grad_bias, want.grad_bias));
+}
+
+TEST_P(CudaConvOnHost, LengthsBeyondTheSequenceAreClamped) {
+  ConvCase c = {.kind = GetParam(), .B = 2, .T = 9, .lengths = {9, 0}};
+  const ConvValues values(c);
+  const auto want = run_on_host<float>(c, values, /*backwards=*/false);
+  c.lengths = {1000, -3};
+  const auto got = run_on_host<float>(c, values, /*backwards=*/false);
+  EXPECT_TRUE(same_bits(got.y, want.y));
+  EXPECT_TRUE(same_bits(got.grad_x, want.grad_x));
+}
+
+/// The sequence in chunks through the step form.
+template <class S>
+std::vector<S>
+stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
+  using A = AccumulatorOf<S>;
+  HostLauncher launcher;
+  const auto x = narrowed<S>(values.x), kernels = narrowed<S>(values.kernels);
+  const auto bias = narrowed<A>(values.bias);
+  const int64_t C = c.C(), row = c.H * c.K;
+  std::vector<S> y = garbage<S>(c.B * c.T * C);
+  std::vector<S> state(static_cast<size_t>(c.B * (c.K - 1) * C));
+  for (int64_t t = 0; t < c.T; t += chunk) {
+    const int64_t count = std::min(chunk, c.T - t);
+    std::vector<S> in, raw, out = garbage<S>(c.B * count * C);
+    for (int64_t b = 0; b < c.B; ++b) {
+      const auto at = x.begin() + (b * c.T + t) * C;
+      in.insert(in.end(), at, at + count * C);
+      const auto k = kernels.begin() + (b * c.T + t) * row;
+      if (c.kind == KernelsOf::kPosition)
+        raw.insert(raw.end(), k, k + count * row);
+    }
+    if (c.kind == KernelsOf::kHead)
+      raw = kernels;
+    const int64_t seed = 0;
+    ConvSetup setup = setup_of(c, values, seed);
+    setup.shape.steps = count;
+    setup.kernels = {raw.data(), StorageOf<S>::kValue};
+    run_conv_step<S>(
+        launcher,
+        {.setup = setup,
+         .x = in.data(),
+         .bias = bias.data(),
+         .state = state.data(),
+         .position = &t,
+         .y = out.data()},
+        c.kind);
+    for (int64_t b = 0; b < c.B; ++b)
+      std::copy_n(
+          out.begin() + b * count * C,
+          count * C,
+          y.begin() + (b * c.T + t) * C);
+  }
+  return y;
+}
+
+TEST_P(CudaConvOnHost, StepsOfAnySizeEqualTheFullForm) {
+  for (const int64_t K : {1, 2, 3, 4, 7, 64})
+    for (const int64_t chunk : {1, 2, 33, 70})
+      for (const bool renormalize : {false, true}) {
+        const ConvCase c = {
+            .kind = GetParam(),
+            .B = 3,
+            .T = 70,
+            .H = 2,
+            .R = K == 4 ? 70 : 5,
+            .K = K,
+            .padding_left = K - 1,
+            .renormalize = renormalize};
+        SCOPED_TRACE(::testing::PrintToString(c));
+        const ConvValues values(c);
+        const ConvReference want(c, values);
+        EXPECT_LE(
+            error_of(stepped<float>(c, values, chunk), want.y),
+            bound<float>());
+        EXPECT_LE(
+            error_of(stepped<BFloat16>(c, values, chunk), want.y),
+            bound<BFloat16>());
+      }
+}
+
+}  // namespace
+}  // namespace seqconv::kernels::cuda::testing

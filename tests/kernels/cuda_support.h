@@ -1,0 +1,129 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/block.h"
+#include "kernels/cuda/conv_plan.h"
+
+/// Runs the kernels of the device on the host, thread by thread.
+namespace seqconv::kernels::cuda::testing {
+
+/// A Launcher (conv_run.h) that runs every block at once.
+class HostLauncher {
+ public:
+  explicit HostLauncher(bool backwards = false) : backwards_(backwards) {}
+
+  template <class Body, class Task>
+  void run(int64_t blocks, int threads, int64_t shared, const Task& task) {
+    ASSERT_GT(blocks, 0);
+    ASSERT_LT(blocks, int64_t{1} << 31);
+    ASSERT_EQ(threads, 128);
+    ASSERT_LE(shared, kMostShared);
+    for (int64_t i = 0; i < blocks; ++i) {
+      HostBlock block(threads, static_cast<size_t>(shared), backwards_);
+      block.set_index(backwards_ ? blocks - 1 - i : i);
+      Body::run(block, task);
+    }
+    ++launches_;
+  }
+  int launches() const { return launches_; }
+
+ private:
+  bool backwards_;
+  int launches_ = 0;
+};
+
+template <class S>
+std::vector<S> narrowed(const std::vector<double>& values) {
+  std::vector<S> result;
+  for (const double value : values)
+    result.push_back(Narrow<S>::from(static_cast<AccumulatorOf<S>>(value)));
+  return result;
+}
+template <class S>
+std::vector<double> widened(const std::vector<S>& values) {
+  std::vector<double> result;
+  for (const S value : values)
+    result.push_back(static_cast<double>(widen(value)));
+  return result;
+}
+
+/// `count` normal numbers that both 16-bit types hold exactly.
+class Numbers {
+ public:
+  explicit Numbers(unsigned seed) : engine_(seed) {}
+  std::vector<double> normal(int64_t count) {
+    std::normal_distribution<double> normal;
+    std::vector<double> result;
+    for (int64_t i = 0; i < count; ++i)
+      result.push_back(std::round(normal(engine_) * 32) / 32);
+    return widened(narrowed<BFloat16>(result));
+  }
+  std::vector<uint8_t> bits(int64_t count, double p) {
+    std::bernoulli_distribution keep(1 - p);
+    std::vector<uint8_t> result;
+    for (int64_t i = 0; i < count; ++i)
+      result.push_back(keep(engine_) ? 1 : 0);
+    return result;
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+template <class S>
+double bound() {
+  switch (StorageOf<S>::kValue) {
+    case Storage::kDouble:
+      return 1e-12;
+    case Storage::kFloat:
+      return 1e-5;
+    case Storage::kBFloat16:
+      return 4e-3;
+    case Storage::kFloat16:
+      return 1e-3;
+  }
+  return 0;
+}
+
+/// max |got - want| / max |want|, infinite where got is not a number.
+template <class S>
+double error_of(const std::vector<S>& got, const std::vector<double>& want) {
+  if (got.size() != want.size())
+    return HUGE_VAL;
+  double most_wanted = 0, worst = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double difference =
+        std::abs(static_cast<double>(widen(got[i])) - want[i]);
+    if (!(difference < HUGE_VAL))
+      return HUGE_VAL;
+    worst = std::max(worst, difference);
+    most_wanted = std::max(most_wanted, std::abs(want[i]));
+  }
+  return most_wanted > 0 ? worst / most_wanted : worst;
+}
+
+template <class S>
+bool same_bits(const std::vector<S>& a, const std::vector<S>& b) {
+  return a.size() == b.size() &&
+      (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(S)) == 0);
+}
+
+/// Not a number in every type, for results that must be written throughout.
+template <class S>
+std::vector<S> garbage(int64_t count) {
+  std::vector<S> result(static_cast<size_t>(count));
+  if (count > 0)
+    std::memset(
+        static_cast<void*>(result.data()),
+        0xff,
+        result.size() * sizeof(S));
+  return result;
+}
+
+}  // namespace seqconv::kernels::cuda::testing
