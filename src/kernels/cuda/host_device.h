@@ -17,10 +17,13 @@
 #ifdef __CUDACC__
 #define SEQCONV_HD __host__ __device__ inline
 #define SEQCONV_DEVICE __device__ inline
-#define SEQCONV_UNROLL _Pragma("unroll")
 #else
 #define SEQCONV_HD inline
 #define SEQCONV_DEVICE inline
+#endif
+#ifdef __CUDA_ARCH__
+#define SEQCONV_UNROLL _Pragma("unroll")
+#else
 #define SEQCONV_UNROLL
 #endif
 

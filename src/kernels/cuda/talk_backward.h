@@ -1,0 +1,337 @@
+#pragma once
+
+#include "kernels/cuda/conv_tile.h"
+#include "kernels/cuda/talk_plan.h"
+
+/// TaLK backward: a block owns a tile of grad_x and looks at all windows that
+/// reach into it. A thread owns a column of a difference array, so that
+/// nothing is shared and nothing atomic.
+namespace seqconv::kernels::cuda {
+
+/// How far the windows of a tile reach from their positions: [B, tiles, H, 2].
+/// A block for every tile; heads 32 at a time, four threads to each.
+template <class S, class Block>
+SEQCONV_DEVICE void talk_reach_body(Block& block, const TalkTask<S>& task) {
+  const int64_t tiles = task.plan.tiles, b = block.index() / tiles;
+  const int valid = static_cast<int>(valid_steps(task.lengths, b, task.steps));
+  const int first = static_cast<int>(block.index() % tiles) * kTalkTile;
+  const int real = clamped(valid - first, 0, kTalkTile);
+  auto* const spans = shared_at<TalkSpan>(block.shared(), 0);
+  const int lanes = block.threads() / kWarp;
+  for (int head = 0; head < task.all_heads; head += kWarp) {
+    block.each([&](int thread) {
+      const int h = head + thread % kWarp;
+      TalkSpan reach = {0, 0};  // relative to the position
+      if (h < task.all_heads)
+        for (int r = thread / kWarp; r < real; r += lanes) {
+          const int t = first + r;
+          TalkSpan span;
+          span.add(task.window(b, t, h, valid));
+          reach.add(span.begin - t, span.end - t);
+        }
+      spans[thread] = reach;
+    });
+    block.each([&](int thread) {
+      const int h = head + thread;
+      if (thread >= kWarp || h >= task.all_heads)
+        return;
+      TalkSpan reach = spans[thread];
+      for (int lane = 1; lane < lanes; ++lane)
+        reach.add(
+            spans[lane * kWarp + thread].begin,
+            spans[lane * kWarp + thread].end);
+      int32_t* const to = task.reach + (block.index() * task.all_heads + h) * 2;
+      to[0] = -reach.begin;
+      to[1] = reach.end;
+    });
+  }
+}
+
+/// Two phases: positions [begin, end) whose windows may reach into the tile.
+template <class S, class Block>
+SEQCONV_DEVICE TalkSpan
+find_neighbours(Block& block, const TalkTask<S>& task, const TalkTile& tile) {
+  const int64_t tiles = task.plan.tiles;
+  return join_spans(
+      block,
+      shared_at<TalkSpan>(block.shared(), task.plan.spans_at),
+      [&](int thread) {
+        TalkSpan mine;
+        for (int64_t n = thread; n < tiles * tile.heads; n += block.threads()) {
+          const int64_t k = n / tile.heads;
+          const int64_t pair = ((tile.b * tiles + k) * task.all_heads +
+                                tile.head + n % tile.heads) *
+              2;
+          const int first = static_cast<int>(k) * kTalkTile;
+          const int from = most(first, tile.first - task.reach[pair + 1] + 1);
+          const int to = least(
+              least(first + kTalkTile, tile.valid),
+              tile.first + kTalkTile + task.reach[pair]);
+          if (from < to)
+            mine.add(from, to);
+        }
+        return mine;
+      });
+}
+
+/// One phase: windows of positions [first, first + count), count <= kTalkTile.
+template <class S, class Block>
+SEQCONV_DEVICE void make_windows(
+    Block& block,
+    const TalkTask<S>& task,
+    const TalkTile& tile,
+    int first,
+    int count) {
+  auto* const windows = shared_at<TalkWindow<AccumulatorOf<S>>>(
+      block.shared(),
+      task.plan.windows_at);
+  block.each([&](int thread) {
+    for (int n = thread; n < count * tile.heads; n += block.threads()) {
+      const int h = n % tile.heads, r = n / tile.heads;
+      windows[h * kTalkTile + r] =
+          task.window(tile.b, first + r, tile.head + h, tile.valid);
+    }
+  });
+}
+
+/// Part of a phase: what one thread adds to its column for rows `lane`,
+/// lane + lanes, ... of the windows: at left borders, or (`right`) at right
+/// ones with the sign turned. Borders outside the tile go to its first row or
+/// to the spare one behind its last.
+template <class A, class S>
+SEQCONV_DEVICE void scatter_borders(
+    const TalkWindow<A>* windows,
+    int count,
+    int lane,
+    int lanes,
+    bool right,
+    int origin,
+    const S* grad_y,
+    int64_t stride,
+    A* column,
+    int pitch) {
+  constexpr int kAtOnce = 4;
+  for (int r0 = lane; r0 < count; r0 += kAtOnce * lanes) {
+    A g[kAtOnce];
+    SEQCONV_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int r = r0 + i * lanes;
+      g[i] = r < count ? A(widen(grad_y[r * stride])) : A(0);
+    }
+    SEQCONV_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int r = r0 + i * lanes;
+      if (r >= count)
+        continue;
+      const TalkWindow<A> w = windows[r];
+      TalkSpan span;
+      span.add(w);
+      if (span.end <= origin || span.begin >= origin + kTalkTile)
+        continue;
+      // A window turns on at its left border and off at its right one: in two
+      // steps where a row has only a share.
+      const int at = (right ? w.end : w.begin - 1) - origin;
+      const A share = right ? w.right : w.left;
+      const A first = (right ? share - A(1) : share) * g[i];
+      const A second = (right ? -share : A(1) - share) * g[i];
+      const int a = clamped(at, 0, kTalkTile);
+      const int b = clamped(at + 1, 0, kTalkTile);
+      if (a == b) {
+        column[a * pitch] += first + second;
+      } else {
+        const A before = column[a * pitch], after = column[b * pitch];
+        column[a * pitch] = before + first;
+        column[b * pitch] = after + second;
+      }
+    }
+  }
+}
+
+/// grad_x of a chunk of the tile, from the windows of `around`.
+template <class S, class Block>
+SEQCONV_DEVICE void input_gradient(
+    Block& block,
+    const TalkTask<S>& task,
+    const TalkTile& tile,
+    const TalkChunk& chunk,
+    const TalkSpan& around) {
+  using A = AccumulatorOf<S>;
+  const TalkPlan& plan = task.plan;
+  const int pitch = plan.width, size = (kTalkTile + 1) * pitch;
+  const int real = tile.real(), lanes = plan.copies / 2;
+  A* const sums = shared_at<A>(block.shared(), plan.sums_at);
+  const auto* const windows =
+      shared_at<TalkWindow<A>>(block.shared(), plan.windows_at);
+  block.each([&](int thread) {
+    for (int n = thread; n < plan.copies * size; n += block.threads())
+      sums[n] = A(0);
+  });
+  for (int first = around.begin; first < around.end; first += kTalkTile) {
+    const int count = least(kTalkTile, around.end - first);
+    make_windows(block, task, tile, first, count);
+    block.each([&](int thread) {
+      for (int n = thread; n < chunk.width * plan.copies;
+           n += block.threads()) {
+        const int c = n % chunk.width, copy = n / chunk.width;
+        const int h = tile.heads > 1 ? c / task.head_channels : 0;
+        scatter_borders(
+            windows + h * kTalkTile,
+            count,
+            copy / 2,
+            lanes,
+            copy % 2 == 1,
+            tile.first,
+            task.grad_y + (tile.b * task.steps + first) * task.channels +
+                chunk.first + c,
+            task.channels,
+            sums + copy * size + c,
+            pitch);
+      }
+    });
+  }
+  block.each([&](int thread) {
+    for (int c = thread; c < chunk.width; c += block.threads()) {
+      A sum = 0;
+      S* const out = task.out +
+          (tile.b * task.steps + tile.first) * task.channels + chunk.first + c;
+      for (int r = 0; r < tile.rows; ++r) {
+        for (int copy = 0; copy < plan.copies; ++copy)
+          sum += sums[copy * size + r * pitch + c];
+        out[r * task.channels] =
+            Narrow<S>::from(r < real ? sum * task.scale : A(0));
+      }
+    }
+  });
+}
+
+/// Part of a phase: sums over channels of x[border row] * grad_y[t].
+template <class S>
+SEQCONV_DEVICE void add_edges(
+    const S* left,
+    const S* right,
+    const S* grad_y,
+    int begin,
+    int end,
+    int step,
+    AccumulatorOf<S> (&sums)[2]) {
+  for (int c = begin; c < end; c += step) {
+    const AccumulatorOf<S> g = widen(grad_y[c]);
+    sums[0] += widen(left[c]) * g;
+    sums[1] += widen(right[c]) * g;
+  }
+}
+
+/// One phase: the edge products of a chunk, added to edges [heads * tile, 2]:
+/// a warp for a row where a block has one head, else a thread for a row of a
+/// head.
+template <class S, class Block>
+SEQCONV_DEVICE void edge_products(
+    Block& block,
+    const TalkTask<S>& task,
+    const TalkTile& tile,
+    const TalkChunk& chunk,
+    bool fresh) {
+  using A = AccumulatorOf<S>;
+  const int real = tile.real(), R = task.head_channels;
+  const auto* const windows =
+      shared_at<TalkWindow<A>>(block.shared(), task.plan.windows_at);
+  A* const edges = shared_at<A>(block.shared(), task.plan.edges_at);
+  const S* const x = task.x + tile.b * task.steps * task.channels + chunk.first;
+  const S* const grad_y =
+      task.grad_y + tile.b * task.steps * task.channels + chunk.first;
+  const auto add = [&](int h, int r, int begin, int end, int step, A(&s)[2]) {
+    const TalkWindow<A> w = windows[h * kTalkTile + r];
+    add_edges(
+        x + w.left_row() * task.channels,
+        x + w.right_row() * task.channels,
+        grad_y + (tile.first + r) * task.channels,
+        begin,
+        end,
+        step,
+        s);
+  };
+  const auto put = [&](int n, A left, A right) {
+    edges[2 * n] = fresh ? left : edges[2 * n] + left;
+    edges[2 * n + 1] = fresh ? right : edges[2 * n + 1] + right;
+  };
+  if (tile.heads > 1) {
+    block.each([&](int thread) {
+      for (int n = thread; n < real * tile.heads; n += block.threads()) {
+        const int h = n % tile.heads, r = n / tile.heads;
+        A sums[2] = {};
+        add(h, r, h * R, (h + 1) * R, 1, sums);
+        put(h * kTalkTile + r, sums[0], sums[1]);
+      }
+    });
+    return;
+  }
+  const int warps = block.threads() / kWarp;
+  block.warps([&](auto& warp) {
+    for (int r = warp.index(); r < real; r += warps) {
+      Lanes<A> left, right;
+      warp.each([&](int lane) {
+        A sums[2] = {};
+        add(0, r, lane, chunk.width, kWarp, sums);
+        left[lane] = sums[0];
+        right[lane] = sums[1];
+      });
+      const A left_sum = lane_sum<A>(warp, left);
+      const A right_sum = lane_sum<A>(warp, right);
+      warp.each([&](int lane) {
+        if (lane == 0)
+          put(r, left_sum, right_sum);
+      });
+    }
+  });
+}
+
+/// One phase: d out / d left = max_left * x[border] / window where the border
+/// has a share, else 0; on the right likewise.
+template <class S, class Block>
+SEQCONV_DEVICE void write_offset_gradients(
+    Block& block,
+    const TalkTask<S>& task,
+    const TalkTile& tile) {
+  using A = AccumulatorOf<S>;
+  const int real = tile.real();
+  const auto* const windows =
+      shared_at<TalkWindow<A>>(block.shared(), task.plan.windows_at);
+  const A* const edges = shared_at<A>(block.shared(), task.plan.edges_at);
+  block.each([&](int thread) {
+    for (int n = thread; n < tile.rows * tile.heads; n += block.threads()) {
+      const int h = n % tile.heads, r = n / tile.heads;
+      A left = 0, right = 0;
+      if (r < real) {
+        const int at = h * kTalkTile + r;
+        const TalkWindow<A> w = windows[at];
+        if (w.left != 0)
+          left = edges[2 * at] * task.max_left * task.scale;
+        if (w.right != 0)
+          right = edges[2 * at + 1] * task.max_right * task.scale;
+      }
+      const int64_t i =
+          (tile.b * task.steps + tile.first + r) * task.all_heads + tile.head +
+          h;
+      store_stored(task.grad_left, task.offsets.storage, i, left);
+      if (task.grad_right != nullptr)
+        store_stored(task.grad_right, task.offsets.storage, i, right);
+    }
+  });
+}
+
+template <class S, class Block>
+SEQCONV_DEVICE void talk_backward_body(Block& block, const TalkTask<S>& task) {
+  const TalkTile tile(task, block.index());
+  TalkSpan around = {0, 0};
+  if (tile.real() > 0)
+    around = find_neighbours(block, task, tile);
+  for (int i = 0; i < TalkChunk::count(task, tile); ++i) {
+    const TalkChunk chunk(task, tile, i);
+    input_gradient(block, task, tile, chunk, around);
+    make_windows(block, task, tile, tile.first, tile.real());
+    edge_products(block, task, tile, chunk, /*fresh=*/i == 0);
+  }
+  write_offset_gradients(block, task, tile);
+}
+
+}  // namespace seqconv::kernels::cuda

@@ -1,0 +1,319 @@
+#include <ostream>
+
+#include "kernels/cuda/talk_run.h"
+#include "kernels/cuda_support.h"
+#include "kernels/parallel.h"
+
+/// The TaLK kernels of the device, run thread by thread on the host, against
+/// the CPU's.
+namespace seqconv::kernels::cuda::testing {
+namespace {
+
+struct TalkCase {
+  int64_t B = 2, T = 5, H = 2, R = 4;
+  int64_t max_left = 3, max_right = 2;
+  bool causal = false;
+  double largest = 1;
+  std::vector<int64_t> lengths;
+
+  int64_t C() const { return H * R; }
+  TalkShape shape() const {
+    return {B, T, C(), H, max_left, causal ? 0 : max_right};
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const TalkCase& c) {
+  return out << "B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R
+             << " left " << c.max_left << " right " << c.max_right
+             << (c.causal ? " causal" : "") << " largest " << c.largest
+             << (c.lengths.empty() ? "" : " lengths");
+}
+
+struct TalkValues {
+  std::vector<double> x, left, right, grad_y;
+
+  explicit TalkValues(const TalkCase& c) {
+    Numbers numbers(static_cast<unsigned>(c.T * 31 + c.R));
+    x = numbers.normal(c.B * c.T * c.C());
+    grad_y = numbers.normal(c.B * c.T * c.C());
+    left = offsets(c, 7);
+    right = offsets(c, 11);
+  }
+
+  /// Multiples of 1/256, some of them whole positions, exact in 16 bits.
+  static std::vector<double> offsets(const TalkCase& c, int64_t step) {
+    std::vector<double> result;
+    for (int64_t i = 0; i < c.B * c.T * c.H; ++i)
+      result.push_back(
+          static_cast<double>((i * 97 + step * step) % 257) / 256 * c.largest);
+    return widened(narrowed<BFloat16>(result));
+  }
+};
+
+template <class S, class O>
+struct TalkResult {
+  std::vector<S> y, grad_x;
+  std::vector<O> grad_left, grad_right;
+};
+
+template <class S, class O>
+TalkResult<S, O>
+run_on_host(const TalkCase& c, const TalkValues& values, bool backwards) {
+  HostLauncher launcher(backwards);
+  const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
+  const auto left = narrowed<O>(values.left), right = narrowed<O>(values.right);
+  const TalkOffsets offsets = {
+      left.data(),
+      c.causal ? nullptr : right.data(),
+      StorageOf<O>::kValue};
+  const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
+  TalkResult<S, O> result;
+  result.y = garbage<S>(c.B * c.T * c.C());
+  result.grad_x = result.y;
+  result.grad_left = garbage<O>(c.B * c.T * c.H);
+  if (!c.causal)
+    result.grad_right = result.grad_left;
+  run_talk_forward<S>(
+      launcher,
+      {.shape = c.shape(),
+       .offsets = offsets,
+       .lengths = lengths,
+       .x = x.data(),
+       .y = result.y.data()});
+  auto workspace = garbage<int32_t>(talk_workspace(c.shape()));
+  run_talk_backward<S>(
+      launcher,
+      {.shape = c.shape(),
+       .offsets = offsets,
+       .lengths = lengths,
+       .x = x.data(),
+       .grad_y = grad_y.data(),
+       .grad_x = result.grad_x.data(),
+       .grad_left = result.grad_left.data(),
+       .grad_right = c.causal ? nullptr : result.grad_right.data(),
+       .workspace = workspace.data()});
+  return result;
+}
+
+TalkResult<double, double> reference(
+    const TalkCase& c,
+    const TalkValues& values) {
+  const Execution run = {kernels::testing::serial};
+  const double* const right = c.causal ? nullptr : values.right.data();
+  const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
+  TalkResult<double, double> result = {
+      std::vector<double>(values.x.size()),
+      std::vector<double>(values.x.size()),
+      std::vector<double>(values.left.size()),
+      std::vector<double>(c.causal ? 0 : values.left.size())};
+  kernels::talk_forward<double, double>(
+      {.shape = c.shape(),
+       .x = values.x.data(),
+       .offset_left = values.left.data(),
+       .offset_right = right,
+       .lengths = lengths,
+       .y = result.y.data()},
+      run);
+  kernels::talk_backward<double, double>(
+      {.shape = c.shape(),
+       .x = values.x.data(),
+       .offset_left = values.left.data(),
+       .offset_right = right,
+       .lengths = lengths,
+       .grad_y = values.grad_y.data(),
+       .grad_x = result.grad_x.data(),
+       .grad_offset_left = result.grad_left.data(),
+       .grad_offset_right = c.causal ? nullptr : result.grad_right.data()},
+      run);
+  return result;
+}
+
+template <class S, class O>
+void expect_reference(const TalkCase& c) {
+  SCOPED_TRACE(::testing::PrintToString(c));
+  const TalkValues values(c);
+  const auto want = reference(c, values);
+  const auto got = run_on_host<S, O>(c, values, /*backwards=*/false);
+  EXPECT_LE(error_of(got.y, want.y), bound<S>()) << "y";
+  EXPECT_LE(error_of(got.grad_x, want.grad_x), bound<S>()) << "grad_x";
+  EXPECT_LE(error_of(got.grad_left, want.grad_left), bound<O>()) << "left";
+  EXPECT_LE(error_of(got.grad_right, want.grad_right), bound<O>()) << "right";
+  const auto again = run_on_host<S, O>(c, values, /*backwards=*/true);
+  EXPECT_TRUE(same_bits(got.y, again.y)) << "y in another order";
+  EXPECT_TRUE(same_bits(got.grad_x, again.grad_x));
+  EXPECT_TRUE(same_bits(got.grad_left, again.grad_left));
+  EXPECT_TRUE(same_bits(got.grad_right, again.grad_right));
+}
+
+void expect_in_all_types(const TalkCase& c) {
+  expect_reference<double, double>(c);
+  expect_reference<float, float>(c);
+  expect_reference<BFloat16, BFloat16>(c);
+  expect_reference<BFloat16, float>(c);
+  expect_reference<Float16, Float16>(c);
+  expect_reference<Float16, float>(c);
+}
+
+TEST(CudaTalkOnHost, EqualsTheCpuOnAwkwardSizes) {
+  constexpr std::pair<int64_t, int64_t> kHeads[] =
+      {{1, 5}, {3, 2}, {4, 3}, {8, 2}, {60, 1}, {64, 1}, {128, 1}, {1, 40}};
+  size_t turn = 0;
+  for (const int64_t T : {1, 2, 31, 64, 129, 151})
+    for (const auto& [left, right] :
+         {std::pair<int64_t, int64_t>{0, 0},
+          {1, 3},
+          {7, 0},
+          {31, 15},
+          {100, 90}})
+      for (const bool causal : {false, true}) {
+        TalkCase c = {.B = 2, .T = T};
+        std::tie(c.R, c.H) = kHeads[turn++ % std::size(kHeads)];
+        c.max_left = left;
+        c.max_right = right;
+        c.causal = causal;
+        expect_in_all_types(c);
+      }
+}
+
+TEST(CudaTalkOnHost, WindowsMayExceedTheMaximumAfterOffsetDropout) {
+  // Beyond what a block keeps prefix sums of, and beyond the next tile.
+  for (const bool causal : {false, true})
+    for (const double largest : {2.0, 9.0})
+      expect_in_all_types(
+          {.T = 200,
+           .R = 6,
+           .max_left = 15,
+           .max_right = 7,
+           .causal = causal,
+           .largest = largest});
+}
+
+TEST(CudaTalkOnHost, EqualsTheCpuWithLengths) {
+  for (const std::vector<int64_t>& lengths :
+       {std::vector<int64_t>{150, 0, 13}, {64, 65, 1}})
+    expect_in_all_types(
+        {.B = 3,
+         .T = 150,
+         .H = 3,
+         .R = 4,
+         .max_left = 9,
+         .max_right = 5,
+         .lengths = lengths});
+}
+
+TEST(CudaTalkOnHost, EmptyBatchesAndSequencesAreNoWork) {
+  for (const auto& [B, T] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}})
+    expect_in_all_types({.B = B, .T = T});
+}
+
+TEST(CudaTalkOnHost, PaddingIsNeverLookedAt) {
+  const TalkCase c = {
+      .B = 1,
+      .T = 70,
+      .H = 2,
+      .R = 4,
+      .max_left = 9,
+      .max_right = 12,
+      .lengths = {40}};
+  TalkValues values(c);
+  const auto want = run_on_host<float, float>(c, values, /*backwards=*/false);
+  for (auto* const list :
+       {&values.x, &values.left, &values.right, &values.grad_y})
+    for (size_t i = list->size() / 70 * 40; i < list->size(); ++i)
+      (*list)[i] = NAN;
+  const auto got = run_on_host<float, float>(c, values, /*backwards=*/false);
+  EXPECT_TRUE(same_bits(got.y, want.y));
+  EXPECT_TRUE(same_bits(got.grad_x, want.grad_x));
+  EXPECT_TRUE(same_bits(got.grad_left, want.grad_left));
+  EXPECT_TRUE(same_bits(got.grad_right, want.grad_right));
+}
+
+TEST(CudaTalkOnHost, ANanInAnOffsetShowsInItsOutputs) {
+  const TalkCase c = {.B = 1, .T = 9, .H = 2, .R = 3};
+  TalkValues values(c);
+  values.left[4 * 2] = NAN;
+  const auto got = run_on_host<float, float>(c, values, /*backwards=*/false);
+  for (int64_t i = 0; i < c.T * c.C(); ++i)
+    EXPECT_EQ(
+        std::isnan(got.y[static_cast<size_t>(i)]),
+        i / c.C() == 4 && i % c.C() < 3)
+        << i;
+}
+
+TEST(CudaTalkOnHost, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
+  const TalkCase c =
+      {.B = 1, .T = 20000, .H = 1, .R = 2, .max_left = 31, .max_right = 31};
+  TalkValues values(c);
+  for (double& value : values.x)
+    value = narrowed<float>({value + 1})[0];
+  const auto want = reference(c, values);
+  const auto got = run_on_host<float, float>(c, values, /*backwards=*/false);
+  EXPECT_LE(error_of(got.y, want.y), 1e-6);
+}
+
+/// The sequence in chunks through the step form.
+template <class S>
+std::vector<S>
+stepped(const TalkCase& c, const TalkValues& values, int64_t chunk) {
+  HostLauncher launcher;
+  const auto x = narrowed<S>(values.x);
+  const auto left = narrowed<float>(values.left);
+  const int64_t C = c.C();
+  const auto slots = static_cast<int64_t>(
+      std::ceil(static_cast<double>(c.max_left) * c.largest));
+  std::vector<S> y = garbage<S>(c.B * c.T * C);
+  std::vector<S> state(static_cast<size_t>(c.B * slots * C));
+  for (int64_t t = 0; t < c.T; t += chunk) {
+    const int64_t count = std::min(chunk, c.T - t);
+    std::vector<S> in, out = garbage<S>(c.B * count * C);
+    std::vector<float> offsets;
+    for (int64_t b = 0; b < c.B; ++b) {
+      const auto at = x.begin() + (b * c.T + t) * C;
+      in.insert(in.end(), at, at + count * C);
+      const auto o = left.begin() + (b * c.T + t) * c.H;
+      offsets.insert(offsets.end(), o, o + count * c.H);
+    }
+    TalkShape shape = c.shape();
+    shape.steps = count;
+    run_talk_step<S>(
+        launcher,
+        {.shape = shape,
+         .offsets = {offsets.data(), nullptr, Storage::kFloat},
+         .x = in.data(),
+         .state = state.data(),
+         .slots = slots,
+         .position = &t,
+         .y = out.data()});
+    for (int64_t b = 0; b < c.B; ++b)
+      std::copy_n(
+          out.begin() + b * count * C,
+          count * C,
+          y.begin() + (b * c.T + t) * C);
+  }
+  return y;
+}
+
+TEST(CudaTalkOnHost, StepsOfAnySizeEqualTheFullForm) {
+  for (const double largest : {1.0, 2.0})
+    for (const int64_t max_left : {0, 1, 3, 31, 100})
+      for (const int64_t chunk : {1, 2, 33, 70}) {
+        const TalkCase c = {
+            .T = 70,
+            .R = 5,
+            .max_left = max_left,
+            .causal = true,
+            .largest = largest};
+        SCOPED_TRACE(::testing::PrintToString(c));
+        const TalkValues values(c);
+        const auto want = reference(c, values);
+        EXPECT_LE(
+            error_of(stepped<float>(c, values, chunk), want.y),
+            bound<float>());
+        EXPECT_LE(
+            error_of(stepped<BFloat16>(c, values, chunk), want.y),
+            bound<BFloat16>());
+      }
+}
+
+}  // namespace
+}  // namespace seqconv::kernels::cuda::testing
