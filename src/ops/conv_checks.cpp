@@ -149,12 +149,17 @@ void check_input(const char* op, const at::Tensor& x) {
       op,
       "] x must be [B, T, C], but got ",
       x.sym_sizes());
+  // The CPU has no kernels for float16; a CUDA device has.
   const auto type = x.scalar_type();
+  const bool half = !x.device().is_cpu();
   TORCH_CHECK(
-      type == at::kDouble || type == at::kFloat || type == at::kBFloat16,
+      type == at::kDouble || type == at::kFloat || type == at::kBFloat16 ||
+          (half && type == at::kHalf),
       "[",
       op,
-      "] x must be Double, Float or BFloat16, but got ",
+      "] x must be Double, Float",
+      half ? ", BFloat16 or Half" : " or BFloat16",
+      ", but got ",
       type);
 }
 
@@ -164,17 +169,17 @@ void check_type_beside(
     const at::Tensor& other,
     const at::Tensor& x) {
   const auto type = x.scalar_type();
-  const bool bfloat16 = type == at::kBFloat16;
+  const bool narrow = type == at::kBFloat16 || type == at::kHalf;
   TORCH_CHECK(
       other.scalar_type() == type ||
-          (bfloat16 && other.scalar_type() == at::kFloat),
+          (narrow && other.scalar_type() == at::kFloat),
       "[",
       op,
       "] ",
       name,
       " must have x's type ",
       type,
-      bfloat16 ? " or Float" : "",
+      narrow ? " or Float" : "",
       ", but got ",
       other.scalar_type());
   check_device(op, name, other, x);

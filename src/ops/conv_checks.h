@@ -36,7 +36,7 @@ void check_conv(const ConvArguments& args);
 
 /// x is [B, T, C] of a floating type that kernels know.
 void check_input(const char* op, const at::Tensor& x);
-/// `other` has x's type (or float32 beside bfloat16) and device.
+/// `other` has x's type (or float32 beside 16 bits) and device.
 void check_type_beside(
     const char* op,
     const char* name,

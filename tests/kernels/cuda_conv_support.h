@@ -88,9 +88,9 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   return setup;
 }
 
-template <class S>
+template <KernelsOf kKind, class S>
 ConvResult<S>
-run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
+run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   using A = AccumulatorOf<S>;
   HostLauncher launcher(backwards);
   const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
@@ -109,13 +109,12 @@ run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   result.grad_kernels_stored = garbage<S>(c.kernel_count());
   result.grad_kernels_wide = garbage<float>(c.kernel_count());
   result.grad_bias = garbage<A>(c.C());
-  run_conv_forward<S>(
+  run_conv_forward<kKind, S>(
       launcher,
       {.setup = setup,
        .x = x.data(),
        .bias = c.bias ? bias.data() : nullptr,
-       .y = result.y.data()},
-      c.kind);
+       .y = result.y.data()});
   ConvBackward<S> backward = {
       .setup = setup,
       .x = x.data(),
@@ -125,12 +124,20 @@ run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
           ? static_cast<void*>(result.grad_kernels_wide.data())
           : result.grad_kernels_stored.data(),
       .grad_bias = result.grad_bias.data()};
-  auto workspace = garbage<A>(backward_workspace(backward, c.kind));
+  auto workspace = garbage<A>(backward_workspace(backward, kKind));
   backward.workspace = workspace.data();
-  run_conv_backward<S>(launcher, backward, c.kind);
+  run_conv_backward<kKind, S>(launcher, backward);
   result.grad_kernels = c.wide_kernels ? widened(result.grad_kernels_wide)
                                        : widened(result.grad_kernels_stored);
   return result;
+}
+
+template <class S>
+ConvResult<S>
+run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
+  return c.kind == KernelsOf::kHead
+      ? run_kind_on_host<KernelsOf::kHead, S>(c, values, backwards)
+      : run_kind_on_host<KernelsOf::kPosition, S>(c, values, backwards);
 }
 
 /// The case as a dynamicconv whose kernels are written out for every position,

@@ -207,15 +207,17 @@ stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
     ConvSetup setup = setup_of(c, values, seed);
     setup.shape.steps = count;
     setup.kernels = {raw.data(), StorageOf<S>::kValue};
-    run_conv_step<S>(
-        launcher,
-        {.setup = setup,
-         .x = in.data(),
-         .bias = bias.data(),
-         .state = state.data(),
-         .position = &t,
-         .y = out.data()},
-        c.kind);
+    const ConvStep<S> step = {
+        .setup = setup,
+        .x = in.data(),
+        .bias = bias.data(),
+        .state = state.data(),
+        .position = &t,
+        .y = out.data()};
+    if (c.kind == KernelsOf::kHead)
+      run_conv_step<KernelsOf::kHead>(launcher, step);
+    else
+      run_conv_step<KernelsOf::kPosition>(launcher, step);
     for (int64_t b = 0; b < c.B; ++b)
       std::copy_n(
           out.begin() + b * count * C,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <initializer_list>
+#include <type_traits>
+
 #include "kernels/cuda/conv_fma.h"
 #include "kernels/cuda/conv_step.h"
 #include "kernels/cuda/conv_sum.h"
@@ -165,10 +168,11 @@ checked_plan(const ConvShape& shape, ConvPass pass, bool per_row, int vector) {
   return plan;
 }
 
-/// Queues the body for the channels that a thread takes and per_row.
-template <template <bool, int> class Body, class S, class Launcher>
+/// Queues the body for the channels that a thread takes and per_row, which is
+/// always true of kernels for every position.
+template <template <bool, int> class Body, KernelsOf kKind, class S, class L>
 void launch_conv(
-    Launcher& launcher,
+    L& launcher,
     const ConvTask<S>& task,
     bool per_row,
     int vector) {
@@ -179,35 +183,40 @@ void launch_conv(
         task.plan.shared,
         task);
   };
-  if constexpr (sizeof(S) < 8) {
-    if (vector == 4)
-      return per_row ? run(Body<true, 4>{}) : run(Body<false, 4>{});
+  const auto choose = [&](auto rows) {
+    constexpr bool kPerRow = decltype(rows)::value;
+    if constexpr (sizeof(S) < 8) {
+      if (vector == 4)
+        return run(Body<kPerRow, 4>{});
+    }
+    run(Body<kPerRow, 1>{});
+  };
+  if constexpr (kKind == KernelsOf::kHead) {
+    if (!per_row)
+      return choose(std::false_type{});
   }
-  return per_row ? run(Body<true, 1>{}) : run(Body<false, 1>{});
+  choose(std::true_type{});
 }
 
 inline bool is_empty(const ConvShape& shape) {
   return shape.batch * shape.steps * shape.channels == 0;
 }
 
-template <class S, class Launcher>
-void run_conv_forward(
-    Launcher& launcher,
-    const ConvForward<S>& args,
-    KernelsOf kind) {
+template <KernelsOf kKind, class S, class Launcher>
+void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return;
-  ConvTask<S> task = conv_task<S>(args.setup, kind);
+  ConvTask<S> task = conv_task<S>(args.setup, kKind);
   task.x = args.x;
   task.bias = args.bias;
   task.out = args.y;
-  const bool per_row = is_per_row(task.taps, kind);
+  const bool per_row = is_per_row(task.taps, kKind);
   const int vector = vector_width<S>(shape, {args.x, args.y});
   const bool bias_fits = is_aligned(args.bias, 4 * sizeof(AccumulatorOf<S>));
   const int width = bias_fits ? vector : 1;
   task.plan = checked_plan<S>(shape, ConvPass::kForward, per_row, width);
-  launch_conv<ForwardBody>(launcher, task, per_row, width);
+  launch_conv<ForwardBody, kKind>(launcher, task, per_row, width);
 }
 
 /// Elements of [count, width] and of what its sums by stages leave, the last
@@ -324,23 +333,20 @@ void run_empty_backward(
     launch_zero(launcher, args.grad_bias, shape.channels);
 }
 
-template <class S, class Launcher>
-void run_conv_backward(
-    Launcher& launcher,
-    const ConvBackward<S>& args,
-    KernelsOf kind) {
+template <KernelsOf kKind, class S, class Launcher>
+void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
-    return run_empty_backward(launcher, args, kind);
-  BackwardRun<S> run(args, kind);
+    return run_empty_backward(launcher, args, kKind);
+  BackwardRun<S> run(args, kKind);
   A* workspace = args.workspace;
-  if (kind == KernelsOf::kHead) {
+  if (kKind == KernelsOf::kHead) {
     run.task.sums = workspace;
     workspace += run.weight_elements(shape);
   }
-  launch_conv<BackwardBody>(launcher, run.task, run.per_row, run.vector);
-  if (kind == KernelsOf::kHead) {
+  launch_conv<BackwardBody, kKind>(launcher, run.task, run.per_row, run.vector);
+  if (kKind == KernelsOf::kHead) {
     WeightTask<A> last;
     last.taps = run.task.taps;
     last.is_raw = run.per_row;
@@ -361,18 +367,15 @@ void run_conv_backward(
     launch_bias(launcher, args, workspace);
 }
 
-template <class S, class Launcher>
-void run_conv_step(
-    Launcher& launcher,
-    const ConvStep<S>& args,
-    KernelsOf kind) {
+template <KernelsOf kKind, class S, class Launcher>
+void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return;
   ConvStepTask<S> task;
-  task.taps = tap_source(args.setup, kind);
+  task.taps = tap_source(args.setup, kKind);
   task.taps.padding_left = task.taps.kernel_size - 1;
-  task.per_row = kind == KernelsOf::kPosition;
+  task.per_row = kKind == KernelsOf::kPosition;
   task.steps = shape.steps;
   task.channels = shape.channels;
   task.all_heads = static_cast<int>(shape.heads);

@@ -7,7 +7,7 @@ namespace seqconv::kernels::cuda {
 template <class S>
 void dynamicconv_forward(const ConvForward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_forward(launcher, args, KernelsOf::kPosition);
+  run_conv_forward<KernelsOf::kPosition>(launcher, args);
 }
 
 template <class S>
@@ -18,13 +18,13 @@ int64_t dynamicconv_backward_workspace(const ConvBackward<S>& args) {
 template <class S>
 void dynamicconv_backward(const ConvBackward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_backward(launcher, args, KernelsOf::kPosition);
+  run_conv_backward<KernelsOf::kPosition>(launcher, args);
 }
 
 template <class S>
 void dynamicconv_step(const ConvStep<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_step(launcher, args, KernelsOf::kPosition);
+  run_conv_step<KernelsOf::kPosition>(launcher, args);
 }
 
 #define SEQCONV_INSTANTIATE(S)                                             \

@@ -8,7 +8,7 @@ namespace seqconv::kernels::cuda {
 template <class S>
 void lightconv_forward(const ConvForward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_forward(launcher, args, KernelsOf::kHead);
+  run_conv_forward<KernelsOf::kHead>(launcher, args);
 }
 
 template <class S>
@@ -19,13 +19,13 @@ int64_t lightconv_backward_workspace(const ConvBackward<S>& args) {
 template <class S>
 void lightconv_backward(const ConvBackward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_backward(launcher, args, KernelsOf::kHead);
+  run_conv_backward<KernelsOf::kHead>(launcher, args);
 }
 
 template <class S>
 void lightconv_step(const ConvStep<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_step(launcher, args, KernelsOf::kHead);
+  run_conv_step<KernelsOf::kHead>(launcher, args);
 }
 
 #define SEQCONV_INSTANTIATE(S)                                           \

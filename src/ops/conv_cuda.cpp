@@ -1,0 +1,235 @@
+#include <torch/library.h>
+
+#include "ops/conv_kind.h"
+#include "ops/conv_ops.h"
+#include "ops/cuda_common.h"
+#include "seqconv/kernels/cuda/conv.h"
+
+/// lightconv and dynamicconv on CUDA devices: as conv_cpu.cpp, but for what
+/// would need values on the host. A length out of range is clamped.
+namespace seqconv::ops {
+namespace {
+
+using kernels::AccumulatorOf;
+using kernels::cuda::ConvBackward;
+using kernels::cuda::ConvForward;
+using kernels::cuda::ConvSetup;
+using kernels::cuda::ConvStep;
+using kernels::cuda::Stream;
+
+struct LightConvCuda : LightConvKind {
+  template <class S>
+  static void run(const ConvForward<S>& args, Stream stream) {
+    kernels::cuda::lightconv_forward(args, stream);
+  }
+  template <class S>
+  static int64_t workspace(const ConvBackward<S>& args) {
+    return kernels::cuda::lightconv_backward_workspace(args);
+  }
+  template <class S>
+  static void run(const ConvBackward<S>& args, Stream stream) {
+    kernels::cuda::lightconv_backward(args, stream);
+  }
+  template <class S>
+  static void run(const ConvStep<S>& args, Stream stream) {
+    kernels::cuda::lightconv_step(args, stream);
+  }
+};
+
+struct DynamicConvCuda : DynamicConvKind {
+  template <class S>
+  static void run(const ConvForward<S>& args, Stream stream) {
+    kernels::cuda::dynamicconv_forward(args, stream);
+  }
+  template <class S>
+  static int64_t workspace(const ConvBackward<S>& args) {
+    return kernels::cuda::dynamicconv_backward_workspace(args);
+  }
+  template <class S>
+  static void run(const ConvBackward<S>& args, Stream stream) {
+    kernels::cuda::dynamicconv_backward(args, stream);
+  }
+  template <class S>
+  static void run(const ConvStep<S>& args, Stream stream) {
+    kernels::cuda::dynamicconv_step(args, stream);
+  }
+};
+
+/// The checked arguments as kernels take them; owns what had to be copied.
+class Setup {
+ public:
+  explicit Setup(const ConvArguments& args)
+      : raw_(args.kernels.contiguous()),
+        lengths_(dense_or_none(args.lengths)),
+        mask_(mask_bytes(args.drop_mask)) {
+    if (args.drop_seed)
+      seed_ = on_device_of(*args.drop_seed, args.x);
+    setup_.shape =
+        conv_shape(args.x, args.kernels, args.padding_left.expect_int());
+    setup_.normalization = parse_normalization(args.op, args.normalization);
+    setup_.drop = {
+        .p = args.drop_p,
+        .seed = const_pointer<int64_t>(seed_),
+        .mask = const_pointer<uint8_t>(mask_)};
+    setup_.kernels = {raw_.const_data_ptr(), storage_of(raw_.scalar_type())};
+    setup_.lengths = const_pointer<int64_t>(lengths_);
+  }
+  const ConvSetup& get() const { return setup_; }
+
+ private:
+  at::Tensor raw_;
+  at::Tensor lengths_;
+  at::Tensor mask_;
+  at::Tensor seed_;
+  ConvSetup setup_;
+};
+
+at::Tensor accumulated_or_none(const OptionalTensor& bias) {
+  return bias ? accumulated(*bias) : at::Tensor();
+}
+
+template <class Kind>
+at::Tensor conv_cuda(
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    int64_t padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  const ConvArguments args = {
+      .op = Kind::kForward,
+      .x = x,
+      .kernels_name = Kind::kKernels,
+      .kernels = kernels,
+      .bias = bias,
+      .padding_left = padding_left,
+      .normalization = normalization,
+      .drop_p = drop_p,
+      .drop_seed = drop_seed,
+      .drop_mask = drop_mask,
+      .lengths = lengths};
+  check_conv(args);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const Setup setup(args);
+  const at::Tensor dense = x.contiguous();
+  const at::Tensor added = accumulated_or_none(bias);
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    Kind::run(
+        ConvForward<S>{
+            .setup = setup.get(),
+            .x = const_pointer<S>(dense),
+            .bias = const_pointer<AccumulatorOf<S>>(added),
+            .y = pointer<S>(y)},
+        current_stream());
+  });
+  return y;
+}
+
+template <class Kind>
+std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& kernels,
+    bool has_bias,
+    int64_t padding_left,
+    std::string_view normalization,
+    double drop_p,
+    const OptionalTensor& drop_seed,
+    const OptionalTensor& drop_mask,
+    const OptionalTensor& lengths) {
+  const ConvArguments args = {
+      .op = Kind::kBackward,
+      .x = x,
+      .kernels_name = Kind::kKernels,
+      .kernels = kernels,
+      .padding_left = padding_left,
+      .normalization = normalization,
+      .drop_p = drop_p,
+      .drop_seed = drop_seed,
+      .drop_mask = drop_mask,
+      .lengths = lengths};
+  check_conv_backward(grad, args);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const Setup setup(args);
+  const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
+  const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
+  const at::Tensor grad_x = at::empty(x.sizes(), x.options());
+  const at::Tensor grad_raw = at::empty(kernels.sizes(), kernels.options());
+  const at::Tensor grad_bias = at::empty({has_bias ? x.size(2) : 0}, sums);
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    using A = AccumulatorOf<S>;
+    ConvBackward<S> backward = {
+        .setup = setup.get(),
+        .x = const_pointer<S>(dense),
+        .grad_y = const_pointer<S>(grad_y),
+        .grad_x = pointer<S>(grad_x),
+        .grad_kernels = grad_raw.mutable_data_ptr(),
+        .grad_bias = has_bias ? pointer<A>(grad_bias) : nullptr};
+    const at::Tensor workspace = at::empty({Kind::workspace(backward)}, sums);
+    backward.workspace = pointer<A>(workspace);
+    Kind::run(backward, current_stream());
+  });
+  return {grad_x, grad_raw, grad_bias};
+}
+
+template <class Kind>
+at::Tensor conv_step_cuda(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& kernels,
+    const OptionalTensor& bias,
+    std::string_view normalization) {
+  const ConvArguments args = {
+      .op = Kind::kStep,
+      .x = x,
+      .kernels_name = Kind::kKernels,
+      .kernels = kernels,
+      .bias = bias,
+      .normalization = normalization};
+  check_conv_step(args, state, position);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const Setup setup(args);
+  const at::Tensor dense = x.contiguous();
+  const at::Tensor added = accumulated_or_none(bias);
+  const at::Tensor ring = state.contiguous();
+  const at::Tensor now = on_device_of(position, x);
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    Kind::run(
+        ConvStep<S>{
+            .setup = setup.get(),
+            .x = const_pointer<S>(dense),
+            .bias = const_pointer<AccumulatorOf<S>>(added),
+            .state = pointer<S>(ring),
+            .position = const_pointer<int64_t>(now),
+            .y = pointer<S>(y)},
+        current_stream());
+  });
+  if (!ring.is_same(state))
+    state.copy_(ring);
+  return y;
+}
+
+template <class Kind>
+void register_cuda(torch::Library& m) {
+  m.impl(Kind::kForward, conv_cuda<Kind>);
+  m.impl(Kind::kBackward, conv_backward_cuda<Kind>);
+  m.impl(Kind::kStep, conv_step_cuda<Kind>);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, CUDA, m) {
+  register_cuda<LightConvCuda>(m);
+  register_cuda<DynamicConvCuda>(m);
+}
+
+}  // namespace seqconv::ops

@@ -1,0 +1,158 @@
+#include <torch/library.h>
+
+#include "ops/cuda_common.h"
+#include "ops/talk_ops.h"
+#include "seqconv/kernels/cuda/talk.h"
+
+/// talk on CUDA devices: as talk_cpu.cpp, but for what would need values on
+/// the host. A length out of range is clamped, and a step's window that
+/// reaches further back than the state is cut there.
+namespace seqconv::ops {
+namespace {
+
+kernels::TalkShape talk_shape(const TalkArguments& args) {
+  return {
+      .batch = args.x.size(0),
+      .steps = args.x.size(1),
+      .channels = args.x.size(2),
+      .heads = args.offset_left.size(2),
+      .max_left = args.max_left,
+      .max_right = args.max_right};
+}
+
+/// The offsets as kernels take them; owns what had to be copied.
+struct Offsets {
+  at::Tensor left;
+  at::Tensor right;
+
+  explicit Offsets(const TalkArguments& args)
+      : left(args.offset_left.contiguous()),
+        right(dense_or_none(args.offset_right)) {}
+
+  kernels::cuda::TalkOffsets get() const {
+    return {
+        .left = left.const_data_ptr(),
+        .right = right.defined() ? right.const_data_ptr() : nullptr,
+        .storage = storage_of(left.scalar_type())};
+  }
+};
+
+at::Tensor talk_cuda(
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    int64_t max_left,
+    int64_t max_right,
+    const OptionalTensor& lengths) {
+  const TalkArguments args =
+      {"talk", x, offset_left, offset_right, max_left, max_right, lengths};
+  check_talk(args);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const Offsets offsets(args);
+  const at::Tensor dense = x.contiguous(), valid = dense_or_none(lengths);
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    kernels::cuda::talk_forward<S>(
+        {.shape = talk_shape(args),
+         .offsets = offsets.get(),
+         .lengths = const_pointer<int64_t>(valid),
+         .x = const_pointer<S>(dense),
+         .y = pointer<S>(y)},
+        current_stream());
+  });
+  return y;
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    int64_t max_left,
+    int64_t max_right,
+    const OptionalTensor& lengths) {
+  const TalkArguments args = {
+      "talk_backward",
+      x,
+      offset_left,
+      offset_right,
+      max_left,
+      max_right,
+      lengths};
+  check_talk(args);
+  check_gradient(args.op, grad, x);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const Offsets offsets(args);
+  const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
+  const at::Tensor valid = dense_or_none(lengths);
+  const at::Tensor grad_x = at::empty(x.sizes(), x.options());
+  const auto like_offsets = offset_left.options();
+  const at::Tensor grad_left = at::empty(offset_left.sizes(), like_offsets);
+  const at::Tensor grad_right = offset_right
+      ? at::empty(offset_left.sizes(), like_offsets)
+      : at::empty({0}, like_offsets);
+  const kernels::TalkShape shape = talk_shape(args);
+  const at::Tensor workspace = at::empty(
+      {kernels::cuda::talk_backward_workspace(shape)},
+      x.options().dtype(at::kInt));
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    kernels::cuda::talk_backward<S>(
+        {.shape = shape,
+         .offsets = offsets.get(),
+         .lengths = const_pointer<int64_t>(valid),
+         .x = const_pointer<S>(dense),
+         .grad_y = const_pointer<S>(grad_y),
+         .grad_x = pointer<S>(grad_x),
+         .grad_left = grad_left.mutable_data_ptr(),
+         .grad_right = offset_right ? grad_right.mutable_data_ptr() : nullptr,
+         .workspace = pointer<int32_t>(workspace)},
+        current_stream());
+  });
+  return {grad_x, grad_left, grad_right};
+}
+
+at::Tensor talk_step_cuda(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& offset_left,
+    int64_t max_left) {
+  const TalkArguments args = {
+      .op = "talk_step",
+      .x = x,
+      .offset_left = offset_left,
+      .max_left = max_left};
+  check_talk_step(args, state, position);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const Offsets offsets(args);
+  const at::Tensor dense = x.contiguous(), ring = state.contiguous();
+  const at::Tensor now = on_device_of(position, x);
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    kernels::cuda::talk_step<S>(
+        {.shape = talk_shape(args),
+         .offsets = offsets.get(),
+         .x = const_pointer<S>(dense),
+         .state = pointer<S>(ring),
+         .slots = state.size(1),
+         .position = const_pointer<int64_t>(now),
+         .y = pointer<S>(y)},
+        current_stream());
+  });
+  if (!ring.is_same(state))
+    state.copy_(ring);
+  return y;
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, CUDA, m) {
+  m.impl("talk", talk_cuda);
+  m.impl("talk_backward", talk_backward_cuda);
+  m.impl("talk_step", talk_step_cuda);
+}
+
+}  // namespace seqconv::ops
