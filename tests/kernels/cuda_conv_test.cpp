@@ -57,6 +57,27 @@ TEST_P(CudaConvOnHost, EqualsTheCpuWhereKernelsAreLongerThanSequences) {
     }
 }
 
+/// Sizes that tensor cores take: heads of a part of a fragment, of whole ones,
+/// of more than a chunk; bands of 2 .. 17 fragments; both heights of tiles.
+TEST_P(CudaConvOnHost, EqualsTheCpuOnTensorCores) {
+  constexpr int64_t kChannels[] = {8, 16, 24, 56, 64, 72, 128, 136};
+  size_t turn = 0;
+  for (const int64_t K : {15, 17, 18, 31, 33, 63, 127, 255})
+    for (const int64_t T : {1, 16, 63, 65, 151}) {
+      ConvCase c = {.kind = GetParam(), .B = 1, .T = T, .H = 2, .K = K};
+      c.R = kChannels[turn++ % std::size(kChannels)];
+      c.padding_left = turn % 3 == 0 ? 0 : turn % 3 == 1 ? K - 1 : K / 2;
+      if (turn % 2 == 0)
+        c.lengths = {(T + 1) / 2};
+      EXPECT_GT(
+          plan_band({c.shape(), ConvPass::kBackward, /*per_row=*/true, 1, 2, 4})
+              .rows,
+          0);
+      expect_reference<BFloat16>(c);
+      expect_reference<Float16>(c);
+    }
+}
+
 TEST_P(CudaConvOnHost, EqualsTheCpuWithLengths) {
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{70, 0, 13}, {64, 65, 1}})

@@ -35,6 +35,7 @@ make_forward_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   const ConvPlan& plan = task.plan;
   const int rows = kPerRow ? plan.rows : 1;
   const TileRows<kPerRow, S> row_of = {task, tile, tile.first, rows};
+  A* const taps = shared_at<A>(block.shared(), plan.taps_at);
   auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
   make_stats<A>(
       block,
@@ -49,8 +50,7 @@ make_forward_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       tile.heads * rows,
       row_of,
       [&](int i) { return stats[i]; },
-      [&](int i, int j) { return i * plan.tap_pitch + j; },
-      shared_at<A>(block.shared(), plan.taps_at));
+      [&](int i, int j, A tap) { taps[i * plan.tap_pitch + j] = tap; });
 }
 
 /// y of the block's tiles.
@@ -105,6 +105,7 @@ SEQCONV_DEVICE void make_backward_taps(
   const int64_t first = tile.first - (K - 1 - task.taps.padding_left);
   const int rows = kPerRow ? plan.rows + K - 1 : 1;
   const TileRows<kPerRow, S> row_of = {task, tile, first, rows};
+  A* const taps = shared_at<A>(block.shared(), plan.taps_at);
   auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
   make_stats<A>(
       block,
@@ -119,15 +120,16 @@ SEQCONV_DEVICE void make_backward_taps(
       tile.heads * rows,
       row_of,
       [&](int i) { return stats[i]; },
-      [&](int i, int j) {
-        if (!kPerRow)
-          return i * plan.tap_pitch + K - 1 - j;
-        const int s = i % rows - (K - 1) + j;
-        return s >= 0 && s < plan.rows
-            ? (i / rows * plan.rows + s) * plan.tap_pitch + K - 1 - j
-            : -1;
-      },
-      shared_at<A>(block.shared(), plan.taps_at));
+      [&](int i, int j, A tap) {
+        int row = i;
+        if (kPerRow) {
+          const int s = i % rows - (K - 1) + j;
+          if (s < 0 || s >= plan.rows)
+            return;
+          row = i / rows * plan.rows + s;
+        }
+        taps[row * plan.tap_pitch + K - 1 - j] = tap;
+      });
 }
 
 /// Part of a phase: gradients of taps, sum over the chunk's channels of

@@ -31,9 +31,11 @@ struct ConvPlan {
   int tap_pitch = 0;   ///< elements from one row of taps to the next
   int grad_pitch = 0;  ///< likewise of their gradients
   int splits = 1;      ///< threads that share a tap gradient
+  int vector = 1;      ///< channels that a thread of FMA takes at once
   int tiles_per_block = 1;
-  int64_t tiles = 0;  ///< of a sequence
-  int64_t units = 0;  ///< blocks of one group of heads
+  bool uses_bands = false;  ///< tensor cores (conv_band.h)
+  int64_t tiles = 0;        ///< of a sequence
+  int64_t units = 0;        ///< blocks of one group of heads
   int64_t blocks = 0;
   int64_t taps_at = 0;  ///< offsets in shared memory, bytes
   int64_t stats_at = 0;

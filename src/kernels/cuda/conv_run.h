@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "kernels/cuda/conv_band.h"
 #include "kernels/cuda/conv_fma.h"
 #include "kernels/cuda/conv_step.h"
 #include "kernels/cuda/conv_sum.h"
@@ -30,6 +31,20 @@ struct BackwardBody {
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const ConvTask<S>& task) {
     conv_backward_body<kPerRow, V>(block, task);
+  }
+};
+template <bool kPerRow, int kRows>
+struct BandForwardBody {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(Block& block, const ConvTask<S>& task) {
+    band_forward_body<kPerRow, kRows>(block, task);
+  }
+};
+template <bool kPerRow, int kRows>
+struct BandBackwardBody {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(Block& block, const ConvTask<S>& task) {
+    band_backward_body<kPerRow, kRows>(block, task);
   }
 };
 struct StepBody {
@@ -135,29 +150,57 @@ ConvTask<S> conv_task(const ConvSetup& setup, KernelsOf kind) {
   return task;
 }
 
-/// Channels that a thread of the FMA kernels takes at once: 4 where heads and
-/// addresses allow.
-template <class S>
-int vector_width(
-    const ConvShape& shape,
-    std::initializer_list<const void*> tensors) {
-  if constexpr (sizeof(S) == 8) {
-    return 1;
-  } else {
-    bool fits = shape.head_channels() % 4 == 0;
-    for (const void* const tensor : tensors)
-      fits = fits && is_aligned(tensor, 4 * sizeof(S));
-    return fits ? 4 : 1;
-  }
+/// Whether all addresses are multiples of so many bytes.
+inline bool are_aligned(
+    std::initializer_list<const void*> tensors,
+    size_t bytes) {
+  bool all = true;
+  for (const void* const tensor : tensors)
+    all = all && is_aligned(tensor, bytes);
+  return all;
 }
 
+/// Tensor cores take taps in x's type: bfloat16 holds any, float16 those that
+/// a normalisation bounds.
 template <class S>
-ConvPlan
-checked_plan(const ConvShape& shape, ConvPass pass, bool per_row, int vector) {
-  const ConvPlan plan = plan_fma(
-      {shape, pass, per_row, vector, sizeof(S), sizeof(AccumulatorOf<S>)});
+bool taps_fit(Normalization normalization) {
+  return StorageOf<S>::kValue == Storage::kBFloat16 ||
+      (normalization != Normalization::kNone &&
+       normalization != Normalization::kSquare &&
+       normalization != Normalization::kAbs);
+}
+
+/// How a pass over these tensors is run: on tensor cores where they can, else
+/// by FMA with four channels to a thread where heads and addresses allow.
+template <class S>
+void choose_plan(
+    ConvTask<S>& task,
+    const ConvShape& shape,
+    ConvPass pass,
+    bool per_row,
+    std::initializer_list<const void*> tensors) {
+  using A = AccumulatorOf<S>;
+  ConvPlanRequest request = {
+      shape,
+      pass,
+      per_row,
+      /*vector=*/1,
+      sizeof(S),
+      sizeof(A)};
+  if (sizeof(S) == 2 && taps_fit<S>(task.taps.normalization) &&
+      are_aligned(tensors, 16)) {
+    task.plan = plan_band(request);
+    if (task.plan.rows > 0)
+      return;
+  }
+  if (sizeof(S) < 8 && shape.head_channels() % 4 == 0 &&
+      are_aligned(tensors, 4 * sizeof(S)) &&
+      is_aligned(task.bias, 4 * sizeof(A)))
+    request.vector = 4;
+  task.plan = plan_fma(request);
+  task.plan.vector = request.vector;
   SEQCONV_CHECK(
-      plan.rows > 0,
+      task.plan.rows > 0,
       "[cuda] the kernel must fit into shared memory (",
       kMostShared,
       " bytes), but got K = ",
@@ -165,17 +208,19 @@ checked_plan(const ConvShape& shape, ConvPass pass, bool per_row, int vector) {
       " for heads of ",
       shape.head_channels(),
       " channels");
-  return plan;
 }
 
-/// Queues the body for the channels that a thread takes and per_row, which is
-/// always true of kernels for every position.
-template <template <bool, int> class Body, KernelsOf kKind, class S, class L>
-void launch_conv(
-    L& launcher,
-    const ConvTask<S>& task,
-    bool per_row,
-    int vector) {
+/// Queues the body that the plan is for. Kernels for every position always
+/// differ from row to row.
+template <
+    template <bool, int>
+    class Fma,
+    template <bool, int>
+    class Band,
+    KernelsOf kKind,
+    class S,
+    class Launcher>
+void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
   const auto run = [&](auto body) {
     launcher.template run<decltype(body)>(
         task.plan.blocks,
@@ -185,11 +230,16 @@ void launch_conv(
   };
   const auto choose = [&](auto rows) {
     constexpr bool kPerRow = decltype(rows)::value;
-    if constexpr (sizeof(S) < 8) {
-      if (vector == 4)
-        return run(Body<kPerRow, 4>{});
+    if constexpr (sizeof(S) == 2) {
+      if (task.plan.uses_bands)
+        return task.plan.rows == 64 ? run(Band<kPerRow, 64>{})
+                                    : run(Band<kPerRow, 32>{});
     }
-    run(Body<kPerRow, 1>{});
+    if constexpr (sizeof(S) < 8) {
+      if (task.plan.vector == 4)
+        return run(Fma<kPerRow, 4>{});
+    }
+    run(Fma<kPerRow, 1>{});
   };
   if constexpr (kKind == KernelsOf::kHead) {
     if (!per_row)
@@ -212,11 +262,8 @@ void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
   task.bias = args.bias;
   task.out = args.y;
   const bool per_row = is_per_row(task.taps, kKind);
-  const int vector = vector_width<S>(shape, {args.x, args.y});
-  const bool bias_fits = is_aligned(args.bias, 4 * sizeof(AccumulatorOf<S>));
-  const int width = bias_fits ? vector : 1;
-  task.plan = checked_plan<S>(shape, ConvPass::kForward, per_row, width);
-  launch_conv<ForwardBody, kKind>(launcher, task, per_row, width);
+  choose_plan(task, shape, ConvPass::kForward, per_row, {args.x, args.y});
+  launch_conv<ForwardBody, BandForwardBody, kKind>(launcher, task, per_row);
 }
 
 /// Elements of [count, width] and of what its sums by stages leave, the last
@@ -284,7 +331,6 @@ template <class S>
 struct BackwardRun {
   ConvTask<S> task;
   bool per_row = false;
-  int vector = 1;
 
   BackwardRun(const ConvBackward<S>& args, KernelsOf kind)
       : task(conv_task<S>(args.setup, kind)) {
@@ -294,9 +340,13 @@ struct BackwardRun {
     task.out = args.grad_x;
     task.grad_kernels = args.grad_kernels;
     per_row = is_per_row(task.taps, kind);
-    vector = vector_width<S>(shape, {args.x, args.grad_y, args.grad_x});
     if (!is_empty(shape))
-      task.plan = checked_plan<S>(shape, ConvPass::kBackward, per_row, vector);
+      choose_plan(
+          task,
+          shape,
+          ConvPass::kBackward,
+          per_row,
+          {args.x, args.grad_y, args.grad_x});
   }
 
   /// Elements of the sums over positions, with those of the later stages.
@@ -345,7 +395,10 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
     run.task.sums = workspace;
     workspace += run.weight_elements(shape);
   }
-  launch_conv<BackwardBody, kKind>(launcher, run.task, run.per_row, run.vector);
+  launch_conv<BackwardBody, BandBackwardBody, kKind>(
+      launcher,
+      run.task,
+      run.per_row);
   if (kKind == KernelsOf::kHead) {
     WeightTask<A> last;
     last.taps = run.task.taps;

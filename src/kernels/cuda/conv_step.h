@@ -95,8 +95,7 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
           heads,
           row_of,
           [&](int i) { return stats[i]; },
-          [&](int i, int j) { return i * K + j; },
-          taps);
+          [&](int i, int j, A tap) { taps[i * K + j] = tap; });
     }
     block.each([&](int thread) {
       const int64_t at = (n * task.steps + t) * task.channels + first_channel;

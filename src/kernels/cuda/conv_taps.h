@@ -254,23 +254,15 @@ SEQCONV_DEVICE void tap_group(
   }
 }
 
-/// One phase: place(i, j) of `taps` = tap j of row i, after DropConnect.
-/// place gives a negative index where the tap is not wanted.
-template <
-    class A,
-    class T,
-    class Block,
-    class RowOf,
-    class StatsOf,
-    class Place>
+/// One phase: put(i, j, value) for tap j of row i, after DropConnect.
+template <class A, class Block, class RowOf, class StatsOf, class Put>
 SEQCONV_DEVICE void fill_taps(
     Block& block,
     const TapSource& source,
     int count,
     const RowOf& row_of,
     const StatsOf& stats_of,
-    const Place& place,
-    T* taps) {
+    const Put& put) {
   const int groups = tap_groups(source.kernel_size);
   block.each([&](int thread) {
     for (int n = thread; n < count * groups; n += block.threads()) {
@@ -280,11 +272,7 @@ SEQCONV_DEVICE void fill_taps(
           row_of(i),
           stats_of(i),
           n % groups,
-          [&](int j, A, A tap, A factor) {
-            const int at = place(i, j);
-            if (at >= 0)
-              taps[at] = Narrow<T>::from(tap * factor);
-          });
+          [&](int j, A, A tap, A factor) { put(i, j, tap * factor); });
     }
   });
 }

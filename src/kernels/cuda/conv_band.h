@@ -1,0 +1,391 @@
+#pragma once
+
+#include "kernels/cuda/conv_fma.h"
+#include "kernels/cuda/mma.h"
+
+/// Both convolutions on tensor cores, for 16-bit types and kernels of 15 taps
+/// and more. Sixteen outputs of a head are a band matrix [16, 16 + K - 1] of
+/// its taps times the rows of x that they read; row m of the band begins m
+/// places further on ("skewed"), so that it is an ordinary tile in shared
+/// memory. Taps are sums of two 16-bit numbers, so that rounding them adds
+/// nothing to the error of float32 sums. The gradient of the band is grad_y
+/// times x transposed, of which the diagonals are the gradients of the taps.
+namespace seqconv::kernels::cuda {
+
+inline constexpr int kBand = 16;  ///< rows of a band
+inline constexpr int kFewestBandTaps = 15;
+
+/// Elements of one half (upper or lower parts of taps) of a block's bands.
+SEQCONV_HD int band_elements(const ConvPlan& plan, bool per_row) {
+  return (per_row ? plan.rows : kBand) * plan.tap_pitch;
+}
+
+/// Columns of a band.
+SEQCONV_HD constexpr int band_columns(int kernel_size) {
+  return round_up(kBand + kernel_size - 1, 16);
+}
+
+/// The plan of the tensor core kernels with `rows` (64 or 32).
+inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
+  const ConvShape& shape = request.shape;
+  const int K = static_cast<int>(shape.kernel_size);
+  const bool backward = request.pass == ConvPass::kBackward;
+  ConvPlan plan;
+  plan.rows = rows;
+  plan.width = static_cast<int>(least<int64_t>(64, shape.head_channels()));
+  plan.uses_bands = true;
+  count_blocks(plan, shape, request.per_row);
+  plan.in_rows = rows - kBand + band_columns(K);
+  // Eight elements more than whole fragments: rows lie in different banks.
+  plan.pitch = round_up(plan.width, 16) + 8;
+  plan.tap_pitch = band_columns(K) + 8;
+  plan.grad_pitch = round_up(K, 8) + 4;
+  const int64_t stat_rows = !request.per_row ? 1
+      : backward                             ? rows + K - 1
+                                             : rows;
+  SharedLayout layout;
+  plan.taps_at = layout.add(
+      2 * band_elements(plan, request.per_row),
+      request.storage_bytes);
+  plan.stats_at = layout.add(stat_rows, 2 * request.sum_bytes);
+  // Parts of statistics are forgotten before x is staged, and fewer bytes: a
+  // staged row has at least 24 elements.
+  plan.x_at = layout.add(
+      static_cast<int64_t>(plan.in_rows) * plan.pitch,
+      request.storage_bytes);
+  plan.parts_at = plan.x_at;
+  if (backward) {
+    plan.y_at = layout.add(
+        static_cast<int64_t>(plan.in_rows) * plan.pitch,
+        request.storage_bytes);
+    plan.grads_at = layout.add(
+        static_cast<int64_t>(rows) * plan.grad_pitch,
+        request.sum_bytes);
+    plan.dots_at = layout.add(rows * kParts, request.sum_bytes);
+  }
+  plan.shared = layout.size();
+  return plan;
+}
+
+/// Whether and how tensor cores can: `rows` = 0 where they cannot.
+inline ConvPlan plan_band(const ConvPlanRequest& request) {
+  const ConvShape& shape = request.shape;
+  if (request.storage_bytes != 2 || shape.kernel_size < kFewestBandTaps ||
+      shape.kernel_size > kMostShared || shape.head_channels() % 8 != 0)
+    return {};
+  const ConvPlan large = band_plan(request, 64);
+  if (large.shared <= kMediumShared)
+    return large;
+  const ConvPlan small = band_plan(request, 32);
+  return small.shared <= kMostShared ? small : ConvPlan{};
+}
+
+/// Phases: the band of a tile. `reversed` makes that of the gradient of x
+/// (make_backward_taps), whose rows begin K-1-P positions earlier.
+template <bool kPerRow, class S, class Block>
+SEQCONV_DEVICE void make_band(
+    Block& block,
+    const ConvTask<S>& task,
+    const ConvTile& tile,
+    bool reversed) {
+  using A = AccumulatorOf<S>;
+  const ConvPlan& plan = task.plan;
+  const int K = task.taps.kernel_size, pitch = plan.tap_pitch;
+  const int before = reversed ? K - 1 - task.taps.padding_left : 0;
+  const int rows = !kPerRow ? 1 : reversed ? plan.rows + K - 1 : plan.rows;
+  const int half = band_elements(plan, kPerRow);
+  S* const band = shared_at<S>(block.shared(), plan.taps_at);
+  auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
+  const TileRows<kPerRow, S> row_of = {task, tile, tile.first - before, rows};
+  block.each([&](int thread) {
+    for (int n = thread; n < half / 4; n += block.threads())
+      store_pack<S, 8>(band + 8 * n, Pack<S, 8>{});
+  });
+  make_stats<A>(
+      block,
+      task.taps,
+      rows,
+      row_of,
+      shared_at<RowStats<A>>(block.shared(), plan.parts_at),
+      stats);
+  fill_taps<A>(
+      block,
+      task.taps,
+      kPerRow ? rows : kBand,
+      [&](int i) { return row_of(kPerRow ? i : 0); },
+      [&](int i) { return stats[kPerRow ? i : 0]; },
+      [&](int i, int j, A value) {
+        const int s = kPerRow && reversed ? i - (K - 1) + j : i;
+        if (s < 0 || s >= (kPerRow ? plan.rows : kBand))
+          return;
+        const int at = s * pitch + s % kBand + (reversed ? K - 1 - j : j);
+        const S upper = Narrow<S>::from(value);
+        band[at] = upper;
+        band[half + at] = Narrow<S>::from(value - widen(upper));
+      });
+}
+
+/// What a warp of a block with kRows positions makes: kRows / 16 pairs of
+/// C tiles side by side, of band `band` and channels from `column` on.
+template <int kRows>
+struct WarpTile {
+  static constexpr int kBands = kRows / kBand;
+  static constexpr int kPairs = kBands;  ///< 4 warps, 64 channels
+  int band;
+  int column;
+
+  SEQCONV_HD explicit WarpTile(int warp)
+      : band(warp % kBands), column(warp / kBands * kPairs * 16) {}
+};
+template <int kRows>
+struct WarpSums {
+  MmaSum tile[2 * WarpTile<kRows>::kPairs];
+};
+
+/// One phase: sums = the tile's bands times staged rows.
+template <bool kPerRow, int kRows, class S, class Block, class Sums>
+SEQCONV_DEVICE void multiply_band(
+    Block& block,
+    const ConvPlan& plan,
+    int kernel_size,
+    int width,
+    const S* band,
+    const S* in,
+    Sums& sums) {
+  block.warps([&](auto& warp) {
+    const WarpTile<kRows> part(warp.index());
+    auto& mine = sums.of(warp);
+    warp.each([&](int lane) { mine[lane] = {}; });
+    const S* const rows = in + part.band * kBand * plan.pitch + part.column;
+    const S* const taps =
+        band + (kPerRow ? part.band * kBand * plan.tap_pitch : 0);
+    const int half_band = band_elements(plan, kPerRow);
+    for (int k = 0; k < band_columns(kernel_size); k += 16) {
+      Lanes<Matrices> upper, lower, b;
+      const auto from = [&](int lane) {
+        return taps + down_row(lane) * plan.tap_pitch + k + down_column(lane);
+      };
+      load_matrices<false>(warp, upper, from);
+      load_matrices<false>(warp, lower, [&](int lane) {
+        return from(lane) + half_band;
+      });
+      SEQCONV_UNROLL
+      for (int p = 0; p < WarpTile<kRows>::kPairs; ++p) {
+        if (part.column + 16 * p >= width)
+          continue;
+        load_matrices<true>(warp, b, [&](int lane) {
+          return rows + (k + down_row(lane)) * plan.pitch + 16 * p +
+              down_column(lane);
+        });
+        SEQCONV_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          const auto sum = [&](int lane) -> MmaSum& {
+            return mine[lane].tile[2 * p + half];
+          };
+          multiply_add<S>(warp, lower, b, half, sum);
+          multiply_add<S>(warp, upper, b, half, sum);
+        }
+      }
+    }
+  });
+}
+
+/// Two phases: sums and bias to task.out, by way of `staging` in shared memory
+/// so that whole rows are written.
+template <int kRows, class S, class Block, class Sums>
+SEQCONV_DEVICE void store_band(
+    Block& block,
+    const ConvTask<S>& task,
+    const ConvTile& tile,
+    const Chunk& chunk,
+    Sums& sums,
+    S* staging) {
+  const int pitch = task.plan.pitch, real = tile.real(kRows);
+  block.warps([&](auto& warp) {
+    const WarpTile<kRows> part(warp.index());
+    auto& mine = sums.of(warp);
+    warp.each([&](int lane) {
+      SEQCONV_UNROLL
+      for (int n = 0; n < 2 * WarpTile<kRows>::kPairs; ++n) {
+        const int c = part.column + 8 * n + sum_column(lane, 0);
+        if (c >= chunk.width)
+          continue;
+        float bias[2] = {0, 0};
+        if (task.bias != nullptr)
+          for (int i = 0; i < 2; ++i)
+            bias[i] = task.bias[chunk.first + c + i];
+        SEQCONV_UNROLL
+        for (int e = 0; e < 4; e += 2) {
+          const float value[2] = {
+              mine[lane].tile[n].v[e] + bias[0],
+              mine[lane].tile[n].v[e + 1] + bias[1]};
+          const int row = part.band * kBand + sum_row(lane, e);
+          store_narrow<2>(staging + row * pitch + c, value);
+        }
+      }
+    });
+  });
+  block.each([&](int thread) {
+    const int columns = chunk.width / 8;
+    const int here =
+        static_cast<int>(least<int64_t>(kRows, task.steps - tile.first));
+    S* const out = task.out +
+        (tile.b * task.steps + tile.first) * task.channels + chunk.first;
+    for (int n = thread; n < here * columns; n += block.threads()) {
+      const int row = n / columns, c = n % columns * 8;
+      Pack<S, 8> pack = {};
+      if (row < real)
+        pack = load_pack<S, 8>(staging + row * pitch + c);
+      store_pack<S, 8>(out + row * task.channels + c, pack);
+    }
+  });
+}
+
+/// One phase: rows of a chunk for products, zero up to whole fragments.
+template <class S, class Block>
+SEQCONV_DEVICE void stage_band(
+    Block& block,
+    const ConvTask<S>& task,
+    const S* tensor,
+    const ConvTile& tile,
+    const Chunk& chunk,
+    int before,
+    S* to) {
+  stage_rows<8>(
+      block,
+      task,
+      tensor,
+      tile,
+      chunk,
+      tile.first - before,
+      task.plan.in_rows,
+      round_up(chunk.width, 16),
+      to);
+}
+
+template <bool kPerRow, int kRows, class S, class Block>
+SEQCONV_DEVICE void band_forward_body(Block& block, const ConvTask<S>& task) {
+  const ConvPlan& plan = task.plan;
+  const ConvTiles<S> tiles(task, block.index());
+  S* const x = shared_at<S>(block.shared(), plan.x_at);
+  typename Block::template Fragments<WarpSums<kRows>> sums(block);
+  for (int64_t n = tiles.begin; n < tiles.end; ++n) {
+    const ConvTile tile = tiles.tile(n);
+    if (kPerRow || n == tiles.begin)
+      make_band<kPerRow>(block, task, tile, /*reversed=*/false);
+    for (int c = 0; c < chunks_of(task, tile); ++c) {
+      const Chunk chunk = chunk_of(task, tile, c);
+      stage_band(block, task, task.x, tile, chunk, task.taps.padding_left, x);
+      multiply_band<kPerRow, kRows>(
+          block,
+          plan,
+          task.taps.kernel_size,
+          chunk.width,
+          shared_at<S>(block.shared(), plan.taps_at),
+          x,
+          sums);
+      store_band<kRows>(block, task, tile, chunk, sums, x);
+    }
+  }
+}
+
+/// One phase: the gradients of a chunk's taps, the diagonals of grad_y times x
+/// transposed, added to `grads` (or written, `fresh`). Warps that share a band
+/// take its columns in turn; every diagonal element has one owner.
+template <int kRows, class S, class Block>
+SEQCONV_DEVICE void band_gradients(
+    Block& block,
+    const ConvTask<S>& task,
+    const Chunk& chunk,
+    bool fresh,
+    const S* x,
+    const S* grad_y,
+    float* grads) {
+  constexpr int kBands = WarpTile<kRows>::kBands;
+  const ConvPlan& plan = task.plan;
+  const int K = task.taps.kernel_size, pitch = plan.pitch;
+  block.warps([&](auto& warp) {
+    const int band = warp.index() % kBands;
+    const int sharing = block.threads() / kWarp / kBands;
+    const S* const dy = grad_y + band * kBand * pitch;
+    const S* const in = x + band * kBand * pitch;
+    for (int s = warp.index() / kBands * 16; s < band_columns(K);
+         s += sharing * 16) {
+      Lanes<WarpSums<kBand>> sums;
+      warp.each([&](int lane) { sums[lane] = {}; });
+      for (int k = 0; k < chunk.width; k += 16) {
+        Lanes<Matrices> a, b;
+        load_matrices<false>(warp, a, [&](int lane) {
+          return dy + down_row(lane) * pitch + k + down_column(lane);
+        });
+        load_matrices<false>(warp, b, [&](int lane) {
+          return in + (s + right_row(lane)) * pitch + k + right_column(lane);
+        });
+        SEQCONV_UNROLL
+        for (int half = 0; half < 2; ++half)
+          multiply_add<S>(warp, a, b, half, [&](int lane) -> MmaSum& {
+            return sums[lane].tile[half];
+          });
+      }
+      warp.each([&](int lane) {
+        SEQCONV_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          SEQCONV_UNROLL
+          for (int e = 0; e < 4; ++e) {
+            const int row = sum_row(lane, e);
+            const int j = s + 8 * half + sum_column(lane, e) - row;
+            if (j < 0 || j >= K)
+              continue;
+            float& to = grads[(band * kBand + row) * plan.grad_pitch + j];
+            const float value = sums[lane].tile[half].v[e];
+            to = fresh ? value : to + value;
+          }
+        }
+      });
+    }
+  });
+}
+
+template <bool kPerRow, int kRows, class S, class Block>
+SEQCONV_DEVICE void band_backward_body(Block& block, const ConvTask<S>& task) {
+  const ConvPlan& plan = task.plan;
+  const ConvTiles<S> tiles(task, block.index());
+  const int after = task.taps.kernel_size - 1 - task.taps.padding_left;
+  S* const x = shared_at<S>(block.shared(), plan.x_at);
+  S* const grad_y = shared_at<S>(block.shared(), plan.y_at);
+  typename Block::template Fragments<WarpSums<kRows>> sums(block);
+  ConvTile tile;
+  for (int64_t n = tiles.begin; n < tiles.end; ++n) {
+    tile = tiles.tile(n);
+    if (kPerRow || n == tiles.begin)
+      make_band<kPerRow>(block, task, tile, /*reversed=*/true);
+    for (int c = 0; c < chunks_of(task, tile); ++c) {
+      const Chunk chunk = chunk_of(task, tile, c);
+      stage_band(block, task, task.x, tile, chunk, task.taps.padding_left, x);
+      stage_band(block, task, task.grad_y, tile, chunk, after, grad_y);
+      multiply_band<kPerRow, kRows>(
+          block,
+          plan,
+          task.taps.kernel_size,
+          chunk.width,
+          shared_at<S>(block.shared(), plan.taps_at),
+          grad_y,
+          sums);
+      band_gradients<kRows>(
+          block,
+          task,
+          chunk,
+          /*fresh=*/c == 0 && (kPerRow || n == tiles.begin),
+          x,
+          grad_y + after * plan.pitch,
+          shared_at<float>(block.shared(), plan.grads_at));
+      store_band<kRows>(block, task, tile, chunk, sums, x);
+    }
+    if (kPerRow)
+      finish_tap_rows(block, task, tile);
+  }
+  if (task.sums != nullptr)
+    sum_tap_rows(block, task, tiles, tile);
+}
+
+}  // namespace seqconv::kernels::cuda
