@@ -399,7 +399,7 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
       launcher,
       run.task,
       run.per_row);
-  if (kKind == KernelsOf::kHead) {
+  if constexpr (kKind == KernelsOf::kHead) {
     WeightTask<A> last;
     last.taps = run.task.taps;
     last.is_raw = run.per_row;

@@ -237,20 +237,25 @@ SEQCONV_DEVICE void tap_group(
       factors[i] =
           words[static_cast<size_t>(i)] >= source.threshold ? scale : A(0);
   }
+  A raw[4] = {};
+  SEQCONV_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const int j = first + i;
+    if (j < row.begin || j >= row.end)
+      continue;
+    raw[i] = load_stored<A>(source.raw.data, source.raw.storage, row.base + j);
+    if (source.mask != nullptr)
+      factors[i] = source.mask[row.base + j] != 0 ? scale : A(0);
+  }
   SEQCONV_UNROLL
   for (int i = 0; i < 4; ++i) {
     const int j = first + i;
     if (j < 0 || j >= source.kernel_size)
       continue;
-    if (j < row.begin || j >= row.end) {
-      emit(j, A(0), A(0), A(1));
-      continue;
-    }
-    const A w =
-        load_stored<A>(source.raw.data, source.raw.storage, row.base + j);
-    if (source.mask != nullptr)
-      factors[i] = source.mask[row.base + j] != 0 ? scale : A(0);
-    emit(j, w, tap_value(source.normalization, stats, w), factors[i]);
+    const bool counts = j >= row.begin && j < row.end;
+    const A tap =
+        counts ? tap_value(source.normalization, stats, raw[i]) : A(0);
+    emit(j, raw[i], tap, counts ? factors[i] : A(1));
   }
 }
 

@@ -57,12 +57,24 @@ SEQCONV_DEVICE void stage_rows(
     const int column = thread % columns * V, row = thread / columns;
     if (row >= rows_at_once)
       return;
-    for (int r = row; r < rows; r += rows_at_once) {
-      const int64_t t = first + r;
-      Pack<S, V> pack = {};
-      if (t >= 0 && t < tile.valid && column < chunk.width)
-        pack = load_pack<S, V>(from + t * task.channels + column);
-      store_pack<S, V>(to + r * task.plan.pitch + column, pack);
+    // Several loads under way before the first of them is stored.
+    constexpr int kAtOnce = 4;
+    for (int r0 = row; r0 < rows; r0 += kAtOnce * rows_at_once) {
+      Pack<S, V> packs[kAtOnce];
+      SEQCONV_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int r = r0 + i * rows_at_once;
+        const int64_t t = first + r;
+        packs[i] = {};
+        if (r < rows && t >= 0 && t < tile.valid && column < chunk.width)
+          packs[i] = load_pack<S, V>(from + t * task.channels + column);
+      }
+      SEQCONV_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int r = r0 + i * rows_at_once;
+        if (r < rows)
+          store_pack<S, V>(to + r * task.plan.pitch + column, packs[i]);
+      }
     }
   });
 }

@@ -113,17 +113,19 @@ SEQCONV_DEVICE void scatter_borders(
   constexpr int kAtOnce = 4;
   for (int r0 = lane; r0 < count; r0 += kAtOnce * lanes) {
     A g[kAtOnce];
+    TalkWindow<A> some[kAtOnce];
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       const int r = r0 + i * lanes;
       g[i] = r < count ? A(widen(grad_y[r * stride])) : A(0);
+      some[i] = windows[r < count ? r : 0];
     }
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       const int r = r0 + i * lanes;
       if (r >= count)
         continue;
-      const TalkWindow<A> w = windows[r];
+      const TalkWindow<A> w = some[i];
       TalkSpan span;
       span.add(w);
       if (span.end <= origin || span.begin >= origin + kTalkTile)

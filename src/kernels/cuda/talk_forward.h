@@ -34,13 +34,22 @@ SEQCONV_DEVICE void scan_rows(
       A sum[V] = {};
       if (segment == 0)
         store_narrow<V>(sums + c, sum);
-      for (int r = begin; r < end; ++r) {
-        A in[V];
-        load_wide<V>(from + r * task.channels + c, in);
+      // Several loads under way before the first sum is stored.
+      constexpr int kAtOnce = 8;
+      for (int r0 = begin; r0 < end; r0 += kAtOnce) {
+        A in[kAtOnce][V] = {};
         SEQCONV_UNROLL
-        for (int v = 0; v < V; ++v)
-          sum[v] += in[v];
-        store_narrow<V>(sums + (r + 1) * pitch + c, sum);
+        for (int i = 0; i < kAtOnce; ++i)
+          if (r0 + i < end)
+            load_wide<V>(from + (r0 + i) * task.channels + c, in[i]);
+        SEQCONV_UNROLL
+        for (int i = 0; i < kAtOnce; ++i)
+          if (r0 + i < end) {
+            SEQCONV_UNROLL
+            for (int v = 0; v < V; ++v)
+              sum[v] += in[i][v];
+            store_narrow<V>(sums + (r0 + i + 1) * pitch + c, sum);
+          }
       }
       store_narrow<V>(totals + segment * pitch + c, sum);
     }
