@@ -67,6 +67,7 @@ class Setup {
     setup_.shape =
         conv_shape(args.x, args.kernels, args.padding_left.expect_int());
     setup_.normalization = parse_normalization(args.op, args.normalization);
+    setup_.renormalize_edges = args.renormalize_edges;
     setup_.drop = {
         .p = args.drop_p,
         .seed = const_pointer<int64_t>(seed_),
@@ -95,6 +96,7 @@ at::Tensor conv_cuda(
     const OptionalTensor& bias,
     int64_t padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -107,6 +109,7 @@ at::Tensor conv_cuda(
       .bias = bias,
       .padding_left = padding_left,
       .normalization = normalization,
+      .renormalize_edges = renormalize_edges,
       .drop_p = drop_p,
       .drop_seed = drop_seed,
       .drop_mask = drop_mask,
@@ -138,6 +141,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
     bool has_bias,
     int64_t padding_left,
     std::string_view normalization,
+    bool renormalize_edges,
     double drop_p,
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
@@ -149,6 +153,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
       .kernels = kernels,
       .padding_left = padding_left,
       .normalization = normalization,
+      .renormalize_edges = renormalize_edges,
       .drop_p = drop_p,
       .drop_seed = drop_seed,
       .drop_mask = drop_mask,
@@ -185,14 +190,16 @@ at::Tensor conv_step_cuda(
     const at::Tensor& position,
     const at::Tensor& kernels,
     const OptionalTensor& bias,
-    std::string_view normalization) {
+    std::string_view normalization,
+    bool renormalize_edges) {
   const ConvArguments args = {
       .op = Kind::kStep,
       .x = x,
       .kernels_name = Kind::kKernels,
       .kernels = kernels,
       .bias = bias,
-      .normalization = normalization};
+      .normalization = normalization,
+      .renormalize_edges = renormalize_edges};
   check_conv_step(args, state, position);
   const c10::cuda::CUDAGuard guard(x.device());
   const Setup setup(args);

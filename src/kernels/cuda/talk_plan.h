@@ -84,7 +84,7 @@ struct TalkPlan {
   int width = 0;
   int heads = 1;
   int groups = 1;    ///< of heads
-  int capacity = 0;  ///< forward: rows whose prefix sums fit
+  int capacity = 0;  ///< forward: rows whose sums fit
   int copies = 1;    ///< backward: difference arrays
   int64_t tiles = 0;
   int64_t blocks = 0;
@@ -117,7 +117,7 @@ inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
 inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
   const int64_t wanted = least<int64_t>(
       shape.steps,
-      kTalkTile + shape.max_left + shape.max_right + 2);
+      kTalkTile + shape.max_left + shape.max_right + 2 + kTalkSegment);
   TalkPlan plan;
   for (int64_t width = 64; width >= 8; width /= 2) {
     plan = talk_tiles(shape, width);
@@ -125,15 +125,14 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
     plan.windows_at = layout.add(plan.heads * kTalkTile, 8 + 2 * sum_bytes);
     plan.spans_at = layout.add(kTalkThreads + kTalkLanes, sizeof(TalkSpan));
     const int64_t row = plan.width * sum_bytes;
-    // Prefix sums of n rows: n + 1 of them, and a total for every segment.
+    // For n rows n + 1 sums, and n / kTalkSegment + 1 totals.
     const int64_t room = (kMediumShared - layout.size() - 64) / row - 2;
     const int64_t fit = room * kTalkSegment / (kTalkSegment + 1) - 1;
     plan.capacity =
         static_cast<int>(least(fit, round_up<int64_t>(wanted, kTalkSegment)));
     plan.sums_at = layout.add((plan.capacity + 1) * plan.width, sum_bytes);
-    plan.totals_at = layout.add(
-        pieces_of(plan.capacity, kTalkSegment) * plan.width,
-        sum_bytes);
+    plan.totals_at =
+        layout.add((plan.capacity / kTalkSegment + 1) * plan.width, sum_bytes);
     plan.shared = layout.size();
     if (wanted <= plan.capacity)
       return plan;
