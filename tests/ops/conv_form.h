@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/ops/dynamicconv.h"
-#include "seqconv/ops/lightconv.h"
+#include "ops/on_device.h"
 #include "support/gradients.h"
 
 /// lightconv and dynamicconv behind one door, for tests of what they share.
@@ -18,6 +17,32 @@ enum class Form { kLight, kDynamic };
 
 inline std::ostream& operator<<(std::ostream& out, Form form) {
   return out << (form == Form::kLight ? "lightconv" : "dynamicconv");
+}
+
+/// Suites of both, on every device: L, D, LOnCuda, DOnCuda.
+using ConvParameter = testing::OnDevice<Form>;
+class ConvDeviceTest : public ::testing::TestWithParam<ConvParameter> {
+ protected:
+  void SetUp() override {
+    SEQCONV_REQUIRE_DEVICE(GetParam().device);
+    at::manual_seed(1);
+  }
+
+ private:
+  testing::DeviceScope scope_{GetParam().device};
+};
+inline auto conv_parameters() {
+  return ::testing::Values(
+      ConvParameter{Form::kLight, at::kCPU},
+      ConvParameter{Form::kDynamic, at::kCPU},
+      ConvParameter{Form::kLight, at::kCUDA},
+      ConvParameter{Form::kDynamic, at::kCUDA});
+}
+inline std::string conv_parameter_name(
+    const ::testing::TestParamInfo<ConvParameter>& info) {
+  return concat(
+      info.param.value == Form::kLight ? "L" : "D",
+      info.param.device == at::kCUDA ? "OnCuda" : "");
 }
 
 struct ConvSizes {
@@ -56,8 +81,9 @@ struct ConvCall {
   }
 
   at::Tensor run(const std::vector<at::Tensor>& in) const {
-    return form == Form::kLight ? lightconv(in[0], in[1], light(in))
-                                : dynamicconv(in[0], in[1], dynamic(in));
+    return form == Form::kLight
+        ? device::lightconv(in[0], in[1], light(in))
+        : device::dynamicconv(in[0], in[1], dynamic(in));
   }
   at::Tensor reference(const std::vector<at::Tensor>& in) const {
     return form == Form::kLight
@@ -81,8 +107,8 @@ struct ConvCall {
     const at::Tensor position = at::tensor(first);
     const ConvStepOptions options = {normalization, renormalize_edges, in[2]};
     return form == Form::kLight
-        ? lightconv_step(x, state, position, in[1], options)
-        : dynamicconv_step(
+        ? device::lightconv_step(x, state, position, in[1], options)
+        : device::dynamicconv_step(
               x,
               state,
               position,

@@ -14,24 +14,15 @@ using testing::Differentiated;
 using testing::relative_error;
 using testing::tolerance;
 
-class ConvTest : public ::testing::TestWithParam<Form> {
- protected:
-  void SetUp() override { at::manual_seed(1); }
-};
+using ConvOp = ConvDeviceTest;
+using ConvGradient = ConvDeviceTest;
 
-using ConvOp = ConvTest;
-using ConvGradient = ConvTest;
-
-INSTANTIATE_TEST_SUITE_P(
-    Both,
-    ConvOp,
-    ::testing::Values(Form::kLight, Form::kDynamic),
-    [](const auto& info) { return info.param == Form::kLight ? "L" : "D"; });
+INSTANTIATE_TEST_SUITE_P(Both, ConvOp, conv_parameters(), conv_parameter_name);
 INSTANTIATE_TEST_SUITE_P(
     Both,
     ConvGradient,
-    ::testing::Values(Form::kLight, Form::kDynamic),
-    [](const auto& info) { return info.param == Form::kLight ? "L" : "D"; });
+    conv_parameters(),
+    conv_parameter_name);
 
 /// Channels and heads: R = 1, odd R, R beyond one and two tiles of channels.
 constexpr std::pair<int64_t, int64_t> kWidths[] =
@@ -57,7 +48,7 @@ void expect_reference(const ConvCall& call) {
   const at::Tensor grad = exact[0].flip(2);
   const Differentiated want =
       differentiate(call.reference_function(), exact, grad);
-  for (const at::ScalarType type : testing::kTypes) {
+  for (const at::ScalarType type : testing::types()) {
     SCOPED_TRACE(concat(call.sizes, " ", c10::toString(type)));
     std::vector<at::Tensor> rounded;
     for (const at::Tensor& input : exact)
@@ -248,7 +239,7 @@ void expect_steps(const ConvCall& call, at::ScalarType type, int64_t chunk) {
 TEST_P(ConvOp, StepsOfAnySizeEqualTheFullForm) {
   for (const int64_t K : {1, 2, 3, 4, 7, 64})
     for (const int64_t chunk : {1, 2, 5, 33, 70})
-      for (const at::ScalarType type : testing::kTypes)
+      for (const at::ScalarType type : testing::types())
         expect_steps(
             {.form = GetParam(), .sizes = {3, 70, 10, 2, K, K - 1}},
             type,

@@ -13,10 +13,8 @@ using testing::differentiate;
 using testing::Differentiated;
 using testing::relative_error;
 
-class ConvDropConnect : public ::testing::TestWithParam<Form> {
+class ConvDropConnect : public ConvDeviceTest {
  protected:
-  void SetUp() override { at::manual_seed(1); }
-
   static ConvCall call() {
     return {.form = GetParam(), .sizes = {2, 70, 10, 5, 7, 3}};
   }
@@ -25,8 +23,8 @@ class ConvDropConnect : public ::testing::TestWithParam<Form> {
 INSTANTIATE_TEST_SUITE_P(
     Both,
     ConvDropConnect,
-    ::testing::Values(Form::kLight, Form::kDynamic),
-    [](const auto& info) { return info.param == Form::kLight ? "L" : "D"; });
+    conv_parameters(),
+    conv_parameter_name);
 
 /// The mask that the seed stands for: element i of the taps in row-major order
 /// is kept when its random word is at least the threshold.
@@ -59,7 +57,7 @@ TEST_P(ConvDropConnect, ASeedEqualsItsExplicitMask) {
 }
 
 TEST_P(ConvDropConnect, MatchesTheReference) {
-  for (const at::ScalarType type : testing::kTypes) {
+  for (const at::ScalarType type : testing::types()) {
     ConvCall dropped = call();
     dropped.drop = {.p = 0.4, .seed = at::tensor(int64_t{11})};
     const auto exact = dropped.inputs();

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/ops/common.h"
+#include "ops/on_device.h"
 #include "support/golden.h"
 #include "support/gradients.h"
 #include "support/tolerances.h"
@@ -118,16 +118,25 @@ inline void expect_golden(
   EXPECT_EQ(next, got.grads.size());
 }
 
-/// Calls check(golden, type) for every case of `op` in every type.
+/// Calls check(golden, type) for every case of `op` in every type, with every
+/// device in turn as the present one.
 template <class Check>
 void for_each_case(const std::string& op, const Check& check) {
   const std::vector<TensorCase> cases = cases_of(op);
   EXPECT_FALSE(cases.empty()) << "no case of " << op;
-  for (const TensorCase& golden : cases)
-    for (const at::ScalarType type : kTypes) {
-      SCOPED_TRACE(golden.name + " in " + c10::toString(type));
-      check(golden, type);
-    }
+  for (const at::DeviceType device : testing::devices()) {
+    const testing::DeviceScope scope(device);
+    for (const TensorCase& golden : cases)
+      for (const at::ScalarType type : kTypes) {
+        SCOPED_TRACE(concat(
+            golden.name,
+            " in ",
+            c10::toString(type),
+            " on ",
+            testing::test_device()));
+        check(golden, type);
+      }
+  }
 }
 
 }  // namespace seqconv::ops

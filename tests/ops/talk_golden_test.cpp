@@ -12,7 +12,7 @@ Differentiated run_talk(
     at::ScalarType type,
     at::ScalarType offset_type) {
   const auto function = [&](const std::vector<at::Tensor>& in) {
-    return talk(
+    return device::talk(
         in[0],
         in[1],
         optional(in[2]),
@@ -41,7 +41,7 @@ void check_talk_steps(
   at::Tensor state =
       talk_initial_state(x.size(0), max_left, x.size(2), x.options(), most);
   const auto step = [&](int64_t first, int64_t count) {
-    return talk_step(
+    return device::talk_step(
         x.narrow(1, first, count),
         state,
         at::tensor(first),
@@ -69,7 +69,7 @@ void check_talk_layer(const TensorCase& golden, at::ScalarType type) {
     if (golden.has("drop_mask"))
       offsets = offsets * golden.at("drop_mask").to(wide) /
           (1 - golden.real("drop_p", 0));
-    return talk(
+    return device::talk(
         x,
         offsets.narrow(2, 0, heads),
         causal ? std::nullopt : std::optional(offsets.narrow(2, heads, heads)),

@@ -1,10 +1,9 @@
-#include "seqconv/ops/talk.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "ops/on_device.h"
 #include "support/gradients.h"
 #include "support/tolerances.h"
 
@@ -33,7 +32,7 @@ struct TalkCall {
   }
 
   at::Tensor run(const std::vector<at::Tensor>& in) const {
-    return talk(in[0], in[1], right(in), options());
+    return device::talk(in[0], in[1], right(in), options());
   }
   at::Tensor reference(const std::vector<at::Tensor>& in) const {
     return talk_reference(in[0], in[1], right(in), options());
@@ -65,11 +64,28 @@ std::ostream& operator<<(std::ostream& out, const TalkCall& c) {
              << (c.causal ? " causal" : "") << " largest " << c.largest;
 }
 
-class TalkOp : public ::testing::Test {
+class TalkOp : public ::testing::TestWithParam<at::DeviceType> {
  protected:
-  void SetUp() override { at::manual_seed(1); }
+  void SetUp() override {
+    SEQCONV_REQUIRE_DEVICE(GetParam());
+    at::manual_seed(1);
+  }
+
+ private:
+  testing::DeviceScope scope_{GetParam()};
 };
 using TalkGradient = TalkOp;
+
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    TalkOp,
+    ::testing::Values(at::kCPU, at::kCUDA),
+    [](const auto& info) { return info.param == at::kCPU ? "Cpu" : "Cuda"; });
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    TalkGradient,
+    ::testing::Values(at::kCPU, at::kCUDA),
+    [](const auto& info) { return info.param == at::kCPU ? "Cpu" : "Cuda"; });
 
 /// Operator in `type` against the reference in float64 on the same numbers.
 void expect_reference(
@@ -96,12 +112,15 @@ void expect_reference(
 void expect_reference_in_all_types(const TalkCall& call) {
   expect_reference(call, at::kDouble, at::kDouble);
   expect_reference(call, at::kFloat, at::kFloat);
-  expect_reference(call, at::kBFloat16, at::kFloat);
-  if (call.largest <= 1)
-    expect_reference(call, at::kBFloat16, at::kBFloat16);
+  for (const at::ScalarType type : testing::types())
+    if (c10::elementSize(type) == 2) {
+      expect_reference(call, type, at::kFloat);
+      if (call.largest <= 1)
+        expect_reference(call, type, type);
+    }
 }
 
-TEST_F(TalkOp, MatchesTheReferenceOnAwkwardSizes) {
+TEST_P(TalkOp, MatchesTheReferenceOnAwkwardSizes) {
   constexpr std::pair<int64_t, int64_t> kWidths[] =
       {{6, 2}, {5, 5}, {15, 3}, {35, 7}, {67, 1}, {260, 2}};
   size_t turn = 0;
@@ -125,7 +144,7 @@ TEST_F(TalkOp, MatchesTheReferenceOnAwkwardSizes) {
       }
 }
 
-TEST_F(TalkOp, WindowsMayExceedTheMaximumAfterOffsetDropout) {
+TEST_P(TalkOp, WindowsMayExceedTheMaximumAfterOffsetDropout) {
   for (const bool causal : {false, true})
     expect_reference_in_all_types(
         {.T = 140,
@@ -135,7 +154,7 @@ TEST_F(TalkOp, WindowsMayExceedTheMaximumAfterOffsetDropout) {
          .largest = 2});
 }
 
-TEST_F(TalkOp, MatchesTheReferenceWithLengths) {
+TEST_P(TalkOp, MatchesTheReferenceWithLengths) {
   TalkCall call =
       {.B = 3, .T = 70, .C = 12, .H = 3, .max_left = 9, .max_right = 5};
   for (const auto& lengths :
@@ -145,7 +164,7 @@ TEST_F(TalkOp, MatchesTheReferenceWithLengths) {
   }
 }
 
-TEST_F(TalkOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
+TEST_P(TalkOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
   for (const auto& [B, T] :
        {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}}) {
     const TalkCall call = {.B = B, .T = T};
@@ -157,7 +176,7 @@ TEST_F(TalkOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
   }
 }
 
-TEST_F(TalkOp, TakesStridedInputs) {
+TEST_P(TalkOp, TakesStridedInputs) {
   const TalkCall call = {.T = 9};
   const auto dense = call.inputs();
   std::vector<at::Tensor> strided;
@@ -166,7 +185,7 @@ TEST_F(TalkOp, TakesStridedInputs) {
   EXPECT_TRUE(call.run(strided).equal(call.run(dense)));
 }
 
-TEST_F(TalkOp, ARowIsTheSameAloneAndInABatch) {
+TEST_P(TalkOp, ARowIsTheSameAloneAndInABatch) {
   const TalkCall call = {.B = 4, .T = 70, .max_left = 9, .max_right = 4};
   const auto in = call.inputs(at::kFloat);
   const at::Tensor all = call.run(in);
@@ -178,7 +197,7 @@ TEST_F(TalkOp, ARowIsTheSameAloneAndInABatch) {
   }
 }
 
-TEST_F(TalkOp, PaddingChangesNothingWhateverItHolds) {
+TEST_P(TalkOp, PaddingChangesNothingWhateverItHolds) {
   TalkCall call = {.B = 1, .T = 40, .max_left = 9, .max_right = 12};
   const auto in = call.inputs(at::kFloat);
   const at::Tensor grad = at::randn_like(in[0]);
@@ -200,7 +219,7 @@ TEST_F(TalkOp, PaddingChangesNothingWhateverItHolds) {
   }
 }
 
-TEST_F(TalkOp, TheCausalFormSeesNoFuture) {
+TEST_P(TalkOp, TheCausalFormSeesNoFuture) {
   const TalkCall call = {.B = 1, .T = 70, .max_left = 31, .causal = true};
   const auto in = call.inputs(at::kFloat);
   const at::Tensor whole = call.run(in);
@@ -211,11 +230,11 @@ TEST_F(TalkOp, TheCausalFormSeesNoFuture) {
         << T;
 }
 
-TEST_F(TalkOp, StepsOfAnySizeEqualTheFullForm) {
+TEST_P(TalkOp, StepsOfAnySizeEqualTheFullForm) {
   for (const double largest : {1.0, 2.0})
     for (const int64_t max_left : {0, 1, 3, 31, 100})
       for (const int64_t chunk : {1, 2, 33, 70})
-        for (const at::ScalarType type : testing::kTypes) {
+        for (const at::ScalarType type : testing::types()) {
           const TalkCall call = {
               .T = 70,
               .C = 10,
@@ -224,7 +243,7 @@ TEST_F(TalkOp, StepsOfAnySizeEqualTheFullForm) {
               .largest = largest};
           SCOPED_TRACE(concat(call, " chunk ", chunk));
           auto in = call.inputs(type);
-          if (type == at::kBFloat16)
+          if (c10::elementSize(type) == 2)
             in[1] = in[1].to(at::kFloat);
           const at::Tensor want = call.run(in);
           at::Tensor state = talk_initial_state(
@@ -235,7 +254,7 @@ TEST_F(TalkOp, StepsOfAnySizeEqualTheFullForm) {
               largest);
           for (int64_t t = 0; t < call.T; t += chunk) {
             const int64_t count = std::min(chunk, call.T - t);
-            const at::Tensor got = talk_step(
+            const at::Tensor got = device::talk_step(
                 in[0].narrow(1, t, count),
                 state,
                 at::tensor(t),
@@ -248,7 +267,7 @@ TEST_F(TalkOp, StepsOfAnySizeEqualTheFullForm) {
         }
 }
 
-TEST_F(TalkOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
+TEST_P(TalkOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
   // A mean of 1 is what ruins prefix sums over the whole sequence.
   const TalkCall call =
       {.B = 1, .T = 20000, .C = 4, .H = 2, .max_left = 31, .max_right = 31};
@@ -265,7 +284,7 @@ TEST_F(TalkOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
         1e-6);
 }
 
-TEST_F(TalkOp, ANanInAnOffsetShowsInTheResult) {
+TEST_P(TalkOp, ANanInAnOffsetShowsInTheResult) {
   const TalkCall call;
   auto in = call.inputs();
   in[1][1][2][0] = NAN;
@@ -274,7 +293,7 @@ TEST_F(TalkOp, ANanInAnOffsetShowsInTheResult) {
   EXPECT_TRUE(bad[1][2].narrow(0, 0, 3).all().item<bool>());
 }
 
-TEST_F(TalkGradient, EqualsCentralDifferences) {
+TEST_P(TalkGradient, EqualsCentralDifferences) {
   for (const bool causal : {false, true}) {
     TalkCall call = {.T = 7, .max_left = 3, .max_right = 2, .causal = causal};
     testing::expect_numerical_gradients(call.function(), call.inputs());
@@ -283,7 +302,7 @@ TEST_F(TalkGradient, EqualsCentralDifferences) {
   }
 }
 
-TEST_F(TalkGradient, OfAnOffsetIsZeroAtWholeAndClampedPositions) {
+TEST_P(TalkGradient, OfAnOffsetIsZeroAtWholeAndClampedPositions) {
   const TalkCall call = {.T = 9, .max_left = 4, .max_right = 4};
   auto in = call.inputs();
   for (const double offset : {0.0, 0.25, 0.5, 1.0}) {  // whole everywhere
@@ -304,7 +323,7 @@ TEST_F(TalkGradient, OfAnOffsetIsZeroAtWholeAndClampedPositions) {
   EXPECT_TRUE(got[2].narrow(1, 0, 5).ne(0).all().item<bool>());
 }
 
-TEST_F(TalkGradient, HasNoSecondDerivativeAndSaysSo) {
+TEST_P(TalkGradient, HasNoSecondDerivativeAndSaysSo) {
   const TalkCall call;
   const auto in = testing::leaves(call.inputs());
   const auto grads = torch::autograd::grad(
@@ -318,13 +337,13 @@ TEST_F(TalkGradient, HasNoSecondDerivativeAndSaysSo) {
       "[talk] double backward is not supported");
 }
 
-TEST_F(TalkGradient, AStepRefusesInputsThatWantOne) {
+TEST_P(TalkGradient, AStepRefusesInputsThatWantOne) {
   const TalkCall call = {.causal = true};
   auto in = call.inputs();
   in[0].requires_grad_(true);
   at::Tensor state = talk_initial_state(2, 3, 6, at::kDouble);
   EXPECT_TENSOR_ERROR(
-      talk_step(in[0], state, at::tensor(int64_t{0}), in[1], 3),
+      device::talk_step(in[0], state, at::tensor(int64_t{0}), in[1], 3),
       "[talk_step] has no gradient and must be called without grad mode, but "
       "got an input that requires one");
 }

@@ -8,7 +8,7 @@
 namespace seqconv::testing {
 
 /// float64: rounding of a few hundred terms. float32: plain float32 evaluation.
-/// bfloat16: sums are float32, so half a unit in the last place of the result.
+/// 16 bits: sums are float32, so half a unit in the last place of the result.
 inline double tolerance(at::ScalarType type) {
   switch (type) {
     case at::kDouble:
@@ -17,6 +17,8 @@ inline double tolerance(at::ScalarType type) {
       return 1e-5;
     case at::kBFloat16:
       return 4e-3;
+    case at::kHalf:
+      return 1e-3;
     default:
       fail("no tolerance for ", c10::toString(type));
   }

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <optional>
+
+#include "seqconv/ops/dynamicconv.h"
+#include "seqconv/ops/lightconv.h"
+#include "seqconv/ops/talk.h"
+#include "support/devices.h"
+
+/// The operators on the present device of the tests (support/devices.h), of
+/// tensors that live on the CPU and with results that do.
+namespace seqconv::ops::device {
+
+/// On the present device, with gaps between elements where it has some here.
+inline at::Tensor there(const at::Tensor& tensor) {
+  const at::Device device = testing::test_device();
+  if (!tensor.defined() || tensor.device() == device)
+    return tensor;
+  const at::Tensor moved = tensor.to(device);
+  return tensor.is_contiguous() || tensor.requires_grad()
+      ? moved
+      : at::stack({moved, moved}, -1).select(-1, 1);
+}
+inline std::optional<at::Tensor> there(
+    const std::optional<at::Tensor>& tensor) {
+  return tensor ? std::optional(there(*tensor)) : std::nullopt;
+}
+inline DropConnect there(const DropConnect& drop) {
+  return {drop.p, there(drop.seed), there(drop.mask)};
+}
+template <class Options>
+Options conv_there(Options options) {
+  options.drop = there(options.drop);
+  options.bias = there(options.bias);
+  options.lengths = there(options.lengths);
+  return options;
+}
+inline at::Tensor back(const at::Tensor& tensor) {
+  return tensor.cpu();
+}
+
+inline at::Tensor lightconv(
+    const at::Tensor& x,
+    const at::Tensor& weight,
+    const LightConvFuncOptions& options) {
+  return back(ops::lightconv(there(x), there(weight), conv_there(options)));
+}
+inline at::Tensor dynamicconv(
+    const at::Tensor& x,
+    const at::Tensor& logits,
+    const DynamicConvFuncOptions& options) {
+  return back(ops::dynamicconv(there(x), there(logits), conv_there(options)));
+}
+inline at::Tensor talk(
+    const at::Tensor& x,
+    const at::Tensor& left,
+    const std::optional<at::Tensor>& right,
+    TalkFuncOptions options) {
+  options.lengths = there(options.lengths);
+  return back(ops::talk(there(x), there(left), there(right), options));
+}
+
+/// Runs step(state there) and brings the state back.
+template <class Step>
+at::Tensor with_state(at::Tensor& state, const Step& step) {
+  at::Tensor moved = there(state);
+  const at::Tensor y = back(step(moved));
+  if (!moved.is_same(state))
+    state.copy_(moved);
+  return y;
+}
+inline at::Tensor lightconv_step(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& weight,
+    ConvStepOptions options) {
+  options.bias = there(options.bias);
+  return with_state(state, [&](at::Tensor& moved) {
+    return ops::lightconv_step(
+        there(x),
+        moved,
+        there(position),
+        there(weight),
+        options);
+  });
+}
+inline at::Tensor dynamicconv_step(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& logits,
+    ConvStepOptions options) {
+  options.bias = there(options.bias);
+  return with_state(state, [&](at::Tensor& moved) {
+    return ops::dynamicconv_step(
+        there(x),
+        moved,
+        there(position),
+        there(logits),
+        options);
+  });
+}
+inline at::Tensor talk_step(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position,
+    const at::Tensor& left,
+    int64_t max_left) {
+  return with_state(state, [&](at::Tensor& moved) {
+    return ops::talk_step(
+        there(x),
+        moved,
+        there(position),
+        there(left),
+        max_left);
+  });
+}
+
+}  // namespace seqconv::ops::device
