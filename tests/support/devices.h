@@ -42,6 +42,10 @@ inline const std::string& missing_cuda() {
   return reason;
 }
 
+/// LibTorch asks once whether there is CUDA, and remembers: its CUDA half must
+/// be there before the first test.
+inline const bool kHasCuda = missing_cuda().empty();
+
 inline at::DeviceType& test_device_type() {
   static at::DeviceType type = at::kCPU;
   return type;

@@ -20,9 +20,10 @@ struct LightConvFuncOptions {
 /// sequence (with renormalize_edges, which needs softmax, taps that would meet
 /// nothing get -infinity first, so that the others sum to 1), heads of R = C/H
 /// neighbouring channels. x [B, T, C], weight [H, K] -> [B, T, C] of x's type.
-/// Differentiable in x, weight and bias. x is float64, float32 or bfloat16;
-/// weight and bias have x's type, or float32 beside bfloat16; sums are float32
-/// or wider. c10::Error "[lightconv] ..., but got ..." on bad input.
+/// Differentiable in x, weight and bias. x is float64, float32 or bfloat16, on
+/// a CUDA device float16 too; weight and bias have x's type, or float32 beside
+/// 16 bits; sums are float32 or wider. c10::Error "[lightconv] ..., but got
+/// ..." on bad input.
 at::Tensor lightconv(
     const at::Tensor& x,
     const at::Tensor& weight,

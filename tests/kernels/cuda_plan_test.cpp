@@ -1,0 +1,226 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+
+#include "kernels/cuda/conv_band.h"
+#include "kernels/cuda/talk_plan.h"
+
+/// Tile choice, launch limits and fragment maps: what needs no data.
+namespace seqconv::kernels::cuda {
+namespace {
+
+constexpr int64_t kKernelSizes[] =
+    {1, 2, 3, 4, 7, 8, 14, 15, 16, 31, 32, 63, 64, 127, 255, 256, 511, 1000};
+constexpr int64_t kHeadChannels[] = {1, 3, 4, 8, 16, 60, 64, 100, 128, 1024};
+
+/// Calls check(request) over storage types, passes, sizes and vectors.
+template <class Check>
+void for_requests(const Check& check) {
+  for (const int64_t K : kKernelSizes)
+    for (const int64_t R : kHeadChannels)
+      for (const int64_t H : {1, 2, 16, 1024})
+        for (const int bytes : {2, 4, 8})
+          for (const ConvPass pass : {ConvPass::kForward, ConvPass::kBackward})
+            for (const bool per_row : {false, true})
+              for (const int vector : {1, 4}) {
+                if (vector == 4 && (R % 4 != 0 || bytes == 8))
+                  continue;
+                const ConvShape shape = {
+                    .batch = 8,
+                    .steps = 4096,
+                    .channels = R * H,
+                    .heads = H,
+                    .kernel_size = K,
+                    .padding_left = K / 2};
+                SCOPED_TRACE(
+                    ::testing::Message()
+                    << "K " << K << " R " << R << " H " << H << " bytes "
+                    << bytes << " backward " << (pass == ConvPass::kBackward)
+                    << " per row " << per_row << " vector " << vector);
+                check(ConvPlanRequest{
+                    shape,
+                    pass,
+                    per_row,
+                    vector,
+                    bytes,
+                    bytes == 8 ? 8 : 4});
+              }
+}
+
+/// Every channel of every head and every position belongs to one block.
+void expect_covers(const ConvPlan& plan, const ConvShape& shape) {
+  EXPECT_GT(plan.blocks, 0);
+  EXPECT_LT(plan.blocks, int64_t{1} << 31);
+  EXPECT_GE(plan.groups * plan.heads, shape.heads);
+  EXPECT_LT((plan.groups - 1) * plan.heads, shape.heads);
+  EXPECT_GE(plan.tiles * plan.rows, shape.steps);
+  EXPECT_GE(plan.units * plan.tiles_per_block, shape.batch * plan.tiles);
+  EXPECT_LT((plan.units - 1) * plan.tiles_per_block, shape.batch * plan.tiles);
+  EXPECT_EQ(plan.units * plan.groups, plan.blocks);
+  if (plan.heads > 1) {
+    EXPECT_EQ(plan.width, plan.heads * shape.head_channels());
+  }
+}
+
+TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo255) {
+  for_requests([](const ConvPlanRequest& request) {
+    const ConvPlan plan = plan_fma(request);
+    if (plan.rows == 0) {
+      EXPECT_GT(request.shape.kernel_size, 255);
+      return;
+    }
+    EXPECT_LE(plan.shared, kMostShared);
+    EXPECT_EQ(plan.rows % 8, 0);
+    EXPECT_LE(plan.width, kConvThreads) << "columns are dealt out to threads";
+    EXPECT_EQ(plan.width % request.vector, 0);
+    EXPECT_EQ(plan.pitch % request.vector, 0);
+    EXPECT_EQ(plan.tap_pitch % 4, 0) << "taps are read 16 bytes at a time";
+    for (const int64_t at :
+         {plan.taps_at, plan.stats_at, plan.parts_at, plan.x_at, plan.y_at})
+      EXPECT_EQ(at % 16, 0);
+    expect_covers(plan, request.shape);
+  });
+}
+
+TEST(CudaConvPlan, PaperSizesLeaveRoomForSeveralBlocks) {
+  for (const int64_t K : {3, 7, 15, 31})
+    for (const int64_t H : {8, 16}) {
+      const ConvShape shape = {
+          .batch = 8,
+          .steps = 4096,
+          .channels = 1024,
+          .heads = H,
+          .kernel_size = K};
+      for (const ConvPass pass : {ConvPass::kForward, ConvPass::kBackward}) {
+        EXPECT_LE(plan_fma({shape, pass, true, 4, 4, 4}).shared, kMediumShared);
+        const ConvPlan band = plan_band({shape, pass, true, 1, 2, 4});
+        EXPECT_EQ(band.rows, K >= kFewestBandTaps ? 64 : 0);
+        EXPECT_LE(band.shared, 56 * 1024);
+      }
+    }
+}
+
+TEST(CudaConvPlan, TensorCoresTakeKernelsOf15To255) {
+  for_requests([](const ConvPlanRequest& request) {
+    const ConvPlan plan = plan_band(request);
+    const int64_t K = request.shape.kernel_size;
+    const bool can = request.storage_bytes == 2 && K >= 15 &&
+        request.shape.head_channels() % 8 == 0;
+    if (!can || K <= 255) {
+      EXPECT_EQ(plan.rows > 0, can);
+    }
+    if (plan.rows == 0)
+      return;
+    EXPECT_LE(plan.shared, kMostShared);
+    EXPECT_TRUE(plan.rows == 64 || plan.rows == 32);
+    // Rows of 16 bytes, eight of which lie in different banks.
+    for (const int pitch : {plan.pitch, plan.tap_pitch}) {
+      EXPECT_EQ(pitch % 8, 0);
+      EXPECT_EQ(pitch / 8 % 2, 1);
+    }
+    EXPECT_GE(plan.in_rows, plan.rows + K - 1);
+    EXPECT_GE(plan.tap_pitch, band_columns(static_cast<int>(K)));
+    EXPECT_GE(plan.y_at == 0 ? INT64_MAX : plan.y_at, plan.x_at);
+    expect_covers(plan, request.shape);
+  });
+}
+
+TEST(CudaTalkPlan, FitsEveryDevice) {
+  for (const int64_t R : kHeadChannels)
+    for (const int64_t H : {1, 2, 16, 1024})
+      for (const int64_t reach : {0, 1, 31, 63, 300, 5000})
+        for (const int bytes : {4, 8}) {
+          const TalkShape shape = {8, 10000, R * H, H, reach, reach / 2};
+          const TalkPlan forward = plan_talk_forward(shape, bytes);
+          const TalkPlan backward = plan_talk_backward(shape, bytes);
+          SCOPED_TRACE(
+              ::testing::Message() << "R " << R << " H " << H << " reach "
+                                   << reach << " bytes " << bytes);
+          EXPECT_LE(forward.shared, kMediumShared);
+          EXPECT_LE(backward.shared, bytes == 4 ? kMediumShared : kMostShared);
+          EXPECT_GE(
+              forward.capacity,
+              reach <= 300 ? kTalkTile + reach + reach / 2 + 1 : kTalkTile);
+          for (const TalkPlan& plan : {forward, backward}) {
+            EXPECT_LE(plan.width, kTalkThreads);
+            EXPECT_LT(plan.blocks, int64_t{1} << 31);
+            EXPECT_GE(plan.groups * plan.heads, H);
+            EXPECT_LT((plan.groups - 1) * plan.heads, H);
+          }
+          EXPECT_EQ(backward.copies % 2, 0);
+          EXPECT_LE(backward.copies / 2 * 2 * backward.width, 2 * kTalkThreads);
+        }
+}
+
+/// Every element of a fragment has one owner.
+TEST(CudaMma, FragmentMapsAreOneToOne) {
+  std::set<std::pair<int, int>> sums, down, right;
+  for (int lane = 0; lane < kWarp; ++lane) {
+    for (int e = 0; e < 4; ++e)
+      sums.insert({sum_row(lane, e), sum_column(lane, e)});
+    down.insert({down_row(lane), down_column(lane)});
+    right.insert({right_row(lane), right_column(lane)});
+  }
+  EXPECT_EQ(sums.size(), 16 * 8);
+  EXPECT_EQ(sums.rbegin()->first, 15);
+  EXPECT_EQ(down.size(), kWarp);
+  EXPECT_EQ(down, right);
+}
+
+/// The documented layout, element by element: A and B as they are loaded give
+/// the product.
+TEST(CudaMma, MultipliesLikeTheInstruction) {
+  alignas(16) BFloat16 a[16 * 16], b[16 * 16];
+  float want[16][16] = {};
+  for (int i = 0; i < 256; ++i) {
+    a[i] = to_bfloat16(static_cast<float>(i % 13 - 6));
+    b[i] = to_bfloat16(static_cast<float>(i % 7 - 3));
+  }
+  for (int m = 0; m < 16; ++m)
+    for (int n = 0; n < 16; ++n)
+      for (int k = 0; k < 16; ++k)
+        want[m][n] += widen(a[16 * m + k]) * widen(b[16 * k + n]);
+  HostWarp warp(0);
+  Lanes<Matrices> left, right;
+  load_matrices<false>(warp, left, [&](int lane) {
+    return a + 16 * down_row(lane) + down_column(lane);
+  });
+  load_matrices<true>(warp, right, [&](int lane) {
+    return b + 16 * down_row(lane) + down_column(lane);
+  });
+  for (int half = 0; half < 2; ++half) {
+    Lanes<MmaSum> sums = {};
+    multiply_add<BFloat16>(warp, left, right, half, [&](int lane) -> MmaSum& {
+      return sums[lane];
+    });
+    for (int lane = 0; lane < kWarp; ++lane)
+      for (int e = 0; e < 4; ++e)
+        EXPECT_EQ(
+            sums[lane].v[e],
+            want[sum_row(lane, e)][8 * half + sum_column(lane, e)]);
+  }
+}
+
+TEST(CudaStorage, Float16RoundsToNearestEven) {
+  for (int bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const float value = half_bits_to_float(half);
+    if (value == value)
+      ASSERT_EQ(float_to_half_bits(value), half);
+    else
+      ASSERT_NE(
+          half_bits_to_float(float_to_half_bits(value)),
+          half_bits_to_float(float_to_half_bits(value)));
+  }
+  EXPECT_EQ(half_bits_to_float(0x3c01), 1 + 1.0f / 1024);
+  EXPECT_EQ(float_to_half_bits(1 + 1.0f / 2048), 0x3c00);  // a tie: even
+  EXPECT_EQ(float_to_half_bits(1 + 3.0f / 2048), 0x3c02);
+  EXPECT_EQ(float_to_half_bits(65519.0f), 0x7bff);
+  EXPECT_EQ(float_to_half_bits(65520.0f), 0x7c00);
+  EXPECT_EQ(float_to_half_bits(-std::ldexp(1.0f, -24)), 0x8001);
+  EXPECT_EQ(float_to_half_bits(std::ldexp(1.0f, -25)), 0);  // a tie: even
+}
+
+}  // namespace
+}  // namespace seqconv::kernels::cuda

@@ -1,0 +1,396 @@
+"""The operators on a CUDA device, as Python sees them.
+
+The libraries are loaded from SEQCONV_OPS_LIBRARY and
+SEQCONV_OPS_CUDA_LIBRARY, or from build/cuda. Skipped, with a reason, where
+there is no device.
+"""
+
+import os
+import pathlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+LIBRARIES = pathlib.Path(__file__).parents[2] / "build/cuda/lib"
+CUDA_LIBRARY = os.environ.get("SEQCONV_OPS_CUDA_LIBRARY") or str(
+    LIBRARIES / "libseqconv_ops_cuda.so"
+)
+MISSING = (
+    "there is no CUDA device"
+    if not torch.cuda.is_available()
+    else f"{CUDA_LIBRARY} was not built"
+    if not os.path.exists(CUDA_LIBRARY)
+    else None
+)
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+if MISSING is None:
+    torch.ops.load_library(
+        os.environ.get("SEQCONV_OPS_LIBRARY")
+        or str(pathlib.Path(CUDA_LIBRARY).parent / "libseqconv_ops.so")
+    )
+    torch.ops.load_library(CUDA_LIBRARY)
+seqconv = torch.ops.seqconv
+
+NORMALIZATIONS = [
+    "none", "softmax", "sigmoid", "tanh", "square", "abs", "l1", "l2",
+    "abs_l1", "abs_l2",
+]  # fmt: skip
+BOUNDS = {
+    torch.float64: 1e-12,
+    torch.float32: 1e-5,
+    torch.bfloat16: 4e-3,
+    torch.float16: 1e-3,
+}
+HALVES = [torch.bfloat16, torch.float16]
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(1)
+
+
+def exact(*shape):
+    """Numbers that all types hold exactly, in float64 on the CPU."""
+    return (torch.randn(*shape) * 16).round().to(torch.float64) / 16
+
+
+def on_device(inputs, dtype):
+    return [
+        None
+        if i is None
+        else i.to("cuda", dtype if i.is_floating_point() else i.dtype)
+        for i in inputs
+    ]
+
+
+def error(got, want):
+    want = want.double()
+    scale = want.abs().max().clamp(min=1e-300)
+    return ((got.double().cpu() - want).abs().max() / scale).item()
+
+
+def differentiate(function, inputs, grad):
+    leaves = [i.detach().requires_grad_() for i in inputs]
+    y = function(*leaves)
+    return [y.detach(), *torch.autograd.grad(y, leaves, grad)]
+
+
+def expect_cpu(function_of, inputs, dtype):
+    """function_of(device) on inputs of a type against the CPU in float64."""
+    grad = inputs[0].flip(2)
+    want = differentiate(function_of("cpu"), inputs, grad)
+    got = differentiate(
+        function_of("cuda"), on_device(inputs, dtype), grad.to("cuda", dtype)
+    )
+    for i, (g, w) in enumerate(zip(got, want)):
+        assert error(g, w) <= BOUNDS[dtype], f"output {i} of y, gradients"
+
+
+def conv_inputs(name, B, T, H, R, K):
+    kernels = (H, K) if name == "lightconv" else (B, T, H, K)
+    return [exact(B, T, H * R), exact(*kernels), exact(H * R)]
+
+
+def conv_function(name, device, lengths=None, **extra):
+    moved = None if lengths is None else torch.tensor(lengths, device=device)
+    if "drop_seed" in extra:
+        extra["drop_seed"] = torch.tensor([extra["drop_seed"]], device=device)
+    return lambda x, kernels, bias: getattr(seqconv, name)(
+        x, kernels, bias, lengths=moved, **extra
+    )
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 15, 31, 63, 127, 255])
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+def test_conv_equals_the_cpu(name, K, dtype):
+    for (H, R), T in zip(
+        [(5, 1), (2, 3), (3, 4), (2, 8), (1, 60), (2, 64), (2, 128), (1, 72)],
+        [1, 31, 64, 65, 129, 151, 300, 2],
+    ):
+        inputs = conv_inputs(name, 2, T, H, R, K)
+        expect_cpu(
+            lambda device: conv_function(
+                name,
+                device,
+                lengths=[T, (T + 1) // 2],
+                padding_left=K // 2 if R % 2 else K - 1,
+            ),
+            inputs,
+            dtype,
+        )
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+def test_normalisations_and_drop_connect(name, normalization, dtype):
+    for K in (3, 17):
+        inputs = conv_inputs(name, 2, 70, 2, 16, K)
+        expect_cpu(
+            lambda device: conv_function(
+                name,
+                device,
+                padding_left=K - 1,
+                normalization=normalization,
+                drop_p=0.3,
+                drop_seed=-7,
+            ),
+            inputs,
+            dtype,
+        )
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+def test_renormalized_edges(name, dtype):
+    for K in (3, 31, 90):
+        inputs = conv_inputs(name, 2, 70, 2, 16, K)
+        expect_cpu(
+            lambda device: conv_function(
+                name,
+                device,
+                lengths=[70, 5],
+                padding_left=K // 2,
+                renormalize_edges=True,
+            ),
+            inputs,
+            dtype,
+        )
+
+
+def talk_inputs(B, T, H, R, causal):
+    def offsets():
+        return (torch.randint(0, 128, (B, T, H)) * 2 + 1).double() / 256
+
+    return [exact(B, T, H * R), offsets()] + ([] if causal else [offsets()])
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("left,right", [(0, 0), (1, 3), (31, 15), (100, 90)])
+def test_talk_equals_the_cpu(left, right, causal, dtype):
+    for (H, R), T in zip(
+        [(5, 1), (2, 3), (2, 8), (1, 60), (2, 64), (2, 128), (70, 1)],
+        [1, 31, 64, 129, 151, 300, 200],
+    ):
+        def function_of(device):
+            lengths = torch.tensor([T, (T + 1) // 2], device=device)
+            return lambda x, offset_left, offset_right=None: seqconv.talk(
+                x,
+                offset_left,
+                offset_right,
+                max_left=left,
+                max_right=0 if causal else right,
+                lengths=lengths,
+            )
+
+        expect_cpu(function_of, talk_inputs(2, T, H, R, causal), dtype)
+
+
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+def test_conv_gradcheck(name):
+    function = conv_function(name, "cuda", lengths=[7, 4], padding_left=1)
+    inputs = on_device(conv_inputs(name, 2, 7, 2, 3, 3), torch.float64)
+    assert torch.autograd.gradcheck(
+        function, [i.requires_grad_() for i in inputs]
+    )
+
+
+def test_talk_gradcheck():
+    steps = torch.randint(0, 3, (2, 7, 2)) + 0.25 + 0.5 * torch.rand(2, 7, 2)
+    inputs = on_device([exact(2, 7, 6), steps / 3, steps / 3], torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda x, a, b: seqconv.talk(x, a, b, max_left=3, max_right=3),
+        [i.requires_grad_() for i in inputs],
+    )
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+def test_conv_is_a_complete_operator(name, dtype):
+    inputs = on_device(conv_inputs(name, 2, 7, 2, 8, 15), dtype)
+    for tensor in inputs:
+        tensor.requires_grad_()
+    extra = {
+        "padding_left": 1,
+        "drop_p": 0.3,
+        "drop_seed": torch.tensor([5], device="cuda"),
+        "lengths": torch.tensor([7, 4], device="cuda"),
+    }
+    torch.library.opcheck(getattr(seqconv, name).default, inputs, extra)
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_talk_is_a_complete_operator(dtype):
+    inputs = on_device(talk_inputs(2, 7, 2, 3, causal=False), dtype)
+    for tensor in inputs:
+        tensor.requires_grad_()
+    extra = {"max_left": 3, "max_right": 3}
+    torch.library.opcheck(seqconv.talk.default, inputs, extra)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv", "talk"])
+def test_two_runs_give_the_same_bits(name, dtype):
+    B, T, H, R, K = 16, 700, 4, 64, 31
+    if name == "talk":
+        inputs = talk_inputs(B, T, H, R, causal=False)
+        function = lambda x, a, b: seqconv.talk(
+            x, a, b, max_left=15, max_right=15
+        )
+    else:
+        inputs = conv_inputs(name, B, T, H, R, K)
+        function = conv_function(
+            name, "cuda", padding_left=15, drop_p=0.1, drop_seed=3
+        )
+    inputs = on_device(inputs, dtype)
+    first, second = (
+        differentiate(function, inputs, inputs[0].flip(2)) for _ in range(2)
+    )
+    for a, b in zip(first, second):
+        assert torch.equal(a, b)
+
+
+def test_float_kernels_beside_halves():
+    for dtype in HALVES:
+        for K in (3, 31):
+            x, logits, _ = conv_inputs("dynamicconv", 2, 70, 2, 16, K)
+            got = seqconv.dynamicconv(
+                x.to("cuda", dtype), logits.float().cuda(), padding_left=K - 1
+            )
+            want = seqconv.dynamicconv(x, logits, padding_left=K - 1)
+            assert error(got, want) <= BOUNDS[dtype]
+
+
+def test_strided_and_unaligned_inputs():
+    x, logits, bias = on_device(
+        conv_inputs("dynamicconv", 2, 70, 2, 16, 31), torch.bfloat16
+    )
+    want = seqconv.dynamicconv(x, logits, bias, padding_left=30)
+    strided = [torch.stack([t, t], -1)[..., 1] for t in (x, logits, bias)]
+    got = seqconv.dynamicconv(*strided, padding_left=30)
+    assert torch.equal(got, want)
+    room = torch.zeros(x.numel() + 1, dtype=x.dtype, device="cuda")
+    unaligned = room[1:].view_as(x)
+    unaligned.copy_(x)
+    got = seqconv.dynamicconv(unaligned, logits, bias, padding_left=30)
+    assert error(got, want.cpu()) <= BOUNDS[torch.bfloat16]
+
+
+def test_the_current_stream_is_used():
+    x, weight, _ = on_device(conv_inputs("lightconv", 8, 512, 2, 64, 7), torch.float32)
+    want = seqconv.lightconv(x, weight, padding_left=3)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        doubled = x * 2
+        got = seqconv.lightconv(doubled, weight, padding_left=3)
+    torch.cuda.current_stream().wait_stream(stream)
+    assert torch.allclose(got, 2 * want, rtol=1e-5, atol=1e-5)
+
+
+def steps_of(name, x, kernels, state, position, y):
+    """One step in place, all arguments on the device."""
+    if name == "talk":
+        y.copy_(seqconv.talk_step(x, state, position, kernels, max_left=7))
+    else:
+        step = getattr(seqconv, name + "_step")
+        y.copy_(step(x, state, position, kernels))
+    position.add_(1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv", "talk"])
+def test_steps_in_a_graph_equal_the_full_form(name, dtype):
+    B, T, H, R, K = 3, 20, 2, 16, 7
+    if name == "talk":
+        x, kernels = talk_inputs(B, T, H, R, causal=True)
+        want = seqconv.talk(x, kernels, max_left=7)
+        slots = 7
+    else:
+        x, kernels, _ = conv_inputs(name, B, T, H, R, K)
+        want = getattr(seqconv, name)(x, kernels, padding_left=K - 1)
+        slots = K - 1
+    x, kernels = on_device([x, kernels], dtype)
+    each = name != "lightconv"  # a kernel or an offset for every position
+    now_x = x[:, :1].clone()
+    now_kernels = kernels[:, :1].clone() if each else kernels
+    state = torch.zeros(B, slots, H * R, dtype=dtype, device="cuda")
+    position = torch.zeros(1, dtype=torch.int64, device="cuda")
+    y = torch.empty_like(now_x)
+
+    warm = torch.cuda.Stream()
+    warm.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(warm):
+        steps_of(name, now_x, now_kernels, state, position, y)
+    torch.cuda.current_stream().wait_stream(warm)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        steps_of(name, now_x, now_kernels, state, position, y)
+    state.zero_()
+    position.zero_()
+    for t in range(T):
+        now_x.copy_(x[:, t : t + 1])
+        if each:
+            now_kernels.copy_(kernels[:, t : t + 1])
+        graph.replay()
+        assert error(y, want[:, t : t + 1]) <= 4 * BOUNDS[dtype], t
+
+
+@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+def test_forward_and_backward_in_a_graph(name):
+    inputs = on_device(conv_inputs(name, 2, 70, 2, 64, 31), torch.bfloat16)
+    lengths = torch.tensor([70, 9], device="cuda")
+    seed = torch.tensor([3], device="cuda")
+
+    def both():
+        return differentiate(
+            lambda x, kernels, bias: getattr(seqconv, name)(
+                x, kernels, bias, padding_left=30, lengths=lengths,
+                drop_p=0.2, drop_seed=seed,
+            ),
+            inputs,
+            inputs[0],
+        )  # fmt: skip
+
+    warm = torch.cuda.Stream()
+    warm.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(warm):
+        both()
+    torch.cuda.current_stream().wait_stream(warm)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = both()
+    seed.fill_(11)  # values are read when the graph runs, not when it is made
+    lengths.copy_(torch.tensor([33, 70]))
+    graph.replay()
+    torch.cuda.synchronize()
+    for got, want in zip(captured, both()):
+        assert torch.equal(got, want)
+
+
+def test_lengths_out_of_range_are_clamped():
+    x, weight, _ = on_device(conv_inputs("lightconv", 2, 9, 2, 4, 3), torch.float32)
+    def run(lengths):
+        return seqconv.lightconv(
+            x, weight, padding_left=1, lengths=torch.tensor(lengths).cuda()
+        )
+    assert torch.equal(run([1000, -5]), run([9, 0]))
+
+
+def test_a_kernel_that_cannot_fit_says_so():
+    x, weight = torch.zeros(1, 8, 64).cuda(), torch.zeros(1, 100000).cuda()
+    with pytest.raises(RuntimeError, match="must fit into shared memory"):
+        seqconv.lightconv(x, weight, padding_left=0)
+
+
+def test_empty_batches_and_sequences():
+    for B, T in ((0, 5), (2, 0), (0, 0)):
+        for name in ("lightconv", "dynamicconv"):
+            inputs = on_device(conv_inputs(name, B, T, 2, 4, 3), torch.float32)
+            function = conv_function(name, "cuda", padding_left=1)
+            got = differentiate(function, inputs, inputs[0])
+            assert got[0].shape == inputs[0].shape
+            assert got[2].eq(0).all() and got[3].eq(0).all()
