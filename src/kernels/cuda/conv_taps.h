@@ -53,7 +53,7 @@ tap_row(const TapSource& source, int64_t base, int64_t t, int64_t valid) {
 
 /// softmax: the maximum and 1 / sum of exp; norms: the norm and 1 / (it + e).
 template <class A>
-struct RowStats {
+struct alignas(2 * sizeof(A)) RowStats {
   A shift;
   A scale;
 };

@@ -16,7 +16,7 @@ inline constexpr int kTalkLanes = 8;  ///< threads of a reduction's last stage
 /// before and the row after. A border on a whole position has no share. begin
 /// may exceed end (negative offsets): the rows between count negatively.
 template <class A>
-struct TalkWindow {
+struct alignas(16) TalkWindow {
   int begin;
   int end;
   A left;
@@ -25,6 +25,12 @@ struct TalkWindow {
   SEQCONV_HD int left_row() const { return begin - (left > 0 ? 1 : 0); }
   SEQCONV_HD int right_row() const { return end - 1 + (right > 0 ? 1 : 0); }
 };
+
+constexpr int64_t window_bytes(int sum_bytes) {
+  return round_up<int64_t>(2 * sizeof(int) + 2 * sum_bytes, 16);
+}
+static_assert(window_bytes(4) == sizeof(TalkWindow<float>));
+static_assert(window_bytes(8) == sizeof(TalkWindow<double>));
 
 /// Rows [begin, end) that windows touch.
 struct TalkSpan {
@@ -122,7 +128,8 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
   for (int64_t width = 64; width >= 8; width /= 2) {
     plan = talk_tiles(shape, width);
     SharedLayout layout;
-    plan.windows_at = layout.add(plan.heads * kTalkTile, 8 + 2 * sum_bytes);
+    plan.windows_at =
+        layout.add(plan.heads * kTalkTile, window_bytes(sum_bytes));
     plan.spans_at = layout.add(kTalkThreads + kTalkLanes, sizeof(TalkSpan));
     const int64_t row = plan.width * sum_bytes;
     // For n rows n + 1 sums, and n / kTalkSegment + 1 totals.
@@ -147,7 +154,7 @@ inline TalkPlan plan_talk_backward(const TalkShape& shape, int sum_bytes) {
   TalkPlan plan = talk_tiles(shape, sum_bytes == 4 ? 64 : 32);
   plan.copies = 2 * clamped(kTalkThreads / (2 * plan.width), 1, 4);
   SharedLayout layout;
-  plan.windows_at = layout.add(plan.heads * kTalkTile, 8 + 2 * sum_bytes);
+  plan.windows_at = layout.add(plan.heads * kTalkTile, window_bytes(sum_bytes));
   plan.spans_at = layout.add(kTalkThreads + kTalkLanes, sizeof(TalkSpan));
   plan.sums_at =
       layout.add(plan.copies * (kTalkTile + 1) * plan.width, sum_bytes);
