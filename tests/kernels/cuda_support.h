@@ -24,9 +24,9 @@ class HostLauncher {
     ASSERT_LT(blocks, int64_t{1} << 31);
     ASSERT_EQ(threads, 128);
     ASSERT_LE(shared, kMostShared);
+    HostBlock block(threads, static_cast<size_t>(shared), backwards_);
     for (int64_t i = 0; i < blocks; ++i) {
-      HostBlock block(threads, static_cast<size_t>(shared), backwards_);
-      block.set_index(backwards_ ? blocks - 1 - i : i);
+      block.start(backwards_ ? blocks - 1 - i : i);
       Body::run(block, task);
     }
     ++launches_;

@@ -100,11 +100,14 @@ class HostBlock {
       : threads_(threads),
         backwards_(backwards),
         memory_(static_cast<char*>(
-            ::operator new (shared_bytes, std::align_val_t{16}))) {
-    std::memset(memory_.get(), 0xff, shared_bytes);  // NaN in every type
-  }
+            ::operator new (shared_bytes, std::align_val_t{16}))),
+        shared_bytes_(shared_bytes) {}
 
-  void set_index(int64_t index) { index_ = index; }
+  /// Another block, with shared memory that is not a number in any type.
+  void start(int64_t index) {
+    index_ = index;
+    std::memset(memory_.get(), 0xff, shared_bytes_);
+  }
   int64_t index() const { return index_; }
   int threads() const { return threads_; }
   char* shared() const { return memory_.get(); }
@@ -144,6 +147,7 @@ class HostBlock {
   bool backwards_;
   int64_t index_ = 0;
   std::unique_ptr<char, Free> memory_;
+  size_t shared_bytes_;
 };
 
 #endif
