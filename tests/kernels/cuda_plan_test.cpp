@@ -63,11 +63,11 @@ void expect_covers(const ConvPlan& plan, const ConvShape& shape) {
   }
 }
 
-TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo255) {
+TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
   for_requests([](const ConvPlanRequest& request) {
     const ConvPlan plan = plan_fma(request);
     if (plan.rows == 0) {
-      EXPECT_GT(request.shape.kernel_size, 255);
+      EXPECT_GT(request.shape.kernel_size, 511);
       return;
     }
     EXPECT_LE(plan.shared, kMostShared);

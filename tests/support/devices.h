@@ -34,9 +34,7 @@ inline const std::string& missing_cuda() {
       if (dlopen(name, RTLD_NOW | RTLD_GLOBAL) == nullptr)
         return concat(name, " cannot be loaded: ", dlerror());
     if (!at::hasCUDA())
-      return "LibTorch has no CUDA";
-    if (at::detail::getCUDAHooks().deviceCount() < 1)
-      return "there is no CUDA device";
+      return "LibTorch finds no CUDA device";
     return {};
   }();
   return reason;
