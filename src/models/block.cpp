@@ -82,96 +82,39 @@ class ConvBlock : public Block {
   Linear linear2_{nullptr};
 };
 
-class SelfAttentionBlock : public Block {
+/// A layer of nn that is a block by itself, remembering a State. (The paper's
+/// ordinary convolution has no projections around it either: Wu et al. 2019,
+/// section 6.2.)
+template <class Mixer, class State>
+class MixerBlock : public Block {
  public:
-  SelfAttentionBlock(
-      const SelfAttentionOptions& options,
-      const InitGenerator& generator) {
-    attention_ =
-        register_module("attention", SelfAttention(options, generator));
+  MixerBlock(const char* name, Mixer mixer) {
+    mixer_ = register_module(name, std::move(mixer));
   }
 
   at::Tensor forward(
       const at::Tensor& x,
       const std::optional<at::Tensor>& lengths,
       DropoutPlan& plan) const override {
-    return attention_->forward(x, lengths, plan);
+    if constexpr (std::is_same_v<Mixer, DenseConv>)
+      return mixer_->forward(x, lengths);
+    else
+      return mixer_->forward(x, lengths, plan);
   }
 
   at::Tensor step(
       const at::Tensor& x,
       MixerState& state,
       const StepPosition& position) const override {
-    return attention_->step(x, std::get<AttentionState>(state), position);
+    return mixer_->step(x, std::get<State>(state), position);
   }
 
   MixerState initial_state(int64_t rows) const override {
-    return attention_->initial_state(rows);
+    return mixer_->initial_state(rows);
   }
 
  private:
-  SelfAttention attention_{nullptr};
-};
-
-class AverageAttentionBlock : public Block {
- public:
-  AverageAttentionBlock(
-      const AverageAttentionOptions& options,
-      const InitGenerator& generator) {
-    attention_ =
-        register_module("attention", AverageAttention(options, generator));
-  }
-
-  at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const override {
-    return attention_->forward(x, lengths, plan);
-  }
-
-  at::Tensor step(
-      const at::Tensor& x,
-      MixerState& state,
-      const StepPosition& position) const override {
-    return attention_->step(x, std::get<AverageState>(state), position);
-  }
-
-  MixerState initial_state(int64_t rows) const override {
-    return attention_->initial_state(rows);
-  }
-
- private:
-  AverageAttention attention_{nullptr};
-};
-
-/// The convolution alone: "The CNN block has no input and output projections"
-/// (Wu et al. 2019, section 6.2).
-class CnnBlock : public Block {
- public:
-  CnnBlock(const DenseConvOptions& options, const InitGenerator& generator) {
-    conv_ = register_module("conv", DenseConv(options, generator));
-  }
-
-  at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& /*plan*/) const override {
-    return conv_->forward(x, lengths);
-  }
-
-  at::Tensor step(
-      const at::Tensor& x,
-      MixerState& state,
-      const StepPosition& position) const override {
-    return conv_->step(x, std::get<ConvState>(state), position);
-  }
-
-  MixerState initial_state(int64_t rows) const override {
-    return conv_->initial_state(rows);
-  }
-
- private:
-  DenseConv conv_{nullptr};
+  Mixer mixer_{nullptr};
 };
 
 /// One layer of one side, and what its options say.
@@ -272,15 +215,17 @@ std::shared_ptr<Block> make_block(
     case BlockKind::kTalk:
       return surround(place, generator, Talk(talk_options(place), generator));
     case BlockKind::kSelfAttention:
-      return std::make_shared<SelfAttentionBlock>(
-          self_attention_options(place),
-          generator);
+      return std::make_shared<MixerBlock<SelfAttention, AttentionState>>(
+          "attention",
+          SelfAttention(self_attention_options(place), generator));
     case BlockKind::kAverageAttention:
-      return std::make_shared<AverageAttentionBlock>(
-          average_attention_options(place),
-          generator);
+      return std::make_shared<MixerBlock<AverageAttention, AverageState>>(
+          "attention",
+          AverageAttention(average_attention_options(place), generator));
     case BlockKind::kCnn:
-      return std::make_shared<CnnBlock>(dense_conv_options(place), generator);
+      return std::make_shared<MixerBlock<DenseConv, ConvState>>(
+          "conv",
+          DenseConv(dense_conv_options(place), generator));
   }
   fail("unknown block kind");
 }
