@@ -110,11 +110,11 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
 
 /// What the tile `ahead` will need when it comes to rows [t, t + count): rows
 /// before them are left over from the tile above that one.
+/// A function of its own: inside the loops it costs them registers. A function
+/// that only prefetches has no effect as g++ sees it, and would not be called.
 template <class S, class A>
-HWY_INLINE void
+HWY_NOINLINE void
 prefetch_ahead(const ConvTile<S, A>& tile, int64_t t, int64_t c, int count) {
-  if (tile.ahead == 0)
-    return;
   constexpr int64_t kWidth = kVectorBlock * kLanes<A>;
   for (int64_t i = t; i < t + count; ++i) {
     const int64_t edge = i + tile.kernel_size - 1;
@@ -124,6 +124,7 @@ prefetch_ahead(const ConvTile<S, A>& tile, int64_t t, int64_t c, int count) {
           tile.out + i * tile.out_stride + tile.ahead + c,
           kWidth);
   }
+  asm volatile("");
 }
 
 template <class S, class A, int NV, bool kTail, bool kLaneTaps, int kTaps>
@@ -136,13 +137,15 @@ HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
       convolve_block<S, A, 1, NV, kTail, kLaneTaps, 0>(tile, t, c);
     const int64_t end = HWY_MIN(tile.rows, tile.last - kTaps + 1);
     for (; t + NT <= end; t += NT) {
-      prefetch_ahead(tile, t, c, NT);
+      if (tile.ahead != 0)
+        prefetch_ahead(tile, t, c, NT);
       convolve_block<S, A, NT, NV, kTail, kLaneTaps, kTaps>(tile, t, c);
     }
   } else {
     if (tile.kernel_size >= NT)
       for (; t + NT <= tile.rows; t += NT) {
-        prefetch_ahead(tile, t, c, NT);
+        if (tile.ahead != 0)
+          prefetch_ahead(tile, t, c, NT);
         convolve_block<S, A, NT, NV, kTail, kLaneTaps, 0>(tile, t, c);
       }
     if (tile.kernel_size >= 3)

@@ -194,6 +194,8 @@ class TapRows {
       });
     const bool quick =
         dense_ ? quick_dense(block, from, to) : quick_padded(block, from, to);
+    if (quick && !options_.renormalize_edges)
+      return;
     for_segments(block, from, to, [&](int64_t t, int64_t h) {
       if (!quick || (options_.renormalize_edges && at_edge(block, t)))
         make_carefully(block, t, h);
