@@ -3,7 +3,11 @@
 #define HWY_IS_DEBUG_BUILD 0
 // Compiled once for each of these instruction sets; what is left out would be
 // compiled for machines that one of the others serves as well.
+#ifdef SEQCONV_FEW_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HWY_AVX3_DL)
+#else
 #define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL)
+#endif
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/tile_ops.cpp"
@@ -66,14 +70,14 @@ namespace seqconv::kernels {
 namespace {
 
 #if defined(__x86_64__)
-bool has_ssse3() {
+[[maybe_unused]] bool has_ssse3() {
   return __builtin_cpu_supports("ssse3");
 }
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
-bool has_avx512() {
+[[maybe_unused]] bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") &&
       __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
