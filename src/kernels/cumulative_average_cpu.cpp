@@ -1,7 +1,6 @@
 #include "seqconv/kernels/cumulative_average.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "kernels/multiversion.h"
 
@@ -14,19 +13,13 @@ constexpr int64_t kEnoughBlocks = 16;
 constexpr int64_t kGrain = 16384;  // inputs that are worth a thread's while
 
 template <class S>
-SEQCONV_INLINE double widen(S value) {
-  if constexpr (std::is_same_v<S, BFloat16>)
-    return static_cast<double>(to_float(value));
-  else
-    return static_cast<double>(value);
+SEQCONV_INLINE double to_double(S value) {
+  return static_cast<double>(widen(value));
 }
 
 template <class S>
 SEQCONV_INLINE S rounded(double value) {
-  if constexpr (std::is_same_v<S, BFloat16>)
-    return to_bfloat16(static_cast<float>(value));
-  else
-    return static_cast<S>(value);
+  return narrow<S>(static_cast<AccumulatorOf<S>>(value));
 }
 
 /// sums += x; y = sums * scale.
@@ -35,7 +28,7 @@ SEQCONV_MULTIVERSION void
 add_then_scale(const S* x, double scale, double* sums, S* y, int64_t count) {
 #pragma omp simd
   for (int64_t c = 0; c < count; ++c) {
-    sums[c] += widen(x[c]);
+    sums[c] += to_double(x[c]);
     y[c] = rounded<S>(sums[c] * scale);
   }
 }
@@ -46,7 +39,7 @@ SEQCONV_MULTIVERSION void
 scale_then_add(const S* x, double scale, double* sums, S* y, int64_t count) {
 #pragma omp simd
   for (int64_t c = 0; c < count; ++c) {
-    sums[c] += widen(x[c]) * scale;
+    sums[c] += to_double(x[c]) * scale;
     y[c] = rounded<S>(sums[c]);
   }
 }

@@ -1,99 +1,179 @@
 #include "kernels/talk_tiles.h"
+#include "kernels/tile_ops.h"
 
 /// Each tile owns some rows of grad_x and adds up all windows of the
 /// neighbourhood that reach into them, as a difference array. Windows are
-/// clipped to the tile, so that there are no atomics and no shared writes.
+/// clipped to the tile, so that there are no atomics and no shared writes. The
+/// gradients of the offsets of its own windows are made in the same pass.
 namespace seqconv::kernels {
 namespace {
 
-/// How far the windows of a strip of one sequence reach from their positions.
-struct Reach {
-  int64_t left = 0;
-  int64_t right = 0;
-};
-
-/// Rows of grad_x of a tile.
-constexpr int64_t kGradRows = 128;
+/// The gradient of each input as a sum over the windows that hold it, for
+/// gradients that are not finite. Places are rows of the tile.
+template <class S, class A>
+void spread_windows_singly(const TalkGradTile<S, A>& tile) {
+  for (int64_t c = 0; c < tile.channels; ++c)
+    for (int64_t s = 0; s < tile.span; ++s) {
+      A sum = 0;
+      for (int64_t t = 0; t < tile.rows; ++t) {
+        const TalkWindows<A> w =
+            tile.windows + (tile.lane_windows ? t * kTalkLanes + c : t);
+        const A g = widen(tile.g[t * tile.g_stride + c]);
+        if (s >= *w.low && s < *w.high)
+          sum += g;
+        if (s >= *w.high && s < *w.low)
+          sum -= g;
+        if (*w.left > 0 && s == *w.low_edge && *w.low_edge < *w.low)
+          sum += *w.left * g;
+        if (*w.right > 0 && s == *w.high && *w.high < *w.high_edge)
+          sum += *w.right * g;
+        if ((*w.left != *w.left || *w.right != *w.right) && s >= *w.low &&
+            s < *w.high)
+          sum += *w.left + *w.right;
+      }
+      tile.grad_x[s * tile.grad_x_stride + c] = narrow<S>(sum * tile.scale);
+    }
+}
 
 template <class S, class O, class A = AccumulatorOf<S>>
 class BackwardTile {
  public:
-  BackwardTile(const TalkBackward<S, O>& args, Isa isa)
+  BackwardTile(const TalkBackward<S, O>& args, const TalkReach& reach, Isa isa)
       : args_(args),
+        reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)),
         offset_ops_(row_ops<O, A>(isa)),
-        scale_(A(1) / static_cast<A>(args.shape.window())) {}
+        scale_(A(1) / static_cast<A>(args.shape.window())),
+        left_(kTalkRows + kTalkLanes),
+        right_(kTalkRows + kTalkLanes),
+        narrow_(kTalkRows) {}
 
-  /// grad_x of a tile of a strip.
-  void
-  input_gradient(const TalkStrip& strip, int64_t tile, const Reach& reach) {
-    const int64_t T = args_.shape.steps, C = args_.shape.channels;
-    const int64_t first = tile * kGradRows,
-                  rows = std::min(kGradRows, T - first);
-    const int64_t valid = valid_rows(args_.lengths, strip.batch, T);
-    const int64_t real = std::clamp<int64_t>(valid - first, 0, rows);
-    const int64_t at = strip.batch * T * C + strip.channel;
-    zero_rows(args_.grad_x + at, C, strip.channels, first + real, first + rows);
-    if (real == 0)
-      return;
-    const int64_t from = std::max<int64_t>(0, first - reach.right);
-    const int64_t to = std::min(valid, first + real + reach.left);
-    windows_.make(strip, from, to - from, valid, first);
-    steps_.reserve((real + 1) * kTalkChannels);
-    ops_.input_gradient(
-        {.windows = windows_.get(),
-         .lane_windows = strip.lanes,
-         .rows = to - from,
-         .channels = strip.channels,
-         .scale = scale_,
-         .g = args_.grad_y + at + from * C,
-         .g_stride = C,
-         .span = real,
-         .steps = steps_.data(),
-         .grad_x = args_.grad_x + at + first * C,
-         .grad_x_stride = C});
+  /// grad_x of a tile of some strips, which are one head or have several each,
+  /// and the gradients of their offsets.
+  void run(const TalkStrips& strips, int64_t b, int64_t part, int64_t index) {
+    const TileRows rows = rows_of(b, index);
+    for (int64_t i = 0; i < strips.of_part(); ++i) {
+      const TalkStrip strip = strips.get(b, part * strips.of_part() + i);
+      if (!strip.lanes && i == 0)
+        clear_products();
+      input_gradient(strip, rows);
+      if (!strip.lanes && i + 1 == strips.of_part())
+        store_products(b, strip.channel / args_.shape.head_channels(), rows);
+    }
+    if (strips.lanes())
+      for (int64_t h = 0; h < args_.shape.heads; ++h)
+        narrow_offset_gradient(b, h, rows);
   }
 
-  /// Gradients of the offsets of one head: max_left * x[border] / window where
-  /// the border is fractional, else 0; on the right likewise.
-  void offset_gradient(int64_t b, int64_t h, int64_t tile) {
-    const TalkShape& shape = args_.shape;
-    const int64_t T = shape.steps, C = shape.channels, H = shape.heads;
-    const int64_t R = shape.head_channels();
-    const int64_t first = tile * kGradRows,
-                  rows = std::min(kGradRows, T - first);
+ private:
+  /// Rows [first, first + count) of a sequence, `real` of which exist.
+  struct TileRows {
+    int64_t first, count, real, valid;
+  };
+
+  TileRows rows_of(int64_t b, int64_t index) const {
+    const int64_t T = args_.shape.steps, first = index * kTalkRows;
+    const int64_t count = std::min(kTalkRows, T - first);
     const int64_t valid = valid_rows(args_.lengths, b, T);
-    const int64_t real = std::clamp<int64_t>(valid - first, 0, rows);
-    left_.reserve(kGradRows + kTalkLanes);
-    right_.reserve(kGradRows + kTalkLanes);
-    left_.fill_zero(rows);
-    right_.fill_zero(rows);
-    if (real > 0) {
-      const int64_t at = b * T * C + h * R;
+    return {first, count, std::clamp<int64_t>(valid - first, 0, count), valid};
+  }
+
+  void input_gradient(const TalkStrip& strip, const TileRows& rows) {
+    const int64_t T = args_.shape.steps, C = args_.shape.channels;
+    const int64_t first = rows.first, span = rows.real;
+    const int64_t at = strip.batch * T * C + strip.channel;
+    S* const grad_x = args_.grad_x + at;
+    zero_rows(grad_x, C, strip.channels, first + span, first + rows.count);
+    if (span == 0)
+      return;
+    const int64_t from = std::max<int64_t>(0, first - reach_.right);
+    const int64_t to = std::min(rows.valid, first + span + reach_.left);
+    TalkGradTile<S, A> tile = {
+        .lane_windows = strip.lanes,
+        .first = from - first,
+        .rows = to - from,
+        .channels = strip.channels,
+        .scale = scale_,
+        .g = args_.grad_y + at + from * C,
+        .g_stride = C,
+        .span = span,
+        .behind = reach_.left,
+        .ring = strip.lanes ? span + 1 : std::min(span + 1, talk_ring(reach_)),
+        .grad_x = grad_x + first * C,
+        .grad_x_stride = C,
+        .next = next_strip(args_.shape, strip, rows.count),
+        .x = args_.x + at + from * C,
+        .x_stride = C,
+        .left = left_.data(),
+        .right = right_.data()};
+    TalkPlaces places = {
+        .origin = first,
+        .last = span,
+        .ring = tile.ring,
+        .pitch = strip.lanes ? kTalkLanes : kTalkChannels};
+    steps_.reserve(places.ring * places.pitch);
+    tile.steps = steps_.data();
+    tile.windows = windows_.make(
+        strip,
+        from,
+        to - from,
+        rows.valid,
+        places,
+        /*inputs=*/true);
+    if (ops_.gradient(tile))
+      return;
+    places.ring = span + 1;
+    places.pitch = 1;
+    tile.windows = windows_.make(strip, from, to - from, rows.valid, places);
+    spread_windows_singly(tile);
+  }
+
+  /// Gradients of the offsets of a head narrower than a vector: max_left *
+  /// x[border] / window where the border is fractional, else 0; on the right
+  /// likewise.
+  void narrow_offset_gradient(int64_t b, int64_t h, const TileRows& rows) {
+    const TalkShape& shape = args_.shape;
+    const int64_t C = shape.channels, R = shape.head_channels();
+    clear_products();
+    if (rows.real > 0) {
+      const int64_t at = (b * shape.steps + rows.first) * C + h * R;
       const TalkStrip strip{.batch = b, .channel = h * R, .channels = R};
-      windows_.make(strip, first, real, valid, /*origin=*/0);
       ops_.edge_products(
-          {.windows = windows_.get(),
-           .rows = real,
+          {.windows = windows_.make(
+               strip,
+               rows.first,
+               rows.real,
+               rows.valid,
+               {},
+               /*inputs=*/true),
+           .rows = rows.real,
            .channels = R,
-           .g = args_.grad_y + at + first * C,
+           .g = args_.grad_y + at,
            .g_stride = C,
            .x = args_.x + at,
            .x_stride = C,
            .left = left_.data(),
            .right = right_.data()});
     }
-    const int64_t out = (b * T + first) * H + h;
-    store(left_, shape.max_left, rows, args_.grad_offset_left + out);
-    if (args_.grad_offset_right != nullptr)
-      store(right_, shape.max_right, rows, args_.grad_offset_right + out);
+    store_products(b, h, rows);
   }
 
- private:
+  void clear_products() {
+    left_.fill_zero(kTalkRows);
+    right_.fill_zero(kTalkRows);
+  }
+
+  void store_products(int64_t b, int64_t h, const TileRows& rows) {
+    const TalkShape& shape = args_.shape;
+    const int64_t at = (b * shape.steps + rows.first) * shape.heads + h;
+    store(left_, shape.max_left, rows.count, args_.grad_offset_left + at);
+    if (args_.grad_offset_right != nullptr)
+      store(right_, shape.max_right, rows.count, args_.grad_offset_right + at);
+  }
+
   void store(Scratch<A>& sums, int64_t most, int64_t rows, O* out) {
     const A scale = static_cast<A>(most) * scale_;
-    narrow_.reserve(rows);
     for (int64_t t = 0; t < rows; ++t)
       sums.data()[t] *= scale;
     offset_ops_.narrow(sums.data(), rows, narrow_.data());
@@ -102,6 +182,7 @@ class BackwardTile {
   }
 
   const TalkBackward<S, O>& args_;
+  const TalkReach& reach_;
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
   const RowOps<O, A>& offset_ops_;
@@ -112,82 +193,23 @@ class BackwardTile {
   Scratch<O> narrow_;
 };
 
-template <class O>
-Reach reach_of(WindowMaker<O>& maker, const TalkStrip& strip, int64_t valid) {
-  Reach reach;
-  for (int64_t first = 0; first < valid; first += kGradRows) {
-    const int64_t rows = std::min(kGradRows, valid - first);
-    maker.make(strip, first, rows, valid, first);
-    const auto w = maker.get();
-    const int64_t lanes = strip.lanes ? kTalkLanes : 1;
-    for (int64_t i = 0; i < rows * lanes; ++i) {
-      const int64_t t = i / lanes;
-      const int64_t low = std::min(w.low_edge[i], w.high[i]);
-      const int64_t high = std::max(w.high_edge[i], w.low[i]);
-      reach.left = std::max(reach.left, t - low);
-      reach.right = std::max(reach.right, high - t);
-    }
-  }
-  return reach;
-}
-
-/// The furthest reach of every strip of every sequence, [B, strips].
-template <class S, class O>
-std::vector<Reach> all_reaches(
-    const TalkBackward<S, O>& args,
-    const TalkStrips& strips,
-    const Execution& run) {
-  const TalkShape& shape = args.shape;
-  std::vector<Reach> reaches(static_cast<size_t>(shape.batch * strips.count()));
-  run.parallel_for(
-      shape.batch * strips.count(),
-      grain_for(shape.steps * 16),
-      [&](int64_t begin, int64_t end) {
-        WindowMaker<O> maker(
-            shape,
-            args.offset_left,
-            args.offset_right,
-            run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t b = item / strips.count();
-          const TalkStrip strip = strips.get(b, item % strips.count());
-          const int64_t valid = valid_rows(args.lengths, b, shape.steps);
-          reaches[static_cast<size_t>(item)] = reach_of(maker, strip, valid);
-        }
-      });
-  return reaches;
-}
-
 }  // namespace
 
 template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
   const TalkStrips strips(shape);
-  const std::vector<Reach> reaches = all_reaches(args, strips, run);
-  const int64_t tiles = ceil_div(shape.steps, kGradRows);
+  const TalkReach reach =
+      talk_reach(shape, args.offset_left, args.offset_right, run);
+  const int64_t tiles = ceil_div(shape.steps, kTalkRows);
   run.parallel_for(
-      shape.batch * tiles * strips.count(),
-      grain_for(kGradRows * (kTalkChannels * 10 + 32)),
+      shape.batch * tiles * strips.parts(),
+      grain_for(kTalkRows * (kTalkChannels * strips.of_part() * 10 + 32)),
       [&](int64_t begin, int64_t end) {
-        BackwardTile<S, O> work(args, run.isa);
+        BackwardTile<S, O> work(args, reach, run.isa);
         for (int64_t item = begin; item < end; ++item) {
-          const TileIndex at(item, tiles, strips.count());
-          const auto strip = at.batch * strips.count() + at.group;
-          work.input_gradient(
-              strips.get(at.batch, at.group),
-              at.tile,
-              reaches[static_cast<size_t>(strip)]);
-        }
-      });
-  run.parallel_for(
-      shape.batch * tiles * shape.heads,
-      grain_for(kGradRows * (shape.head_channels() * 4 + 32)),
-      [&](int64_t begin, int64_t end) {
-        BackwardTile<S, O> work(args, run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const TileIndex at(item, tiles, shape.heads);
-          work.offset_gradient(at.batch, at.group, at.tile);
+          const TileIndex at(item, tiles, strips.parts());
+          work.run(strips, at.batch, at.group, at.tile);
         }
       });
 }

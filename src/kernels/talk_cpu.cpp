@@ -1,24 +1,50 @@
 #include <cmath>
 
 #include "kernels/talk_tiles.h"
+#include "kernels/tile_ops.h"
 
 /// Prefix sums over the rows that a tile's windows reach, started anew for
 /// every tile, so that rounding depends on the window and not on T.
 namespace seqconv::kernels {
 namespace {
 
+/// One window after the other, for inputs that are not finite. Places are
+/// positions.
+template <class S, class A>
+void sum_windows_singly(const TalkTile<S, A>& tile) {
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t c = 0; c < tile.channels; ++c) {
+      const TalkWindows<A> w =
+          tile.windows + (tile.lane_windows ? t * kTalkLanes + c : t);
+      const auto x = [&](int64_t r) {
+        return widen(tile.x[r * tile.x_stride + c]);
+      };
+      A sum = 0;
+      for (int64_t r = *w.low; r < *w.high; ++r)
+        sum += x(r);
+      for (int64_t r = *w.high; r < *w.low; ++r)
+        sum -= x(r);
+      if (*w.left != 0)
+        sum += *w.left * (*w.left > 0 ? x(*w.low_edge) : A(1));
+      if (*w.right != 0)
+        sum += *w.right * (*w.right > 0 ? x(*w.high) : A(1));
+      tile.y[t * tile.y_stride + c] = narrow<S>(sum * tile.scale);
+    }
+}
+
 template <class S, class O, class A = AccumulatorOf<S>>
 class ForwardTile {
  public:
-  ForwardTile(const TalkForward<S, O>& args, Isa isa)
+  ForwardTile(const TalkForward<S, O>& args, const TalkReach& reach, Isa isa)
       : args_(args),
+        reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)) {}
 
-  void run(const TalkStrip& strip, int64_t tile) {
+  void run(const TalkStrip& strip, int64_t index) {
     const TalkShape& shape = args_.shape;
     const int64_t T = shape.steps, C = shape.channels;
-    const int64_t first = tile * kTalkRows;
+    const int64_t first = index * kTalkRows;
     const int64_t rows = std::min(kTalkRows, T - first);
     const int64_t valid = valid_rows(args_.lengths, strip.batch, T);
     const int64_t real = std::clamp<int64_t>(valid - first, 0, rows);
@@ -26,31 +52,40 @@ class ForwardTile {
     zero_rows(args_.y + at, C, strip.channels, first + real, first + rows);
     if (real == 0)
       return;
-    // Offsets beyond 1 may reach further than expected: then once more.
-    int64_t origin = std::max<int64_t>(0, first - shape.max_left - 1);
-    TalkRange range = windows_.make(strip, first, real, valid, origin);
-    if (range.begin < 0) {
-      origin += range.begin;
-      range = windows_.make(strip, first, real, valid, origin);
-    }
-    sums_.reserve((range.end + 1) * kTalkChannels);
-    ops_.forward(
-        {.windows = windows_.get(),
-         .lane_windows = strip.lanes,
-         .rows = real,
-         .channels = strip.channels,
-         .scale = A(1) / static_cast<A>(shape.window()),
-         .x = args_.x + at + origin * C,
-         .x_stride = C,
-         .begin = range.begin,
-         .end = range.end,
-         .sums = sums_.data(),
-         .y = args_.y + at + first * C,
-         .y_stride = C});
+    const int64_t origin = std::max<int64_t>(0, first - reach_.left);
+    const int64_t end = std::min(valid, first + real + reach_.right) - origin;
+    TalkTile<S, A> tile = {
+        .lane_windows = strip.lanes,
+        .rows = real,
+        .channels = strip.channels,
+        .scale = A(1) / static_cast<A>(shape.window()),
+        .x = args_.x + at + origin * C,
+        .x_stride = C,
+        .ahead = first - origin + reach_.right,
+        .end = end,
+        .ring = strip.lanes ? end + 1 : std::min(end + 1, talk_ring(reach_)),
+        .y = args_.y + at + first * C,
+        .y_stride = C,
+        .next = next_strip(shape, strip, rows)};
+    TalkPlaces places = {
+        .origin = origin,
+        .last = end,
+        .ring = tile.ring,
+        .pitch = strip.lanes ? kTalkLanes : kTalkChannels};
+    sums_.reserve(places.ring * places.pitch);
+    tile.sums = sums_.data();
+    tile.windows = windows_.make(strip, first, real, valid, places);
+    if (ops_.forward(tile))
+      return;
+    places.ring = end + 1;
+    places.pitch = 1;
+    tile.windows = windows_.make(strip, first, real, valid, places);
+    sum_windows_singly(tile);
   }
 
  private:
   const TalkForward<S, O>& args_;
+  const TalkReach& reach_;
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
   Scratch<A> sums_;
@@ -104,7 +139,8 @@ class StreamStepper {
     const A scale = A(1) / static_cast<A>(shape.window());
     const O offset =
         args_.offset_left[(row * shape.steps + t) * shape.heads + head];
-    const A distance = widen(offset) * static_cast<A>(shape.max_left);
+    const A distance =
+        static_cast<A>(widen(offset)) * static_cast<A>(shape.max_left);
     A* const taps = taps_.data();
     if (distance != distance) {
       taps[0] = distance;
@@ -123,13 +159,6 @@ class StreamStepper {
     return past;
   }
 
-  static A widen(O value) {
-    if constexpr (std::is_same_v<O, BFloat16>)
-      return to_float(value);
-    else
-      return static_cast<A>(value);
-  }
-
   const TalkStep<S, O>& args_;
   const RowOps<S, A>& ops_;
   Scratch<A, kStepInline> sums_;
@@ -142,12 +171,14 @@ template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
   const TalkStrips strips(shape);
+  const TalkReach reach =
+      talk_reach(shape, args.offset_left, args.offset_right, run);
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
   run.parallel_for(
       shape.batch * tiles * strips.count(),
       grain_for(kTalkRows * (kTalkChannels * 4 + 16)),
       [&](int64_t begin, int64_t end) {
-        ForwardTile<S, O> work(args, run.isa);
+        ForwardTile<S, O> work(args, reach, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, strips.count());
           work.run(strips.get(at.batch, at.group), at.tile);

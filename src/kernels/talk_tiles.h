@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
-#include "kernels/tile_ops.h"
+#include "kernels/talk_tile_ops.h"
 #include "kernels/tiles.h"
 #include "seqconv/kernels/talk.h"
 
@@ -19,22 +21,26 @@ class WindowArrays {
     if (n <= entries_)
       return;
     entries_ = n;
-    rows_.reserve(4 * n);
+    numbers_.reserve(6 * n);
     parts_.reserve(2 * n);
   }
-  TalkWindows<A> get() {
+  TalkWindows<A> get(bool inputs) {
+    int32_t* const p = numbers_.data();
+    const int64_t n = entries_;
     return {
-        rows_.data(),
-        rows_.data() + entries_,
-        rows_.data() + 2 * entries_,
-        rows_.data() + 3 * entries_,
+        p,
+        p + n,
+        p + 2 * n,
+        p + 3 * n,
         parts_.data(),
-        parts_.data() + entries_};
+        parts_.data() + n,
+        inputs ? p + 4 * n : nullptr,
+        inputs ? p + 5 * n : nullptr};
   }
 
  private:
   int64_t entries_ = 0;
-  Scratch<int32_t> rows_;
+  Scratch<int32_t> numbers_;
   Scratch<A> parts_;
 };
 
@@ -56,9 +62,12 @@ class TalkStrips {
         part_(lanes_ ? channels_ : shape.head_channels()),
         width_(lanes_ ? kTalkLanes : kTalkChannels),
         of_part_(ceil_div(std::max<int64_t>(part_, 1), width_)),
-        count_(part_ == 0 ? 0 : channels_ / part_ * of_part_) {}
+        parts_(part_ == 0 ? 0 : channels_ / part_) {}
 
-  int64_t count() const { return count_; }
+  int64_t parts() const { return parts_; }
+  int64_t of_part() const { return of_part_; }
+  int64_t count() const { return parts_ * of_part_; }
+  bool lanes() const { return lanes_; }
   TalkStrip get(int64_t batch, int64_t strip) const {
     const int64_t first = strip % of_part_ * width_;
     return {
@@ -74,7 +83,7 @@ class TalkStrips {
   int64_t part_;     // channels whose strips are alike: a head, or all
   int64_t width_;    // of a strip
   int64_t of_part_;  // strips of a part
-  int64_t count_;
+  int64_t parts_;
 };
 
 /// Makes windows from offsets [B, T, H] of the type O. Distances to the
@@ -88,14 +97,15 @@ class WindowMaker {
         right_(right),
         windows_(talk_ops<A, A>(isa).windows) {}
 
-  /// Positions [first, first + rows) of a strip, rows counted from `origin`;
-  /// returns the rows that they touch.
-  TalkRange make(
+  /// Windows of positions [first, first + rows) of a strip; with `inputs` also
+  /// the positions of their fractions.
+  TalkWindows<A> make(
       const TalkStrip& strip,
       int64_t first,
       int64_t rows,
       int64_t valid,
-      int64_t origin) {
+      const TalkPlaces& places,
+      bool inputs = false) {
     const int64_t lanes = strip.lanes ? kTalkLanes : 1, count = rows * lanes;
     to_left_.reserve(count);
     to_right_.reserve(count);
@@ -103,26 +113,20 @@ class WindowMaker {
     distances(strip, first, rows, left_, shape_.max_left, to_left_.data());
     if (right_ != nullptr)
       distances(strip, first, rows, right_, shape_.max_right, to_right_.data());
-    return windows_(
+    const TalkWindows<A> out = arrays_.get(inputs);
+    windows_(
         {.left = to_left_.data(),
          .right = right_ == nullptr ? nullptr : to_right_.data(),
          .first = first,
          .lanes = lanes,
          .count = count,
-         .valid = valid,
-         .origin = origin},
-        arrays_.get());
+         .valid = valid},
+        places,
+        out);
+    return out;
   }
-  TalkWindows<A> get() { return arrays_.get(); }
 
  private:
-  static A widen(O value) {
-    if constexpr (std::is_same_v<O, BFloat16>)
-      return to_float(value);
-    else
-      return value;
-  }
-
   void distances(
       const TalkStrip& strip,
       int64_t first,
@@ -149,7 +153,10 @@ class WindowMaker {
   const TalkShape& shape_;
   const O* left_;
   const O* right_;
-  TalkRange (*windows_)(const TalkDistances<A>&, const TalkWindows<A>&);
+  void (*windows_)(
+      const TalkDistances<A>&,
+      const TalkPlaces&,
+      const TalkWindows<A>&);
   Scratch<A> to_left_;
   Scratch<A> to_right_;
   WindowArrays<A> arrays_;
@@ -157,6 +164,57 @@ class WindowMaker {
 
 /// Rows of a tile: windows of neighbours reach into it, so that longer ones
 /// waste less.
-inline constexpr int64_t kTalkRows = 128;
+inline constexpr int64_t kTalkRows = 256;
+
+/// Elements from a strip of rows [first, first + rows) to the one that is
+/// worked on next.
+inline int64_t
+next_strip(const TalkShape& shape, const TalkStrip& strip, int64_t rows) {
+  const int64_t end = strip.channel + strip.channels;
+  return end < shape.channels ? strip.channels
+                              : rows * shape.channels - strip.channel;
+}
+
+/// How far the windows of these offsets [B, T, H] reach: offsets of models lie
+/// in [0, 1], others may reach further or to the other side.
+template <class O, class A = AccumulatorOf<O>>
+TalkReach talk_reach(
+    const TalkShape& shape,
+    const O* left,
+    const O* right,
+    const Execution& run) {
+  const int64_t count = shape.steps * shape.heads;
+  std::vector<TalkReach> reaches(static_cast<size_t>(shape.batch));
+  const auto tokens = [&](A most, int64_t scale) {
+    const A distance = std::ceil(std::max<A>(0, most * static_cast<A>(scale)));
+    return static_cast<int64_t>(
+        std::min(distance, static_cast<A>(shape.steps)));
+  };
+  run.parallel_for(
+      shape.batch,
+      grain_for(count / 8),
+      [&](int64_t b, int64_t end) {
+        const auto extremes = talk_ops<O, A>(run.isa).extremes;
+        for (; b < end; ++b) {
+          const auto to_left = extremes(left + b * count, count);
+          const auto to_right = right == nullptr
+              ? TalkExtremes<A>{}
+              : extremes(right + b * count, count);
+          reaches[static_cast<size_t>(b)] = {
+              .left = std::max(
+                  tokens(to_left.most, shape.max_left),
+                  tokens(-to_right.least, shape.max_right)),
+              .right = 1 +
+                  std::max(tokens(to_right.most, shape.max_right),
+                           tokens(-to_left.least, shape.max_left))};
+        }
+      });
+  TalkReach reach;
+  for (const TalkReach& r : reaches)
+    reach = {
+        .left = std::max(reach.left, r.left),
+        .right = std::max(reach.right, r.right)};
+  return reach;
+}
 
 }  // namespace seqconv::kernels

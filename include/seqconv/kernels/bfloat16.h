@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace seqconv::kernels {
 
@@ -39,5 +40,23 @@ struct Accumulator<BFloat16> {
 };
 template <class S>
 using AccumulatorOf = typename Accumulator<S>::Type;
+
+/// A stored value in the type that is reckoned with.
+template <class S>
+inline AccumulatorOf<S> widen(S value) {
+  if constexpr (std::is_same_v<S, BFloat16>)
+    return to_float(value);
+  else
+    return value;
+}
+
+/// A value the way S stores it, rounded to nearest.
+template <class S>
+inline S narrow(AccumulatorOf<S> value) {
+  if constexpr (std::is_same_v<S, BFloat16>)
+    return to_bfloat16(value);
+  else
+    return value;
+}
 
 }  // namespace seqconv::kernels

@@ -1,0 +1,246 @@
+#if defined(SEQCONV_KERNELS_TALK_GRADIENT_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_TALK_GRADIENT_INL_H
+#undef SEQCONV_KERNELS_TALK_GRADIENT_INL_H
+#else
+#define SEQCONV_KERNELS_TALK_GRADIENT_INL_H
+#endif
+
+#include "kernels/talk_windows-inl.h"
+
+/// The transpose of TaLK's prefix sums: windows step into and out of the
+/// inputs that they hold, and the sums over those steps are the gradient. A row
+/// that no later window can reach is finished at once, so that a ring of rows
+/// in the first-level cache is enough.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+/// Sums over lanes of kLanes vectors at a time, kept until there are as many.
+template <class A>
+class RowProducts {
+ public:
+  HWY_INLINE void put(int64_t i, Vec<A> left, Vec<A> right) {
+    hn::Store(left, Tag<A>(), left_ + i * kLanes<A>);
+    hn::Store(right, Tag<A>(), right_ + i * kLanes<A>);
+  }
+  /// Adds rows 0 .. count-1 to the results where there is a fraction.
+  HWY_INLINE void
+  add_to(A* left, A* right, const TalkWindows<A>& w, int64_t count) {
+    add(left_, w.left, left, count);
+    add(right_, w.right, right, count);
+  }
+
+ private:
+  HWY_INLINE static void
+  add(const A* rows, const A* fraction, A* to, int64_t count) {
+    const Tag<A> d;
+    Vec<A> sums[kLanes<A>];
+    for (int64_t i = 0; i < kLanes<A>; ++i)
+      sums[i] = hn::Load(d, rows + i * kLanes<A>);
+    const auto some = hn::Ne(load_some<A>(fraction, count), hn::Zero(d));
+    const auto sum = hn::IfThenElseZero(some, lane_sums<A>(sums));
+    store_some<A>(hn::Add(load_some<A>(to, count), sum), to, count);
+  }
+
+  HWY_ALIGN A left_[kLanes<A> * kLanes<A>];
+  HWY_ALIGN A right_[kLanes<A> * kLanes<A>];
+};
+
+template <class S, class A, int NV, bool kTail>
+class GradColumns {
+ public:
+  HWY_INLINE
+  GradColumns(const TalkGradTile<S, A>& tile, const Columns<A, NV, kTail>& c)
+      : tile_(tile), columns_(c) {
+    const int64_t rows = HWY_MIN(tile.ring, tile.span + 1);
+    for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        hn::Store(hn::Zero(d_), d_, tile.steps + r * kTalkChannels + v * L);
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      sum_[v] = hn::Zero(d_);
+  }
+
+  HWY_INLINE bool run() {
+    const int64_t own = -tile_.first;
+    const int64_t own_end = HWY_MIN(own + tile_.span, tile_.rows);
+    for (int64_t i = 0; i < own; i += kTalkChunk)
+      spread</*kEdges=*/false>(i, HWY_MIN(own, i + kTalkChunk));
+    for (int64_t i = own; i < own_end; i += L) {
+      const int64_t end = HWY_MIN(own_end, i + L);
+      spread</*kEdges=*/true>(i, end);
+      products_.add_to(
+          tile_.left + (i - own),
+          tile_.right + (i - own),
+          tile_.windows + i,
+          end - i);
+      finish(end + tile_.first - tile_.behind);
+    }
+    for (int64_t i = own_end; i < tile_.rows; i += kTalkChunk) {
+      const int64_t end = HWY_MIN(tile_.rows, i + kTalkChunk);
+      spread</*kEdges=*/false>(i, end);
+      finish(end + tile_.first - tile_.behind);
+    }
+    finish(tile_.span);
+    return all_finite<A, NV>(sum_);
+  }
+
+ private:
+  static constexpr int64_t L = kLanes<A>;
+  static constexpr Tag<A> d_{};
+
+  HWY_INLINE void add(int32_t place, int v, Vec<A> value) {
+    A* const p = tile_.steps + place + v * L;
+    hn::Store(hn::Add(hn::Load(d_, p), value), d_, p);
+  }
+
+  /// The steps of windows [begin, end).
+  template <bool kEdges>
+  HWY_INLINE void spread(int64_t begin, int64_t end) {
+    const TalkWindows<A>& w = tile_.windows;
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t low = w.low[i], low_edge = w.low_edge[i];
+      const int32_t high = w.high[i], high_edge = w.high_edge[i];
+      const auto left = hn::Set(d_, w.left[i]), right = hn::Set(d_, w.right[i]);
+      const S* const g = tile_.g + i * tile_.g_stride;
+      auto left_product = hn::Zero(d_), right_product = left_product;
+      if constexpr (kEdges) {
+        columns_.prefetch(g + tile_.next);
+        columns_.prefetch(tile_.x + i * tile_.x_stride + tile_.next);
+      }
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) {
+        const auto grad = columns_.get(g, v);
+        const auto left_part = hn::Mul(left, grad);
+        const auto right_part = hn::Mul(right, grad);
+        add(low_edge, v, left_part);
+        add(low, v, hn::Sub(grad, left_part));
+        add(high, v, hn::Sub(right_part, grad));
+        add(high_edge, v, hn::Neg(right_part));
+        if constexpr (kEdges) {
+          const auto x = [&](int32_t input) HWY_ATTR {
+            return columns_.get(tile_.x + input * tile_.x_stride, v);
+          };
+          left_product = hn::MulAdd(grad, x(w.left_input[i]), left_product);
+          right_product = hn::MulAdd(grad, x(w.right_input[i]), right_product);
+        }
+      }
+      if constexpr (kEdges)
+        products_.put(i - begin, left_product, right_product);
+    }
+  }
+
+  /// Gradients of the inputs before `until`, which no window will step into any
+  /// more.
+  HWY_INLINE void finish(int64_t until) {
+    const auto scale = hn::Set(d_, tile_.scale);
+    until = HWY_MIN(until, tile_.span);
+    for (; done_ < until; ++done_) {
+      A* const from = tile_.steps + slot_ * kTalkChannels;
+      S* const out = tile_.grad_x + done_ * tile_.grad_x_stride;
+      columns_.prefetch(out + tile_.next);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) {
+        sum_[v] = hn::Add(sum_[v], hn::Load(d_, from + v * L));
+        hn::Store(hn::Zero(d_), d_, from + v * L);
+        columns_.put(hn::Mul(sum_[v], scale), out, v);
+      }
+      slot_ = slot_ + 1 == tile_.ring ? 0 : slot_ + 1;
+    }
+  }
+
+  const TalkGradTile<S, A>& tile_;
+  const Columns<A, NV, kTail>& columns_;
+  Vec<A> sum_[NV];
+  int64_t done_ = 0;  // finished rows
+  int64_t slot_ = 0;  // of the next one
+  RowProducts<A> products_;
+};
+
+template <class S, class A, int NV, bool kTail>
+HWY_INLINE bool grad_columns(
+    const TalkGradTile<S, A>& tile,
+    const Columns<A, NV, kTail>& columns) {
+  return GradColumns<S, A, NV, kTail>(tile, columns).run();
+}
+
+template <class S, class A>
+HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
+  const int64_t count = tile.channels;
+  A* const steps = tile.steps;
+  const Tag<A> d;
+  for (int64_t i = 0; i < (tile.span + 1) * kTalkLanes; i += kLanes<A>)
+    hn::Store(hn::Zero(d), d, steps + i);
+  for (int64_t t = 0; t < tile.rows; ++t) {
+    HWY_ALIGN A grad[kTalkLanes];
+    for (int64_t c = 0; c < count; c += kLanes<A>)
+      hn::Store(
+          load_some<A>(tile.g + t * tile.g_stride + c, count - c),
+          d,
+          grad + c);
+    for (int64_t c = 0; c < count; ++c) {
+      const TalkWindows<A> w = tile.windows + (t * kTalkLanes + c);
+      const A g = grad[c], left = *w.left * g, right = *w.right * g;
+      steps[*w.low_edge + c] += left;
+      steps[*w.low + c] += g - left;
+      steps[*w.high + c] += right - g;
+      steps[*w.high_edge + c] -= right;
+    }
+  }
+  const auto scale = hn::Set(d, tile.scale);
+  bool finite = true;
+  for (int64_t c = 0; c < count; c += kLanes<A>) {
+    Vec<A> sum[1] = {hn::Zero(d)};
+    for (int64_t r = 0; r < tile.span; ++r) {
+      sum[0] = hn::Add(sum[0], load(steps + r * kTalkLanes + c));
+      store_some<A>(
+          hn::Mul(sum[0], scale),
+          tile.grad_x + r * tile.grad_x_stride + c,
+          count - c);
+    }
+    finite = all_finite<A, 1>(sum) && finite;
+  }
+  return finite;
+}
+
+template <class S, class A>
+HWY_INLINE void advance(TalkGradTile<S, A>& tile, int64_t channels) {
+  tile.g += channels;
+  tile.x += channels;
+  tile.grad_x += channels;
+  tile.channels -= channels;
+}
+
+template <class S, class A>
+bool talk_gradient_tile(const TalkGradTile<S, A>& tile) {
+  if (tile.lane_windows)
+    return grad_lanes(tile);
+  SEQCONV_FOR_COLUMNS(grad_columns);
+}
+
+/// For heads narrower than a vector.
+template <class S, class A>
+void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
+  for (int64_t t = 0; t < tile.rows; ++t) {
+    const TalkWindows<A> w = tile.windows + t;
+    const auto product = [&](int64_t input) HWY_ATTR {
+      A sum = 0;
+      for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
+        sum += lane_sum<A>(hn::Mul(
+            load_some<A>(tile.g + t * tile.g_stride + c, tile.channels - c),
+            load_some<A>(
+                tile.x + input * tile.x_stride + c,
+                tile.channels - c)));
+      return sum;
+    };
+    if (*w.left != 0)
+      tile.left[t] += product(*w.left_input);
+    if (*w.right != 0)
+      tile.right[t] += product(*w.right_input);
+  }
+}
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

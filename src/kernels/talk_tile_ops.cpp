@@ -1,0 +1,44 @@
+#include "kernels/isa_targets.h"
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/talk_tile_ops.cpp"
+#include <hwy/foreach_target.h>
+// clang-format on
+#include "kernels/isa_choice.h"
+#include "kernels/talk_gradient-inl.h"
+#include "kernels/talk_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+/// The table of this instruction set.
+struct TalkTables {
+  template <class S, class A>
+  static const TalkOps<S, A>& talk() {
+    static constexpr TalkOps<S, A> kTable = {
+        .extremes = talk_extremes<S, A>,
+        .windows = talk_windows<A>,
+        .forward = talk_forward_tile<S, A>,
+        .gradient = talk_gradient_tile<S, A>,
+        .edge_products = talk_edge_products<S, A>};
+    return kTable;
+  }
+};
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace seqconv::kernels {
+
+template <class S, class A>
+const TalkOps<S, A>& talk_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, TalkTables, talk<S, A>());
+}
+
+template const TalkOps<float, float>& talk_ops(Isa isa);
+template const TalkOps<double, double>& talk_ops(Isa isa);
+template const TalkOps<BFloat16, float>& talk_ops(Isa isa);
+
+}  // namespace seqconv::kernels
+#endif

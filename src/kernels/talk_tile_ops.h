@@ -1,0 +1,172 @@
+#pragma once
+
+#include <cstdint>
+
+#include "seqconv/kernels/bfloat16.h"
+#include "seqconv/kernels/isa.h"
+
+/// The inner loops of TaLK, compiled for each instruction set in
+/// talk_tile_ops.cpp.
+namespace seqconv::kernels {
+
+/// Windows as differences of prefix sums S[i] = x[0] + ... + x[i-1]:
+///   S[high] + right * (S[high + right'] - S[high])
+///     - S[low] - left * (S[low - left'] - S[low]),
+/// left' = 1 where left > 0, right' likewise. Arrays of one entry a window;
+/// borders are places in a buffer (TalkPlaces).
+template <class A>
+struct TalkWindows {
+  int32_t* low = nullptr;
+  int32_t* low_edge = nullptr;  ///< of low - left'
+  int32_t* high = nullptr;
+  int32_t* high_edge = nullptr;  ///< of high + right'
+  A* left = nullptr;             ///< in [0, 1), or NaN
+  A* right = nullptr;
+  /// Positions of the inputs that the fractions are of, from the first entry's
+  /// position on; where there is no fraction, of any input. Null: not wanted.
+  int32_t* left_input = nullptr;
+  int32_t* right_input = nullptr;
+
+  TalkWindows operator+(int64_t n) const {
+    const auto at = [n](auto* p) { return p == nullptr ? p : p + n; };
+    return {
+        low + n,
+        low_edge + n,
+        high + n,
+        high_edge + n,
+        left + n,
+        right + n,
+        at(left_input),
+        at(right_input)};
+  }
+};
+
+/// Distances from positions t to the borders of their windows; borders outside
+/// [0, valid) move to its ends.
+template <class A>
+struct TalkDistances {
+  const A* left = nullptr;   ///< to the left, in tokens
+  const A* right = nullptr;  ///< null: all 0
+  int64_t first = 0;         ///< t of entries 0 .. lanes-1; then t + 1, ...
+  int64_t lanes = 1;         ///< entries of one position
+  int64_t count = 0;         ///< entries
+  int64_t valid = 0;
+};
+
+/// Where row i, a position minus `origin` that is clipped to [0, last], stands
+/// in a buffer: at i mod `ring` * `pitch`.
+struct TalkPlaces {
+  int64_t origin = 0;
+  int64_t last = 0;
+  int64_t ring = 1;
+  int64_t pitch = 1;
+};
+
+/// Borders of the window at t lie in [t - left, t + right].
+struct TalkReach {
+  int64_t left = 0;
+  int64_t right = 1;
+};
+
+/// Channels of a tile in which every channel has windows of its own.
+inline constexpr int64_t kTalkLanes = 16;
+/// Channels of a tile whose channels share their windows, at most.
+inline constexpr int64_t kTalkChannels = 64;
+/// Windows that are worked on before more rows are summed up or finished.
+inline constexpr int64_t kTalkChunk = 16;
+
+/// Rows that a ring must hold so that a chunk of windows finds its borders:
+/// few enough to stay in the first-level cache.
+constexpr int64_t talk_ring(const TalkReach& reach) {
+  return reach.left + reach.right + kTalkChunk;
+}
+
+/// Rows of outputs, one window each (or kTalkLanes, one for every channel).
+template <class S, class A>
+struct TalkTile {
+  TalkWindows<A> windows;
+  bool lane_windows = false;
+  int64_t rows = 0;
+  int64_t channels = 0;  ///< at most kTalkChannels; kTalkLanes
+  A scale = 1;
+  const S* x = nullptr;  ///< row 0 is row 0 of the windows
+  int64_t x_stride = 0;
+  int64_t ahead = 0;  ///< windows up to t touch no sum beyond row t + ahead
+  int64_t end = 0;    ///< rows of x
+  int64_t ring = 1;   ///< with lane windows at least end + 1
+  A* sums = nullptr;  ///< [ring, kTalkChannels]; with lane windows kTalkLanes
+  S* y = nullptr;
+  int64_t y_stride = 0;
+  /// Inputs and outputs so many elements further on will be needed next.
+  int64_t next = 0;
+};
+
+/// Windows that may reach the `span` inputs of a tile; borders are clipped to
+/// those. Row 0 of the windows is the first input, window 0 that of position
+/// `first`, counted from it.
+template <class S, class A>
+struct TalkGradTile {
+  TalkWindows<A> windows;
+  bool lane_windows = false;
+  int64_t first = 0;  ///< not positive
+  int64_t rows = 0;
+  int64_t channels = 0;
+  A scale = 1;
+  const S* g = nullptr;  ///< of window 0
+  int64_t g_stride = 0;
+  int64_t span = 0;
+  int64_t behind = 0;  ///< windows from t on touch no row before t - behind
+  int64_t ring = 1;    ///< with lane windows at least span + 1
+  A* steps = nullptr;  ///< as TalkTile::sums
+  S* grad_x = nullptr;
+  int64_t grad_x_stride = 0;
+  int64_t next = 0;  ///< as TalkTile::next
+  /// Offsets (not with lane windows): <g[t], x at the fractional borders of t>
+  /// is added to left[t] and right[t], 0 <= t < span; 0 at whole borders.
+  const S* x = nullptr;  ///< of the position of window 0
+  int64_t x_stride = 0;
+  A* left = nullptr;
+  A* right = nullptr;
+};
+
+/// <g[t], x at the fractional borders of window t>, 0 at whole borders.
+template <class S, class A>
+struct TalkEdgeTile {
+  TalkWindows<A> windows;
+  int64_t rows = 0;
+  int64_t channels = 0;
+  const S* g = nullptr;
+  int64_t g_stride = 0;
+  const S* x = nullptr;  ///< of the position of window 0
+  int64_t x_stride = 0;
+  A* left = nullptr;  ///< [rows], added to
+  A* right = nullptr;
+};
+
+template <class A>
+struct TalkExtremes {
+  A least = 0;
+  A most = 0;
+};
+
+/// x and y of type S, or offsets of that type; sums of type A.
+template <class S, class A>
+struct TalkOps {
+  /// The least and the most of 0 and all numbers; NaN is none.
+  TalkExtremes<A> (*extremes)(const S* values, int64_t count);
+  void (*windows)(
+      const TalkDistances<A>& distances,
+      const TalkPlaces& places,
+      const TalkWindows<A>& out);
+  /// False, and y is garbage, where an input is not finite: prefix sums would
+  /// spread it over everything behind it.
+  bool (*forward)(const TalkTile<S, A>& tile);
+  /// False, and grad_x is garbage, where a gradient is not finite.
+  bool (*gradient)(const TalkGradTile<S, A>& tile);
+  void (*edge_products)(const TalkEdgeTile<S, A>& tile);
+};
+
+template <class S, class A>
+const TalkOps<S, A>& talk_ops(Isa isa);
+
+}  // namespace seqconv::kernels

@@ -1,0 +1,216 @@
+#if defined(SEQCONV_KERNELS_TALK_WINDOWS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_TALK_WINDOWS_INL_H
+#undef SEQCONV_KERNELS_TALK_WINDOWS_INL_H
+#else
+#define SEQCONV_KERNELS_TALK_WINDOWS_INL_H
+#endif
+
+#include "kernels/talk_tile_ops.h"
+#include "kernels/vectors-inl.h"
+
+/// TaLK's windows, and columns of channels that share them.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+template <class A>
+using IntTag = hn::Rebind<int32_t, Tag<A>>;
+
+/// Numbers that are whole as int32.
+HWY_INLINE hn::Vec<IntTag<float>> to_whole(Vec<float> v) {
+  return hn::ConvertTo(IntTag<float>(), v);
+}
+HWY_INLINE hn::Vec<IntTag<double>> to_whole(Vec<double> v) {
+  return hn::DemoteTo(IntTag<double>(), v);
+}
+
+template <class S, class A>
+TalkExtremes<A> talk_extremes(const S* values, int64_t count) {
+  const Tag<A> d;
+  auto least = hn::Zero(d), most = least;
+  for (int64_t i = 0; i < count; i += kLanes<A>) {
+    const auto v = load_some<A>(values + i, count - i);
+    // Comparisons with NaN are false.
+    least = hn::IfThenElse(hn::Lt(v, least), v, least);
+    most = hn::IfThenElse(hn::Gt(v, most), v, most);
+  }
+  return {
+      hn::GetLane(hn::MinOfLanes(d, least)),
+      hn::GetLane(hn::MaxOfLanes(d, most))};
+}
+
+/// Stores rows as places.
+template <class A>
+class PlaceWriter {
+ public:
+  explicit PlaceWriter(const TalkPlaces& places)
+      : last_(hn::Set(d_, static_cast<A>(places.last))),
+        ring_(hn::Set(d_, static_cast<A>(places.ring))),
+        inverse_(hn::Set(d_, A(1) / static_cast<A>(places.ring))),
+        pitch_(hn::Set(IntTag<A>(), static_cast<int32_t>(places.pitch))) {}
+
+  HWY_INLINE void put(Vec<A> row, int32_t* p) const {
+    row = hn::Max(hn::Zero(d_), hn::Min(row, last_));
+    // Half a row more, so that rounding never takes it to the round before.
+    const auto half = hn::Set(d_, A(0.5));
+    const auto rounds = hn::Floor(hn::Mul(hn::Add(row, half), inverse_));
+    const auto slot = to_whole(hn::NegMulAdd(rounds, ring_, row));
+    hn::StoreU(hn::Mul(slot, pitch_), IntTag<A>(), p);
+  }
+
+ private:
+  static constexpr Tag<A> d_{};
+  Vec<A> last_, ring_, inverse_;
+  hn::Vec<IntTag<A>> pitch_;
+};
+
+/// A distance as whole tokens and a fraction, both clipped to [least, most];
+/// NaN is a fraction.
+template <class A>
+struct Distance {
+  Vec<A> whole, rest;
+
+  HWY_INLINE Distance(Vec<A> distance, Vec<A> least, Vec<A> most) {
+    const auto zero = hn::Zero(Tag<A>());
+    whole = hn::Floor(distance);
+    rest = hn::Sub(distance, whole);
+    const auto over = hn::Ge(distance, most), under = hn::Le(distance, least);
+    whole = hn::IfThenElse(over, most, hn::IfThenElse(under, least, whole));
+    rest = hn::IfThenElse(hn::Or(over, under), zero, rest);
+    const auto nan = hn::IsNaN(distance);
+    whole = hn::IfThenElse(nan, zero, whole);
+    rest = hn::IfThenElse(nan, distance, rest);
+  }
+  /// 1 where there is a fraction.
+  HWY_INLINE Vec<A> edge() const {
+    const Tag<A> d;
+    return hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), hn::Set(d, A(1)));
+  }
+};
+
+/// One vector of windows at positions t of a sequence whose last one is `last`.
+template <class A>
+HWY_INLINE void talk_window(
+    const Distance<A>& left,
+    const Distance<A>& right,
+    Vec<A> t,
+    Vec<A> origin,
+    const PlaceWriter<A>& places,
+    const TalkWindows<A>& out) {
+  const Tag<A> d;
+  const auto row = hn::Sub(t, origin), one = hn::Set(d, A(1));
+  const auto low = hn::Sub(row, left.whole);
+  const auto high = hn::Add(hn::Add(row, right.whole), one);
+  places.put(low, out.low);
+  places.put(hn::Sub(low, left.edge()), out.low_edge);
+  places.put(high, out.high);
+  places.put(hn::Add(high, right.edge()), out.high_edge);
+  hn::StoreU(left.rest, d, out.left);
+  hn::StoreU(right.rest, d, out.right);
+}
+
+/// The inputs that fractions are of, counted from position `first`; with a NaN
+/// there may be none behind the border.
+template <class A>
+HWY_INLINE void talk_inputs(
+    const Distance<A>& left,
+    const Distance<A>& right,
+    Vec<A> t,
+    Vec<A> first,
+    Vec<A> last,
+    const TalkWindows<A>& out) {
+  const auto put = [&](Vec<A> position, int32_t* p) HWY_ATTR {
+    position = hn::Max(hn::Zero(Tag<A>()), hn::Min(position, last));
+    hn::StoreU(to_whole(hn::Sub(position, first)), IntTag<A>(), p);
+  };
+  put(hn::Sub(hn::Sub(t, left.whole), left.edge()), out.left_input);
+  put(hn::Add(hn::Add(t, right.whole), right.edge()), out.right_input);
+}
+
+/// Writes whole vectors: the arrays have room for kTalkLanes more entries.
+template <class A>
+void talk_windows(
+    const TalkDistances<A>& in,
+    const TalkPlaces& places,
+    const TalkWindows<A>& out) {
+  const Tag<A> d;
+  constexpr int64_t L = kLanes<A>;
+  const auto zero = hn::Zero(d), iota = hn::Iota(d, A(0));
+  const auto first = hn::Set(d, static_cast<A>(in.first));
+  const auto last = hn::Set(d, static_cast<A>(in.valid - 1));
+  const auto origin = hn::Set(d, static_cast<A>(places.origin));
+  const PlaceWriter<A> writer(places);
+  // Entries beyond the count are windows of the last position.
+  const auto end =
+      hn::Set(d, static_cast<A>(in.first + (in.count - 1) / in.lanes));
+  for (int64_t i = 0; i < in.count; i += L) {
+    auto t = hn::Set(d, static_cast<A>(in.first + i / in.lanes));
+    if (in.lanes == 1)
+      t = hn::Min(hn::Add(t, iota), end);
+    const auto back = t, ahead = hn::Sub(last, t);
+    const auto to_right =
+        in.right == nullptr ? zero : load_some<A>(in.right + i, in.count - i);
+    const Distance<A> left(
+        load_some<A>(in.left + i, in.count - i),
+        hn::Neg(ahead),
+        back);
+    const Distance<A> right(to_right, hn::Neg(back), ahead);
+    talk_window<A>(left, right, t, origin, writer, out + i);
+    if (out.left_input != nullptr)
+      talk_inputs<A>(left, right, t, first, last, out + i);
+  }
+}
+
+/// Channels that one pass over the rows serves: NV vectors, or one of `tail`
+/// channels.
+template <class A, int NV, bool kTail>
+struct Columns {
+  int64_t tail;
+
+  template <class S>
+  HWY_INLINE Vec<A> get(const S* p, int v) const {
+    return kTail ? load_some<A>(p, tail) : load_wide(p + v * kLanes<A>);
+  }
+  template <class S>
+  HWY_INLINE void put(Vec<A> value, S* p, int v) const {
+    if (kTail)
+      store_some<A>(value, p, tail);
+    else
+      store_narrow(value, p + v * kLanes<A>);
+  }
+  /// A row that will be read or written when these columns are done.
+  template <class S>
+  HWY_INLINE void prefetch(const S* p) const {
+    if (!kTail)
+      prefetch_lines(p, NV * kLanes<A>);
+  }
+};
+
+/// Whether all lanes are finite numbers.
+template <class A, int NV>
+HWY_INLINE bool all_finite(const Vec<A> (&v)[NV]) {
+  const Tag<A> d;
+  auto off = hn::Zero(d);
+  for (int i = 0; i < NV; ++i)
+    off = hn::Add(off, hn::Sub(v[i], v[i]));
+  return hn::AllTrue(d, hn::Eq(off, hn::Zero(d)));
+}
+
+/// Whether CALL(tile, columns) is true for all of the tile's channels, four
+/// vectors at a time where there are as many.
+#define SEQCONV_FOR_COLUMNS(CALL)                            \
+  constexpr int64_t L = kLanes<A>;                           \
+  int64_t left = tile.channels;                              \
+  auto rest = tile;                                          \
+  bool good = true;                                          \
+  for (; left >= 4 * L; left -= 4 * L, advance(rest, 4 * L)) \
+    good = CALL<S, A, 4, false>(rest, {0}) && good;          \
+  for (; left >= L; left -= L, advance(rest, L))             \
+    good = CALL<S, A, 1, false>(rest, {0}) && good;          \
+  if (left > 0)                                              \
+    good = CALL<S, A, 1, true>(rest, {left}) && good;        \
+  return good
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
