@@ -101,8 +101,8 @@ struct Pieces {
   int64_t begin(int64_t piece) const { return piece * all / count; }
 };
 
-/// Calls work(place, piece) for the tiles of every piece and group of heads,
-/// those of one piece and group in order and in one thread.
+/// Calls work(place, next place, piece) for the tiles of every piece and group
+/// of heads, those of one piece and group in order and in one thread.
 template <class MakeWork>
 void for_pieces(
     const ConvShape& shape,
@@ -116,17 +116,17 @@ void for_pieces(
           pieces.step * pieces.heads * shape.head_channels() *
           shape.kernel_size * 2),
       [&](int64_t begin, int64_t end) {
+        const PlaceGrid grid{shape, lengths, pieces.step, pieces.heads};
         auto work = make_work();
         for (int64_t item = begin; item < end; ++item) {
           const int64_t piece = item / pieces.groups;
-          for (int64_t n = pieces.begin(piece); n < pieces.begin(piece + 1);
-               ++n) {
-            TileIndex at(n * pieces.groups, pieces.tiles, pieces.groups);
-            at.group = item % pieces.groups;
-            work(
-                conv_place(shape, lengths, at, pieces.step, pieces.heads),
-                piece);
-          }
+          const int64_t last = pieces.begin(piece + 1);
+          const auto place = [&](int64_t n) {
+            return grid.get(
+                std::min(n, last - 1) * pieces.groups + item % pieces.groups);
+          };
+          for (int64_t n = pieces.begin(piece); n < last; ++n)
+            work(place(n), place(n + 1), piece);
         }
       });
 }
@@ -167,26 +167,29 @@ class BackwardTile {
             kTapSlack) *
            kStagePitch) {}
 
-  void operator()(const ConvPlace& at, int64_t piece) {
+  void operator()(const ConvPlace& at, const ConvPlace& next, int64_t piece) {
     const ConvShape& shape = args_.shape;
     const int64_t K = shape.kernel_size;
+    const int64_t ahead = at.distance_to(
+        next,
+        shape.steps,
+        shape.channels,
+        shape.head_channels());
     convolve_place(
         ops_,
         shape,
         at,
-        K - 1 - shape.padding_left,
-        taps_.heads(at, /*reversed=*/true),
-        args_.grad_y,
-        args_.grad_x,
-        static_cast<const A*>(nullptr),
-        /*ahead=*/0,
-        /*streaming=*/false);
+        {.padding_left = K - 1 - shape.padding_left,
+         .taps = taps_.heads(at, /*reversed=*/true),
+         .in = args_.grad_y,
+         .out = args_.grad_x,
+         .ahead = ahead});
     if (at.real() == 0)
       return;
     double* const sums = partial_.data() +
         static_cast<size_t>((piece * shape.heads + at.head) * K);
     if (shape.head_channels() < kNarrowHead)
-      return add_narrow(at, sums);
+      return add_narrow(at, ahead, sums);
     for (int64_t h = 0; h < at.heads; ++h)
       for_staged_products(
           ops_,
@@ -194,6 +197,7 @@ class BackwardTile {
           at,
           h,
           args_,
+          ahead,
           x_.data(),
           [&](const ProductTile<S, A>& tile) {
             ops_.shared_tap_products(tile, sums + h * K);
@@ -201,7 +205,7 @@ class BackwardTile {
   }
 
  private:
-  void add_narrow(const ConvPlace& at, double* sums) {
+  void add_narrow(const ConvPlace& at, int64_t ahead, double* sums) {
     const ConvShape& shape = args_.shape;
     const int64_t K = shape.kernel_size, R = shape.head_channels();
     int64_t first = 0;
@@ -212,6 +216,7 @@ class BackwardTile {
         at.head * R,
         at.heads * R,
         args_,
+        ahead,
         x_.data(),
         [&](const ProductTile<S, A>& tile) {
           lanes_.assign(static_cast<size_t>(K * tile.channels), 0.0);
@@ -242,9 +247,10 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
   for_pieces(shape, args.lengths, pieces, run, [&] {
     return [&, work = PositionBackward<S, A>(args, {args.kernels}, run.isa)](
                const ConvPlace& at,
+               const ConvPlace& next,
                int64_t piece) mutable {
       double* const sums = partial.data() + static_cast<size_t>(piece * H * K);
-      work.run(at, [&](int64_t, int64_t head, const A* grad) {
+      work.run(at, next, [&](int64_t, int64_t head, const A* grad) {
         for (int64_t j = 0; j < K; ++j)
           sums[head * K + j] += static_cast<double>(grad[j]);
       });
@@ -266,42 +272,31 @@ void lightconv_forward(
   StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
   taps.spread();
   const int64_t step = tile_rows(shape.kernel_size);
-  const int64_t tiles = ceil_div(shape.steps, step);
   const int64_t heads = forward_heads(shape);
-  const int64_t groups = ceil_div(shape.heads, heads);
   const bool streaming = streams(shape, args.y);
-  run.parallel_for(
-      shape.batch * tiles * groups,
-      grain_for(step * heads * shape.head_channels() * shape.kernel_size),
-      [&](int64_t begin, int64_t end) {
-        const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
-        const auto place = [&](int64_t item) {
-          return conv_place(
-              shape,
-              args.lengths,
-              TileIndex(std::min(item, end - 1), tiles, groups),
-              step,
-              heads);
-        };
-        for (int64_t item = begin; item < end; ++item) {
-          const ConvPlace at = place(item);
-          convolve_place(
-              ops,
-              shape,
-              at,
-              shape.padding_left,
-              taps.heads(at, /*reversed=*/false),
-              args.x,
-              args.y,
-              args.bias,
-              at.distance_to(
-                  place(item + 1),
-                  shape.steps,
-                  shape.channels,
-                  shape.head_channels()),
-              streaming);
-        }
-      });
+  const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
+  const auto work = [&](const ConvPlace& at, const ConvPlace& next) {
+    convolve_place(
+        ops,
+        shape,
+        at,
+        {.padding_left = shape.padding_left,
+         .taps = taps.heads(at, /*reversed=*/false),
+         .in = args.x,
+         .out = args.y,
+         .bias = args.bias,
+         .ahead = at.distance_to(
+             next,
+             shape.steps,
+             shape.channels,
+             shape.head_channels()),
+         .streaming = streaming});
+  };
+  for_places(
+      {shape, args.lengths, step, heads},
+      step * heads * shape.head_channels() * shape.kernel_size,
+      run,
+      [&] { return std::cref(work); });
 }
 
 template <class S>

@@ -22,7 +22,7 @@ class PositionForward {
         taps_(args.shape, tap_options(args), raw, isa),
         streaming_(streams(args.shape, args.y)) {}
 
-  void run(const ConvPlace& at, const ConvPlace& next) {
+  void operator()(const ConvPlace& at, const ConvPlace& next) {
     const ConvShape& shape = args_.shape;
     const int64_t real = at.real();
     if (real > 0)
@@ -48,17 +48,17 @@ class PositionForward {
         ops_,
         shape,
         at,
-        shape.padding_left,
-        taps,
-        args_.x,
-        args_.y,
-        args_.bias,
-        at.distance_to(
-            next,
-            shape.steps,
-            shape.channels,
-            shape.head_channels()),
-        streaming_);
+        {.padding_left = shape.padding_left,
+         .taps = taps,
+         .in = args_.x,
+         .out = args_.y,
+         .bias = args_.bias,
+         .ahead = at.distance_to(
+             next,
+             shape.steps,
+             shape.channels,
+             shape.head_channels()),
+         .streaming = streaming_});
   }
 
  private:
@@ -87,7 +87,7 @@ class PositionBackward {
   /// Writes grad_x there and calls give(t, head, gradient of the K raw
   /// weights) for every real position t and every head.
   template <class Give>
-  void run(const ConvPlace& at, const Give& give) {
+  void run(const ConvPlace& at, const ConvPlace& next, const Give& give) {
     const int64_t K = shape_.kernel_size, real = at.real();
     const int64_t before = K - 1 - shape_.padding_left;
     const TapBlock block = {
@@ -96,27 +96,29 @@ class PositionBackward {
         .rows = real + K - 1,
         .head = at.head,
         .heads = at.heads,
-        .valid = at.valid};
+        .valid = at.valid,
+        .ahead = at.distance_to(next, shape_.steps, shape_.heads * K, K)};
     if (real > 0)
       taps_.make_normalized(block);
+    const int64_t ahead = at.distance_to(
+        next,
+        shape_.steps,
+        shape_.channels,
+        shape_.head_channels());
     // Input s feeds output s - before + i through its tap K-1-i.
-    const int64_t ahead = at.heads * shape_.head_channels();
-    const HeadTaps<A> taps = {
-        .data = real > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
-        .head_stride = taps_.head_stride(),
-        .tap_t = 1,
-        .tap_r = taps_.pitch() - 1};
     convolve_place(
         ops_,
         shape_,
         at,
-        before,
-        taps,
-        args_.grad_y,
-        args_.grad_x,
-        static_cast<const A*>(nullptr),
-        ahead,
-        /*streaming=*/false);
+        {.padding_left = before,
+         .taps =
+             {.data = real > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
+              .head_stride = taps_.head_stride(),
+              .tap_t = 1,
+              .tap_r = taps_.pitch() - 1},
+         .in = args_.grad_y,
+         .out = args_.grad_x,
+         .ahead = ahead});
     for (int64_t h = 0; h < at.heads && real > 0; ++h) {
       for_staged_products(
           ops_,
@@ -124,6 +126,7 @@ class PositionBackward {
           at,
           h,
           args_,
+          ahead,
           x_.data(),
           [&](const ProductTile<S, A>& tile) {
             ops_.tap_products(tile, grad_.data(), pitch_);
@@ -157,25 +160,12 @@ void position_conv_forward(
     const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t step = tile_rows(shape.kernel_size);
-  const int64_t tiles = ceil_div(shape.steps, step);
   const int64_t heads = position_heads(shape, step);
-  const int64_t groups = ceil_div(shape.heads, heads);
-  run.parallel_for(
-      shape.batch * tiles * groups,
-      grain_for(step * heads * (shape.head_channels() + 8) * shape.kernel_size),
-      [&](int64_t begin, int64_t end) {
-        PositionForward<S, L> work(args, raw, run.isa);
-        const auto place = [&](int64_t item) {
-          return conv_place(
-              shape,
-              args.lengths,
-              TileIndex(std::min(item, end - 1), tiles, groups),
-              step,
-              heads);
-        };
-        for (int64_t item = begin; item < end; ++item)
-          work.run(place(item), place(item + 1));
-      });
+  for_places(
+      {shape, args.lengths, step, heads},
+      step * heads * (shape.head_channels() + 8) * shape.kernel_size,
+      run,
+      [&] { return PositionForward<S, L>(args, raw, run.isa); });
 }
 
 /// Raw kernels of all positions, [B, T, H, K].
@@ -192,23 +182,18 @@ void position_conv_backward(
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
   const int64_t K = shape.kernel_size, H = shape.heads;
-  const int64_t step = tile_rows(K), tiles = ceil_div(shape.steps, step);
+  const int64_t step = tile_rows(K);
   const int64_t heads = position_heads(shape, step + K - 1);
-  const int64_t groups = ceil_div(H, heads);
-  run.parallel_for(
-      shape.batch * tiles * groups,
-      grain_for(step * heads * (shape.head_channels() + 8) * K * 2),
-      [&](int64_t begin, int64_t end) {
-        const RowOps<L, A>& rows = row_ops<L, A>(run.isa);
-        const auto raw = position_kernels(shape, args.kernels);
-        PositionBackward<S, L> work(args, raw, run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const ConvPlace at = conv_place(
-              shape,
-              args.lengths,
-              TileIndex(item, tiles, groups),
-              step,
-              heads);
+  const auto raw = position_kernels(shape, args.kernels);
+  const RowOps<L, A>& rows = row_ops<L, A>(run.isa);
+  for_places(
+      {shape, args.lengths, step, heads},
+      step * heads * (shape.head_channels() + 8) * K * 2,
+      run,
+      [&] {
+        return [&, work = PositionBackward<S, L>(args, raw, run.isa)](
+                   const ConvPlace& at,
+                   const ConvPlace& next) mutable {
           L* const out = args.grad_kernels + at.batch * shape.steps * H * K;
           zero_rows(
               out + at.head * K,
@@ -216,10 +201,10 @@ void position_conv_backward(
               at.heads * K,
               at.first + at.real(),
               at.first + at.rows);
-          work.run(at, [&](int64_t t, int64_t head, const A* grad) {
+          work.run(at, next, [&](int64_t t, int64_t head, const A* grad) {
             rows.narrow(grad, K, out + (t * H + head) * K);
           });
-        }
+        };
       });
 }
 

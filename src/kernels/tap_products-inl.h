@@ -25,6 +25,8 @@ void stage(const StageTile<S>& tile, A* out) {
       continue;
     }
     const S* const in = tile.in + r * tile.in_stride;
+    if (tile.ahead != 0)
+      prefetch_lines(in + tile.ahead, kStagePitch);
     for (int64_t c = 0; c < whole; c += L)
       hn::StoreU(load_wide(in + c), d, out + c);
     for (int64_t c = whole; c < kStagePitch; c += L)

@@ -54,6 +54,7 @@ struct StageTile {
   int64_t last = 0;
   int64_t rows = 0;
   int64_t channels = 0;  ///< at most kStagePitch; the others are zero
+  int64_t ahead = 0;     ///< as ConvTile::ahead
 };
 
 /// Scalar products of rows g[t] with staged rows x[t + j], j < K.

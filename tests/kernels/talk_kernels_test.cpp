@@ -175,7 +175,7 @@ TEST_P(TalkKernels, EqualSumsOverWindowsOnAwkwardSizes) {
   constexpr std::pair<int64_t, int64_t> kWidths[] =
       {{6, 2}, {5, 5}, {35, 7}, {32, 2}, {60, 1}, {128, 2}, {130, 1}, {40, 40}};
   size_t turn = 0;
-  for (const int64_t T : {1, 2, 31, 129, 300})
+  for (const int64_t T : {1, 2, 31, 129, 300, 600})
     for (const int64_t reach : {0, 1, 3, 15, 31, 63}) {
       const auto [C, H] = kWidths[turn++ % std::size(kWidths)];
       expect_plain_everywhere(
