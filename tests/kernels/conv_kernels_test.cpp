@@ -13,7 +13,7 @@ using testing::bound;
 using testing::draw;
 using testing::place;
 using testing::relative_error;
-using testing::value;
+using testing::wide;
 
 struct Case {
   ConvShape shape;
@@ -95,14 +95,6 @@ struct Plain {
       grad_kernels[place(raw + j)] += w[place(j)] * (grad[place(j)] - mean);
   }
 };
-
-template <class S>
-std::vector<double> wide(const std::vector<S>& values) {
-  std::vector<double> out;
-  for (const S v : values)
-    out.push_back(value(v));
-  return out;
-}
 
 class ConvKernels : public ::testing::TestWithParam<Isa> {
  protected:

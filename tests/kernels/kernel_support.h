@@ -43,6 +43,14 @@ S stored(double value) {
     return static_cast<S>(value);
 }
 
+template <class S>
+std::vector<double> wide(const std::vector<S>& values) {
+  std::vector<double> out;
+  for (const S v : values)
+    out.push_back(value(v));
+  return out;
+}
+
 /// Normal numbers, exact in bfloat16.
 template <class S>
 std::vector<S> draw(std::mt19937& random, int64_t count) {

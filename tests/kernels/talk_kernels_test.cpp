@@ -12,7 +12,7 @@ using testing::draw;
 using testing::place;
 using testing::relative_error;
 using testing::stored;
-using testing::value;
+using testing::wide;
 
 struct Case {
   TalkShape shape;
@@ -77,14 +77,6 @@ struct Plain {
     }
   }
 };
-
-template <class S>
-std::vector<double> wide(const std::vector<S>& values) {
-  std::vector<double> out;
-  for (const S v : values)
-    out.push_back(value(v));
-  return out;
-}
 
 class TalkKernels : public ::testing::TestWithParam<Isa> {
  protected:
