@@ -3,7 +3,7 @@
 #include <optional>
 #include <ostream>
 
-#include "kernels/cuda/conv_run.h"
+#include "kernels/cuda/conv_backward_run.h"
 #include "kernels/cuda_support.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/dynamicconv.h"

@@ -13,7 +13,7 @@
 /// Runs the kernels of the device on the host, thread by thread.
 namespace seqconv::kernels::cuda::testing {
 
-/// A Launcher (conv_run.h) that runs every block at once.
+/// A Launcher (launches.h) that runs every block at once.
 class HostLauncher {
  public:
   explicit HostLauncher(bool backwards = false) : backwards_(backwards) {}

@@ -1,4 +1,4 @@
-#include "kernels/cuda/conv_run.h"
+#include "kernels/cuda/conv_backward_run.h"
 #include "kernels/cuda/launch.cuh"
 
 /// dynamicconv: a kernel for every position of a head.

@@ -1,4 +1,4 @@
-#include "kernels/cuda/conv_run.h"
+#include "kernels/cuda/conv_backward_run.h"
 #include "kernels/cuda/launch.cuh"
 
 /// lightconv: one kernel for all positions of a head (with renormalised edges,

@@ -1,10 +1,11 @@
 #pragma once
 
-#include "kernels/cuda/conv_run.h"
+#include "kernels/cuda/launches.h"
 #include "kernels/cuda/talk_backward.h"
 #include "kernels/cuda/talk_forward.h"
+#include "seqconv/base/error.h"
 
-/// The step form of TaLK, and from the arguments to launches (conv_run.h).
+/// The step form of TaLK, and from the arguments to launches (launches.h).
 namespace seqconv::kernels::cuda {
 
 template <class S>
