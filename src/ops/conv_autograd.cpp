@@ -1,7 +1,6 @@
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "ops/autograd_common.h"
 #include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
 
@@ -12,10 +11,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-OptionalTensor if_defined(const at::Tensor& tensor) {
-  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
-}
 
 /// The gradient as an operator of its own, so that asking for a second one
 /// says clearly that there is none.
@@ -210,7 +205,6 @@ at::Tensor conv_step_autograd(
       renormalize_edges);
 }
 
-/// Tells autograd that the state has changed.
 template <class Kind>
 at::Tensor conv_step_inplace(
     const at::Tensor& x,
@@ -220,11 +214,9 @@ at::Tensor conv_step_inplace(
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
-  at::Tensor y;
-  {
-    at::AutoDispatchBelowADInplaceOrView below;
-    static const auto op = find_op<ConvStepSignature>(Kind::kStep);
-    y = op.call(
+  static const auto op = find_op<ConvStepSignature>(Kind::kStep);
+  return change_in_place(state, [&] {
+    return op.call(
         x,
         state,
         position,
@@ -232,10 +224,7 @@ at::Tensor conv_step_inplace(
         bias,
         normalization,
         renormalize_edges);
-  }
-  if (!state.is_inference())
-    state.unsafeGetTensorImpl()->bump_version();
-  return y;
+  });
 }
 
 template <class Kind>

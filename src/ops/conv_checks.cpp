@@ -1,9 +1,6 @@
 #include "ops/conv_checks.h"
 
-#include <ATen/Functions.h>
 #include <c10/core/GradMode.h>
-
-#include "seqconv/ops/parallel.h"
 
 namespace seqconv::ops {
 namespace {
@@ -55,15 +52,7 @@ void check_drop(const ConvArguments& args) {
       args.op,
       "] either drop_seed or drop_mask must be given, but got both");
   if (args.drop_seed) {
-    TORCH_CHECK(
-        args.drop_seed->scalar_type() == at::kLong &&
-            args.drop_seed->sym_numel() == 1,
-        "[",
-        args.op,
-        "] drop_seed must be one int64 element, but got ",
-        args.drop_seed->scalar_type(),
-        " ",
-        args.drop_seed->sym_sizes());
+    check_scalar(args.op, "drop_seed", *args.drop_seed);
     check_device(args.op, "drop_seed", *args.drop_seed, args.x);
   }
   if (args.drop_mask) {
@@ -243,17 +232,34 @@ void check_gradient(
   check_device(op, "the gradient", grad, of);
 }
 
-void check_state(
-    const char* op,
-    const at::Tensor& x,
-    const at::Tensor& state,
-    const at::Tensor& position) {
+void check_new_inputs(const char* op, const at::Tensor& x) {
   TORCH_CHECK(
       x.sym_size(1) >= 1,
       "[",
       op,
       "] x must hold at least one new input, but got ",
       x.sym_sizes());
+}
+
+void check_scalar(const char* op, const char* name, const at::Tensor& scalar) {
+  TORCH_CHECK(
+      scalar.scalar_type() == at::kLong && scalar.sym_numel() == 1,
+      "[",
+      op,
+      "] ",
+      name,
+      " must be one int64 element, but got ",
+      scalar.scalar_type(),
+      " ",
+      scalar.sym_sizes());
+}
+
+void check_state(
+    const char* op,
+    const at::Tensor& x,
+    const at::Tensor& state,
+    const at::Tensor& position) {
+  check_new_inputs(op, x);
   TORCH_CHECK(
       state.dim() == 3 && state.sym_size(0) == x.sym_size(0) &&
           state.sym_size(2) == x.sym_size(2),
@@ -274,14 +280,7 @@ void check_state(
       ", but got ",
       state.scalar_type());
   check_device(op, "state", state, x);
-  TORCH_CHECK(
-      position.scalar_type() == at::kLong && position.sym_numel() == 1,
-      "[",
-      op,
-      "] position must be one int64 element, but got ",
-      position.scalar_type(),
-      " ",
-      position.sym_sizes());
+  check_scalar(op, "position", position);
 }
 
 void check_no_gradient(const char* op, at::TensorList inputs) {
@@ -311,78 +310,6 @@ Normalization parse_normalization(
       ", but got '",
       normalization,
       "'");
-}
-
-LengthValues::LengthValues(
-    const char* op,
-    const OptionalTensor& lengths,
-    const at::Tensor& x) {
-  if (!lengths)
-    return;
-  tensor_ = lengths->contiguous();
-  data_ = tensor_.const_data_ptr<int64_t>();
-  for (int64_t b = 0; b < tensor_.numel(); ++b)
-    TORCH_CHECK(
-        data_[b] >= 0 && data_[b] <= x.size(1),
-        "[",
-        op,
-        "] lengths must be in 0 .. T = ",
-        x.size(1),
-        ", but got ",
-        data_[b],
-        " in row ",
-        b);
-}
-
-DropValues::DropValues(
-    double p,
-    const OptionalTensor& seed,
-    const OptionalTensor& mask) {
-  drop_.p = p;
-  if (seed && p > 0) {
-    drop_.seeded = true;
-    drop_.seed = static_cast<uint64_t>(*seed->const_data_ptr<int64_t>());
-  }
-  if (mask) {
-    mask_ = mask->ne(0).contiguous();
-    drop_.mask = static_cast<const uint8_t*>(mask_.const_data_ptr());
-  }
-}
-
-kernels::ConvShape conv_shape(
-    const at::Tensor& x,
-    const at::Tensor& kernels,
-    int64_t padding_left) {
-  return {
-      .batch = x.size(0),
-      .steps = x.size(1),
-      .channels = x.size(2),
-      .heads = kernels.size(-2),
-      .kernel_size = kernels.size(-1),
-      .padding_left = padding_left};
-}
-
-at::ScalarType accumulator_type(at::ScalarType type) {
-  return type == at::kDouble ? at::kDouble : at::kFloat;
-}
-
-at::Tensor accumulated(const at::Tensor& tensor) {
-  return tensor.to(accumulator_type(tensor.scalar_type())).contiguous();
-}
-
-int64_t position_value(const char* op, const at::Tensor& position) {
-  const int64_t value = *position.const_data_ptr<int64_t>();
-  TORCH_CHECK(
-      value >= 0,
-      "[",
-      op,
-      "] position must not be negative, but got ",
-      value);
-  return value;
-}
-
-kernels::Execution cpu_execution() {
-  return {parallel_for(), kernels::best_isa()};
 }
 
 }  // namespace seqconv::ops

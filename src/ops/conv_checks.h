@@ -6,10 +6,9 @@
 #include <optional>
 #include <string_view>
 
-#include "seqconv/kernels/conv.h"
 #include "seqconv/ops/common.h"
 
-/// Checks and conversions that the operators share. Messages begin with the
+/// Checks that the operators share. Messages begin with the
 /// operator's name in brackets; sizes may be symbolic.
 namespace seqconv::ops {
 
@@ -57,6 +56,10 @@ void check_gradient(
     const char* op,
     const at::Tensor& grad,
     const at::Tensor& of);
+/// There is at least one input in x [N, T', C] of a step.
+void check_new_inputs(const char* op, const at::Tensor& x);
+/// A seed or position is one int64 element.
+void check_scalar(const char* op, const char* name, const at::Tensor& scalar);
 /// A ring state [N, slots, C] beside x [N, T', C], T' >= 1, and a position.
 void check_state(
     const char* op,
@@ -70,86 +73,5 @@ void check_no_gradient(const char* op, at::TensorList inputs);
 Normalization parse_normalization(
     const char* op,
     std::string_view normalization);
-
-/// Pointers and values of arguments for CPU kernels; owns what had to be made
-/// contiguous.
-class LengthValues {
- public:
-  /// Checks that all are in 0 .. T.
-  LengthValues(
-      const char* op,
-      const OptionalTensor& lengths,
-      const at::Tensor& x);
-  const int64_t* data() const { return data_; }
-
- private:
-  at::Tensor tensor_;
-  const int64_t* data_ = nullptr;
-};
-
-class DropValues {
- public:
-  DropValues(double p, const OptionalTensor& seed, const OptionalTensor& mask);
-  const kernels::TapDrop& get() const { return drop_; }
-
- private:
-  at::Tensor mask_;
-  kernels::TapDrop drop_;
-};
-
-/// Sizes of a convolution: x [B, T, C], kernels [..., H, K].
-kernels::ConvShape conv_shape(
-    const at::Tensor& x,
-    const at::Tensor& kernels,
-    int64_t padding_left);
-
-/// float64 for float64, else float32.
-at::ScalarType accumulator_type(at::ScalarType type);
-
-/// Contiguous and of the type sums are kept in; undefined stays undefined.
-at::Tensor accumulated(const at::Tensor& tensor);
-
-/// The value of a position tensor (one int64 element), at least 0.
-int64_t position_value(const char* op, const at::Tensor& position);
-
-/// Threads and instruction set of the CPU kernels.
-kernels::Execution cpu_execution();
-
-/// Pointers with the kernels' types. null for undefined tensors.
-template <class S>
-const S* const_pointer(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<const S*>(tensor.const_data_ptr())
-                          : nullptr;
-}
-template <class S>
-S* pointer(const at::Tensor& tensor) {
-  return static_cast<S*>(tensor.mutable_data_ptr());
-}
-
-/// Calls f with a value of the storage type of x (already checked).
-template <class F>
-void dispatch_storage(at::ScalarType type, const F& f) {
-  switch (type) {
-    case at::kDouble:
-      return f(double{});
-    case at::kFloat:
-      return f(float{});
-    case at::kBFloat16:
-      return f(kernels::BFloat16{});
-    default:
-      TORCH_INTERNAL_ASSERT(false, "unchecked type ", type);
-  }
-}
-
-/// Calls f with values of the storage types of x and of a tensor beside it.
-template <class F>
-void dispatch_storage_pair(
-    at::ScalarType type,
-    at::ScalarType beside,
-    const F& f) {
-  if (type == at::kBFloat16 && beside == at::kFloat)
-    return f(kernels::BFloat16{}, float{});
-  dispatch_storage(type, [&](auto value) { f(value, value); });
-}
 
 }  // namespace seqconv::ops

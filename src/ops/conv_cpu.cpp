@@ -3,6 +3,7 @@
 
 #include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
+#include "ops/kernel_arguments.h"
 #include "seqconv/kernels/dynamicconv.h"
 #include "seqconv/kernels/lightconv.h"
 
@@ -96,7 +97,7 @@ at::Tensor conv_cpu(
   const LengthValues valid(name, lengths, x);
   const DropValues drop(drop_p, drop_seed, drop_mask);
   const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
-  const at::Tensor added = bias ? accumulated(*bias) : at::Tensor();
+  const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
   Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
     using S = decltype(storage);
@@ -202,7 +203,7 @@ at::Tensor conv_step_cpu(
       state,
       position);
   const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
-  const at::Tensor added = bias ? accumulated(*bias) : at::Tensor();
+  const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor ring = state.contiguous();
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
   Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
@@ -223,8 +224,7 @@ at::Tensor conv_step_cpu(
             .y = pointer<S>(y)},
         cpu_execution());
   });
-  if (!ring.is_same(state))
-    state.copy_(ring);
+  write_back(ring, state);
   return y;
 }
 

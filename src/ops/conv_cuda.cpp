@@ -1,3 +1,4 @@
+#include <ATen/Functions.h>
 #include <torch/library.h>
 
 #include "ops/conv_kind.h"
@@ -84,10 +85,6 @@ class Setup {
   at::Tensor seed_;
   ConvSetup setup_;
 };
-
-at::Tensor accumulated_or_none(const OptionalTensor& bias) {
-  return bias ? accumulated(*bias) : at::Tensor();
-}
 
 template <class Kind>
 at::Tensor conv_cuda(
@@ -220,8 +217,7 @@ at::Tensor conv_step_cuda(
             .y = pointer<S>(y)},
         current_stream());
   });
-  if (!ring.is_same(state))
-    state.copy_(ring);
+  write_back(ring, state);
   return y;
 }
 

@@ -3,6 +3,7 @@
 
 #include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
+#include "ops/kernel_arguments.h"
 
 /// What lightconv and dynamicconv answer without values: shapes and types.
 namespace seqconv::ops {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/conv_ops.h"
+#include "ops/kernel_arguments.h"
 #include "seqconv/base/random.h"
 
 namespace seqconv::ops {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <ATen/Functions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "ops/conv_checks.h"
+#include "ops/kernel_arguments.h"
 #include "seqconv/kernels/cuda/storage.h"
 
 /// What the operators on CUDA devices share. No value of a tensor is read on
@@ -39,22 +38,10 @@ inline kernels::cuda::Stream current_stream() {
   return c10::cuda::getCurrentCUDAStream().stream();
 }
 
-inline at::Tensor dense_or_none(const OptionalTensor& tensor) {
-  return tensor ? tensor->contiguous() : at::Tensor();
-}
-
 /// A position or seed on the device of x: a copy to it where it lies on the
 /// host.
 inline at::Tensor on_device_of(const at::Tensor& scalar, const at::Tensor& x) {
   return scalar.to(x.device(), /*non_blocking=*/true).contiguous();
-}
-
-/// A DropConnect mask as bytes.
-inline at::Tensor mask_bytes(const OptionalTensor& mask) {
-  if (!mask)
-    return at::Tensor();
-  return mask->scalar_type() == at::kBool ? mask->contiguous()
-                                          : mask->ne(0).contiguous();
 }
 
 }  // namespace seqconv::ops

@@ -30,6 +30,10 @@ at::Tensor average_step_meta(
 
 }  // namespace
 
+kernels::AverageShape average_shape(const at::Tensor& x) {
+  return {.batch = x.size(0), .steps = x.size(1), .channels = x.size(2)};
+}
+
 void check_average(
     const char* op,
     const at::Tensor& x,
@@ -43,10 +47,7 @@ void check_average_step(
     const at::Tensor& state,
     const at::Tensor& position) {
   check_input(kAverageStep, x);
-  TORCH_CHECK(
-      x.sym_size(1) >= 1,
-      "[cumulative_average_step] x must hold at least one new input, but got ",
-      x.sym_sizes());
+  check_new_inputs(kAverageStep, x);
   TORCH_CHECK(
       state.scalar_type() == at::kDouble && state.dim() == 2 &&
           state.sym_size(0) == x.sym_size(0) &&
@@ -63,12 +64,7 @@ void check_average_step(
       state.sym_sizes(),
       " on ",
       state.device());
-  TORCH_CHECK(
-      position.scalar_type() == at::kLong && position.sym_numel() == 1,
-      "[cumulative_average_step] position must be one int64 element, but got ",
-      position.scalar_type(),
-      " ",
-      position.sym_sizes());
+  check_scalar(kAverageStep, "position", position);
 }
 
 at::Tensor cumulative_average(

@@ -1,7 +1,6 @@
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "ops/autograd_common.h"
 #include "ops/cumulative_average_ops.h"
 
 namespace seqconv::ops {
@@ -42,9 +41,7 @@ class AverageFunction
   static variable_list backward(
       AutogradContext* ctx,
       const variable_list& grads) {
-    const at::Tensor saved = ctx->get_saved_variables()[0];
-    const OptionalTensor lengths =
-        saved.defined() ? OptionalTensor(saved) : std::nullopt;
+    const OptionalTensor lengths = if_defined(ctx->get_saved_variables()[0]);
     return {
         (kTransposed ? average_op() : backward_op()).call(grads[0], lengths),
         at::Tensor()};
@@ -72,19 +69,13 @@ at::Tensor average_step_autograd(
   return step_op().call(x, state, position);
 }
 
-/// Tells autograd that the state has changed.
 at::Tensor average_step_inplace(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position) {
-  at::Tensor y;
-  {
-    at::AutoDispatchBelowADInplaceOrView below;
-    y = step_op().call(x, state, position);
-  }
-  if (!state.is_inference())
-    state.unsafeGetTensorImpl()->bump_version();
-  return y;
+  return change_in_place(state, [&] {
+    return step_op().call(x, state, position);
+  });
 }
 
 }  // namespace

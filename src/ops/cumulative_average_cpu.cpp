@@ -2,14 +2,10 @@
 #include <torch/library.h>
 
 #include "ops/cumulative_average_ops.h"
-#include "seqconv/kernels/cumulative_average.h"
+#include "ops/kernel_arguments.h"
 
 namespace seqconv::ops {
 namespace {
-
-kernels::AverageShape average_shape(const at::Tensor& x) {
-  return {.batch = x.size(0), .steps = x.size(1), .channels = x.size(2)};
-}
 
 /// Either direction: `run` is called with the kernel's arguments.
 template <class Run>
@@ -64,8 +60,7 @@ at::Tensor average_step_cpu(
          .y = pointer<S>(y)},
         cpu_execution().parallel_for);
   });
-  if (!sums.is_same(state))
-    state.copy_(sums);
+  write_back(sums, state);
   return y;
 }
 

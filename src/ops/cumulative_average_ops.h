@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/conv_ops.h"
+#include "seqconv/kernels/cumulative_average.h"
 
 /// The dispatcher's entries of cumulative_average.
 namespace seqconv::ops {
@@ -18,6 +19,9 @@ using AverageStepSignature = at::Tensor(
 inline constexpr const char* kAverage = "cumulative_average";
 inline constexpr const char* kAverageBackward = "cumulative_average_backward";
 inline constexpr const char* kAverageStep = "cumulative_average_step";
+
+/// Sizes of x [B, T, C].
+kernels::AverageShape average_shape(const at::Tensor& x);
 
 /// Everything that can be said without reading values.
 void check_average(

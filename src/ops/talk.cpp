@@ -126,6 +126,16 @@ void check_talk_step(
   check_state(args.op, args.x, state, position);
 }
 
+kernels::TalkShape talk_shape(const TalkArguments& args) {
+  return {
+      .batch = args.x.size(0),
+      .steps = args.x.size(1),
+      .channels = args.x.size(2),
+      .heads = args.offset_left.size(2),
+      .max_left = args.max_left,
+      .max_right = args.max_right};
+}
+
 at::Tensor talk(
     const at::Tensor& x,
     const at::Tensor& offset_left,

@@ -1,7 +1,6 @@
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "ops/autograd_common.h"
 #include "ops/talk_ops.h"
 
 namespace seqconv::ops {
@@ -97,10 +96,7 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
       AutogradContext* ctx,
       const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const OptionalTensor right =
-        saved[2].defined() ? OptionalTensor(saved[2]) : std::nullopt;
-    const OptionalTensor lengths =
-        saved[3].defined() ? OptionalTensor(saved[3]) : std::nullopt;
+    const OptionalTensor right = if_defined(saved[2]);
     auto [grad_x, grad_left, grad_right] = backward_op().call(
         grads[0],
         saved[0],
@@ -108,7 +104,7 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
         right,
         ctx->saved_data["max_left"].toInt(),
         ctx->saved_data["max_right"].toInt(),
-        lengths);
+        if_defined(saved[3]));
     variable_list result(6);
     result[0] = grad_x;
     result[1] = grad_left;
@@ -145,21 +141,15 @@ at::Tensor talk_step_autograd(
   return step_op().call(x, state, position, offset_left, max_left);
 }
 
-/// Tells autograd that the state has changed.
 at::Tensor talk_step_inplace(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
     const at::Tensor& offset_left,
     int64_t max_left) {
-  at::Tensor y;
-  {
-    at::AutoDispatchBelowADInplaceOrView below;
-    y = step_op().call(x, state, position, offset_left, max_left);
-  }
-  if (!state.is_inference())
-    state.unsafeGetTensorImpl()->bump_version();
-  return y;
+  return change_in_place(state, [&] {
+    return step_op().call(x, state, position, offset_left, max_left);
+  });
 }
 
 }  // namespace

@@ -1,25 +1,11 @@
 #include <ATen/Functions.h>
 #include <torch/library.h>
 
+#include "ops/kernel_arguments.h"
 #include "ops/talk_ops.h"
-#include "seqconv/kernels/talk.h"
 
 namespace seqconv::ops {
 namespace {
-
-kernels::TalkShape talk_shape(const TalkArguments& args) {
-  return {
-      .batch = args.x.size(0),
-      .steps = args.x.size(1),
-      .channels = args.x.size(2),
-      .heads = args.offset_left.size(2),
-      .max_left = args.max_left,
-      .max_right = args.max_right};
-}
-
-at::Tensor contiguous_or_none(const OptionalTensor& tensor) {
-  return tensor ? tensor->contiguous() : at::Tensor();
-}
 
 at::Tensor talk_cpu(
     const at::Tensor& x,
@@ -33,7 +19,7 @@ at::Tensor talk_cpu(
   check_talk(args);
   const LengthValues valid(args.op, lengths, x);
   const at::Tensor dense = x.contiguous(), left = offset_left.contiguous();
-  const at::Tensor right = contiguous_or_none(offset_right);
+  const at::Tensor right = dense_or_none(offset_right);
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
   const auto run = [&](auto storage, auto offset_storage) {
     using S = decltype(storage);
@@ -71,7 +57,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cpu(
   check_gradient(args.op, grad, x);
   const LengthValues valid(args.op, lengths, x);
   const at::Tensor dense = x.contiguous(), left = offset_left.contiguous();
-  const at::Tensor right = contiguous_or_none(offset_right);
+  const at::Tensor right = dense_or_none(offset_right);
   const at::Tensor grad_y = grad.contiguous();
   const at::Tensor grad_x = at::empty(x.sizes(), x.options());
   const at::Tensor grad_left = at::empty(left.sizes(), left.options());
@@ -156,8 +142,7 @@ at::Tensor talk_step_cpu(
         cpu_execution());
   };
   dispatch_storage_pair(x.scalar_type(), offset_left.scalar_type(), run);
-  if (!ring.is_same(state))
-    state.copy_(ring);
+  write_back(ring, state);
   return y;
 }
 

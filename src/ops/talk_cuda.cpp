@@ -1,3 +1,4 @@
+#include <ATen/Functions.h>
 #include <torch/library.h>
 
 #include "ops/cuda_common.h"
@@ -9,16 +10,6 @@
 /// reaches further back than the state is cut there.
 namespace seqconv::ops {
 namespace {
-
-kernels::TalkShape talk_shape(const TalkArguments& args) {
-  return {
-      .batch = args.x.size(0),
-      .steps = args.x.size(1),
-      .channels = args.x.size(2),
-      .heads = args.offset_left.size(2),
-      .max_left = args.max_left,
-      .max_right = args.max_right};
-}
 
 /// The offsets as kernels take them; owns what had to be copied.
 struct Offsets {
@@ -142,8 +133,7 @@ at::Tensor talk_step_cuda(
          .y = pointer<S>(y)},
         current_stream());
   });
-  if (!ring.is_same(state))
-    state.copy_(ring);
+  write_back(ring, state);
   return y;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/conv_ops.h"
+#include "seqconv/kernels/talk.h"
 
 /// The dispatcher's entries of talk.
 namespace seqconv::ops {
@@ -40,6 +41,9 @@ struct TalkArguments {
   int64_t max_right = 0;
   const OptionalTensor lengths = std::nullopt;
 };
+
+/// Sizes of checked arguments.
+kernels::TalkShape talk_shape(const TalkArguments& args);
 
 void check_talk(const TalkArguments& args);
 void check_talk_step(

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "ops/conv_ops.h"
+#include "ops/kernel_arguments.h"
 #include "seqconv/ops/talk.h"
 
 namespace seqconv::ops {
