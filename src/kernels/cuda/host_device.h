@@ -23,8 +23,10 @@
 #endif
 #ifdef __CUDA_ARCH__
 #define SEQCONV_UNROLL _Pragma("unroll")
+#define SEQCONV_NO_UNROLL _Pragma("unroll 1")
 #else
 #define SEQCONV_UNROLL
+#define SEQCONV_NO_UNROLL
 #endif
 
 namespace seqconv::kernels::cuda {
