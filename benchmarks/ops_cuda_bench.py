@@ -83,6 +83,8 @@ class Case:
         x = torch.randn(self.B, self.T, self.C, device=device)
         if self.name == "lightconv":
             beside = [torch.randn(self.H, self.K, device=device)]
+        elif self.name == "cumulative_average":
+            beside = []
         elif self.name == "dynamicconv":
             shape = (self.B, self.T, self.H, self.K)
             beside = [torch.randn(shape, device=device)]
@@ -92,6 +94,8 @@ class Case:
         return [t.to(self.dtype) for t in (x, *beside)]
 
     def keywords(self):
+        if self.name == "cumulative_average":
+            return {}
         if self.name == "talk":
             return {"max_left": self.K // 2, "max_right": self.K // 2}
         return {"padding_left": self.K - 1}
@@ -101,9 +105,11 @@ class Case:
 
     def backward(self, grad, *inputs):
         extra = self.keywords()
-        if self.name != "talk":
+        if self.name in ("lightconv", "dynamicconv"):
             extra["has_bias"] = False
         op = getattr(self.seqconv, self.name + "_backward")
+        if self.name == "cumulative_average":
+            return (op(grad),)
         return op(grad, *inputs, **extra)
 
     def moved(self):
@@ -114,10 +120,12 @@ class Case:
             "lightconv": 0,
             "dynamicconv": self.H * self.K,
             "talk": 2 * self.H,
+            "cumulative_average": 0,
         }[self.name]
+        reads_x = self.name != "cumulative_average"  # backward, beside grad_y
         return (
             (2 * self.C + beside) * size * tokens,
-            (3 * self.C + 2 * beside) * size * tokens,
+            ((2 + reads_x) * self.C + 2 * beside) * size * tokens,
         )
 
     def check(self):
@@ -246,6 +254,27 @@ def measure_kernels(seqconv, rate, quick):
     return rows
 
 
+def measure_averages(seqconv, rate, quick):
+    """Share of the copy rate of the cumulative average over batches."""
+    rows = []
+    for dtype_name, dtype in DTYPES.items():
+        for B, T in [(64, 512)] if quick else [
+            (1, 512), (8, 512), (64, 512), (1, 32768), (8, 4096), (1024, 32),
+        ]:  # fmt: skip
+            case = Case(seqconv, "cumulative_average", dtype, B, T, 1024, 1, 1)
+            case.check()
+            fc, fw, bc, bw = case.times()
+            down, up = case.moved()
+            report(rows, {
+                "op": case.name, "type": dtype_name, "B": B, "T": T, "C": 1024,
+                "forward_us": fc * 1e6, "forward_warm_us": fw * 1e6,
+                "forward_percent": 100 * down / fc / rate,
+                "backward_us": bc * 1e6, "backward_warm_us": bw * 1e6,
+                "backward_percent": 100 * up / bc / rate,
+            })  # fmt: skip
+    return rows
+
+
 def measure_attention(seqconv, quick):
     """Flash attention against dynamicconv (K 31) and talk, bfloat16."""
     rows = []
@@ -316,6 +345,7 @@ def main():
     }
     print(result, flush=True)
     result["kernels"] = measure_kernels(seqconv, rate, args.quick)
+    result["averages"] = measure_averages(seqconv, rate, args.quick)
     result["attention"] = measure_attention(seqconv, args.quick)
     result["table_6"] = measure_table_6(seqconv, args.quick)
     if args.json:

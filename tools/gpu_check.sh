@@ -62,7 +62,7 @@ run "The operators from Python" \
 
 # Small: the tools are a hundred times slower than the kernels.
 readonly SELECTION='*WithRenormalizedEdges/*OnCuda:*WithEveryNormalisation/*OnCuda:*MatchesTheReferenceWithLengths/*Cuda:*AStepWritesIntoAStridedState/*OnCuda:*WindowsMayExceed*/Cuda'
-readonly PYTHON_SELECTION='test_two_runs or test_steps_in_a_graph or (test_conv_equals_the_cpu and bfloat16 and 31)'
+readonly PYTHON_SELECTION='test_two_runs or (test_cumulative_average_equals_the_cpu and bfloat16) or test_steps_in_a_graph or (test_conv_equals_the_cpu and bfloat16 and 31)'
 for tool in memcheck racecheck synccheck; do
   run "compute-sanitizer $tool, C++" \
     compute-sanitizer --tool "$tool" --error-exitcode 1 \

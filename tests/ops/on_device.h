@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "seqconv/ops/cumulative_average.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"
 #include "seqconv/ops/talk.h"
@@ -61,6 +62,11 @@ inline at::Tensor talk(
   options.lengths = there(options.lengths);
   return back(ops::talk(there(x), there(left), there(right), options));
 }
+inline at::Tensor cumulative_average(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& lengths = {}) {
+  return back(ops::cumulative_average(there(x), there(lengths)));
+}
 
 /// Runs step(state there) and brings the state back.
 template <class Step>
@@ -116,6 +122,14 @@ inline at::Tensor talk_step(
         there(position),
         there(left),
         max_left);
+  });
+}
+inline at::Tensor cumulative_average_step(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position) {
+  return with_state(state, [&](at::Tensor& moved) {
+    return ops::cumulative_average_step(there(x), moved, there(position));
   });
 }
 

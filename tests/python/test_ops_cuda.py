@@ -253,6 +253,60 @@ def test_two_runs_give_the_same_bits(name, dtype):
         assert torch.equal(a, b)
 
 
+def average_function(device, lengths=None):
+    moved = None if lengths is None else torch.tensor(lengths, device=device)
+    return lambda x: seqconv.cumulative_average(x, lengths=moved)
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_cumulative_average_equals_the_cpu(dtype):
+    for B, T, C in (
+        (2, 1, 5), (2, 31, 64), (1, 129, 132), (3, 2000, 512), (40, 300, 1024),
+    ):  # fmt: skip
+        lengths = [T, *[(T + 1) // 2] * (B - 1)]
+        expect_cpu(
+            lambda device: average_function(device, lengths),
+            [exact(B, T, C)],
+            dtype,
+        )
+
+
+def test_cumulative_average_gradcheck():
+    x = exact(2, 150, 2).cuda().requires_grad_()
+    function = average_function("cuda", lengths=[150, 4])
+    assert torch.autograd.gradcheck(function, [x])
+    assert torch.autograd.gradgradcheck(function, [x])
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_cumulative_average_is_a_complete_operator(dtype):
+    x = exact(2, 7, 8).to("cuda", dtype).requires_grad_()
+    extra = {"lengths": torch.tensor([7, 4], device="cuda")}
+    torch.library.opcheck(seqconv.cumulative_average.default, [x], extra)
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_cumulative_averages_are_the_same_bits_alone_and_in_a_batch(dtype):
+    x = exact(80, 700, 512).to("cuda", dtype)  # whole; alone it is split
+    for run in (
+        seqconv.cumulative_average, seqconv.cumulative_average_backward,
+    ):  # fmt: skip
+        y = run(x)
+        assert torch.equal(y, run(x))
+        for b in (0, 79):
+            assert torch.equal(run(x[b : b + 1]), y[b : b + 1])
+
+
+def test_cumulative_average_of_unaligned_inputs():
+    x = exact(2, 300, 64).to("cuda", torch.bfloat16)
+    room = torch.zeros(x.numel() + 1, dtype=x.dtype, device="cuda")
+    unaligned = room[1:].view_as(x)
+    unaligned.copy_(x)
+    assert torch.equal(
+        seqconv.cumulative_average(unaligned), seqconv.cumulative_average(x)
+    )
+
+
 def test_float_kernels_beside_halves():
     for dtype in HALVES:
         for K in (3, 31):
@@ -293,7 +347,9 @@ def test_the_current_stream_is_used():
 
 def steps_of(name, x, kernels, state, position, y):
     """One step in place, all arguments on the device."""
-    if name == "talk":
+    if name == "cumulative_average":
+        y.copy_(seqconv.cumulative_average_step(x, state, position))
+    elif name == "talk":
         y.copy_(seqconv.talk_step(x, state, position, kernels, max_left=7))
     else:
         step = getattr(seqconv, name + "_step")
@@ -302,22 +358,30 @@ def steps_of(name, x, kernels, state, position, y):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
-@pytest.mark.parametrize("name", ["lightconv", "dynamicconv", "talk"])
+@pytest.mark.parametrize(
+    "name", ["lightconv", "dynamicconv", "talk", "cumulative_average"]
+)
 def test_steps_in_a_graph_equal_the_full_form(name, dtype):
     B, T, H, R, K = 3, 20, 2, 16, 7
     if name == "talk":
         x, kernels = talk_inputs(B, T, H, R, causal=True)
         want = seqconv.talk(x, kernels, max_left=7)
         slots = 7
+    elif name == "cumulative_average":
+        x, kernels = exact(B, T, H * R), None
+        want = seqconv.cumulative_average(x)
     else:
         x, kernels, _ = conv_inputs(name, B, T, H, R, K)
         want = getattr(seqconv, name)(x, kernels, padding_left=K - 1)
         slots = K - 1
     x, kernels = on_device([x, kernels], dtype)
-    each = name != "lightconv"  # a kernel or an offset for every position
+    each = name in ("dynamicconv", "talk")  # logits or offsets
     now_x = x[:, :1].clone()
     now_kernels = kernels[:, :1].clone() if each else kernels
-    state = torch.zeros(B, slots, H * R, dtype=dtype, device="cuda")
+    if name == "cumulative_average":
+        state = torch.zeros(B, H * R, dtype=torch.float64, device="cuda")
+    else:
+        state = torch.zeros(B, slots, H * R, dtype=dtype, device="cuda")
     position = torch.zeros(1, dtype=torch.int64, device="cuda")
     y = torch.empty_like(now_x)
 

@@ -8,7 +8,8 @@ namespace seqconv::ops {
 
 /// Cumulative average (Zhang et al. 2018, eq. 1, without its network):
 ///   y[b,t] = (x[b,0] + ... + x[b,t]) / (t + 1)
-/// x [B, T, C], float64, float32 or bfloat16 -> [B, T, C] of the same type.
+/// x [B, T, C], float64, float32 or bfloat16, on a CUDA device float16 too
+/// -> [B, T, C] of the same type.
 /// lengths [B], int64, optional: right padding counts as zero, gives zero and
 /// gets no gradient. Causal. Differentiable any number of times; nothing is
 /// kept for it. Sums are float64, so that the error does not grow with T.

@@ -1,0 +1,85 @@
+#include <ATen/Functions.h>
+#include <torch/library.h>
+
+#include "ops/cuda_common.h"
+#include "ops/cumulative_average_ops.h"
+#include "seqconv/kernels/cuda/cumulative_average.h"
+
+/// cumulative_average on CUDA devices: as cumulative_average_cpu.cpp, but for
+/// what would need values on the host. A length out of range is clamped.
+namespace seqconv::ops {
+namespace {
+
+/// Either direction: `run` is called with the kernel's arguments.
+template <class Run>
+at::Tensor average(
+    const char* op,
+    const at::Tensor& x,
+    const OptionalTensor& lengths,
+    const Run& run) {
+  check_average(op, x, lengths);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const at::Tensor dense = x.contiguous(), valid = dense_or_none(lengths);
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
+  const kernels::AverageShape shape = average_shape(x);
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    const at::Tensor workspace = at::empty(
+        {kernels::cuda::cumulative_average_workspace<S>(shape)},
+        x.options().dtype(at::kDouble));
+    run(kernels::cuda::CumulativeAverage<S>{
+        .shape = shape,
+        .lengths = const_pointer<int64_t>(valid),
+        .x = const_pointer<S>(dense),
+        .y = pointer<S>(y),
+        .workspace = pointer<double>(workspace)});
+  });
+  return y;
+}
+
+at::Tensor average_cuda(const at::Tensor& x, const OptionalTensor& lengths) {
+  return average(kAverage, x, lengths, [](const auto& args) {
+    kernels::cuda::cumulative_average(args, current_stream());
+  });
+}
+
+at::Tensor average_backward_cuda(
+    const at::Tensor& grad,
+    const OptionalTensor& lengths) {
+  return average(kAverageBackward, grad, lengths, [](const auto& args) {
+    kernels::cuda::cumulative_average_backward(args, current_stream());
+  });
+}
+
+at::Tensor average_step_cuda(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position) {
+  check_average_step(x, state, position);
+  const c10::cuda::CUDAGuard guard(x.device());
+  const at::Tensor dense = x.contiguous(), sums = state.contiguous();
+  const at::Tensor now = on_device_of(position, x);
+  const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
+  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
+    using S = decltype(storage);
+    kernels::cuda::cumulative_average_step<S>(
+        {.shape = average_shape(x),
+         .position = const_pointer<int64_t>(now),
+         .x = const_pointer<S>(dense),
+         .sums = pointer<double>(sums),
+         .y = pointer<S>(y)},
+        current_stream());
+  });
+  write_back(sums, state);
+  return y;
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(seqconv, CUDA, m) {
+  m.impl(kAverage, average_cuda);
+  m.impl(kAverageBackward, average_backward_cuda);
+  m.impl(kAverageStep, average_step_cuda);
+}
+
+}  // namespace seqconv::ops
