@@ -1,164 +1,28 @@
 #include "seqconv/kernels/layer_norm.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "kernels/keep_mask.h"
-#include "kernels/multiversion.h"
+#include "kernels/pass_ops.h"
+#include "kernels/pieces.h"
 
 namespace seqconv::kernels {
-namespace {
-
-/// z[0, n) = residual + dropout(x), and its sum. `mask` has drawn for the tile.
-template <class T>
-SEQCONV_INLINE T tile_input(
-    const T* x,
-    const T* residual,
-    const KeepMask<T>& mask,
-    T* z,
-    int64_t n) {
-  T sum = 0;
-  if (mask.active() && residual != nullptr) {
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i)
-      sum += z[i] = residual[i] + mask.apply(i, x[i]);
-  } else if (mask.active()) {
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i)
-      sum += z[i] = mask.apply(i, x[i]);
-  } else if (residual != nullptr) {
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i)
-      sum += z[i] = residual[i] + x[i];
-  } else {
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i)
-      sum += z[i] = x[i];
-  }
-  return sum;
-}
-
-template <class T>
-SEQCONV_INLINE double squared_deviation(const T* z, T mean, int64_t n) {
-  double total = 0;
-  for (int64_t first = 0; first < n; first += kTile) {
-    const int64_t last = std::min(first + kTile, n);
-    T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = first; i < last; ++i)
-      sum += (z[i] - mean) * (z[i] - mean);
-    total += sum;
-  }
-  return total;
-}
-
-template <class T>
-SEQCONV_MULTIVERSION void
-forward_rows(const LayerNormForward<T>& pass, int64_t begin, int64_t end) {
-  const int64_t C = pass.channels;
-  const T* const weight = pass.weight;
-  const T* const bias = pass.bias;
-  KeepMask<T> mask(pass.drop);
-  for (int64_t row = begin; row < end; ++row) {
-    // z waits in y's row, which is in the cache, for its mean and variance.
-    T* const y = pass.y + row * C;
-    double sum = 0;
-    for (int64_t first = 0; first < C; first += kTile) {
-      const int64_t n = std::min(kTile, C - first);
-      const int64_t index = row * C + first;
-      if (mask.active())
-        mask.draw(index, n);
-      const T* residual =
-          pass.residual == nullptr ? nullptr : pass.residual + index;
-      sum += tile_input(pass.x + index, residual, mask, y + first, n);
-    }
-    const T mean = static_cast<T>(sum / static_cast<double>(C));
-    const double variance =
-        squared_deviation(y, mean, C) / static_cast<double>(C);
-    const T rstd = static_cast<T>(1.0 / std::sqrt(variance + pass.epsilon));
-    if (pass.normalized != nullptr) {
-      T* const normalized = pass.normalized + row * C;
-#pragma omp simd
-      for (int64_t c = 0; c < C; ++c) {
-        const T value = (y[c] - mean) * rstd;
-        normalized[c] = value;
-        y[c] = value * weight[c] + bias[c];
-      }
-    } else {
-#pragma omp simd
-      for (int64_t c = 0; c < C; ++c)
-        y[c] = (y[c] - mean) * rstd * weight[c] + bias[c];
-    }
-    if (pass.rstd != nullptr)
-      pass.rstd[row] = rstd;
-  }
-}
-
-/// Adds the rows [begin, end) to grad_weight and grad_bias [C], which belong to
-/// one part of the partition, and writes their grad_z and grad_x.
-template <class T>
-SEQCONV_MULTIVERSION void backward_rows(
-    const LayerNormBackward<T>& pass,
-    int64_t begin,
-    int64_t end,
-    T* grad_weight,
-    T* grad_bias) {
-  const int64_t C = pass.channels;
-  const T* const weight = pass.weight;
-  KeepMask<T> mask(pass.drop);
-  for (int64_t row = begin; row < end; ++row) {
-    const T* const g = pass.grad_y + row * C;
-    const T* const xhat = pass.normalized + row * C;
-    T* const grad_z = pass.grad_z + row * C;
-    T sum = 0, dot = 0;
-#pragma omp simd reduction(+ : sum, dot)
-    for (int64_t c = 0; c < C; ++c) {
-      const T weighted = g[c] * weight[c];
-      sum += weighted;
-      dot += weighted * xhat[c];
-      grad_weight[c] += g[c] * xhat[c];
-      grad_bias[c] += g[c];
-    }
-    const T mean = sum / static_cast<T>(C);
-    const T slope = dot / static_cast<T>(C);
-    const T rstd = pass.rstd[row];
-#pragma omp simd
-    for (int64_t c = 0; c < C; ++c)
-      grad_z[c] = (g[c] * weight[c] - mean - xhat[c] * slope) * rstd;
-    if (pass.grad_x == nullptr)
-      continue;
-    for (int64_t first = 0; first < C; first += kTile) {
-      const int64_t n = std::min(kTile, C - first);
-      T* const grad_x = pass.grad_x + row * C + first;
-      mask.draw(row * C + first, n);
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i)
-        grad_x[i] = mask.apply(i, grad_z[first + i]);
-    }
-  }
-}
-
-int64_t row_grain(int64_t channels) {
-  return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, channels));
-}
-
-}  // namespace
-
 template <class T>
 void layer_norm(
     const LayerNormForward<T>& pass,
     const ParallelFor& parallel_for) {
+  const PassOps<T>& ops = pass_ops<T>(best_isa());
   parallel_for(
       pass.rows,
       row_grain(pass.channels),
-      [&](int64_t begin, int64_t end) { forward_rows(pass, begin, end); });
+      [&](int64_t begin, int64_t end) { ops.layer_norm(pass, begin, end); });
 }
 
 template <class T>
 void layer_norm_backward(
     const LayerNormBackward<T>& pass,
     const ParallelFor& parallel_for) {
+  const PassOps<T>& ops = pass_ops<T>(best_isa());
   constexpr int64_t kMaxParts = 32;
   const int64_t C = pass.channels;
   const int64_t parts =
@@ -168,7 +32,7 @@ void layer_norm_backward(
   parallel_for(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       T* const sums = partial.data() + part * 2 * C;
-      backward_rows(
+      ops.layer_norm_backward(
           pass,
           pass.rows * part / parts,
           pass.rows * (part + 1) / parts,

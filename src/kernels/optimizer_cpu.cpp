@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/multiversion.h"
+#include "kernels/pass_ops.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv::kernels {
@@ -12,70 +12,6 @@ namespace {
 
 /// Elements of one piece; pieces do not depend on the number of threads.
 constexpr int64_t kPiece = 1 << 14;
-
-/// Adam's numbers in the type of the buffers.
-template <class T>
-struct AdamFactors {
-  T grad_scale, beta1, rest1, beta2, rest2, epsilon, decay, rate;
-};
-
-template <class T>
-SEQCONV_MULTIVERSION void adam_range(
-    T* p,
-    const T* g,
-    T* m,
-    T* v,
-    int64_t count,
-    const AdamFactors<T>& factors) {
-  const AdamFactors<T> f = factors;
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) {
-    const T grad = g[i] * f.grad_scale;
-    const T mean = f.beta1 * m[i] + f.rest1 * grad;
-    const T square = f.beta2 * v[i] + f.rest2 * grad * grad;
-    m[i] = mean;
-    v[i] = square;
-    const T decayed = p[i] - f.decay * p[i];
-    p[i] = decayed - f.rate * (mean / (std::sqrt(square) + f.epsilon));
-  }
-}
-
-template <class T>
-struct NagFactors {
-  T keep, look_ahead, look_rate, carry, rate;
-};
-
-template <class T>
-SEQCONV_MULTIVERSION void nag_range(
-    T* p,
-    const T* g,
-    T* buf,
-    int64_t count,
-    const NagFactors<T>& factors) {
-  const NagFactors<T> f = factors;
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) {
-    p[i] = p[i] * f.keep + f.look_ahead * buf[i] - f.look_rate * g[i];
-    buf[i] = f.carry * buf[i] - f.rate * g[i];
-  }
-}
-
-template <class T>
-SEQCONV_MULTIVERSION double squared_sum(const T* x, int64_t count) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < count; ++i) {
-    const double value = static_cast<double>(x[i]);
-    sum += value * value;
-  }
-  return sum;
-}
-
-template <class T>
-SEQCONV_MULTIVERSION void scale_range(T* x, int64_t count, T factor) {
-  for (int64_t i = 0; i < count; ++i)
-    x[i] *= factor;
-}
 
 int64_t piece_count(int64_t count) {
   return (count + kPiece - 1) / kPiece;
@@ -122,8 +58,9 @@ void adam_step(
       static_cast<T>(o.epsilon),
       static_cast<T>(o.lr * o.weight_decay),
       static_cast<T>(rate)};
+  const PassOps<T>& ops = pass_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
-    adam_range(
+    ops.adam(
         param + first,
         grad + first,
         exp_avg + first,
@@ -149,8 +86,9 @@ void nag_step(
       static_cast<T>((1 + o.momentum) * o.lr * o.grad_scale),
       static_cast<T>(carry),
       static_cast<T>(o.lr * o.grad_scale)};
+  const PassOps<T>& ops = pass_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
-    nag_range(
+    ops.nag(
         param + first,
         grad + first,
         momentum_buffer + first,
@@ -163,8 +101,9 @@ template <class T>
 double
 squared_norm(const T* x, int64_t count, const ParallelFor& parallel_for) {
   std::vector<double> partial(static_cast<size_t>(piece_count(count)));
+  const PassOps<T>& ops = pass_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
-    partial[first / kPiece] = squared_sum(x + first, size);
+    partial[first / kPiece] = ops.squared_sum(x + first, size);
   });
   double sum = 0;
   for (const double value : partial)
@@ -182,8 +121,9 @@ void scale(
     int64_t count,
     double factor,
     const ParallelFor& parallel_for) {
+  const PassOps<T>& ops = pass_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
-    scale_range(x + first, size, static_cast<T>(factor));
+    ops.scale(x + first, size, static_cast<T>(factor));
   });
 }
 

@@ -1,18 +1,17 @@
-#include "kernels/isa_targets.h"
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/talk_tile_ops.cpp"
-#include <hwy/foreach_target.h>
+#include "kernels/each_target.h"
 // clang-format on
-#include "kernels/isa_choice.h"
 #include "kernels/talk_gradient-inl.h"
 #include "kernels/talk_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
 
 /// The table of this instruction set.
-struct TalkTables {
+struct Tables {
   template <class S, class A>
   static const TalkOps<S, A>& talk() {
     static constexpr TalkOps<S, A> kTable = {
@@ -25,6 +24,7 @@ struct TalkTables {
   }
 };
 
+}  // namespace
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -33,7 +33,7 @@ namespace seqconv::kernels {
 
 template <class S, class A>
 const TalkOps<S, A>& talk_ops(Isa isa) {
-  SEQCONV_CHOOSE(isa, TalkTables, talk<S, A>());
+  SEQCONV_CHOOSE(isa, talk<S, A>());
 }
 
 template const TalkOps<float, float>& talk_ops(Isa isa);

@@ -1,20 +1,19 @@
-#include "kernels/isa_targets.h"
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/tile_ops.cpp"
-#include <hwy/foreach_target.h>
+#include "kernels/each_target.h"
 // clang-format on
 #include "kernels/convolve-inl.h"
-#include "kernels/isa_choice.h"
 #include "kernels/rows-inl.h"
 #include "kernels/tap_products-inl.h"
 #include "kernels/taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
 
 /// The tables of this instruction set.
-struct ConvTables {
+struct Tables {
   template <class S, class A>
   static const RowOps<S, A>& rows() {
     static constexpr RowOps<S, A> kTable = {
@@ -43,6 +42,7 @@ struct ConvTables {
   }
 };
 
+}  // namespace
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -84,12 +84,12 @@ Isa best_isa() {
 
 template <class S, class A>
 const RowOps<S, A>& row_ops(Isa isa) {
-  SEQCONV_CHOOSE(isa, ConvTables, rows<S, A>());
+  SEQCONV_CHOOSE(isa, rows<S, A>());
 }
 
 template <class A>
 const TapOps<A>& tap_ops(Isa isa) {
-  SEQCONV_CHOOSE(isa, ConvTables, taps<A>());
+  SEQCONV_CHOOSE(isa, taps<A>());
 }
 
 template const RowOps<float, float>& row_ops(Isa isa);

@@ -29,18 +29,12 @@ inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) {
 
 template <class S>
 double value(S stored) {
-  if constexpr (std::is_same_v<S, BFloat16>)
-    return to_float(stored);
-  else
-    return static_cast<double>(stored);
+  return static_cast<double>(widen(stored));
 }
 
 template <class S>
 S stored(double value) {
-  if constexpr (std::is_same_v<S, BFloat16>)
-    return to_bfloat16(static_cast<float>(value));
-  else
-    return static_cast<S>(value);
+  return narrow<S>(static_cast<AccumulatorOf<S>>(value));
 }
 
 template <class S>

@@ -1,13 +1,67 @@
-#include "kernels/vector_math.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "kernels/kernel_support.h"
+
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/vector_math_test.cpp"
+#include "kernels/each_target.h"
+// clang-format on
+#include "kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
+
+struct Tables {
+  template <class T>
+  static void exp(const std::vector<T>& x, std::vector<T>& y) {
+#pragma omp simd
+    for (size_t i = 0; i < x.size(); ++i)
+      y[i] = exp_of(x[i]);
+  }
+  template <class T>
+  static void sigmoid(const std::vector<T>& x, std::vector<T>& y) {
+#pragma omp simd
+    for (size_t i = 0; i < x.size(); ++i)
+      y[i] = HWY_NAMESPACE::sigmoid(x[i]);
+  }
+};
+
+}  // namespace
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace seqconv::kernels {
 namespace {
+
+class VectorMath : public ::testing::TestWithParam<Isa> {
+ protected:
+  template <class T>
+  static void exp(const std::vector<T>& x, std::vector<T>& y) {
+    SEQCONV_CHOOSE(GetParam(), exp(x, y));
+  }
+  template <class T>
+  static void sigmoid(const std::vector<T>& x, std::vector<T>& y) {
+    SEQCONV_CHOOSE(GetParam(), sigmoid(x, y));
+  }
+  template <class T>
+  static void
+  expect_exp_within(long double bound, T low, T high, int64_t count);
+  template <class T>
+  static void expect_limits();
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Isas,
+    VectorMath,
+    ::testing::ValuesIn(supported_isas()),
+    testing::isa_name);
 
 /// |got - want| in units of the last place of T at `want`.
 template <class T>
@@ -19,18 +73,15 @@ long double ulps(T got, long double want) {
 }
 
 template <class T>
-SEQCONV_MULTIVERSION void exp_all(const T* x, T* y, int64_t n) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i)
-    y[i] = vector_exp(x[i]);
-}
-
-template <class T>
-void expect_exp_within(long double bound, T low, T high, int64_t count) {
+void VectorMath::expect_exp_within(
+    long double bound,
+    T low,
+    T high,
+    int64_t count) {
   std::vector<T> x(count), y(count);
   for (int64_t i = 0; i < count; ++i)
     x[i] = low + (high - low) * static_cast<T>(i) / static_cast<T>(count);
-  exp_all(x.data(), y.data(), count);
+  exp(x, y);
   long double worst = 0;
   T where = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -44,48 +95,59 @@ void expect_exp_within(long double bound, T low, T high, int64_t count) {
   EXPECT_LE(worst, bound) << "at " << where;
 }
 
-TEST(VectorMath, FloatExpIsWithinOneAndAQuarterUnitsOfTheLastPlace) {
+TEST_P(VectorMath, FloatExpIsWithinOneAndAQuarterUnitsOfTheLastPlace) {
   expect_exp_within<float>(1.25L, -87.3f, 88.7f, 400001);
   expect_exp_within<float>(1.25L, -1.0f, 1.0f, 200001);
 }
 
-TEST(VectorMath, FloatExpReachesTheSubnormalNumbers) {
+TEST_P(VectorMath, FloatExpReachesTheSubnormalNumbers) {
   expect_exp_within<float>(1.0L, -103.0f, -87.3f, 20001);
 }
 
-TEST(VectorMath, DoubleExpIsWithinTwoUnitsOfTheLastPlace) {
+TEST_P(VectorMath, DoubleExpIsWithinTwoUnitsOfTheLastPlace) {
   expect_exp_within<double>(2.0L, -708.0, 709.7, 200001);
   expect_exp_within<double>(2.0L, -1.0, 1.0, 200001);
 }
 
 template <class T>
-void expect_limits() {
+void VectorMath::expect_limits() {
   const T infinity = std::numeric_limits<T>::infinity();
-  EXPECT_EQ(vector_exp<T>(0), T{1});
-  EXPECT_EQ(vector_exp<T>(infinity), infinity);
-  EXPECT_EQ(vector_exp<T>(1000), infinity);
-  EXPECT_EQ(vector_exp<T>(-infinity), T{0});
-  EXPECT_EQ(vector_exp<T>(-1000), T{0});
-  EXPECT_TRUE(std::isnan(vector_exp(std::numeric_limits<T>::quiet_NaN())));
-  EXPECT_EQ(vector_sigmoid<T>(0), T{0.5});
-  EXPECT_EQ(vector_sigmoid<T>(1000), T{1});
-  EXPECT_EQ(vector_sigmoid<T>(-1000), T{0});
+  const std::vector<T> x = {0, infinity, 1000, -infinity, -1000};
+  const std::vector<T> nan = {std::numeric_limits<T>::quiet_NaN()};
+  std::vector<T> y(x.size()), nothing(1);
+  exp(x, y);
+  EXPECT_EQ(y, (std::vector<T>{1, infinity, infinity, 0, 0}));
+  sigmoid(x, y);
+  EXPECT_EQ(y, (std::vector<T>{0.5, 1, 1, 0, 0}));
+  exp(nan, nothing);
+  EXPECT_TRUE(std::isnan(nothing[0]));
+  sigmoid(nan, nothing);
+  EXPECT_TRUE(std::isnan(nothing[0]));
 }
 
-TEST(VectorMath, LimitsAndNanPass) {
+TEST_P(VectorMath, LimitsAndNanPass) {
   expect_limits<float>();
   expect_limits<double>();
 }
 
-TEST(VectorMath, SigmoidMatchesItsDefinition) {
-  for (double x = -80; x < 80; x += 0.0137) {
-    const double want = 1.0 / (1.0 + std::exp(-x));
-    EXPECT_NEAR(vector_sigmoid(x), want, 4e-16 * want + 1e-300);
-    const float single = static_cast<float>(x);
-    const double exact = 1.0 / (1.0 + std::exp(-static_cast<double>(single)));
-    EXPECT_NEAR(vector_sigmoid(single), exact, 3e-7 * exact);
+TEST_P(VectorMath, SigmoidMatchesItsDefinition) {
+  std::vector<double> x;
+  for (double value = -80; value < 80; value += 0.0137)
+    x.push_back(value);
+  const std::vector<float> singles(x.begin(), x.end());
+  std::vector<double> y(x.size());
+  std::vector<float> single(x.size());
+  sigmoid(x, y);
+  sigmoid(singles, single);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double want = 1.0 / (1.0 + std::exp(-x[i]));
+    EXPECT_NEAR(y[i], want, 4e-16 * want + 1e-300);
+    const double exact =
+        1.0 / (1.0 + std::exp(-static_cast<double>(singles[i])));
+    EXPECT_NEAR(single[i], exact, 3e-7 * exact);
   }
 }
 
 }  // namespace
 }  // namespace seqconv::kernels
+#endif

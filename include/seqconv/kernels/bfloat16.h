@@ -41,7 +41,7 @@ struct Accumulator<BFloat16> {
 template <class S>
 using AccumulatorOf = typename Accumulator<S>::Type;
 
-/// A stored value in the type that is reckoned with.
+/// A stored value in the type that is computed in; exact.
 template <class S>
 inline AccumulatorOf<S> widen(S value) {
   if constexpr (std::is_same_v<S, BFloat16>)
@@ -50,7 +50,7 @@ inline AccumulatorOf<S> widen(S value) {
     return value;
 }
 
-/// A value the way S stores it, rounded to nearest.
+/// A computed value in the type that is stored, rounded as to_bfloat16 does.
 template <class S>
 inline S narrow(AccumulatorOf<S> value) {
   if constexpr (std::is_same_v<S, BFloat16>)

@@ -1,14 +1,20 @@
-#pragma once
+#if defined(SEQCONV_KERNELS_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_VECTOR_MATH_INL_H
+#undef SEQCONV_KERNELS_VECTOR_MATH_INL_H
+#else
+#define SEQCONV_KERNELS_VECTOR_MATH_INL_H
+#endif
+
+#include <hwy/highway.h>
 
 #include <array>
 #include <bit>
 #include <cstdint>
 
-#include "kernels/multiversion.h"
-
 /// Elementary functions without calls or branches, so that loops over them
 /// become vector code.
-namespace seqconv::kernels {
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
 
 /// How exp splits a number: constants of one floating-point type.
 template <class T>
@@ -56,7 +62,7 @@ inline constexpr auto kInverseFactorial = [] {
 /// results included: x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n * Taylor(r).
 /// NaN gives NaN, infinities their limits.
 template <class T>
-SEQCONV_INLINE T vector_exp(T x) {
+HWY_INLINE T exp_of(T x) {
   using K = ExpConstants<T>;
   using Bits = typename K::Bits;
   constexpr T kLog2E = static_cast<T>(1.4426950408889634074L);
@@ -83,8 +89,11 @@ SEQCONV_INLINE T vector_exp(T x) {
 
 /// 1 / (1 + exp(-x)).
 template <class T>
-SEQCONV_INLINE T vector_sigmoid(T x) {
-  return T{1} / (T{1} + vector_exp<T>(-x));
+HWY_INLINE T sigmoid(T x) {
+  return T{1} / (T{1} + exp_of<T>(-x));
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

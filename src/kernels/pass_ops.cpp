@@ -1,0 +1,83 @@
+#include "kernels/pass_ops.h"
+
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pass_ops.cpp"
+#include "kernels/each_target.h"
+// clang-format on
+#include "kernels/activation-inl.h"
+#include "kernels/cross_entropy-inl.h"
+#include "kernels/cumulative_average-inl.h"
+#include "kernels/dropout-inl.h"
+#include "kernels/glu-inl.h"
+#include "kernels/layer_norm-inl.h"
+#include "kernels/optimizer-inl.h"
+#include "kernels/random_words-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
+
+/// The tables of this instruction set.
+struct Tables {
+  template <class T>
+  static const PassOps<T>& passes() {
+    static constexpr PassOps<T> kTable = {
+        .relu = activate_range<Activation::kRelu, T>,
+        .swish = activate_range<Activation::kSwish, T>,
+        .relu_backward = relu_backward_range<T>,
+        .swish_backward = swish_backward_range<T>,
+        .dropout = dropout_range<T>,
+        .dropout_add = dropout_add_range<T>,
+        .glu = glu_row<T>,
+        .glu_backward = glu_backward_row<T>,
+        .layer_norm = layer_norm_rows<T>,
+        .layer_norm_backward = layer_norm_backward_rows<T>,
+        .cross_entropy = cross_entropy_row<T>,
+        .adam = adam_range<T>,
+        .nag = nag_range<T>,
+        .squared_sum = squared_sum<T>,
+        .scale = scale_range<T>};
+    return kTable;
+  }
+
+  template <class S>
+  static const AverageOps<S>& average() {
+    static constexpr AverageOps<S> kTable = {
+        .forward = average_rows<AverageMap::kForward, S>,
+        .backward = average_rows<AverageMap::kBackward, S>};
+    return kTable;
+  }
+
+  static RandomWords words() { return draw_words; }
+};
+
+}  // namespace
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace seqconv::kernels {
+
+template <class T>
+const PassOps<T>& pass_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, passes<T>());
+}
+
+template <class S>
+const AverageOps<S>& average_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, average<S>());
+}
+
+RandomWords random_words_of(Isa isa) {
+  SEQCONV_CHOOSE(isa, words());
+}
+
+template const PassOps<float>& pass_ops(Isa isa);
+template const PassOps<double>& pass_ops(Isa isa);
+template const AverageOps<float>& average_ops(Isa isa);
+template const AverageOps<double>& average_ops(Isa isa);
+template const AverageOps<BFloat16>& average_ops(Isa isa);
+
+}  // namespace seqconv::kernels
+#endif

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "seqconv/kernels/parallel_for.h"
+
+/// How passes are cut into pieces.
+namespace seqconv::kernels {
+
+/// Elements that a kernel handles between two draws of random words: words and
+/// data of a tile stay in the first-level cache.
+inline constexpr int64_t kTile = 512;
+
+/// Elements of one piece of an element-wise pass. Pieces begin at multiples of
+/// it, whatever the number of threads.
+inline constexpr int64_t kPiece = 8 * kTile;
+
+/// Calls body(begin, end) on ranges of elements that begin at whole pieces.
+template <class Body>
+void for_pieces(
+    int64_t count,
+    const ParallelFor& parallel_for,
+    const Body& body) {
+  const int64_t pieces = (count + kPiece - 1) / kPiece;
+  parallel_for(pieces, /*grain=*/4, [&](int64_t begin, int64_t end) {
+    body(begin * kPiece, std::min(end * kPiece, count));
+  });
+}
+
+/// Rows of so many elements that are worth a thread's while.
+inline int64_t row_grain(int64_t elements) {
+  return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, elements));
+}
+
+}  // namespace seqconv::kernels
