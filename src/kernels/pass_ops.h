@@ -7,6 +7,7 @@
 #include "seqconv/kernels/dropout.h"
 #include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/layer_norm.h"
+#include "seqconv/kernels/random_words.h"
 
 /// The inner loops of the passes between the matrix products, on some elements
 /// or rows of their tensors; what they compute is said at the passes. They are
@@ -114,9 +115,7 @@ struct AverageOps {
   AddAverageRows<S> backward;
 };
 
-/// random_words (random_words.h).
-using RandomWords =
-    const uint32_t* (*)(uint64_t seed, uint64_t first, int64_t count, uint32_t* buffer);
+using RandomWords = decltype(&random_words);
 
 template <class T>
 const PassOps<T>& pass_ops(Isa isa);
