@@ -1,4 +1,5 @@
-"""Attention-free sequence operators for PyTorch: LightConv, DynamicConv, TaLK.
+"""Attention-free sequence operators for PyTorch: LightConv, DynamicConv, TaLK
+and average attention.
 
 - `seqconv.ops`: functions on tensors, with gradients, and their one-step forms.
 - `seqconv.nn`: the same as `torch.nn.Module`s that own their parameters.
@@ -12,9 +13,12 @@ Tensors are [B, T, C], time in the middle.
 from seqconv import convert, nn, ops
 from seqconv._build import VERSION as __version__
 from seqconv.convert import convert_lightconv_weight
-from seqconv.nn import DynamicConv, LightConv, Talk
+from seqconv.nn import AverageAttention, DynamicConv, LightConv, Talk
 from seqconv.ops import (
+    average_initial_state,
     conv_initial_state,
+    cumulative_average,
+    cumulative_average_step,
     dynamicconv,
     dynamicconv_step,
     lightconv,
@@ -25,13 +29,17 @@ from seqconv.ops import (
 )
 
 __all__ = [
+    "AverageAttention",
     "DynamicConv",
     "LightConv",
     "Talk",
     "__version__",
+    "average_initial_state",
     "conv_initial_state",
     "convert",
     "convert_lightconv_weight",
+    "cumulative_average",
+    "cumulative_average_step",
     "dynamicconv",
     "dynamicconv_step",
     "lightconv",

@@ -20,8 +20,12 @@ def require(condition: bool, module: nn.Module, text: str) -> None:
         raise ValueError(f"[{type(module).__name__}] {text}")
 
 
+def check_probability(module: nn.Module, name: str, p: float) -> None:
+    require(0 <= p < 1, module, f"{name} must be in [0, 1), but got {p}")
+
+
 class Mixer(nn.Module):
-    """What the three have in common: heads of channels, and steps."""
+    """What the convolutions have in common: heads of channels, and steps."""
 
     def __init__(self, channels: int, heads: int, causal: bool) -> None:
         super().__init__()
@@ -32,9 +36,6 @@ class Mixer(nn.Module):
             f"heads must divide channels, but got {channels} channels, "
             f"{heads} heads",
         )
-
-    def _check_probability(self, name: str, p: float) -> None:
-        require(0 <= p < 1, self, f"{name} must be in [0, 1), but got {p}")
 
     def _check_causal(self) -> None:
         require(self.causal, self, "step needs causal=True")
@@ -64,7 +65,7 @@ class Conv(Mixer):
             self,
             f"kernel_size must be at least 1, but got {kernel_size}",
         )
-        self._check_probability("weight_dropout", weight_dropout)
+        check_probability(self, "weight_dropout", weight_dropout)
         require(
             normalization in ops.NORMALIZATIONS,
             self,

@@ -8,7 +8,8 @@ is real: positions at and beyond a length count as zero, give zero and get no
 gradient.
 
 A wrong call is a RuntimeError "[lightconv] what was wanted, but got what came".
-There is one derivative; asking for a second one is an error too.
+There is one derivative, of cumulative_average any number; asking for another
+one is an error too.
 """
 
 import math
@@ -23,7 +24,10 @@ _ops = torch.ops.seqconv
 
 __all__ = [
     "NORMALIZATIONS",
+    "average_initial_state",
     "conv_initial_state",
+    "cumulative_average",
+    "cumulative_average_step",
     "dynamicconv",
     "dynamicconv_step",
     "lightconv",
@@ -319,3 +323,47 @@ def talk_initial_state(
         )
     shape = (rows, math.ceil(max_left * max_offset), channels)
     return torch.zeros(shape, dtype=dtype, device=device)
+
+
+def cumulative_average(x: Tensor, *, lengths: Tensor | None = None) -> Tensor:
+    """Cumulative average (Zhang et al. 2018, "Accelerating Neural Transformer
+    via an Average Attention Network", eq. 1, without its network).
+
+        y[b, t] = (x[b, 0] + ... + x[b, t]) / (t + 1)
+
+    Always causal. Sums are float64 whatever x is, so that the error does not
+    grow with T. Differentiable any number of times.
+
+    Args:
+        x: [B, T, C].
+        lengths: [B], int64.
+
+    Returns:
+        [B, T, C] of x's type.
+    """
+    return _ops.cumulative_average(x, lengths=lengths)
+
+
+def cumulative_average_step(
+    x: Tensor, state: Tensor, position: Tensor
+) -> Tensor:
+    """cumulative_average of the next T' >= 1 inputs; see lightconv_step.
+
+    Args:
+        x: [N, T', C], of any type whatever the state's.
+        state: [N, C], float64, from average_initial_state: the sums of all
+            inputs so far; changed in place.
+        position: one int64 element, the number of inputs already seen.
+
+    Returns:
+        [N, T', C] of x's type.
+    """
+    return _ops.cumulative_average_step(x, state, position)
+
+
+def average_initial_state(
+    rows: int, channels: int, *, device: torch.device | None = None
+) -> Tensor:
+    """State of cumulative_average_step before the first input: float64 zeros
+    [N, C] for N = rows."""
+    return torch.zeros(rows, channels, dtype=torch.float64, device=device)

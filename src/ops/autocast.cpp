@@ -2,12 +2,14 @@
 #include <torch/library.h>
 
 #include "ops/conv_kind.h"
+#include "ops/cumulative_average_ops.h"
 #include "ops/talk_ops.h"
 
 /// The operators under torch.autocast. x takes the type that is asked for;
 /// weights, logits and offsets that are float32 stay so beside it, which the
 /// kernels read as fast and which is more precise. A step takes the type of its
-/// state. The backward operators get what forward has saved and need nothing.
+/// state (not so a cumulative average, whose state has one type for all). The
+/// backward operators get what forward has saved and need nothing.
 namespace seqconv::ops {
 namespace {
 
@@ -128,6 +130,25 @@ at::Tensor talk_step_autocast(
       max_left);
 }
 
+template <at::DeviceType device>
+at::Tensor average_autocast(
+    const at::Tensor& x,
+    const OptionalTensor& lengths) {
+  const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  static const auto op = find_op<AverageSignature>(kAverage);
+  return op.call(cast<device>(x, compute_type(device)), lengths);
+}
+
+template <at::DeviceType device>
+at::Tensor average_step_autocast(
+    const at::Tensor& x,
+    at::Tensor& state,
+    const at::Tensor& position) {
+  const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  static const auto op = find_op<AverageStepSignature>(kAverageStep);
+  return op.call(cast<device>(x, compute_type(device)), state, position);
+}
+
 template <class Kind, at::DeviceType device>
 void register_conv_autocast(torch::Library& m) {
   m.impl(Kind::kForward, conv_autocast<Kind, device>);
@@ -140,6 +161,8 @@ void register_autocast(torch::Library& m) {
   register_conv_autocast<DynamicConvKind, device>(m);
   m.impl("talk", talk_autocast<device>);
   m.impl("talk_step", talk_step_autocast<device>);
+  m.impl(kAverage, average_autocast<device>);
+  m.impl(kAverageStep, average_step_autocast<device>);
 }
 
 }  // namespace

@@ -56,6 +56,18 @@ def lightconv_interleaved(x, taps, padding_left):
     return y
 
 
+def cumulative_average(x):
+    """x [B, T, C]."""
+    B, T, C = x.shape
+    y = torch.zeros(B, T, C, dtype=torch.float64)
+    for b in range(B):
+        for t in range(T):
+            for c in range(C):
+                total = sum(x[b, s, c].item() for s in range(t + 1))
+                y[b, t, c] = total / (t + 1)
+    return y
+
+
 def talk(x, left, right, max_left, max_right):
     """x [B, T, C]; offsets [B, T, H] of a window that is cut at the ends."""
     B, T, C = x.shape

@@ -33,6 +33,7 @@ def cases():
             lambda x, l, r: ops.talk(x, l, r, max_left=3, max_right=3),
             [x, *offsets.unbind()],
         ),
+        "cumulative_average": (ops.cumulative_average, [x]),
     }
 
 
@@ -110,19 +111,19 @@ def test_autocast_that_is_off_changes_nothing(name):
         assert function(*tensors).dtype == torch.float32
 
 
-def why_not_cuda():
-    """Why the operators cannot run on CUDA here; empty when they can."""
+def why_not_cuda(name):
+    """Why an operator cannot run on CUDA here; empty when it can."""
     if not torch.cuda.is_available():
         return "no CUDA device"
     known = torch._C._dispatch_has_kernel_for_dispatch_key
-    return "" if known("seqconv::talk", "CUDA") else "built without CUDA"
+    return "" if known("seqconv::" + name, "CUDA") else "built without CUDA"
 
 
 @every_case
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_on_cuda_both_short_types_are_computed_in(name, dtype):
-    if why_not_cuda():
-        pytest.skip(why_not_cuda())
+    if why_not_cuda(name):
+        pytest.skip(why_not_cuda(name))
     function, tensors = cases()[name]
     there = [tensor.cuda().requires_grad_() for tensor in tensors]
     with torch.autocast("cuda", dtype=dtype):
@@ -153,6 +154,20 @@ def test_steps_are_made_in_the_type_of_their_state(module, dtype):
     assert_close(y.float(), whole.float(), rtol=0.03, atol=0.03)
 
 
+def test_averages_sum_in_float64_whatever_their_steps_are_made_in():
+    module = seqconv.AverageAttention(C, 2 * C)
+    x, position = torch.randn(B, T, C), torch.tensor([0])
+    state = module.initial_state(B)
+    with torch.no_grad(), bfloat16():
+        average = ops.cumulative_average_step(x, state.clone(), position)
+        y = module.step(x, state, position)
+        whole = module(x)
+    assert average.dtype == y.dtype == whole.dtype == torch.bfloat16
+    assert torch.equal(y, whole)
+    assert state.dtype == torch.float64
+    assert_close(state, x.bfloat16().double().sum(1))
+
+
 def test_the_offsets_of_talk_keep_their_precision():
     # Positions up to 60 to the left: bfloat16 would round them to halves.
     module, x = seqconv.Talk(C, H, 60), torch.randn(B, 200, C).bfloat16()
@@ -168,6 +183,7 @@ def test_a_mixed_module_trains():
         seqconv.LightConv(C, H, K, weight_dropout=0.1),
         seqconv.DynamicConv(C, H, K, weight_dropout=0.1),
         seqconv.Talk(C, H, offset_dropout=0.1),
+        seqconv.AverageAttention(C, 2 * C, activation_dropout=0.1),
         torch.nn.Linear(C, 1),
     )
     with bfloat16():

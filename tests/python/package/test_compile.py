@@ -23,6 +23,7 @@ def modules(causal=False, p=0.0):
         "lightconv": seqconv.LightConv(C, H, K, causal, p),
         "dynamicconv": seqconv.DynamicConv(C, H, K, causal, p),
         "talk": seqconv.Talk(C, H, K - 1, causal, p),
+        "cumulative_average": seqconv.AverageAttention(C, 2 * C, p),
     }
 
 
@@ -85,7 +86,7 @@ def test_modules_compile_to_one_graph_for_all_lengths(name, autocast):
     not os.path.exists(sysconfig.get_path("include") + "/Python.h"),
     reason="inductor compiles C++ that needs Python.h",
 )
-def test_inductor_compiles_the_three_in_a_row():
+def test_inductor_compiles_all_in_a_row():
     module = torch.nn.Sequential(*modules().values())
 
     def mixed(x, lengths):

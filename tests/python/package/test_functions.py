@@ -111,6 +111,15 @@ def test_talk_takes_lengths():
     assert (y[1, 4:] == 0).all() and (y[1, :4] != 0).any()
 
 
+def test_cumulative_average_does_what_the_definition_says():
+    x = random(B, T, C)
+    y = ops.cumulative_average(x)
+    assert_close(y, references.cumulative_average(x))
+    short = ops.cumulative_average(x, lengths=torch.tensor([T, 4]))
+    assert torch.equal(short[0], y[0]) and torch.equal(short[1, :4], y[1, :4])
+    assert (short[1, 4:] == 0).all()
+
+
 def in_steps(step, state, sizes):
     """Outputs of step(first, last, state, position) over chunks of sizes."""
     position, outputs = torch.zeros(1, dtype=torch.int64), []
@@ -160,6 +169,20 @@ def test_talk_steps_give_what_the_whole_gives(max_offset):
     assert_close(in_steps(step, state, [1, 4, 2]), whole)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_average_steps_give_the_bits_of_the_whole(dtype):
+    x = random(B, T, C, dtype=dtype)
+
+    def step(first, last, state, position):
+        part = x[:, first:last]
+        return ops.cumulative_average_step(part, state, position)
+
+    state = ops.average_initial_state(B, C)
+    assert state.shape == (B, C) and state.dtype == torch.float64
+    y = in_steps(step, state, [1, 4, 2])
+    assert torch.equal(y, ops.cumulative_average(x))
+
+
 def test_gradients_are_right():
     x, weight, bias = random(B, T, C), random(H, K), random(C)
     logits = random(B, T, H, K)
@@ -181,6 +204,11 @@ def test_gradients_are_right():
         lambda x, l, r: ops.talk(x, l, r, max_left=3, max_right=3),
         (x, left.requires_grad_(), right.requires_grad_()),
     )
+    lengths = torch.tensor([T, 4])
+    for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+        assert check(
+            lambda x: ops.cumulative_average(x, lengths=lengths), (x,)
+        )
 
 
 def test_the_names_of_normalizations_are_all_there_are():
@@ -219,6 +247,11 @@ WRONG_CALLS = {
     "[talk_step] offset_left must not exceed max_offset = 1":
         lambda: ops.talk_step(
             SEQ, torch.zeros(2, 3, 6), POSITION, 2 + SEQ[..., :2], max_left=3),
+    "[cumulative_average] lengths must be in 0 .. T = 5, but got 6 in row 0":
+        lambda: ops.cumulative_average(SEQ, lengths=torch.tensor([6, 5])),
+    "[cumulative_average_step] state must be Double [N, C] with N = 2, C = 6":
+        lambda: ops.cumulative_average_step(
+            SEQ, torch.zeros(2, 6), POSITION),
     "[conv_initial_state] kernel_size must be at least 1, but got 0":
         lambda: ops.conv_initial_state(1, 0, 6),
     "[talk_initial_state] max_left and max_offset must be finite and not "

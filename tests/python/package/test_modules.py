@@ -16,12 +16,25 @@ B, T, C, H, K = 2, 9, 12, 3, 5
 
 
 def make(kind, **options):
+    if kind is seqconv.AverageAttention:
+        return kind(C, 2 * C, **options)
     size = K - 1 if kind is seqconv.Talk else K
     return kind(C, H, size, **options)
 
 
 kinds = pytest.mark.parametrize(
     "kind", [seqconv.LightConv, seqconv.DynamicConv, seqconv.Talk]
+)
+
+
+all_kinds = pytest.mark.parametrize(
+    "kind",
+    [
+        seqconv.LightConv,
+        seqconv.DynamicConv,
+        seqconv.Talk,
+        seqconv.AverageAttention,
+    ],
 )
 
 
@@ -38,6 +51,8 @@ def test_names_and_defaults_are_those_of_the_cpp_layers():
     assert conv.items() <= defaults(seqconv.LightConv).items()
     assert dynamic.items() <= defaults(seqconv.DynamicConv).items()
     assert talk.items() <= defaults(seqconv.Talk).items()
+    average = {"hidden": 0, "activation_dropout": 0}
+    assert average.items() <= defaults(seqconv.AverageAttention).items()
 
 
 def shapes(module):
@@ -64,6 +79,15 @@ def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
         "offsets.weight": (H, C),
         "offsets.bias": (H,),
     }
+    gate = {"gate.weight": (2 * C, 2 * C), "gate.bias": (2 * C,)}
+    assert shapes(seqconv.AverageAttention(C)) == gate
+    assert shapes(seqconv.AverageAttention(C, 5)) == {
+        **gate,
+        "ffn.fc1.weight": (5, C),
+        "ffn.fc1.bias": (5,),
+        "ffn.fc2.weight": (C, 5),
+        "ffn.fc2.bias": (C,),
+    }
 
 
 @pytest.mark.parametrize(
@@ -84,6 +108,62 @@ def test_initial_parameters_are_uniform_within_the_bound(module, bound):
         if parameter.numel() > 1000:
             deviation = parameter.std().item() / bound
             assert abs(deviation - 1 / math.sqrt(3)) < 0.05
+
+
+def test_average_attention_begins_as_the_cpp_layer_does():
+    module = seqconv.AverageAttention(128, 512)
+    fans = {"gate": 256 + 256, "ffn.fc1": 128 + 512, "ffn.fc2": 128 + 512}
+    for name, both in fans.items():
+        linear, bound = module.get_submodule(name), math.sqrt(6 / both)
+        largest = linear.weight.detach().abs().max().item()
+        assert 0.99 * bound < largest <= bound
+        assert (linear.bias == 0).all()
+
+
+@pytest.mark.parametrize("hidden", [0, 5])
+def test_average_attention_is_the_formula_of_the_paper(hidden):
+    module, x = seqconv.AverageAttention(C, hidden), torch.randn(B, T, C)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    weights = module.state_dict()
+
+    def linear(x, name):
+        return x @ weights[name + ".weight"].t() + weights[name + ".bias"]
+
+    g = x.cumsum(1) / torch.arange(1, T + 1)[:, None]
+    if hidden:
+        g = linear(linear(g, "ffn.fc1").clamp(min=0), "ffn.fc2")
+    gates = torch.sigmoid(linear(torch.cat([x, g], -1), "gate"))
+    wanted = gates[..., :C] * x + gates[..., C:] * g
+    assert_close(module(x), wanted)
+    x[1, 4:] = math.nan
+    y = module(x, torch.tensor([T, 4]))
+    assert_close(y[0], wanted[0])
+    assert_close(y[1, :4], wanted[1, :4])
+    assert (y[1, 4:] == 0).all()
+
+
+@pytest.mark.parametrize("sizes", [[1] * T, [4, 1, 4]])
+def test_steps_of_average_attention_give_what_the_whole_gives(sizes):
+    module, x = make(seqconv.AverageAttention), torch.randn(B, T, C)
+    state, position = module.initial_state(B), torch.tensor([0])
+    assert state.shape == (B, C) and state.dtype == torch.float64
+    outputs = []
+    with torch.no_grad():
+        for part in x.split(sizes, 1):
+            outputs.append(module.step(part, state, position))
+            position += part.shape[1]
+        assert_close(torch.cat(outputs, 1), module(x))
+    with pytest.raises(RuntimeError, match="without grad mode"):
+        module.step(x.requires_grad_(), state, position)
+
+
+def test_activation_dropout_is_for_training_alone():
+    options = {"activation_dropout": 0.5}
+    module, x = make(seqconv.AverageAttention, **options), torch.randn(B, T, C)
+    assert not torch.equal(module(x), module(x))
+    module.eval()
+    assert torch.equal(module(x), module(x))
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -227,7 +307,7 @@ def test_offset_dropout_leaves_only_the_current_token():
     assert torch.equal(module.eval()(x), module(x))
 
 
-@kinds
+@all_kinds
 def test_modules_are_saved_and_copied(kind, tmp_path):
     module, x = make(kind), torch.randn(B, T, C)
     wanted = module(x)
@@ -239,14 +319,14 @@ def test_modules_are_saved_and_copied(kind, tmp_path):
     assert torch.equal(other(x), wanted)
 
 
-@kinds
+@all_kinds
 def test_functional_call_uses_the_given_parameters(kind):
     module, other, x = make(kind), make(kind), torch.randn(B, T, C)
     y = torch.func.functional_call(module, other.state_dict(), (x,))
     assert torch.equal(y, other(x)) and not torch.equal(y, module(x))
 
 
-@kinds
+@all_kinds
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_modules_are_converted_and_made_in_other_types(kind, dtype):
     for module in (make(kind).to(dtype), make(kind, dtype=dtype)):
@@ -258,7 +338,7 @@ def test_modules_are_converted_and_made_in_other_types(kind, dtype):
             assert_close(y.double(), exact, rtol=0.03, atol=0.03)
 
 
-@kinds
+@all_kinds
 def test_modules_learn(kind):
     module, x = make(kind), torch.randn(B, T, C)
     target = x.roll(1, 1)
@@ -305,6 +385,15 @@ def test_modules_learn(kind):
             lambda: seqconv.Talk(8, offset_dropout=-0.1),
             r"\[Talk\] offset_dropout must be in \[0, 1\), but got -0.1",
         ),
+        (
+            lambda: seqconv.AverageAttention(8, -1),
+            r"\[AverageAttention\] channels must be at least 1 and hidden not "
+            "negative, but got 8 and -1",
+        ),
+        (
+            lambda: seqconv.AverageAttention(8, 8, 1.0),
+            r"activation_dropout must be in \[0, 1\), but got 1.0",
+        ),
     ],
 )
 def test_impossible_sizes_are_errors(make_wrong, message):
@@ -318,7 +407,7 @@ def test_modules_print_their_options(kind):
     assert "causal=True" in repr(make(kind, causal=True))
 
 
-@kinds
+@all_kinds
 def test_modules_know_their_shapes_without_values(kind):
     x = torch.empty(B, T, C, device="meta")
     y = make(kind, device="meta")(x)
