@@ -16,15 +16,20 @@ struct ConvPlace {
   int64_t head = 0;
   int64_t heads = 1;
 
-  /// From its first element to that of the place that comes next, in a tensor
-  /// of `row` elements a position, `head_elements` a head.
-  int64_t distance_to(
-      const ConvPlace& next,
-      int64_t steps,
-      int64_t row,
-      int64_t head_elements) const {
-    const int64_t positions = (next.batch - batch) * steps + next.first - first;
-    return positions * row + (next.head - head) * head_elements;
+  /// Its head number h alone.
+  ConvPlace only(int64_t h) const {
+    ConvPlace one = *this;
+    one.head += h;
+    one.heads = 1;
+    return one;
+  }
+
+  /// Its rows [t, t + count) alone.
+  ConvPlace part(int64_t t, int64_t count) const {
+    ConvPlace some = *this;
+    some.first += t;
+    some.rows = std::clamp<int64_t>(rows - t, 0, count);
+    return some;
   }
 
   /// Rows that are real.
@@ -90,6 +95,31 @@ void for_places(
       });
 }
 
+/// Adds the rows of a place in a tensor [B, T, H, width], and those around it
+/// that its last row sees: rows [after, after + rows), and the K-1 before them.
+template <class S>
+void fetch_rows(
+    FetchAhead& fetch,
+    const ConvShape& shape,
+    const ConvPlace& at,
+    const S* tensor,
+    int64_t width,
+    int64_t after = 0) {
+  const int64_t row = shape.heads * width;
+  const auto add = [&](int64_t begin, int64_t end) {
+    begin = std::max<int64_t>(0, begin);
+    fetch.add(
+        tensor + (at.batch * shape.steps + begin) * row + at.head * width,
+        row,
+        at.heads * width,
+        std::min(at.valid, end) - begin);
+  };
+  const int64_t first = at.first + after;
+  add(first, first + at.rows);
+  if (after > 0)
+    add(first - (shape.kernel_size - 1), first);
+}
+
 /// Where the taps of a tile's heads are: tap(t, r) of head h at
 /// data + h * head_stride + t * tap_t + r * tap_r.
 template <class A>
@@ -113,19 +143,42 @@ struct PlaceConvolution {
   HeadTaps<A> taps;
   const S* in = nullptr;
   S* out = nullptr;
-  const A* bias = nullptr;  ///< [C] or null
-  int64_t ahead = 0;        ///< from this place to the next one, or 0
-  bool streaming = false;   ///< stores go past the caches
+  const A* bias = nullptr;   ///< [C] or null
+  bool streaming = false;    ///< stores go past the caches
+  const S* fetch = nullptr;  ///< a tensor that is needed too, or null
 };
 
-/// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and
-/// the heads of a place; the other rows become zero.
+/// Adds what a convolution of a place needs.
 template <class S, class A>
+void fetch_convolution(
+    FetchAhead& fetch,
+    const ConvShape& shape,
+    const ConvPlace& at,
+    const PlaceConvolution<S, A>& conv) {
+  const int64_t R = shape.head_channels();
+  const int64_t after = shape.kernel_size - 1 - conv.padding_left;
+  fetch_rows(fetch, shape, at, conv.in, R, after);
+  if (!conv.streaming)
+    fetch_rows(fetch, shape, at, conv.out, R);
+  if (conv.fetch != nullptr)
+    fetch_rows(fetch, shape, at, conv.fetch, R, conv.padding_left);
+}
+
+/// Nothing, for convolve_place().
+inline constexpr auto kFetchNoMore = [](FetchAhead&, const ConvPlace&) {};
+
+/// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and
+/// the heads of a place; the other rows become zero. What the next rows and
+/// heads need is fetched meanwhile, and what fetch_more(fetch, rows of the next
+/// place) adds.
+template <class S, class A, class FetchMore>
 void convolve_place(
     const RowOps<S, A>& ops,
     const ConvShape& shape,
     const ConvPlace& at,
-    const PlaceConvolution<S, A>& conv) {
+    const ConvPlace& next,
+    const PlaceConvolution<S, A>& conv,
+    const FetchMore& fetch_more) {
   const HeadTaps<A>& taps = conv.taps;
   const int64_t C = shape.channels, R = shape.head_channels();
   const int64_t T = shape.steps, real = at.real();
@@ -142,7 +195,18 @@ void convolve_place(
       conv.streaming ? kStreamRows : std::max<int64_t>(1, real);
   const int64_t parts = taps.lanes ? 1 : at.heads;
   for (int64_t t = 0; t < real; t += together)
-    for (int64_t h = 0; h < parts; ++h)
+    for (int64_t h = 0; h < parts; ++h) {
+      FetchAhead fetch;
+      if (h == 0)
+        fetch_more(fetch, next.part(t, together));
+      const ConvPlace then = h + 1 < parts ? at.part(t, together)
+          : t + together < real            ? at.part(t + together, together)
+                                           : next.part(0, together);
+      fetch_convolution(
+          fetch,
+          shape,
+          taps.lanes ? then : then.only((h + 1) % parts),
+          conv);
       ops.convolve(
           {.in = conv.in + origin + (begin + t) * C + h * R,
            .in_stride = C,
@@ -163,72 +227,9 @@ void convolve_place(
                conv.bias == nullptr ? nullptr : conv.bias + (at.head + h) * R,
            .out = conv.out + origin + (at.first + t) * C + h * R,
            .out_stride = C,
-           .ahead = h + 1 < parts && !taps.lanes ? R : conv.ahead - h * R,
+           .ahead = &fetch,
            .streaming = conv.streaming});
-}
-
-/// Calls work(tile) for all channels of `width` from channel c of a place, a
-/// stage's width at a time: rows of grad_y, and of x staged in `staged`.
-/// `ahead`: from these channels to those that are staged next, or 0.
-template <class S, class A, class Args, class Work>
-void for_staged_channels(
-    const RowOps<S, A>& ops,
-    const ConvShape& shape,
-    const ConvPlace& at,
-    int64_t first_channel,
-    int64_t width,
-    const Args& args,
-    int64_t ahead,
-    A* staged,
-    const Work& work) {
-  const int64_t C = shape.channels, K = shape.kernel_size;
-  const int64_t begin = at.first - shape.padding_left;
-  for (int64_t c = 0; c < width; c += kStagePitch) {
-    const int64_t channels = std::min(kStagePitch, width - c);
-    const int64_t origin = at.batch * shape.steps * C + first_channel + c;
-    ops.stage(
-        {.in = args.x + origin + begin * C,
-         .in_stride = C,
-         .first = -begin,
-         .last = at.valid - begin,
-         // Blocks of taps read a little beyond the last one.
-         .rows = at.real() + K - 1 + kTapSlack,
-         .channels = channels,
-         .ahead = c + channels < width ? channels : ahead - c},
-        staged);
-    work(ProductTile<S, A>{
-        .g = args.grad_y + origin + at.first * C,
-        .g_stride = C,
-        .x = staged,
-        .kernel_size = K,
-        .rows = at.real(),
-        .channels = channels,
-        .add = c > 0});
-  }
-}
-
-/// The same for one head of a place; `ahead`: from this place to the next one.
-template <class S, class A, class Args, class Work>
-void for_staged_products(
-    const RowOps<S, A>& ops,
-    const ConvShape& shape,
-    const ConvPlace& at,
-    int64_t head,
-    const Args& args,
-    int64_t ahead,
-    A* staged,
-    const Work& work) {
-  const int64_t R = shape.head_channels();
-  for_staged_channels(
-      ops,
-      shape,
-      at,
-      (at.head + head) * R,
-      R,
-      args,
-      head + 1 < at.heads ? R : ahead - head * R,
-      staged,
-      work);
+    }
 }
 
 /// Whether stores of a pass over x and y go past the caches.

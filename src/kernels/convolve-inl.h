@@ -16,11 +16,66 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 /// Rows (time) x vectors (channels) of sums kept in registers.
 inline constexpr int kRowBlock = 6;
 inline constexpr int kVectorBlock = kRegisters == 32 ? 4 : 2;
+inline constexpr int kInside = -1;
+
+/// Hides from g++ what is known about two pointers, lest it makes many of them.
+template <class A>
+HWY_INLINE void keep_pointers(const A*& a, const A*& b) {
+#if HWY_COMPILER_GCC
+  asm("" : "+r"(a), "+r"(b));
+#endif
+}
+
+/// Sums -> outputs. With as few instructions as it takes: those of the next
+/// block have to come through behind them.
+template <class S, class A, int NT, int NV, bool kTail>
+HWY_INLINE void finish_block(
+    const ConvTile<S, A>& tile,
+    int64_t t,
+    int64_t c,
+    Vec<A> (&acc)[NT][NV]) {
+  constexpr int L = kLanes<A>;
+  const int64_t tail = kTail ? tile.channels - c - (NV - 1) * L : L;
+  const int64_t stride = tile.out_stride;
+  S* const out = tile.out + t * stride + c;
+  if (tile.scale != nullptr)
+#pragma GCC unroll 8
+    for (int i = 0; i < NT; ++i) {
+      const auto scale =
+          hn::Set(Tag<A>(), tile.scale[(t + i) * tile.scale_stride]);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        acc[i][v] = hn::Mul(acc[i][v], scale);
+    }
+  if (tile.bias != nullptr)
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) {
+      const auto bias =
+          load_some<A>(tile.bias + c + v * L, kTail && v == NV - 1 ? tail : L);
+#pragma GCC unroll 8
+      for (int i = 0; i < NT; ++i)
+        acc[i][v] = hn::Add(acc[i][v], bias);
+    }
+  const bool streaming = !kTail && tile.streaming;
+#pragma GCC unroll 8
+  for (int i = 0; i < NT; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) {
+      S* const y = out + i * stride + v * L;
+      if (kTail && v == NV - 1)
+        store_some<A>(acc[i][v], y, tail);
+      else if (streaming)
+        store_streaming(acc[i][v], y);
+      else
+        store_narrow(acc[i][v], y);
+    }
+}
 
 /// NT outputs of NV vectors, the last of which holds `tail` channels, beginning
 /// at output t and channel c. Every output adds up its taps in ascending order
 /// whatever NT is, so that results do not depend on where a block begins. With
-/// kTaps > 0 that is K and all rows exist; else K >= NT - 1.
+/// kTaps > 0 that is K and all rows exist; else K >= NT - 1, and with
+/// kTaps = kInside all rows exist.
 template <
     class S,
     class A,
@@ -45,30 +100,50 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
     for (int v = 0; v < NV; ++v)
       acc[i][v] = hn::Zero(d);
 // Input row r of the block, which feeds its outputs FIRST .. LAST.
-#define SEQCONV_ADD_ROW(r, FIRST, LAST)                                     \
-  {                                                                         \
-    Vec<A> row[NV];                                                         \
-    _Pragma("GCC unroll 4") for (int v = 0; v < NV; ++v) row[v] =           \
-        kTail && v == NV - 1                                                \
-        ? load_some<A>(in + (r)*tile.in_stride + v * L, tail)               \
-        : load_wide(in + (r)*tile.in_stride + v * L);                       \
-    _Pragma("GCC unroll 8") for (int i = 0; i < NT;                         \
-                                 ++i) if (i >= (FIRST) && i <= (LAST)) {    \
-      const A* const tap = taps + i * tile.tap_t + (r)*tile.tap_r;          \
-      _Pragma("GCC unroll 4") for (int v = 0; v < NV; ++v) acc[i][v] =      \
-          hn::MulAdd(                                                       \
-              kLaneTaps                                                     \
-                  ? (kTail && v == NV - 1 ? load_some<A>(tap + v * L, tail) \
-                                          : load(tap + v * L))              \
-                  : hn::Set(d, *tap),                                       \
-              row[v],                                                       \
-              acc[i][v]);                                                   \
-    }                                                                       \
+#define SEQCONV_ADD_ROW_AT(r, TAPS, FIRST, LAST)                          \
+  {                                                                       \
+    Vec<A> row[NV];                                                       \
+    _Pragma("GCC unroll 4") for (int v = 0; v < NV; ++v) row[v] =         \
+        kTail && v == NV - 1                                              \
+        ? load_some<A>(in + (r)*tile.in_stride + v * L, tail)             \
+        : load_wide(in + (r)*tile.in_stride + v * L);                     \
+    _Pragma("GCC unroll 8") for (int i = 0; i < NT;                       \
+                                 ++i) if (i >= (FIRST) && i <= (LAST)) {  \
+      const A* const tap = TAPS;                                          \
+      Vec<A> w = kLaneTaps ? hn::Zero(d) : in_register(hn::Set(d, *tap)); \
+      _Pragma("GCC unroll 4") for (int v = 0; v < NV; ++v) {              \
+        if (kLaneTaps)                                                    \
+          w = kTail && v == NV - 1 ? load_some<A>(tap + v * L, tail)      \
+                                   : load(tap + v * L);                   \
+        acc[i][v] = hn::MulAdd(w, row[v], acc[i][v]);                     \
+      }                                                                   \
+    }                                                                     \
   }
+#define SEQCONV_ADD_ROW(r, FIRST, LAST) \
+  SEQCONV_ADD_ROW_AT(r, taps + i * tile.tap_t + (r)*tile.tap_r, FIRST, LAST)
   if constexpr (kTaps > 0) {
 #pragma GCC unroll 16
     for (int r = 0; r < kTaps + NT - 1; ++r)
       SEQCONV_ADD_ROW(r, r - kTaps + 1, r)
+  } else if constexpr (kTaps == kInside) {
+#pragma GCC unroll 8
+    for (int r = 0; r < NT - 1; ++r)
+      SEQCONV_ADD_ROW(r, 0, r)
+    // Two pointers to taps, not one for every output: registers are few.
+    const int64_t tap_t = tile.tap_t, tap_r = tile.tap_r;
+    const A* low = taps + (NT - 1) * tap_r;
+    const A* high = low + NT / 2 * tap_t;
+    for (int64_t r = NT - 1; r < K; ++r, low += tap_r, high += tap_r) {
+      keep_pointers(low, high);
+      SEQCONV_ADD_ROW_AT(
+          r,
+          i < NT / 2 ? low + i * tap_t : high + (i - NT / 2) * tap_t,
+          0,
+          NT - 1)
+    }
+#pragma GCC unroll 8
+    for (int e = 0; e < NT - 1; ++e)
+      SEQCONV_ADD_ROW(K + e, e + 1, NT - 1)
   } else {
     // Rows outside the sequence are skipped: they count as zero.
     const int64_t low = tile.first - t, high = tile.last - t;
@@ -85,51 +160,28 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
         SEQCONV_ADD_ROW(K + e, e + 1, NT - 1)
   }
 #undef SEQCONV_ADD_ROW
-#pragma GCC unroll 8
-  for (int i = 0; i < NT; ++i) {
-    S* const out = tile.out + (t + i) * tile.out_stride + c;
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) {
-      Vec<A> y = acc[i][v];
-      const bool partial = kTail && v == NV - 1;
-      if (tile.scale != nullptr)
-        y = hn::Mul(y, hn::Set(d, tile.scale[(t + i) * tile.scale_stride]));
-      if (tile.bias != nullptr) {
-        const A* const bias = tile.bias + c + v * L;
-        y = hn::Add(y, partial ? load_some<A>(bias, tail) : load(bias));
-      }
-      if (partial)
-        store_some<A>(y, out + v * L, tail);
-      else if (tile.streaming)
-        store_streaming(y, out + v * L);
-      else
-        store_narrow(y, out + v * L);
-    }
-  }
+#undef SEQCONV_ADD_ROW_AT
+  finish_block<S, A, NT, NV, kTail>(tile, t, c, acc);
 }
 
-/// What the tile `ahead` will need when it comes to rows [t, t + count): rows
-/// before them are left over from the tile above that one.
-/// A function of its own: inside the loops it costs them registers. A function
-/// that only prefetches has no effect as g++ sees it, and would not be called.
-template <class S, class A>
-HWY_NOINLINE void
-prefetch_ahead(const ConvTile<S, A>& tile, int64_t t, int64_t c, int count) {
-  constexpr int64_t kWidth = kVectorBlock * kLanes<A>;
-  for (int64_t i = t; i < t + count; ++i) {
-    const int64_t edge = i + tile.kernel_size - 1;
-    prefetch_lines(tile.in + edge * tile.in_stride + tile.ahead + c, kWidth);
-    if (!tile.streaming)
-      prefetch_lines_to_write(
-          tile.out + i * tile.out_stride + tile.ahead + c,
-          kWidth);
-  }
-  asm volatile("");
+/// A block's share of what is fetched ahead: blocks of NV vectors share a row.
+template <int NV, class S, class A>
+HWY_INLINE void
+fetch_ahead(const ConvTile<S, A>& tile, int64_t t, int64_t c, int64_t count) {
+  constexpr int64_t kWidth = NV * kLanes<A>;
+  const int64_t parts = HWY_MAX(tile.channels / kWidth, int64_t{1});
+  // Where there are wide blocks, they fetch everything.
+  const bool narrow = NV == 1 && tile.channels >= kVectorBlock * kLanes<A>;
+  if (tile.ahead != nullptr && !narrow && c / kWidth < parts)
+    tile.ahead->rows(t, count, c / kWidth, parts);
 }
 
 template <class S, class A, int NV, bool kTail, bool kLaneTaps, int kTaps>
 HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
   constexpr int NT = kRowBlock;
+  // Most blocks are wide ones: only they have a form without questions.
+  constexpr int kQuick =
+      NV == kVectorBlock && !kTail && !kLaneTaps ? kInside : 0;
   int64_t t = 0;
   if constexpr (kTaps > 0) {
     // Near the ends of the sequence: one by one.
@@ -137,16 +189,19 @@ HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
       convolve_block<S, A, 1, NV, kTail, kLaneTaps, 0>(tile, t, c);
     const int64_t end = HWY_MIN(tile.rows, tile.last - kTaps + 1);
     for (; t + NT <= end; t += NT) {
-      if (tile.ahead != 0)
-        prefetch_ahead(tile, t, c, NT);
+      fetch_ahead<NV>(tile, t, c, NT);
       convolve_block<S, A, NT, NV, kTail, kLaneTaps, kTaps>(tile, t, c);
     }
   } else {
     if (tile.kernel_size >= NT)
       for (; t + NT <= tile.rows; t += NT) {
-        if (tile.ahead != 0)
-          prefetch_ahead(tile, t, c, NT);
-        convolve_block<S, A, NT, NV, kTail, kLaneTaps, 0>(tile, t, c);
+        fetch_ahead<NV>(tile, t, c, NT);
+        const bool inside =
+            t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
+        if (kQuick != 0 && inside)
+          convolve_block<S, A, NT, NV, kTail, kLaneTaps, kQuick>(tile, t, c);
+        else
+          convolve_block<S, A, NT, NV, kTail, kLaneTaps, 0>(tile, t, c);
       }
     if (tile.kernel_size >= 3)
       for (; t + 4 <= tile.rows; t += 4)

@@ -163,69 +163,74 @@ class BackwardTile {
         taps_(taps),
         partial_(partial),
         ops_(row_ops<S, A>(isa)),
-        x_((tile_rows(args.shape.kernel_size) + args.shape.kernel_size +
-            kTapSlack) *
-           kStagePitch) {}
+        products_(args.shape, args.x, args.grad_y, ops_) {}
 
   void operator()(const ConvPlace& at, const ConvPlace& next, int64_t piece) {
     const ConvShape& shape = args_.shape;
     const int64_t K = shape.kernel_size;
-    const int64_t ahead = at.distance_to(
-        next,
-        shape.steps,
-        shape.channels,
-        shape.head_channels());
     convolve_place(
         ops_,
         shape,
         at,
+        next,
         {.padding_left = K - 1 - shape.padding_left,
          .taps = taps_.heads(at, /*reversed=*/true),
          .in = args_.grad_y,
          .out = args_.grad_x,
-         .ahead = ahead});
+         .fetch = products_.reads_directly() ? args_.x : nullptr},
+        kFetchNoMore);
     if (at.real() == 0)
       return;
     double* const sums = partial_.data() +
         static_cast<size_t>((piece * shape.heads + at.head) * K);
-    if (shape.head_channels() < kNarrowHead)
-      return add_narrow(at, ahead, sums);
+    const int64_t R = shape.head_channels();
+    if (R < kNarrowHead)
+      return add_narrow(at, next, sums);
     for (int64_t h = 0; h < at.heads; ++h)
-      for_staged_products(
-          ops_,
-          shape,
+      products_.run(
           at,
-          h,
-          args_,
-          ahead,
-          x_.data(),
-          [&](const ProductTile<S, A>& tile) {
+          (at.head + h) * R,
+          R,
+          ahead(h + 1 < at.heads ? at.only(h + 1) : next.only(0)),
+          [&](int64_t, const ProductTile<S, A>& tile) {
             ops_.shared_tap_products(tile, sums + h * K);
           });
   }
 
  private:
-  void add_narrow(const ConvPlace& at, int64_t ahead, double* sums) {
+  /// What the products of a place need.
+  ProductsAhead ahead(const ConvPlace& place) const {
+    const ConvShape& shape = args_.shape;
+    const int64_t after = shape.kernel_size - 1 - shape.padding_left;
+    ProductsAhead ahead;
+    fetch_rows(
+        ahead.input,
+        shape,
+        place,
+        args_.x,
+        shape.head_channels(),
+        after);
+    return ahead;
+  }
+
+  void add_narrow(const ConvPlace& at, const ConvPlace& next, double* sums) {
     const ConvShape& shape = args_.shape;
     const int64_t K = shape.kernel_size, R = shape.head_channels();
-    int64_t first = 0;
-    for_staged_channels(
-        ops_,
-        shape,
+    const int64_t begin = at.head * R;
+    products_.run(
         at,
-        at.head * R,
+        begin,
         at.heads * R,
-        args_,
-        ahead,
-        x_.data(),
-        [&](const ProductTile<S, A>& tile) {
+        ahead(next),
+        [&](int64_t, const ProductTile<S, A>& tile) {
+          const int64_t first =
+              (tile.g - args_.grad_y) % shape.channels - begin;
           lanes_.assign(static_cast<size_t>(K * tile.channels), 0.0);
           ops_.lane_tap_products(tile, lanes_.data());
           for (int64_t j = 0; j < K; ++j)
             for (int64_t c = 0; c < tile.channels; ++c)
               sums[(first + c) / R * K + j] +=
                   lanes_[static_cast<size_t>(j * tile.channels + c)];
-          first += tile.channels;
         });
   }
 
@@ -233,7 +238,7 @@ class BackwardTile {
   StaticTaps<A>& taps_;
   std::vector<double>& partial_;
   const RowOps<S, A>& ops_;
-  Scratch<A> x_;               // [rows + K - 1, kStagePitch]
+  ConvProducts<S, A> products_;
   std::vector<double> lanes_;  // [K, channels]
 };
 
@@ -280,17 +285,14 @@ void lightconv_forward(
         ops,
         shape,
         at,
+        next,
         {.padding_left = shape.padding_left,
          .taps = taps.heads(at, /*reversed=*/false),
          .in = args.x,
          .out = args.y,
          .bias = args.bias,
-         .ahead = at.distance_to(
-             next,
-             shape.steps,
-             shape.channels,
-             shape.head_channels()),
-         .streaming = streaming});
+         .streaming = streaming},
+        kFetchNoMore);
   };
   for_places(
       {shape, args.lengths, step, heads},

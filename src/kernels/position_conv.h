@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/conv_tiles.h"
+#include "kernels/conv_products.h"
 
 /// Convolution with taps of their own at every position, from raw kernels that
 /// may be shared (strides of zero). The taps of a tile are made in the
@@ -18,13 +18,14 @@ class PositionForward {
       const RawKernels<const L>& raw,
       Isa isa)
       : args_(args),
+        own_kernels_(raw.row_stride != 0),
         ops_(row_ops<S, A>(isa)),
         taps_(args.shape, tap_options(args), raw, isa),
         streaming_(streams(args.shape, args.y)) {}
 
   void operator()(const ConvPlace& at, const ConvPlace& next) {
     const ConvShape& shape = args_.shape;
-    const int64_t real = at.real();
+    const int64_t K = shape.kernel_size, real = at.real();
     if (real > 0)
       taps_.make(
           {.batch = at.batch,
@@ -32,12 +33,7 @@ class PositionForward {
            .rows = real,
            .head = at.head,
            .heads = at.heads,
-           .valid = at.valid,
-           .ahead = at.distance_to(
-               next,
-               shape.steps,
-               shape.heads * shape.kernel_size,
-               shape.kernel_size)});
+           .valid = at.valid});
     const HeadTaps<A> taps = {
         .data = taps_.taps(0, 0),
         .head_stride = taps_.head_stride(),
@@ -48,21 +44,22 @@ class PositionForward {
         ops_,
         shape,
         at,
+        next,
         {.padding_left = shape.padding_left,
          .taps = taps,
          .in = args_.x,
          .out = args_.y,
          .bias = args_.bias,
-         .ahead = at.distance_to(
-             next,
-             shape.steps,
-             shape.channels,
-             shape.head_channels()),
-         .streaming = streaming_});
+         .streaming = streaming_},
+        [&](FetchAhead& fetch, const ConvPlace& rows) {
+          if (own_kernels_)
+            fetch_rows(fetch, shape, rows, args_.kernels, K);
+        });
   }
 
  private:
   const ConvForward<S, L>& args_;
+  const bool own_kernels_;  ///< of every position
   const RowOps<S, A>& ops_;
   TapRows<L, A> taps_;
   bool streaming_;
@@ -77,18 +74,20 @@ class PositionBackward {
       Isa isa)
       : args_(args),
         shape_(args.shape),
+        own_kernels_(raw.row_stride != 0),
         ops_(row_ops<S, A>(isa)),
         taps_(shape_, tap_options(args), raw, isa),
         step_(tile_rows(shape_.kernel_size)),
         pitch_(ceil_div(shape_.kernel_size, kTapSlack) * kTapSlack),
         grad_(step_ * pitch_ + kTapSlack),
-        x_((step_ + shape_.kernel_size + kTapSlack) * kStagePitch) {}
+        products_(shape_, args.x, args.grad_y, ops_) {}
 
   /// Writes grad_x there and calls give(t, head, gradient of the K raw
   /// weights) for every real position t and every head.
   template <class Give>
   void run(const ConvPlace& at, const ConvPlace& next, const Give& give) {
-    const int64_t K = shape_.kernel_size, real = at.real();
+    const int64_t K = shape_.kernel_size, R = shape_.head_channels();
+    const int64_t real = at.real();
     const int64_t before = K - 1 - shape_.padding_left;
     const TapBlock block = {
         .batch = at.batch,
@@ -96,20 +95,15 @@ class PositionBackward {
         .rows = real + K - 1,
         .head = at.head,
         .heads = at.heads,
-        .valid = at.valid,
-        .ahead = at.distance_to(next, shape_.steps, shape_.heads * K, K)};
+        .valid = at.valid};
     if (real > 0)
       taps_.make_normalized(block);
-    const int64_t ahead = at.distance_to(
-        next,
-        shape_.steps,
-        shape_.channels,
-        shape_.head_channels());
     // Input s feeds output s - before + i through its tap K-1-i.
     convolve_place(
         ops_,
         shape_,
         at,
+        next,
         {.padding_left = before,
          .taps =
              {.data = real > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
@@ -118,18 +112,29 @@ class PositionBackward {
               .tap_r = taps_.pitch() - 1},
          .in = args_.grad_y,
          .out = args_.grad_x,
-         .ahead = ahead});
+         .fetch = products_.reads_directly() ? args_.x : nullptr},
+        [&](FetchAhead& fetch, const ConvPlace& rows) {
+          if (own_kernels_)
+            fetch_rows(fetch, shape_, rows, args_.kernels, K, before);
+        });
     for (int64_t h = 0; h < at.heads && real > 0; ++h) {
-      for_staged_products(
-          ops_,
+      ProductsAhead ahead;
+      fetch_rows(
+          ahead.input,
           shape_,
+          h + 1 < at.heads ? at.only(h + 1) : next.only(0),
+          args_.x,
+          R,
+          before);
+      if (h == 0 && own_kernels_)
+        fetch_rows(ahead.grad_taps, shape_, next, args_.grad_kernels, K);
+      products_.run(
           at,
-          h,
-          args_,
+          (at.head + h) * R,
+          R,
           ahead,
-          x_.data(),
-          [&](const ProductTile<S, A>& tile) {
-            ops_.tap_products(tile, grad_.data(), pitch_);
+          [&](int64_t row, const ProductTile<S, A>& tile) {
+            ops_.tap_products(tile, grad_.data() + row * pitch_, pitch_);
           });
       taps_.backward(block, before, real, h, grad_.data(), pitch_);
       for (int64_t t = 0; t < real; ++t)
@@ -140,12 +145,13 @@ class PositionBackward {
  private:
   const ConvBackward<S, L>& args_;
   const ConvShape& shape_;
+  const bool own_kernels_;  ///< of every position
   const RowOps<S, A>& ops_;
   TapRows<L, A> taps_;
   int64_t step_;
   int64_t pitch_;
   Scratch<A> grad_;  // [rows, pitch]
-  Scratch<A> x_;     // [rows + K - 1, kStagePitch]
+  ConvProducts<S, A> products_;
 };
 
 /// Heads whose taps are made together, for tiles of `rows` positions.

@@ -19,14 +19,14 @@ void stage(const StageTile<S>& tile, A* out) {
   constexpr int64_t L = kLanes<A>;
   const auto whole = tile.channels / L * L;
   for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
+    if (tile.ahead != nullptr && r % 4 == 0)
+      tile.ahead->rows(r, 4);
     if (r < tile.first || r >= tile.last) {
       for (int64_t c = 0; c < kStagePitch; c += L)
         hn::StoreU(hn::Zero(d), d, out + c);
       continue;
     }
     const S* const in = tile.in + r * tile.in_stride;
-    if (tile.ahead != 0)
-      prefetch_lines(in + tile.ahead, kStagePitch);
     for (int64_t c = 0; c < whole; c += L)
       hn::StoreU(load_wide(in + c), d, out + c);
     for (int64_t c = whole; c < kStagePitch; c += L)
@@ -40,7 +40,8 @@ void stage(const StageTile<S>& tile, A* out) {
 
 /// acc[t][j] += <g[t], x[t + j]> over channels [c, c + lanes), for NT rows and
 /// NJ taps: every row of x is read once for all rows of g.
-template <class S, class A, int NT, int NJ, bool kTail>
+/// With kPitch > 0 that is the stride of x, known when compiling.
+template <class S, class A, int NT, int NJ, int64_t kPitch, bool kTail>
 HWY_INLINE void add_products(
     const ProductTile<S, A>& tile,
     int64_t t,
@@ -53,10 +54,11 @@ HWY_INLINE void add_products(
     const S* const g = tile.g + (t + i) * tile.g_stride + c;
     grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
   }
-  const A* const x = tile.x + (t + j) * kStagePitch + c;
+  const int64_t pitch = kPitch > 0 ? kPitch : tile.x_stride;
+  const A* const x = tile.x + (t + j) * pitch + c;
 #pragma GCC unroll 24
   for (int r = 0; r < NT + NJ - 1; ++r) {
-    const Vec<A> row = load(x + r * kStagePitch);
+    const Vec<A> row = in_register(load(x + r * pitch));
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i)
       if (r - i >= 0 && r - i < NJ)
@@ -73,74 +75,140 @@ HWY_INLINE void clear(Vec<A> (&acc)[NT][NJ]) {
       acc[i][k] = hn::Zero(Tag<A>());
 }
 
-template <class S, class A, int NT, int NJ>
+/// Adds the products of channels [c, ...).
+template <class S, class A, int NT, int NJ, int64_t kPitch>
 HWY_INLINE void add_all_products(
     const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
+    int64_t c,
     Vec<A> (&acc)[NT][NJ]) {
-  int64_t c = 0;
   for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
-    add_products<S, A, NT, NJ, false>(tile, t, j, c, acc);
+    add_products<S, A, NT, NJ, kPitch, false>(tile, t, j, c, acc);
   if (c < tile.channels)
-    add_products<S, A, NT, NJ, true>(tile, t, j, c, acc);
+    add_products<S, A, NT, NJ, kPitch, true>(tile, t, j, c, acc);
 }
 
-/// NT x NJ = kLanes products: their sums over lanes fill one vector.
-template <class S, class A, int NT, int NJ>
-HWY_INLINE void product_block(
-    const ProductTile<S, A>& tile,
-    int64_t t,
-    int64_t j,
-    A* out,
-    int64_t out_stride) {
+/// Products of NT rows and NJ taps whose sums over lanes, which fill one
+/// vector, are not finished: that is done amid the products of the next block,
+/// which do not wait for it.
+template <class A, int NT, int NJ>
+struct UnfinishedBlock {
   static_assert(NT * NJ == kLanes<A>);
-  Vec<A> acc[NT][NJ];
-  clear<A, NT, NJ>(acc);
-  add_all_products<S, A, NT, NJ>(tile, t, j, acc);
-  HWY_ALIGN A sums[kLanes<A>];
-  hn::Store(lane_sums<A>(&acc[0][0]), Tag<A>(), sums);
-  // All NJ are written: the next block, or nobody, reads those beyond K.
-  const hn::CappedTag<A, NJ> d;
-#pragma GCC unroll 8
-  for (int i = 0; i < NT; ++i) {
-    A* const to = out + (t + i) * out_stride + j;
-    auto v = hn::LoadU(d, sums + i * NJ);
-    if (tile.add)
-      v = hn::Add(v, hn::LoadU(d, to));
-    hn::StoreU(v, d, to);
-  }
-}
+  static constexpr int kVectors = HWY_MAX(1, NT* NJ / 2);
 
-template <class S, class A, int NJ>
+  Vec<A> v[kVectors];
+  A* out = nullptr;  ///< of the first row; null: there is no block
+
+  HWY_INLINE void set(Vec<A> (&acc)[NT][NJ], A* to) {
+#if HWY_TARGET == HWY_SCALAR
+    v[0] = acc[0][0];
+#else
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i)
+      v[i] = add_neighbours<static_cast<int>(sizeof(A)), A>(
+          (&acc[0][0])[2 * i],
+          (&acc[0][0])[2 * i + 1]);
+#endif
+    out = to;
+  }
+
+  HWY_INLINE void finish(bool add, int64_t out_stride) {
+#if HWY_TARGET != HWY_SCALAR
+    if constexpr (kVectors > 1)
+      add_all_neighbours<2 * static_cast<int>(sizeof(A)), A, kVectors>(v);
+#endif
+    // All NJ are written: the next block, or nobody, reads those beyond K.
+    const hn::CappedTag<A, NJ> d;
+    HWY_ALIGN A sums[kLanes<A>];
+    if constexpr (NT > 2)
+      hn::Store(v[0], Tag<A>(), sums);
+#pragma GCC unroll 8
+    for (int i = 0; i < NT; ++i) {
+      auto sum = part(i, sums);
+      if (add)
+        sum = hn::Add(sum, hn::LoadU(d, out + i * out_stride));
+      hn::StoreU(sum, d, out + i * out_stride);
+    }
+  }
+
+ private:
+  /// The sums of row i.
+  HWY_INLINE hn::Vec<hn::CappedTag<A, NJ>> part(int i, const A* sums) const {
+#if HWY_TARGET == HWY_SCALAR
+    return v[0];
+#else
+    const hn::CappedTag<A, NJ> d;
+    if constexpr (NT == 1)
+      return v[0];
+    else if constexpr (NT == 2)
+      return i == 0 ? hn::LowerHalf(d, v[0]) : hn::UpperHalf(d, v[0]);
+    else
+      return hn::LoadU(d, sums + i * NJ);
+#endif
+  }
+};
+
+template <class S, class A, int NJ, int64_t kPitch>
 HWY_INLINE void
 product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
   constexpr int NT = kLanes<A> / NJ;
+  // A row of x that lies anywhere takes registers that overlapping needs.
+  constexpr bool kOverlap = kPitch > 0;
+  UnfinishedBlock<A, NT, NJ> last;
   int64_t t = 0;
-  for (; t + NT <= tile.rows; t += NT)
-    for (int64_t j = 0; j < tile.kernel_size; j += NJ)
-      product_block<S, A, NT, NJ>(tile, t, j, out, out_stride);
+  for (; t + NT <= tile.rows; t += NT) {
+    if (tile.ahead != nullptr)
+      tile.ahead->rows(t, NT);
+    for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
+      Vec<A> acc[NT][NJ];
+      clear<A, NT, NJ>(acc);
+      int64_t c = 0;
+      if (kOverlap && last.out != nullptr) {
+        if (tile.channels >= kLanes<A>) {
+          add_products<S, A, NT, NJ, kPitch, false>(tile, t, j, c, acc);
+          c += kLanes<A>;
+        }
+        last.finish(tile.add, out_stride);
+      }
+      add_all_products<S, A, NT, NJ, kPitch>(tile, t, j, c, acc);
+      last.set(acc, out + t * out_stride + j);
+      if (!kOverlap)
+        last.finish(tile.add, out_stride);
+    }
+  }
+  if (kOverlap && last.out != nullptr)
+    last.finish(tile.add, out_stride);
   // The last rows, one product at a time.
   for (; t < tile.rows; ++t)
     for (int64_t j = 0; j < tile.kernel_size; ++j) {
       Vec<A> acc[1][1];
       clear<A, 1, 1>(acc);
-      add_all_products<S, A, 1, 1>(tile, t, j, acc);
+      add_all_products<S, A, 1, 1, kPitch>(tile, t, j, 0, acc);
       A& to = out[t * out_stride + j];
       to = (tile.add ? to : A(0)) + lane_sum<A>(acc[0][0]);
     }
 }
 
-template <class S, class A>
-void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
+template <class S, class A, int64_t kPitch>
+HWY_INLINE void
+product_rows_any(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
   constexpr int L = kLanes<A>;
   if constexpr (L >= 8) {
     if (tile.kernel_size <= 4)
-      return product_rows<S, A, 4>(tile, out, out_stride);
-    return product_rows<S, A, 8>(tile, out, out_stride);
+      return product_rows<S, A, 4, kPitch>(tile, out, out_stride);
+    return product_rows<S, A, 8, kPitch>(tile, out, out_stride);
   } else {
-    product_rows<S, A, L>(tile, out, out_stride);
+    product_rows<S, A, L, kPitch>(tile, out, out_stride);
   }
+}
+
+template <class S, class A>
+void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
+  if (tile.x_stride == kStagePitch)
+    product_rows_any<S, A, kStagePitch>(tile, out, out_stride);
+  else
+    product_rows_any<S, A, 0>(tile, out, out_stride);
 }
 
 /// Products of NJ taps from j over all rows of channels [c, c + lanes).
@@ -159,10 +227,10 @@ HWY_INLINE void column_products(
       const S* const g = tile.g + (t + i) * tile.g_stride + c;
       grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
     }
-    const A* const x = tile.x + (t + j) * kStagePitch + c;
+    const A* const x = tile.x + (t + j) * tile.x_stride + c;
 #pragma GCC unroll 24
     for (int r = 0; r < kRows + NJ - 1; ++r) {
-      const Vec<A> row = load(x + r * kStagePitch);
+      const Vec<A> row = in_register(load(x + r * tile.x_stride));
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i)
         if (r - i >= 0 && r - i < NJ)
@@ -170,7 +238,7 @@ HWY_INLINE void column_products(
     }
   }
   for (; t < tile.rows; ++t)
-    add_products<S, A, 1, NJ, kTail>(tile, t, j, c, sums);
+    add_products<S, A, 1, NJ, 0, kTail>(tile, t, j, c, sums);
 }
 
 template <class S, class A, int NJ>
@@ -179,8 +247,9 @@ shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
   Vec<A> acc[1][NJ];
   clear<A, 1, NJ>(acc);
   int64_t c = 0;
-  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>) {
     column_products<S, A, NJ, false>(tile, j, c, acc);
+  }
   if (c < tile.channels)
     column_products<S, A, NJ, true>(tile, j, c, acc);
   for (int k = 0; k < NJ; ++k)

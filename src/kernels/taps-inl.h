@@ -139,12 +139,63 @@ HWY_INLINE hn::Mask<Tag<A>> is_moderate(Vec<A> x) {
   return hn::Le(hn::Abs(x), hn::Set(Tag<A>(), ExpConstants<A>::kLargest));
 }
 
-/// Softmax of one segment of NV vectors, the last one with `tail` elements.
-template <class L, class A, int NV>
-HWY_INLINE hn::Mask<Tag<A>>
-softmax_segment(const L* raw, int64_t tail, hn::Mask<Tag<A>> used, A* w) {
+/// Segments whose sums are made together: one division serves them all.
+template <class A>
+inline constexpr int kSegmentGroup = sizeof(A) == 4 && kLanes<A> >= 4 ? 4 : 1;
+
+/// 1 / the sum of the lanes of v[i], in all lanes of out[i].
+template <class A>
+HWY_INLINE void inverse_lane_sums(
+    const Vec<A>* v,
+    Vec<A> (&out)[kSegmentGroup<A>]) {
   const Tag<A> d;
-  Vec<A> e[NV];
+  const auto one = hn::Set(d, A(1));
+  if constexpr (kSegmentGroup<A> == 1) {
+    out[0] = hn::Div(one, hn::SumOfLanes(d, v[0]));
+  } else {
+#if HWY_TARGET != HWY_SCALAR
+    // Every block of four lanes gets a sum of each of the four vectors.
+    auto sums = add_neighbours<8, A>(
+        add_neighbours<4, A>(v[0], v[1]),
+        add_neighbours<4, A>(v[2], v[3]));
+    if constexpr (kLanes<A> >= 8)
+      sums = hn::Add(sums, hn::SwapAdjacentBlocks(sums));
+    if constexpr (kLanes<A> >= 16)
+      sums = hn::Add(sums, hn::ConcatLowerUpper(d, sums, sums));
+    const auto inverse = hn::Div(one, sums);
+    out[0] = hn::Broadcast<0>(inverse);
+    out[1] = hn::Broadcast<1>(inverse);
+    out[2] = hn::Broadcast<2>(inverse);
+    out[3] = hn::Broadcast<3>(inverse);
+#endif
+  }
+}
+
+/// Goes through the segments of a tile, row by row and head by head.
+template <class L, class A>
+struct SegmentCursor {
+  const SoftmaxTile<L, A>& tile;
+  const L* raw = tile.raw;
+  A* w = tile.w;
+  int64_t head = 0;
+
+  HWY_INLINE void next() {
+    w += tile.pitch;
+    raw += tile.kernel_size;
+    if (++head < tile.heads)
+      return;
+    head = 0;
+    raw += tile.raw_stride - tile.heads * tile.kernel_size;
+  }
+};
+
+/// e^raw of a segment of NV vectors, the last one with `tail` elements.
+template <class L, class A, int NV>
+HWY_INLINE hn::Mask<Tag<A>> exp_segment(
+    const L* raw,
+    int64_t tail,
+    hn::Mask<Tag<A>> used,
+    Vec<A> (&e)[NV]) {
   auto good = used;
 #pragma GCC unroll 4
   for (int v = 0; v < NV; ++v) {
@@ -156,36 +207,40 @@ softmax_segment(const L* raw, int64_t tail, hn::Mask<Tag<A>> used, A* w) {
     if (last)
       e[v] = hn::IfThenElseZero(used, e[v]);
   }
-  auto sum = e[0];
-#pragma GCC unroll 4
-  for (int v = 1; v < NV; ++v)
-    sum = hn::Add(sum, e[v]);
-  const auto scale = hn::Div(hn::Set(d, A(1)), hn::SumOfLanes(d, sum));
-#pragma GCC unroll 4
-  for (int v = 0; v < NV; ++v)
-    hn::StoreU(hn::Mul(e[v], scale), d, w + v * kLanes<A>);
   return good;
 }
 
+/// Softmax of segments of NV vectors, a group at a time; of the last ones one
+/// stands for several.
 template <class L, class A, int NV>
 HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& tile) {
+  constexpr int kGroup = kSegmentGroup<A>;
   const Tag<A> d;
   const int64_t tail = tile.kernel_size - (NV - 1) * kLanes<A>;
   const auto used = hn::FirstN(d, static_cast<size_t>(tail));
   auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
-  for (int64_t t = 0; t < tile.rows; ++t) {
-    if (tile.ahead != 0)
-      prefetch_lines(
-          tile.raw + t * tile.raw_stride + tile.ahead,
-          tile.heads * tile.kernel_size);
-    for (int64_t h = 0; h < tile.heads; ++h)
-      good = hn::And(
-          good,
-          softmax_segment<L, A, NV>(
-              tile.raw + t * tile.raw_stride + h * tile.kernel_size,
-              tail,
-              used,
-              tile.w + (t * tile.heads + h) * tile.pitch));
+  SegmentCursor<L, A> at{tile};
+  const int64_t count = tile.rows * tile.heads;
+  for (int64_t s = 0; s < count; s += kGroup) {
+    Vec<A> e[kGroup][NV], sums[kGroup], scale[kGroup];
+    A* w[kGroup];
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g) {
+      w[g] = at.w;
+      good = hn::And(good, exp_segment<L, A, NV>(at.raw, tail, used, e[g]));
+      sums[g] = e[g][0];
+#pragma GCC unroll 4
+      for (int v = 1; v < NV; ++v)
+        sums[g] = hn::Add(sums[g], e[g][v]);
+      if (s + g + 1 < count)
+        at.next();
+    }
+    inverse_lane_sums<A>(sums, scale);
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        hn::StoreU(hn::Mul(e[g][v], scale[g]), d, w[g] + v * kLanes<A>);
   }
   return hn::AllTrue(d, good);
 }

@@ -33,7 +33,6 @@ struct TapBlock {
   int64_t heads = 1;
   int64_t valid = 0;  ///< real positions of the sequence
   int64_t seen = 0;   ///< positions before the first raw kernel
-  int64_t ahead = 0;  ///< from its raw kernels to those needed next
 };
 
 /// How raw kernels become taps.
@@ -210,8 +209,7 @@ class TapRows {
          .heads = block.heads,
          .kernel_size = shape_.kernel_size,
          .w = segment(from, 0),
-         .pitch = segment_,
-         .ahead = block.ahead});
+         .pitch = segment_});
   }
 
   bool quick_dense(const TapBlock& block, int64_t from, int64_t to) {

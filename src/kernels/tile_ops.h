@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/fetch_ahead.h"
 #include "seqconv/kernels/bfloat16.h"
 #include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/isa.h"
@@ -35,10 +36,8 @@ struct ConvTile {
   const A* bias = nullptr;  ///< [channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
-  /// Inputs and outputs so many elements further on will be needed next; 0:
-  /// nobody knows.
-  int64_t ahead = 0;
-  bool streaming = false;  ///< stores go past the caches
+  const FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
+  bool streaming = false;             ///< stores go past the caches
 };
 
 /// Elements between rows of staged tiles, and most channels of one.
@@ -54,19 +53,21 @@ struct StageTile {
   int64_t last = 0;
   int64_t rows = 0;
   int64_t channels = 0;  ///< at most kStagePitch; the others are zero
-  int64_t ahead = 0;     ///< as ConvTile::ahead
+  const FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead
 };
 
-/// Scalar products of rows g[t] with staged rows x[t + j], j < K.
+/// Scalar products of rows g[t] with rows x[t + j], j < K.
 template <class S, class A>
 struct ProductTile {
   const S* g = nullptr;
   int64_t g_stride = 0;
-  const A* x = nullptr;  ///< [rows + K - 1 + kTapSlack, kStagePitch]
+  const A* x = nullptr;  ///< [rows + K - 1 rounded up to whole blocks of taps]
+  int64_t x_stride = kStagePitch;
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;
-  bool add = false;  ///< to what is there, in tap_products
+  bool add = false;                   ///< to what is there, in tap_products
+  const FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead, in tap_products
 };
 
 /// Raw kernels of rows of heads, and where their taps go: segments `pitch`
@@ -80,7 +81,6 @@ struct SoftmaxTile {
   int64_t kernel_size = 1;
   A* w = nullptr;
   int64_t pitch = 0;
-  int64_t ahead = 0;  ///< raw kernels so much further on will be needed next
 };
 
 /// Operations on tensors of type S with sums of type A.

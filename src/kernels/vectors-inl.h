@@ -40,6 +40,18 @@ HWY_INLINE Vec<A> load(const A* p) {
   return hn::LoadU(Tag<A>(), p);
 }
 
+/// The same vector, in a register: g++ would read memory again for every use,
+/// and loads instead of products would set the pace.
+template <class V>
+HWY_INLINE V in_register(V v) {
+#if HWY_TARGET == HWY_AVX3
+  asm("" : "+v"(v.raw));
+#elif HWY_TARGET == HWY_AVX2
+  asm("" : "+x"(v.raw));
+#endif
+  return v;
+}
+
 HWY_INLINE Vec<float> load_wide(const float* p) {
   return load(p);
 }
@@ -85,19 +97,13 @@ HWY_INLINE void store_streaming(Vec<float> v, BFloat16* p) {
   store_narrow(v, p);
 }
 
-/// Brings what will be read (or written) soon into the second-level cache.
+/// Brings what will be read soon into the second-level cache.
 /// Never faults, wherever p points.
 template <class S>
 HWY_INLINE void prefetch_lines(const S* p, int64_t count) {
   const char* const begin = reinterpret_cast<const char*>(p);
   for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(S)); i += 64)
     __builtin_prefetch(begin + i, /*write=*/0, /*locality=*/2);
-}
-template <class S>
-HWY_INLINE void prefetch_lines_to_write(const S* p, int64_t count) {
-  const char* const begin = reinterpret_cast<const char*>(p);
-  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(S)); i += 64)
-    __builtin_prefetch(begin + i, /*write=*/1, /*locality=*/2);
 }
 
 /// The first `count` lanes, the others zero; reads nothing beyond them.
@@ -148,13 +154,13 @@ template <int kBytes, class A>
 HWY_INLINE Vec<A> add_neighbours(Vec<A> a, Vec<A> b) {
   const Tag<A> d;
   if constexpr (kBytes == 4) {
-    return hn::Add(hn::OddEven(b, a), hn::Shuffle2301(hn::OddEven(a, b)));
+    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
   } else if constexpr (kBytes == 8) {
     const hn::Repartition<double, Tag<A>> dd;
     const auto x = hn::BitCast(dd, a), y = hn::BitCast(dd, b);
     return hn::Add(
-        hn::BitCast(d, hn::OddEven(y, x)),
-        hn::BitCast(d, hn::Shuffle01(hn::OddEven(x, y))));
+        hn::BitCast(d, hn::InterleaveLower(dd, x, y)),
+        hn::BitCast(d, hn::InterleaveUpper(dd, x, y)));
   } else if constexpr (kBytes == 16) {
     return hn::Add(
         hn::OddEvenBlocks(b, a),

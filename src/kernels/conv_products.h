@@ -1,0 +1,149 @@
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/conv_tiles.h"
+
+namespace seqconv::kernels {
+
+/// What comes next needs: while x is staged, and while products are made.
+struct ProductsAhead {
+  FetchAhead input;
+  FetchAhead grad_taps;
+};
+
+/// Products of rows of grad_y with rows of x, both [B, T, C], which make the
+/// gradients of taps. Where taps are many, every row of x is read many times
+/// and staged first.
+template <class S, class A>
+class ConvProducts {
+ public:
+  ConvProducts(
+      const ConvShape& shape,
+      const S* x,
+      const S* grad_y,
+      const RowOps<S, A>& ops)
+      : shape_(shape),
+        x_(x),
+        grad_y_(grad_y),
+        ops_(ops),
+        staged_(
+            (tile_rows(shape.kernel_size) + shape.kernel_size + kTapSlack) *
+            kStagePitch) {}
+
+  /// Whether most rows of x are read where they lie.
+  bool reads_directly() const {
+    return std::is_same_v<S, A> && shape_.kernel_size <= kDirectTaps;
+  }
+
+  /// Calls work(row, tile) for the real rows of a place, from `row` on, and
+  /// `width` channels from channel c, a stage's width at a time.
+  template <class Work>
+  void run(
+      const ConvPlace& at,
+      int64_t c,
+      int64_t width,
+      const ProductsAhead& ahead,
+      const Work& work) {
+    const auto [from, to] = direct_rows(at);
+    for (int64_t i = 0; i < width; i += kStagePitch) {
+      Part part = {
+          .origin = at.batch * shape_.steps * shape_.channels + c + i,
+          .first = at.first,
+          .valid = at.valid,
+          .channels = std::min(kStagePitch, width - i),
+          .add = i > 0,
+          .ahead = i == 0 ? &ahead : nullptr};
+      run_staged(part, 0, from, work);
+      if constexpr (std::is_same_v<S, A>)
+        if (from < to) {
+          const int64_t C = shape_.channels;
+          const int64_t row = at.first - shape_.padding_left + from;
+          work(from, tile(part, from, to, x_ + part.origin + row * C, C));
+        }
+      run_staged(part, to, at.real(), work);
+    }
+  }
+
+ private:
+  /// Most taps for which rows of x and grad_y share cache sets without loss.
+  static constexpr int64_t kDirectTaps = 8;
+
+  /// Some channels of a place.
+  struct Part {
+    int64_t origin;  ///< of its sequence, at the first channel
+    int64_t first;   ///< position of row 0
+    int64_t valid;
+    int64_t channels;
+    bool add;
+    const ProductsAhead* ahead;  ///< null: nothing
+  };
+
+  /// Rows [from, to) of a place that see nothing outside the sequence and are
+  /// read directly; the others are staged.
+  std::pair<int64_t, int64_t> direct_rows(const ConvPlace& at) const {
+    const int64_t real = at.real();
+    if (!reads_directly())
+      return {real, real};
+    const int64_t begin = at.first - shape_.padding_left;
+    const int64_t from = std::clamp<int64_t>(-begin, 0, real);
+    const int64_t to =
+        std::clamp(at.valid - begin - (block_of_taps() - 1), from, real);
+    // Cutting a short sequence in three costs more than it saves.
+    if (from > 0 && to < real)
+      return {real, real};
+    return {from, to};
+  }
+
+  /// K rounded up to what is read of x for every row of grad_y.
+  int64_t block_of_taps() const {
+    const int64_t K = shape_.kernel_size;
+    return K <= 4 ? 4 : ceil_div(K, 8) * 8;
+  }
+
+  ProductTile<S, A> tile(
+      const Part& part,
+      int64_t from,
+      int64_t to,
+      const A* x,
+      int64_t x_stride) const {
+    const int64_t C = shape_.channels;
+    return {
+        .g = grad_y_ + part.origin + (part.first + from) * C,
+        .g_stride = C,
+        .x = x,
+        .x_stride = x_stride,
+        .kernel_size = shape_.kernel_size,
+        .rows = to - from,
+        .channels = part.channels,
+        .add = part.add,
+        .ahead = part.ahead == nullptr ? nullptr : &part.ahead->grad_taps};
+  }
+
+  template <class Work>
+  void
+  run_staged(const Part& part, int64_t from, int64_t to, const Work& work) {
+    if (from == to)
+      return;
+    const int64_t C = shape_.channels;
+    const int64_t begin = part.first + from - shape_.padding_left;
+    ops_.stage(
+        {.in = x_ + part.origin + begin * C,
+         .in_stride = C,
+         .first = -begin,
+         .last = part.valid - begin,
+         .rows = to - from + block_of_taps() - 1,
+         .channels = part.channels,
+         .ahead = part.ahead == nullptr ? nullptr : &part.ahead->input},
+        staged_.data());
+    work(from, tile(part, from, to, staged_.data(), kStagePitch));
+  }
+
+  const ConvShape& shape_;
+  const S* x_;
+  const S* grad_y_;
+  const RowOps<S, A>& ops_;
+  Scratch<A> staged_;  // [rows + K - 1, kStagePitch]
+};
+
+}  // namespace seqconv::kernels

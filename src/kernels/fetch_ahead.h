@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace seqconv::kernels {
+
+/// Rows of tensors that are needed after the tile at hand: brought into the
+/// second-level cache together with the work on the tile's own rows, for many
+/// reads at once would only wait for one another.
+class FetchAhead {
+ public:
+  void clear() { count_ = 0; }
+
+  /// Rows of `width` elements, `stride` elements apart.
+  template <class S>
+  void add(const S* first, int64_t stride, int64_t width, int64_t rows) {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(S));
+    add_bytes(
+        reinterpret_cast<const char*>(first),
+        stride * kSize,
+        width * kSize,
+        rows);
+  }
+
+  /// Fetches rows [first, first + count) of each, as far as they exist: of
+  /// `parts` equal parts of a row number `part`.
+  void rows(int64_t first, int64_t count, int64_t part = 0, int64_t parts = 1)
+      const;
+
+ private:
+  static constexpr int kMostTensors = 8;
+  struct Rows {
+    const char* first;
+    int64_t stride;
+    int64_t lines;  ///< of a row
+    int64_t rows;
+  };
+
+  void
+  add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);
+
+  std::array<Rows, kMostTensors> tensors_;
+  int count_ = 0;
+};
+
+}  // namespace seqconv::kernels
