@@ -110,7 +110,7 @@ class GradColumns {
       }
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v) {
-        const auto grad = columns_.get(g, v);
+        const auto grad = in_register(columns_.get(g, v));
         const auto left_part = hn::Mul(left, grad);
         const auto right_part = hn::Mul(right, grad);
         add(low_edge, v, left_part);

@@ -71,8 +71,8 @@ HWY_INLINE bool talk_columns(
       columns.prefetch(y + tile.next);
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v) {
-        const auto l = hn::Load(d, low + v * L);
-        const auto h = hn::Load(d, high + v * L);
+        const auto l = in_register(hn::Load(d, low + v * L));
+        const auto h = in_register(hn::Load(d, high + v * L));
         const auto begin =
             hn::MulAdd(left, hn::Sub(hn::Load(d, low_edge + v * L), l), l);
         const auto until =
