@@ -164,7 +164,7 @@ class WindowMaker {
 
 /// Rows of a tile: windows of neighbours reach into it, so that longer ones
 /// waste less.
-inline constexpr int64_t kTalkRows = 128;
+inline constexpr int64_t kTalkRows = 256;
 
 /// Elements from a strip of rows [first, first + rows) to the one that is
 /// worked on next.
