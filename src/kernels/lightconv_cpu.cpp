@@ -59,15 +59,19 @@ class StaticTaps {
     spread_ = true;
   }
 
-  /// Gradient of the taps [H, K] -> of the weights.
-  void backward(const A* grad_taps, A* grad_weight) {
+  /// Gradients of the taps [H, K], which it may change, -> of the weights.
+  void backward(A* grad_taps, A* grad_weight) {
     const int64_t K = shape_.kernel_size;
-    Scratch<A> row(K + kTapSlack);
-    for (int64_t h = 0; h < shape_.heads; ++h) {
-      std::copy_n(grad_taps + h * K, K, row.data());
-      rows_.backward(all_, 0, 1, h, row.data(), 0);
-      std::copy_n(row.data(), K, grad_weight + h * K);
-    }
+    for (int64_t h = 0; h < shape_.heads; ++h)
+      rows_.backward(
+          all_,
+          0,
+          1,
+          h,
+          grad_taps + h * K,
+          0,
+          grad_weight + h * K,
+          0);
   }
 
  private:
@@ -250,15 +254,24 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
   const Pieces pieces(shape, position_heads(shape, tile_rows(K) + K - 1));
   std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
   for_pieces(shape, args.lengths, pieces, run, [&] {
-    return [&, work = PositionBackward<S, A>(args, {args.kernels}, run.isa)](
+    return [&,
+            work = PositionBackward<S, A>(args, {args.kernels}, run.isa),
+            grad = std::vector<A>(static_cast<size_t>(pieces.step * K))](
                const ConvPlace& at,
                const ConvPlace& next,
                int64_t piece) mutable {
       double* const sums = partial.data() + static_cast<size_t>(piece * H * K);
-      work.run(at, next, [&](int64_t, int64_t head, const A* grad) {
-        for (int64_t j = 0; j < K; ++j)
-          sums[head * K + j] += static_cast<double>(grad[j]);
-      });
+      const auto add = [&](int64_t head) {
+        for (int64_t i = 0; i < at.real() * K; ++i)
+          sums[head * K + i % K] +=
+              static_cast<double>(grad[static_cast<size_t>(i)]);
+      };
+      work.run(
+          at,
+          next,
+          K,
+          [&](int64_t) { return grad.data(); },
+          add);
     };
   });
   add_pieces(partial, H * K, args.grad_kernels);

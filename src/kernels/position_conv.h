@@ -82,10 +82,16 @@ class PositionBackward {
         grad_(step_ * pitch_ + kTapSlack),
         products_(shape_, args.x, args.grad_y, ops_) {}
 
-  /// Writes grad_x there and calls give(t, head, gradient of the K raw
-  /// weights) for every real position t and every head.
-  template <class Give>
-  void run(const ConvPlace& at, const ConvPlace& next, const Give& give) {
+  /// Writes grad_x there, and for every head the gradients of the raw kernels
+  /// of the real positions, `stride` apart, from out(head) on; then calls
+  /// done(head).
+  template <class Out, class Done>
+  void run(
+      const ConvPlace& at,
+      const ConvPlace& next,
+      int64_t stride,
+      const Out& out,
+      const Done& done) {
     const int64_t K = shape_.kernel_size, R = shape_.head_channels();
     const int64_t real = at.real();
     const int64_t before = K - 1 - shape_.padding_left;
@@ -136,9 +142,16 @@ class PositionBackward {
           [&](int64_t row, const ProductTile<S, A>& tile) {
             ops_.tap_products(tile, grad_.data() + row * pitch_, pitch_);
           });
-      taps_.backward(block, before, real, h, grad_.data(), pitch_);
-      for (int64_t t = 0; t < real; ++t)
-        give(at.first + t, at.head + h, grad_.data() + t * pitch_);
+      taps_.backward(
+          block,
+          before,
+          real,
+          h,
+          grad_.data(),
+          pitch_,
+          out(at.head + h),
+          stride);
+      done(at.head + h);
     }
   }
 
@@ -185,13 +198,11 @@ template <class S, class L>
 void position_conv_backward(
     const ConvBackward<S, L>& args,
     const Execution& run) {
-  using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
   const int64_t K = shape.kernel_size, H = shape.heads;
   const int64_t step = tile_rows(K);
   const int64_t heads = position_heads(shape, step + K - 1);
   const auto raw = position_kernels(shape, args.kernels);
-  const RowOps<L, A>& rows = row_ops<L, A>(run.isa);
   for_places(
       {shape, args.lengths, step, heads},
       step * heads * (shape.head_channels() + 8) * K * 2,
@@ -200,16 +211,15 @@ void position_conv_backward(
         return [&, work = PositionBackward<S, L>(args, raw, run.isa)](
                    const ConvPlace& at,
                    const ConvPlace& next) mutable {
-          L* const out = args.grad_kernels + at.batch * shape.steps * H * K;
-          zero_rows(
-              out + at.head * K,
+          L* const out =
+              args.grad_kernels + (at.batch * shape.steps + at.first) * H * K;
+          zero_rows(out + at.head * K, H * K, at.heads * K, at.real(), at.rows);
+          work.run(
+              at,
+              next,
               H * K,
-              at.heads * K,
-              at.first + at.real(),
-              at.first + at.rows);
-          work.run(at, next, [&](int64_t t, int64_t head, const A* grad) {
-            rows.narrow(grad, K, out + (t * H + head) * K);
-          });
+              [&](int64_t head) { return out + head * K; },
+              [](int64_t) {});
         };
       });
 }

@@ -318,28 +318,27 @@ void inverse_sums(
     inverse[s] = A(1) / inverse[s];
 }
 
-template <class A>
-void softmax_backward(const SoftmaxGradient<A>& in) {
-  constexpr int64_t L = kLanes<A>;
+template <class L, class A>
+void softmax_backward(const SoftmaxGradient<L, A>& in) {
+  constexpr int64_t N = kLanes<A>;
   const Tag<A> d;
-  const int64_t whole = (in.kernel_size - 1) / L * L;
+  const int64_t whole = (in.kernel_size - 1) / N * N;
   const int64_t tail = in.kernel_size - whole;
   for (int64_t t = 0; t < in.rows; ++t) {
     const A* const w = in.w + t * in.w_stride;
-    A* const grad = in.grad + t * in.grad_stride;
+    const A* const grad = in.grad + t * in.grad_stride;
+    L* const out = in.out + t * in.out_stride;
     const auto last_w = load_some<A>(w + whole, tail);
     const auto last_g = load_some<A>(grad + whole, tail);
     auto dot = hn::Mul(last_w, last_g);
-    for (int64_t j = 0; j < whole; j += L)
+    for (int64_t j = 0; j < whole; j += N)
       dot = hn::MulAdd(load(w + j), load(grad + j), dot);
     const auto mean = hn::SumOfLanes(d, dot);
-    for (int64_t j = 0; j < whole; j += L)
-      hn::StoreU(
+    for (int64_t j = 0; j < whole; j += N)
+      store_narrow(
           hn::Mul(load(w + j), hn::Sub(load(grad + j), mean)),
-          d,
-          grad + j);
-    // What lies behind the segment is nobody's.
-    hn::StoreU(hn::Mul(last_w, hn::Sub(last_g, mean)), d, grad + whole);
+          out + j);
+    store_some<A>(hn::Mul(last_w, hn::Sub(last_g, mean)), out + whole, tail);
   }
 }
 

@@ -111,16 +111,18 @@ class TapRows {
     }
   }
 
-  /// Gradient of taps -> gradient of raw kernels, in place, after
-  /// make_normalized; rows [row, row + rows) of head `head` of the block, the
-  /// gradient's rows grad_stride >= K + kTapSlack - 1 apart.
+  /// Gradients `grad` of taps, which it may change, -> those of the raw
+  /// kernels, after make_normalized; rows [row, row + rows) of head `head` of
+  /// the block.
   void backward(
       const TapBlock& block,
       int64_t row,
       int64_t rows,
       int64_t head,
       A* grad,
-      int64_t grad_stride) {
+      int64_t grad_stride,
+      L* out,
+      int64_t out_stride) {
     const int64_t K = shape_.kernel_size;
     const int64_t at = row * pitch_ + head * segment_;
     if (options_.drop.active())
@@ -130,21 +132,25 @@ class TapRows {
             factors_.data() + at + t * pitch_,
             K);
     if (options_.normalization == Normalization::kSoftmax)
-      return ops_.softmax_backward(
+      return rows_.softmax_backward(
           {.w = normalized_.data() + at,
            .w_stride = pitch_,
            .grad = grad,
            .grad_stride = grad_stride,
+           .out = out,
+           .out_stride = out_stride,
            .rows = rows,
            .kernel_size = K});
-    raw_row_.reserve(K + kTapSlack);
+    raw_row_.reserve(K);
     for (int64_t t = 0; t < rows; ++t) {
+      A* const row_grad = grad + t * grad_stride;
       rows_.widen(raw_at(block, row + t, head), K, raw_row_.data());
       normalize_row_backward(
           options_.normalization,
           raw_row_.data(),
-          grad + t * grad_stride,
+          row_grad,
           K);
+      rows_.narrow(row_grad, K, out + t * out_stride);
     }
   }
 

@@ -25,6 +25,7 @@ struct Tables {
         .weighted_sum = weighted_sum<S, A>,
         .column_sums = column_sums<S, A>,
         .softmax = softmax_tile<S, A>,
+        .softmax_backward = softmax_backward<S, A>,
         .widen = widen<S, A>,
         .narrow = narrow<S, A>};
     return kTable;
@@ -36,7 +37,6 @@ struct Tables {
         .exp = exp_all<A>,
         .softmax = softmax_any<A>,
         .inverse_sums = inverse_sums<A>,
-        .softmax_backward = softmax_backward<A>,
         .multiply = multiply<A>};
     return kTable;
   }

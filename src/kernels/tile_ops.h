@@ -83,6 +83,20 @@ struct SoftmaxTile {
   int64_t pitch = 0;
 };
 
+/// Segments w of K taps, made by softmax, the gradients of those, and where the
+/// gradients of the raw kernels go.
+template <class L, class A>
+struct SoftmaxGradient {
+  const A* w = nullptr;
+  int64_t w_stride = 0;
+  const A* grad = nullptr;
+  int64_t grad_stride = 0;
+  L* out = nullptr;
+  int64_t out_stride = 0;
+  int64_t rows = 0;
+  int64_t kernel_size = 1;
+};
+
 /// Operations on tensors of type S with sums of type A.
 template <class S, class A>
 struct RowOps {
@@ -115,19 +129,10 @@ struct RowOps {
   /// Softmax of raw kernels; false, and the taps are garbage, if a value is NaN
   /// or too large for a quick exponential.
   bool (*softmax)(const SoftmaxTile<S, A>& tile);
+  /// out = w (grad - <w, grad>), segment by segment.
+  void (*softmax_backward)(const SoftmaxGradient<S, A>& segments);
   void (*widen)(const S* src, int64_t count, A* dst);
   void (*narrow)(const A* src, int64_t count, S* dst);
-};
-
-/// Segments w of K taps, made by softmax, and the gradients of that.
-template <class A>
-struct SoftmaxGradient {
-  const A* w = nullptr;
-  int64_t w_stride = 0;
-  A* grad = nullptr;  ///< room for kTapSlack elements behind each segment
-  int64_t grad_stride = 0;
-  int64_t rows = 0;
-  int64_t kernel_size = 1;
 };
 
 /// Operations on taps of type A. Buffers of taps have kTapSlack elements to
@@ -145,8 +150,6 @@ struct TapOps {
       int64_t segments,
       int64_t kernel_size,
       A* inverse);
-  /// grad = w (grad - <w, grad>), segment by segment.
-  void (*softmax_backward)(const SoftmaxGradient<A>& segments);
   void (*multiply)(A* a, const A* b, int64_t count);
 };
 
