@@ -6,10 +6,11 @@
 
 namespace seqconv::kernels {
 
-/// What comes next needs: while x is staged, and while products are made.
+/// What comes next needs, fetched while x is staged and while products are
+/// made.
 struct ProductsAhead {
-  FetchAhead input;
-  FetchAhead grad_taps;
+  FetchAhead staging;
+  FetchAhead products;
 };
 
 /// Products of rows of grad_y with rows of x, both [B, T, C], which make the
@@ -31,9 +32,20 @@ class ConvProducts {
             (tile_rows(shape.kernel_size) + shape.kernel_size + kTapSlack) *
             kStagePitch) {}
 
-  /// Whether most rows of x are read where they lie.
+  /// Whether most rows of x are read where they lie. Cutting a short sequence
+  /// in three would cost more than it saves.
   bool reads_directly() const {
-    return std::is_same_v<S, A> && shape_.kernel_size <= kDirectTaps;
+    const int64_t K = shape_.kernel_size;
+    return std::is_same_v<S, A> && K <= kDirectTaps &&
+        shape_.steps > tile_rows(K);
+  }
+
+  /// Adds the rows of x that another place needs, unless they are needed where
+  /// they lie: then the convolution before the products fetches them.
+  void fetch_inputs(FetchAhead& fetch, const ConvPlace& place) const {
+    const int64_t after = shape_.kernel_size - 1 - shape_.padding_left;
+    if (!reads_directly())
+      fetch_rows(fetch, shape_, place, x_, shape_.head_channels(), after);
   }
 
   /// Calls work(row, tile) for the real rows of a place, from `row` on, and
@@ -89,9 +101,6 @@ class ConvProducts {
     const int64_t from = std::clamp<int64_t>(-begin, 0, real);
     const int64_t to =
         std::clamp(at.valid - begin - (block_of_taps() - 1), from, real);
-    // Cutting a short sequence in three costs more than it saves.
-    if (from > 0 && to < real)
-      return {real, real};
     return {from, to};
   }
 
@@ -117,7 +126,7 @@ class ConvProducts {
         .rows = to - from,
         .channels = part.channels,
         .add = part.add,
-        .ahead = part.ahead == nullptr ? nullptr : &part.ahead->grad_taps};
+        .ahead = part.ahead == nullptr ? nullptr : &part.ahead->products};
   }
 
   template <class Work>
@@ -134,7 +143,7 @@ class ConvProducts {
          .last = part.valid - begin,
          .rows = to - from + block_of_taps() - 1,
          .channels = part.channels,
-         .ahead = part.ahead == nullptr ? nullptr : &part.ahead->input},
+         .ahead = part.ahead == nullptr ? nullptr : &part.ahead->staging},
         staged_.data());
     work(from, tile(part, from, to, staged_.data(), kStagePitch));
   }

@@ -145,7 +145,8 @@ struct PlaceConvolution {
   S* out = nullptr;
   const A* bias = nullptr;   ///< [C] or null
   bool streaming = false;    ///< stores go past the caches
-  const S* fetch = nullptr;  ///< a tensor that is needed too, or null
+  bool fetch_out = true;     ///< `out` is fetched for what comes next
+  const S* fetch = nullptr;  ///< a tensor that is fetched too, or null
 };
 
 /// Adds what a convolution of a place needs.
@@ -158,7 +159,7 @@ void fetch_convolution(
   const int64_t R = shape.head_channels();
   const int64_t after = shape.kernel_size - 1 - conv.padding_left;
   fetch_rows(fetch, shape, at, conv.in, R, after);
-  if (!conv.streaming)
+  if (!conv.streaming && conv.fetch_out)
     fetch_rows(fetch, shape, at, conv.out, R);
   if (conv.fetch != nullptr)
     fetch_rows(fetch, shape, at, conv.fetch, R, conv.padding_left);

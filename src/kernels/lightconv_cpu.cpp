@@ -202,18 +202,9 @@ class BackwardTile {
   }
 
  private:
-  /// What the products of a place need.
-  ProductsAhead ahead(const ConvPlace& place) const {
-    const ConvShape& shape = args_.shape;
-    const int64_t after = shape.kernel_size - 1 - shape.padding_left;
+  ProductsAhead ahead(const ConvPlace& next) const {
     ProductsAhead ahead;
-    fetch_rows(
-        ahead.input,
-        shape,
-        place,
-        args_.x,
-        shape.head_channels(),
-        after);
+    products_.fetch_inputs(ahead.staging, next);
     return ahead;
   }
 

@@ -104,6 +104,8 @@ class PositionBackward {
         .valid = at.valid};
     if (real > 0)
       taps_.make_normalized(block);
+    // Products of many taps take long enough to fetch for both.
+    const bool many_taps = K > 16;
     // Input s feeds output s - before + i through its tap K-1-i.
     convolve_place(
         ops_,
@@ -118,22 +120,20 @@ class PositionBackward {
               .tap_r = taps_.pitch() - 1},
          .in = args_.grad_y,
          .out = args_.grad_x,
+         .fetch_out = !many_taps,
          .fetch = products_.reads_directly() ? args_.x : nullptr},
         [&](FetchAhead& fetch, const ConvPlace& rows) {
           if (own_kernels_)
             fetch_rows(fetch, shape_, rows, args_.kernels, K, before);
         });
     for (int64_t h = 0; h < at.heads && real > 0; ++h) {
+      const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
       ProductsAhead ahead;
-      fetch_rows(
-          ahead.input,
-          shape_,
-          h + 1 < at.heads ? at.only(h + 1) : next.only(0),
-          args_.x,
-          R,
-          before);
+      products_.fetch_inputs(ahead.products, then);
+      if (many_taps)
+        fetch_rows(ahead.products, shape_, then, args_.grad_x, R);
       if (h == 0 && own_kernels_)
-        fetch_rows(ahead.grad_taps, shape_, next, args_.grad_kernels, K);
+        fetch_rows(ahead.products, shape_, next, args_.grad_kernels, K);
       products_.run(
           at,
           (at.head + h) * R,

@@ -247,9 +247,8 @@ shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
   Vec<A> acc[1][NJ];
   clear<A, 1, NJ>(acc);
   int64_t c = 0;
-  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>) {
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
     column_products<S, A, NJ, false>(tile, j, c, acc);
-  }
   if (c < tile.channels)
     column_products<S, A, NJ, true>(tile, j, c, acc);
   for (int k = 0; k < NJ; ++k)
