@@ -32,12 +32,12 @@ class ConvProducts {
             (tile_rows(shape.kernel_size) + shape.kernel_size + kTapSlack) *
             kStagePitch) {}
 
-  /// Whether most rows of x are read where they lie. Cutting a short sequence
-  /// in three would cost more than it saves.
+  /// Whether most rows of x are read where they lie: whole vectors of them.
+  /// Cutting a short sequence in three would cost more than it saves.
   bool reads_directly() const {
     const int64_t K = shape_.kernel_size;
     return std::is_same_v<S, A> && K <= kDirectTaps &&
-        shape_.steps > tile_rows(K);
+        shape_.head_channels() % kTapSlack == 0 && shape_.steps > tile_rows(K);
   }
 
   /// Adds the rows of x that another place needs, unless they are needed where

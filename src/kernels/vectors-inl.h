@@ -142,11 +142,6 @@ HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
     p[i] = lanes[i];
 }
 
-template <class A>
-HWY_INLINE A lane_sum(Vec<A> v) {
-  return hn::GetLane(hn::SumOfLanes(Tag<A>(), v));
-}
-
 #if HWY_TARGET != HWY_SCALAR
 /// Adds neighbouring groups of kBytes: those of a at even places, those of b at
 /// odd ones. Choosing is cheaper than moving, so only one of the two is moved.
@@ -190,6 +185,26 @@ HWY_INLINE Vec<A> lane_sums(Vec<A>* v) {
   add_all_neighbours<static_cast<int>(sizeof(A)), A, kLanes<A>>(v);
 #endif
   return v[0];
+}
+
+/// The sum over the lanes of one vector, added up as in lane_sums(): a product
+/// has the same bits alone and among others.
+template <class A>
+HWY_INLINE A lane_sum(Vec<A> v) {
+#if HWY_TARGET != HWY_SCALAR
+  const Tag<A> d;
+  if constexpr (sizeof(A) == 4) {
+    v = hn::Add(v, hn::Shuffle1032(v));
+    v = hn::Add(v, hn::Shuffle2301(v));
+  } else {
+    v = hn::Add(v, hn::Shuffle01(v));
+  }
+  if constexpr (kLanes<A> * sizeof(A) >= 32)
+    v = hn::Add(v, hn::SwapAdjacentBlocks(v));
+  if constexpr (kLanes<A> * sizeof(A) >= 64)
+    v = hn::Add(v, hn::ConcatLowerUpper(d, v, v));
+#endif
+  return hn::GetLane(v);
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

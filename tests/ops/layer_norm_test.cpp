@@ -16,11 +16,14 @@ at::Tensor plain_layer_norm(
   return centred / (variance + epsilon).sqrt() * weight + bias;
 }
 
+/// The same numbers in every run, and no row nearly constant: its gradient is a
+/// small difference of large terms, of which float32 leaves nothing.
 Inputs random_inputs(at::IntArrayRef shape, at::ScalarType type) {
+  at::manual_seed(1);
   const int64_t C = shape.back();
   return {
       random_normal(shape, type),
-      random_normal(shape, type) + 0.5,
+      random_normal(shape, type) + 0.5 + at::arange(C).remainder(2) * 4,
       random_normal({C}, type) * 0.3 + 1,
       random_normal({C}, type)};
 }
