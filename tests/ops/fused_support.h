@@ -14,6 +14,15 @@
 
 namespace seqconv::ops::testing {
 
+/// Every test draws the same numbers in every run and in any order.
+class SeedEveryTest : public ::testing::EmptyTestEventListener {
+  void OnTestStart(const ::testing::TestInfo&) override { at::manual_seed(1); }
+};
+inline const bool kSeeded = [] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new SeedEveryTest);
+  return true;
+}();
+
 /// Reproducible standard normal numbers.
 inline at::Tensor random_normal(at::IntArrayRef shape, at::ScalarType type) {
   return at::randn(shape, at::TensorOptions(at::kDouble)).to(type);
