@@ -33,20 +33,9 @@ void activate_range(
     int64_t begin,
     int64_t end,
     Dropout drop) {
-  KeepMask<T> mask(drop);
-  for (int64_t first = begin; first < end; first += kTile) {
-    const int64_t n = HWY_MIN(kTile, end - first);
-    if (mask.active()) {
-      mask.draw(first, n);
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i)
-        y[first + i] = mask.apply(i, activate<A, T>(x[first + i]));
-    } else {
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i)
-        y[first + i] = activate<A, T>(x[first + i]);
-    }
-  }
+  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    y[i] = keep(activate<A, T>(x[i]));
+  });
 }
 
 template <class T>
@@ -70,21 +59,9 @@ void swish_backward_range(
     int64_t begin,
     int64_t end,
     Dropout drop) {
-  KeepMask<T> mask(drop);
-  for (int64_t first = begin; first < end; first += kTile) {
-    const int64_t n = HWY_MIN(kTile, end - first);
-    if (mask.active()) {
-      mask.draw(first, n);
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i)
-        grad_x[first + i] =
-            swish_backward(x[first + i], mask.apply(i, grad_y[first + i]));
-    } else {
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i)
-        grad_x[first + i] = swish_backward(x[first + i], grad_y[first + i]);
-    }
-  }
+  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    grad_x[i] = swish_backward(x[i], keep(grad_y[i]));
+  });
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -40,8 +40,12 @@ class ConvProducts {
         shape_.head_channels() % kTapSlack == 0 && shape_.steps > tile_rows(K);
   }
 
-  /// Adds the rows of x that another place needs, unless they are needed where
-  /// they lie: then the convolution before the products fetches them.
+  /// x if it is read directly: then the convolution before the products fetches
+  /// it; else null.
+  const S* direct_input() const { return reads_directly() ? x_ : nullptr; }
+
+  /// Adds the rows of x that another place needs, unless they are
+  /// direct_input().
   void fetch_inputs(FetchAhead& fetch, const ConvPlace& place) const {
     const int64_t after = shape_.kernel_size - 1 - shape_.padding_left;
     if (!reads_directly())

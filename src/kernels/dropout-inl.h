@@ -12,14 +12,9 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 
 template <class T>
 void dropout_range(const T* x, T* y, int64_t begin, int64_t end, Dropout drop) {
-  KeepMask<T> mask(drop);
-  for (int64_t first = begin; first < end; first += kTile) {
-    const int64_t n = HWY_MIN(kTile, end - first);
-    mask.draw(first, n);
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i)
-      y[first + i] = mask.apply(i, x[first + i]);
-  }
+  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    y[i] = keep(x[i]);
+  });
 }
 
 template <class T>
@@ -30,20 +25,9 @@ void dropout_add_range(
     int64_t begin,
     int64_t end,
     Dropout drop) {
-  KeepMask<T> mask(drop);
-  for (int64_t first = begin; first < end; first += kTile) {
-    const int64_t n = HWY_MIN(kTile, end - first);
-    if (mask.active()) {
-      mask.draw(first, n);
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i)
-        y[first + i] = residual[first + i] + mask.apply(i, x[first + i]);
-    } else {
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i)
-        y[first + i] = residual[first + i] + x[first + i];
-    }
-  }
+  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    y[i] = residual[i] + keep(x[i]);
+  });
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

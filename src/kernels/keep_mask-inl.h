@@ -44,6 +44,25 @@ class KeepMask {
   alignas(64) uint32_t buffer_[kTile + kRandomWordsSlack];
 };
 
+/// Calls each(i, keep) for the elements [begin, end), where keep(value) is
+/// dropout of a value of element i; without dropout it is the value.
+template <class T, class Each>
+HWY_INLINE void
+for_kept(const Dropout& drop, int64_t begin, int64_t end, const Each& each) {
+  KeepMask<T> mask(drop);
+  for (int64_t first = begin; first < end; first += kTile) {
+    const int64_t n = HWY_MIN(kTile, end - first);
+    if (mask.active()) {
+      mask.draw(first, n);
+      for (int64_t i = 0; i < n; ++i)
+        each(first + i, [&](T value) HWY_ATTR { return mask.apply(i, value); });
+    } else {
+      for (int64_t i = 0; i < n; ++i)
+        each(first + i, [](T value) HWY_ATTR { return value; });
+    }
+  }
+}
+
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -181,7 +181,7 @@ class BackwardTile {
          .taps = taps_.heads(at, /*reversed=*/true),
          .in = args_.grad_y,
          .out = args_.grad_x,
-         .fetch = products_.reads_directly() ? args_.x : nullptr},
+         .fetch = products_.direct_input()},
         kFetchNoMore);
     if (at.real() == 0)
       return;

@@ -121,7 +121,7 @@ class PositionBackward {
          .in = args_.grad_y,
          .out = args_.grad_x,
          .fetch_out = !many_taps,
-         .fetch = products_.reads_directly() ? args_.x : nullptr},
+         .fetch = products_.direct_input()},
         [&](FetchAhead& fetch, const ConvPlace& rows) {
           if (own_kernels_)
             fetch_rows(fetch, shape_, rows, args_.kernels, K, before);

@@ -39,15 +39,17 @@ void stage(const StageTile<S>& tile, A* out) {
 }
 
 /// acc[t][j] += <g[t], x[t + j]> over channels [c, c + lanes), for NT rows and
-/// NJ taps: every row of x is read once for all rows of g.
-/// With kPitch > 0 that is the stride of x, known when compiling.
-template <class S, class A, int NT, int NJ, int64_t kPitch, bool kTail>
+/// NJ taps: every row of x is read once for all rows of g. With NA = 1 rows of
+/// acc instead of NT all rows add to one. With kPitch > 0 that is the stride of
+/// x, known when compiling.
+template <class S, class A, int NT, int NJ, int64_t kPitch, bool kTail, int NA>
 HWY_INLINE void add_products(
     const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
     int64_t c,
-    Vec<A> (&acc)[NT][NJ]) {
+    Vec<A> (&acc)[NA][NJ]) {
+  static_assert(NA == NT || NA == 1);
   Vec<A> grad[NT];
 #pragma GCC unroll 8
   for (int i = 0; i < NT; ++i) {
@@ -62,7 +64,7 @@ HWY_INLINE void add_products(
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i)
       if (r - i >= 0 && r - i < NJ)
-        acc[i][r - i] = hn::MulAdd(grad[i], row, acc[i][r - i]);
+        acc[i % NA][r - i] = hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
   }
 }
 
@@ -220,23 +222,8 @@ HWY_INLINE void column_products(
     Vec<A> (&sums)[1][NJ]) {
   constexpr int kRows = 4;
   int64_t t = 0;
-  for (; t + kRows <= tile.rows; t += kRows) {
-    Vec<A> grad[kRows];
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      const S* const g = tile.g + (t + i) * tile.g_stride + c;
-      grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
-    }
-    const A* const x = tile.x + (t + j) * tile.x_stride + c;
-#pragma GCC unroll 24
-    for (int r = 0; r < kRows + NJ - 1; ++r) {
-      const Vec<A> row = in_register(load(x + r * tile.x_stride));
-#pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i)
-        if (r - i >= 0 && r - i < NJ)
-          sums[0][r - i] = hn::MulAdd(grad[i], row, sums[0][r - i]);
-    }
-  }
+  for (; t + kRows <= tile.rows; t += kRows)
+    add_products<S, A, kRows, NJ, 0, kTail>(tile, t, j, c, sums);
   for (; t < tile.rows; ++t)
     add_products<S, A, 1, NJ, 0, kTail>(tile, t, j, c, sums);
 }

@@ -33,10 +33,6 @@ struct AverageStepBody {
   }
 };
 
-inline bool is_empty(const AverageShape& shape) {
-  return shape.batch * shape.steps * shape.channels == 0;
-}
-
 template <class S>
 int64_t average_workspace(const AverageShape& shape) {
   if (is_empty(shape))

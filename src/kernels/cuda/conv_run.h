@@ -169,10 +169,6 @@ void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
   choose(std::true_type{});
 }
 
-inline bool is_empty(const ConvShape& shape) {
-  return shape.batch * shape.steps * shape.channels == 0;
-}
-
 template <KernelsOf kKind, class S, class Launcher>
 void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
   const ConvShape& shape = args.setup.shape;

@@ -11,6 +11,12 @@
 /// once on the host.
 namespace seqconv::kernels::cuda {
 
+/// Whether an operator of this shape has no element.
+template <class Shape>
+bool is_empty(const Shape& shape) {
+  return shape.batch * shape.steps * shape.channels == 0;
+}
+
 inline bool is_aligned(const void* pointer, size_t bytes) {
   return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }

@@ -91,10 +91,6 @@ struct TalkStepBody {
   }
 };
 
-inline bool is_empty(const TalkShape& shape) {
-  return shape.batch * shape.steps * shape.channels == 0;
-}
-
 template <class S>
 TalkTask<S> talk_task(
     const TalkShape& shape,
