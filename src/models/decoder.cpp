@@ -6,6 +6,7 @@ namespace seqconv {
 
 DecoderLayerImpl::DecoderLayerImpl(
     const ModelOptions& options,
+    Task task,
     int64_t layer,
     const InitGenerator& generator)
     : norm_(options.norm), dropout_(options.dropout) {
@@ -13,16 +14,18 @@ DecoderLayerImpl::DecoderLayerImpl(
       "block",
       make_block(options, Side::kDecoder, layer, generator));
   block_norm_ = register_module("block_norm", LayerNorm(options.dim));
-  cross_attention_ = register_module(
-      "cross_attention",
-      CrossAttention(
-          CrossAttentionOptions{
-              .channels = options.dim,
-              .heads = options.decoder.heads,
-              .dropout = options.attention_dropout},
-          generator));
-  cross_attention_norm_ =
-      register_module("cross_attention_norm", LayerNorm(options.dim));
+  if (task == Task::kTranslation) {
+    cross_attention_ = register_module(
+        "cross_attention",
+        CrossAttention(
+            CrossAttentionOptions{
+                .channels = options.dim,
+                .heads = options.decoder.heads,
+                .dropout = options.attention_dropout},
+            generator));
+    cross_attention_norm_ =
+        register_module("cross_attention_norm", LayerNorm(options.dim));
+  }
   feed_forward_ = register_module(
       "feed_forward",
       FeedForward(
@@ -35,22 +38,25 @@ DecoderLayerImpl::DecoderLayerImpl(
 at::Tensor DecoderLayerImpl::finish(
     at::Tensor y,
     const at::Tensor& residual,
-    const CrossMemory& memory,
+    const CrossMemory* memory,
     DropoutPlan& plan) const {
   y = add_and_norm(y, residual, block_norm_, norm_, dropout_, plan);
-  at::Tensor z = cross_attention_->forward(
-      maybe_norm(y, cross_attention_norm_, norm_),
-      memory,
-      plan);
-  z = add_and_norm(z, y, cross_attention_norm_, norm_, dropout_, plan);
+  if (cross_attention_) {
+    SEQCONV_CHECK(memory, "a translation model's decoder needs a source");
+    const at::Tensor z = cross_attention_->forward(
+        maybe_norm(y, cross_attention_norm_, norm_),
+        *memory,
+        plan);
+    y = add_and_norm(z, y, cross_attention_norm_, norm_, dropout_, plan);
+  }
   const at::Tensor f =
-      feed_forward_->forward(maybe_norm(z, feed_forward_norm_, norm_), plan);
-  return add_and_norm(f, z, feed_forward_norm_, norm_, dropout_, plan);
+      feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
+  return add_and_norm(f, y, feed_forward_norm_, norm_, dropout_, plan);
 }
 
 at::Tensor DecoderLayerImpl::forward(
     const at::Tensor& x,
-    const CrossMemory& memory,
+    const CrossMemory* memory,
     DropoutPlan& plan) const {
   const at::Tensor y =
       block_->forward(maybe_norm(x, block_norm_, norm_), {}, plan);
@@ -59,7 +65,7 @@ at::Tensor DecoderLayerImpl::forward(
 
 at::Tensor DecoderLayerImpl::step(
     const at::Tensor& x,
-    const CrossMemory& memory,
+    const CrossMemory* memory,
     MixerState& state,
     const StepPosition& position) const {
   const at::Tensor y =
@@ -80,28 +86,31 @@ MixerState DecoderLayerImpl::initial_state(int64_t rows) const {
 
 DecoderImpl::DecoderImpl(
     const ModelOptions& options,
+    Task task,
     int64_t vocabulary,
     const InitGenerator& generator,
     const at::Tensor& shared) {
   embedding_ = register_module(
       "embedding",
-      Embedding(
-          EmbeddingOptions{
-              .vocabulary = vocabulary,
-              .dim = options.dim,
-              .learned = options.positions == PositionKind::kLearned,
-              .max_positions = options.max_positions,
-              .dropout = options.dropout},
-          generator,
-          shared));
+      Embedding(embedding_options(options, vocabulary), generator, shared));
   for (int64_t i = 0; i < options.decoder.layers; ++i) {
     layers_.push_back(register_module(
         concat("layer", i),
-        std::make_shared<DecoderLayerImpl>(options, i, generator)));
+        std::make_shared<DecoderLayerImpl>(options, task, i, generator)));
   }
-  if (options.norm == NormPlacement::kPre)
+  if (options.norm == NormPlacement::kPre && task == Task::kTranslation)
     final_norm_ = register_module("final_norm", LayerNorm(options.dim));
 }
+
+namespace {
+
+const CrossMemory* memory_of(
+    const std::vector<CrossMemory>& memories,
+    size_t layer) {
+  return memories.empty() ? nullptr : &memories[layer];
+}
+
+}  // namespace
 
 std::vector<CrossMemory> DecoderImpl::memories(
     const at::Tensor& states,
@@ -118,7 +127,7 @@ at::Tensor DecoderImpl::forward(
     DropoutPlan& plan) const {
   at::Tensor x = embedding_->forward(target_in, plan);  // [B, T, C]
   for (size_t i = 0; i < layers_.size(); ++i)
-    x = layers_[i]->forward(x, memories[i], plan);
+    x = layers_[i]->forward(x, memory_of(memories, i), plan);
   return final_norm_.is_empty() ? x : final_norm_->forward(x);
 }
 
@@ -138,7 +147,8 @@ at::Tensor DecoderImpl::step(
   at::Tensor x =  // [N, T', C]
       embedding_->forward(tokens, evaluation, state.position.count);
   for (size_t i = 0; i < layers_.size(); ++i)
-    x = layers_[i]->step(x, memories[i], state.layers[i], state.position);
+    x = layers_[i]
+            ->step(x, memory_of(memories, i), state.layers[i], state.position);
   state.position.count += tokens.size(1);
   state.position.tensor.fill_(state.position.count);
   return final_norm_.is_empty() ? x : final_norm_->forward(x);

@@ -1,295 +1,145 @@
 #include "seqconv/models/options.h"
 
-#include <algorithm>
+#include <cmath>
+
+#include "option_checks.h"
 
 namespace seqconv {
 namespace {
 
-/// The entry of a layer in a list of one or of `layers` entries; 0 if empty.
-template <class List>
-typename List::value_type
-entry(const List& list, int64_t layer, typename List::value_type missing) {
-  if (list.empty())
-    return missing;
-  return list.size() == 1 ? list[0] : list.at(static_cast<size_t>(layer));
+std::string write_list(const std::vector<int64_t>& list) {
+  return Json(list).dump();
 }
 
-template <class List>
-void check_list(
-    const List& list,
-    int64_t layers,
-    const std::string& key,
-    bool may_be_empty) {
-  const auto size = static_cast<int64_t>(list.size());
-  if ((size == 0 && may_be_empty) || size == 1 || size == layers)
-    return;
-  fail_usage(
-      key,
-      " must have 1 or ",
-      layers,
-      " entries (one a layer), but got ",
-      size);
-}
-
-void check_rate(double value, const std::string& key) {
-  if (!(value >= 0 && value < 1))
-    fail_usage(key, " must be in [0, 1), but got ", value);
-}
-
-constexpr int64_t kMaxSize = 1 << 20;  // more is a slip of the pen
-
-void check_at_least(int64_t value, int64_t least, const std::string& key) {
-  if (value < least || value > kMaxSize) {
-    fail_usage(
-        key,
-        " must be between ",
-        least,
-        " and ",
-        kMaxSize,
-        ", but got ",
-        value);
-  }
-}
-
-void check_heads(int64_t heads, int64_t dim, const std::string& key) {
-  check_at_least(heads, 1, key);
-  if (dim % heads != 0) {
-    fail_usage(
-        key,
-        " must divide model.dim, but got ",
-        heads,
-        " heads for dim = ",
-        dim);
-  }
-}
-
-bool is_dynamic(BlockKind kind) {
-  return kind == BlockKind::kDynamicConv;
-}
-bool has_taps(BlockKind kind) {
-  return kind == BlockKind::kLightConv || is_dynamic(kind);
-}
-bool may_have_bias(BlockKind kind) {
-  return kind == BlockKind::kCnn || has_taps(kind);
-}
-bool averages(BlockKind kind) {
-  return kind == BlockKind::kAverageAttention;
-}
-
-/// Convolution blocks with projections around them, and perhaps a gate.
-bool has_linear1(BlockKind kind) {
-  return kind == BlockKind::kTalk || has_taps(kind);
-}
-
-void check_layer(
-    const StackOptions& stack,
-    int64_t layer,
+void check_not_adaptive(
+    const AdaptiveOptions& options,
     const std::string& path) {
-  const BlockKind kind = stack.block_at(layer);
-  const int64_t kernel = stack.kernel_size_at(layer);
-  const int64_t offset = stack.max_offset_at(layer);
-  const std::string at = concat(" (layer ", layer, ": ", enum_name(kind), ")");
-  switch (kind) {
-    case BlockKind::kLightConv:
-    case BlockKind::kDynamicConv:
-    case BlockKind::kCnn:
-      check_at_least(kernel, 1, path + ".kernel_sizes" + at);
-      break;
-    case BlockKind::kTalk:
-      check_at_least(offset, 1, path + ".max_offsets" + at);
-      break;
-    case BlockKind::kSelfAttention:
-      check_at_least(kernel, 0, path + ".kernel_sizes" + at);
-      break;
-    case BlockKind::kAverageAttention:
-      break;
-  }
-  const ops::Normalization normalization = stack.normalization_at(layer);
-  if (has_taps(kind) && stack.renormalize_edges_at(layer) &&
-      normalization != ops::Normalization::kSoftmax) {
+  if (write_options(options) != write_options(AdaptiveOptions{}))
     fail_usage(
         path,
-        ".renormalize_edges = true needs ",
-        path,
-        ".normalization = \"softmax\", but got \"",
-        enum_name(normalization),
-        "\"",
-        at);
-  }
-  if (stack.glu_at(layer) && !has_linear1(kind)) {
-    fail_usage(
-        path,
-        ".glu = true contradicts ",
-        path,
-        ".block = \"",
-        enum_name(kind),
-        "\", which has no linear1 and no gate; set glu = false",
-        at);
-  }
+        " is for language models (task = \"language_model\"), but the task is "
+        "translation");
 }
 
-/// Which blocks read a key, and how a message calls them.
-struct Readers {
-  bool (*reads)(BlockKind kind);
-  const char* names;
-};
+/// What a decoder alone cannot have.
+void check_language_model(const ModelOptions& model, const std::string& path) {
+  if (write_options(model.encoder) != write_options(ModelOptions{}.encoder))
+    fail_usage(
+        path,
+        ".encoder is given, but a language model has a decoder only; set ",
+        path,
+        ".decoder");
+  if (model.norm != NormPlacement::kPre)
+    fail_usage(
+        path,
+        ".norm must be \"pre\" in a language model, but got \"",
+        enum_name(model.norm),
+        "\"");
+}
 
-/// An entry that is not the default must stand for a layer that reads it.
-template <class List>
-void check_readers(
-    const StackOptions& stack,
-    const List& list,
-    const List& defaults,
-    const std::string& path,
-    const char* key,
-    const Readers& readers) {
-  check_list(list, stack.layers, concat(path, ".", key), false);
-  const bool whole = list.size() == 1;
-  const auto reads = [&](BlockKind kind) { return readers.reads(kind); };
-  for (int64_t i = 0; i < static_cast<int64_t>(list.size()); ++i) {
-    if (list[static_cast<size_t>(i)] == defaults[0])
-      continue;
-    if (whole ? std::any_of(stack.block.begin(), stack.block.end(), reads)
-              : reads(stack.block_at(i)))
-      continue;
-    if (whole)
+/// Ascending, above the special symbols.
+void check_cutoffs(
+    const std::vector<int64_t>& cutoffs,
+    const std::string& key) {
+  int64_t least = 4;
+  for (const int64_t cutoff : cutoffs) {
+    if (cutoff < least)
       fail_usage(
-          path,
-          ".",
           key,
-          " is given, but ",
-          path,
-          ".block has no ",
-          readers.names,
-          " layer");
+          " must be ascending and at least 4 (the special symbols), but got ",
+          write_list(cutoffs));
+    least = cutoff + 1;
+  }
+}
+
+/// Every band keeps a width of one at least; V may add one to the cutoffs.
+void check_widths(
+    int64_t width,
+    double factor,
+    size_t bands,
+    const std::string& key) {
+  const double last =
+      static_cast<double>(width) / std::pow(factor, static_cast<double>(bands));
+  if (!(factor >= 1) || !(last >= 1))
     fail_usage(
-        path,
-        ".",
         key,
-        " (layer ",
-        i,
-        ": ",
-        enum_name(stack.block_at(i)),
-        ") must be the default: only ",
-        readers.names,
-        " layers have one");
-  }
+        " must be at least 1 and leave the last band a width of 1, but ",
+        factor,
+        " divides ",
+        width,
+        " by itself ",
+        bands,
+        " times");
 }
 
-void check_variants(const StackOptions& stack, const std::string& path) {
-  const StackOptions defaults;
-  const Readers convolutions{has_linear1, "lightconv, dynamicconv or talk"};
-  const Readers taps{has_taps, "lightconv or dynamicconv"};
-  const Readers biased{may_have_bias, "lightconv, dynamicconv or cnn"};
-  const Readers dynamic{is_dynamic, "dynamicconv"};
-  const Readers average{averages, "average_attention"};
-  const auto check = [&](const auto StackOptions::*list,
-                         const char* key,
-                         const Readers& readers) {
-    check_readers(stack, stack.*list, defaults.*list, path, key, readers);
-  };
-  check(&StackOptions::conv_heads, "conv_heads", convolutions);
-  check(&StackOptions::normalization, "normalization", taps);
-  check(&StackOptions::renormalize_edges, "renormalize_edges", taps);
-  check(&StackOptions::conv_bias, "conv_bias", biased);
-  check(&StackOptions::filter_bias, "filter_bias", dynamic);
-  check(&StackOptions::query, "query", dynamic);
-  check(&StackOptions::average_ffn, "average_ffn", average);
-}
-
-/// Lists that no layer reads are misunderstandings, not decoration.
-void check_unused_lists(const StackOptions& stack, const std::string& path) {
-  const auto uses = [&](auto predicate) {
-    return std::any_of(stack.block.begin(), stack.block.end(), predicate);
-  };
-  if (!stack.max_offsets.empty() &&
-      !uses([](BlockKind k) { return k == BlockKind::kTalk; })) {
+void check_tied_bands(const ModelOptions& model, const std::string& path) {
+  const AdaptiveOptions& adaptive = model.adaptive;
+  if (model.tie != Tying::kNone &&
+      (adaptive.softmax_cutoffs != adaptive.input_cutoffs ||
+       adaptive.softmax_factor != adaptive.input_factor))
     fail_usage(
         path,
-        ".max_offsets is given, but ",
+        ".tie = \"",
+        enum_name(model.tie),
+        "\" shares the words of input and softmax, which needs equal cutoffs "
+        "and factors, but got ",
+        write_list(adaptive.input_cutoffs),
+        " / ",
+        adaptive.input_factor,
+        " and ",
+        write_list(adaptive.softmax_cutoffs),
+        " / ",
+        adaptive.softmax_factor,
+        "; set ",
         path,
-        ".block has no talk layer");
-  }
-  if (!stack.kernel_sizes.empty() && !uses([](BlockKind k) {
-        return k != BlockKind::kTalk && k != BlockKind::kAverageAttention;
-      })) {
+        ".tie = \"none\" for matrices of their own");
+  if (adaptive.tie_projections &&
+      (model.tie == Tying::kNone || adaptive.input_cutoffs.empty()))
     fail_usage(
         path,
-        ".kernel_sizes is given, but ",
+        ".adaptive.tie_projections = true needs an adaptive input and softmax "
+        "with ",
         path,
-        uses([](BlockKind k) { return k == BlockKind::kTalk; })
-            ? ".block has talk layers only; their reach is max_offsets"
-            : ".block has average_attention layers only, which see all");
-  }
+        ".tie = \"decoder\"");
 }
 
-void check_stack(
-    const StackOptions& stack,
-    int64_t dim,
-    const std::string& path) {
-  check_at_least(stack.layers, 1, path + ".layers");
-  check_list(stack.block, stack.layers, path + ".block", false);
-  check_list(stack.kernel_sizes, stack.layers, path + ".kernel_sizes", true);
-  check_list(stack.max_offsets, stack.layers, path + ".max_offsets", true);
-  check_heads(stack.heads, dim, path + ".heads");
-  for (const int64_t heads : stack.conv_heads)
-    if (heads != 0)
-      check_heads(heads, dim, path + ".conv_heads");
-  check_list(stack.glu, stack.layers, path + ".glu", false);
-  check_unused_lists(stack, path);
-  check_variants(stack, path);
-  for (int64_t layer = 0; layer < stack.layers; ++layer)
-    check_layer(stack, layer, path);
+void check_adaptive(const ModelOptions& model, const std::string& path) {
+  const AdaptiveOptions& adaptive = model.adaptive;
+  const std::string at = path + ".adaptive";
+  check_cutoffs(adaptive.softmax_cutoffs, at + ".softmax_cutoffs");
+  check_cutoffs(adaptive.input_cutoffs, at + ".input_cutoffs");
+  check_rate(adaptive.softmax_dropout, at + ".softmax_dropout");
+  check_at_least(adaptive.input_dim, 0, at + ".input_dim");
+  check_tied_bands(model, path);
+  if (adaptive.input_dim > 0 && adaptive.input_cutoffs.empty())
+    fail_usage(
+        at,
+        ".input_dim is given, but ",
+        at,
+        ".input_cutoffs is empty: a single table is as wide as the model");
+  check_widths(
+      adaptive.input_dim > 0 ? adaptive.input_dim : model.dim,
+      adaptive.input_factor,
+      adaptive.input_cutoffs.size(),
+      at + ".input_factor");
+  if (model.tie == Tying::kNone)  // else the tails are as wide as the bands
+    check_widths(
+        model.dim,
+        adaptive.softmax_factor,
+        adaptive.softmax_cutoffs.size(),
+        at + ".softmax_factor");
 }
 
 }  // namespace
 
-BlockKind StackOptions::block_at(int64_t layer) const {
-  return entry(block, layer, BlockKind::kDynamicConv);
+ModelOptions ModelOptions::defaults(Task task) {
+  ModelOptions options;
+  if (task == Task::kLanguageModel)
+    options.norm = NormPlacement::kPre;
+  return options;
 }
 
-int64_t StackOptions::kernel_size_at(int64_t layer) const {
-  return entry(kernel_sizes, layer, 0);
-}
-
-int64_t StackOptions::max_offset_at(int64_t layer) const {
-  return entry(max_offsets, layer, 0);
-}
-
-int64_t StackOptions::conv_heads_at(int64_t layer) const {
-  const int64_t own = entry(conv_heads, layer, 0);
-  return own != 0 ? own : heads;
-}
-
-bool StackOptions::glu_at(int64_t layer) const {
-  return entry(glu, layer, true);
-}
-
-ops::Normalization StackOptions::normalization_at(int64_t layer) const {
-  return entry(normalization, layer, ops::Normalization::kSoftmax);
-}
-
-bool StackOptions::renormalize_edges_at(int64_t layer) const {
-  return entry(renormalize_edges, layer, false);
-}
-
-bool StackOptions::conv_bias_at(int64_t layer) const {
-  return entry(conv_bias, layer, false);
-}
-
-bool StackOptions::filter_bias_at(int64_t layer) const {
-  return entry(filter_bias, layer, false);
-}
-
-QuerySource StackOptions::query_at(int64_t layer) const {
-  return entry(query, layer, QuerySource::kConvInput);
-}
-
-bool StackOptions::average_ffn_at(int64_t layer) const {
-  return entry(average_ffn, layer, true);
-}
-
-void ModelOptions::validate(const std::string& path) const {
+void ModelOptions::validate(const std::string& path, Task task) const {
   check_at_least(dim, 1, path + ".dim");
   if (positions == PositionKind::kSinusoidal && dim < 4)
     fail_usage(
@@ -304,7 +154,16 @@ void ModelOptions::validate(const std::string& path) const {
   check_rate(activation_dropout, path + ".activation_dropout");
   check_rate(input_dropout, path + ".input_dropout");
   check_rate(weight_dropout, path + ".weight_dropout");
-  check_stack(encoder, dim, path + ".encoder");
+  switch (task) {
+    case Task::kTranslation:
+      check_stack(encoder, dim, path + ".encoder");
+      check_not_adaptive(adaptive, path + ".adaptive");
+      break;
+    case Task::kLanguageModel:
+      check_language_model(*this, path);
+      check_adaptive(*this, path);
+      break;
+  }
   check_stack(decoder, dim, path + ".decoder");
 }
 

@@ -4,41 +4,75 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 
-#include "seqconv/nn/embedding.h"
+#include <cmath>
+
+#include "seqconv/base/error.h"
 
 namespace seqconv {
 namespace {
-constexpr int64_t kChunkRows = 256;
+
+AdaptiveSoftmaxOptions adaptive_options(
+    const ModelOptions& options,
+    int64_t vocabulary) {
+  const AdaptiveOptions& adaptive = options.adaptive;
+  return {
+      .vocabulary = vocabulary,
+      .channels = options.dim,
+      .cutoffs = adaptive.softmax_cutoffs,
+      .factor = adaptive.softmax_factor,
+      .dropout = adaptive.softmax_dropout,
+      .tie_projections = adaptive.tie_projections,
+      .fairseq_compatible = adaptive.fairseq_compatible};
 }
 
+}  // namespace
+
 OutputLayerImpl::OutputLayerImpl(
+    const ModelOptions& options,
     int64_t vocabulary,
-    int64_t dim,
     const InitGenerator& generator,
-    const at::Tensor& shared) {
-  weight_ = shared.defined()
-      ? shared
-      : register_parameter(
-            "weight",
-            normal(
-                {vocabulary, dim},
-                1.0 / std::sqrt(static_cast<double>(dim)),
-                generator));
+    const Embedding& tied) {
+  if (!options.adaptive.softmax_cutoffs.empty())
+    adaptive_ = register_module(
+        "adaptive",
+        AdaptiveSoftmax(
+            adaptive_options(options, vocabulary),
+            generator,
+            tied ? tied->bands : AdaptiveInput(nullptr)));
+  else if (tied)
+    weight_ = tied->table;
+  else
+    weight_ = register_parameter(
+        "weight",
+        normal(
+            {vocabulary, options.dim},
+            1.0 / std::sqrt(static_cast<double>(options.dim)),
+            generator));
 }
 
 ops::CrossEntropySums OutputLayerImpl::loss(
     const at::Tensor& hidden,
     const at::Tensor& target,
-    const ops::CrossEntropyOptions& options) const {
-  return ops::linear_cross_entropy(hidden, weight_, target, options);
+    const ops::CrossEntropyOptions& options,
+    DropoutPlan& plan) const {
+  if (!adaptive_)
+    return ops::linear_cross_entropy(hidden, weight_, target, options);
+  SEQCONV_CHECK(
+      options.smoothing == 0,
+      "an adaptive softmax has no label smoothing, but got ",
+      options.smoothing);
+  return adaptive_->loss(hidden, target, plan);
 }
 
 at::Tensor OutputLayerImpl::target_log_probabilities(
     const at::Tensor& hidden,
     const at::Tensor& target) const {
+  if (adaptive_)
+    return adaptive_->target_log_probabilities(hidden, target);
+  const int64_t chunk_rows = ops::rows_in_chunk(weight_.size(0));
   std::vector<at::Tensor> parts;
-  const auto chunks = hidden.split(kChunkRows);
-  const auto targets = target.split(kChunkRows);
+  const auto chunks = hidden.split(chunk_rows);
+  const auto targets = target.split(chunk_rows);
   for (size_t i = 0; i < chunks.size(); ++i) {
     parts.push_back(log_probabilities(chunks[i])
                         .gather(1, targets[i].unsqueeze(1))
@@ -48,6 +82,8 @@ at::Tensor OutputLayerImpl::target_log_probabilities(
 }
 
 at::Tensor OutputLayerImpl::log_probabilities(const at::Tensor& hidden) const {
+  if (adaptive_)
+    return adaptive_->log_probabilities(hidden);
   return at::log_softmax(at::linear(hidden, weight_), -1, at::kFloat);
 }
 

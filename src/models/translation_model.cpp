@@ -35,6 +35,7 @@ TranslationModelImpl::TranslationModelImpl(
       "decoder",
       std::make_shared<DecoderImpl>(
           options,
+          Task::kTranslation,
           target_vocabulary,
           generator,
           options.tie == Tying::kAll ? encoder_->embedding()->table
@@ -42,11 +43,11 @@ TranslationModelImpl::TranslationModelImpl(
   output_ = register_module(
       "output",
       std::make_shared<OutputLayerImpl>(
+          options,
           target_vocabulary,
-          options.dim,
           generator,
-          options.tie == Tying::kNone ? at::Tensor()
-                                      : decoder_->embedding()->table));
+          options.tie == Tying::kNone ? Embedding(nullptr)
+                                      : decoder_->embedding()));
 }
 
 EncoderOutput TranslationModelImpl::encode(
@@ -80,7 +81,8 @@ ops::CrossEntropySums TranslationModelImpl::loss(
   return output_->loss(
       hidden.view({-1, hidden.size(2)}),
       target_out_tensor(batch).view(-1),
-      options);
+      options,
+      plan);
 }
 
 at::Tensor TranslationModelImpl::target_log_probabilities(

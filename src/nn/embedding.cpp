@@ -12,7 +12,9 @@
 namespace seqconv {
 namespace {
 constexpr int64_t kPad = 1;
-}
+constexpr int64_t kMostFirstRows = 4096;
+constexpr int64_t kDistantRows = 1024;
+}  // namespace
 
 at::Tensor embedding_table(
     int64_t vocabulary,
@@ -31,7 +33,10 @@ EmbeddingImpl::EmbeddingImpl(
     const InitGenerator& generator,
     const at::Tensor& shared)
     : options_(options) {
-  if (shared.defined()) {
+  if (options.adaptive) {
+    bands =
+        register_module("bands", AdaptiveInput(*options.adaptive, generator));
+  } else if (shared.defined()) {
     table = shared;
   } else {
     table = register_parameter(
@@ -46,7 +51,7 @@ EmbeddingImpl::EmbeddingImpl(
             options.dim,
             generator));
   } else {
-    sinusoidal_ = sinusoidal_positions(kFirstPosition, 64, options.dim);
+    first_rows_ = sinusoidal_positions(kFirstPosition, 64, options.dim);
   }
 }
 
@@ -65,13 +70,28 @@ at::Tensor EmbeddingImpl::position_rows(int64_t past, int64_t count) const {
         past + count);
     return positions.narrow(0, past + kFirstPosition, count);
   }
-  if (sinusoidal_.size(0) < past + count) {
-    sinusoidal_ = sinusoidal_positions(
-        kFirstPosition,
-        std::max(past + count, 2 * sinusoidal_.size(0)),
+  return sinusoidal_rows(past, count);
+}
+
+at::Tensor EmbeddingImpl::sinusoidal_rows(int64_t past, int64_t count) const {
+  if (past == 0 || past + count <= kMostFirstRows) {
+    if (first_rows_.size(0) < past + count)
+      first_rows_ = sinusoidal_positions(
+          kFirstPosition,
+          std::max(past + count, 2 * first_rows_.size(0)),
+          options_.dim);
+    return first_rows_.narrow(0, past, count);
+  }
+  const bool there = distant_rows_.defined() && past >= distant_from_ &&
+      past + count <= distant_from_ + distant_rows_.size(0);
+  if (!there) {
+    distant_from_ = past;
+    distant_rows_ = sinusoidal_positions(
+        kFirstPosition + past,
+        std::max(count, kDistantRows),
         options_.dim);
   }
-  return sinusoidal_.narrow(0, past, count);
+  return distant_rows_.narrow(0, past - distant_from_, count);
 }
 
 at::Tensor EmbeddingImpl::forward(
@@ -79,7 +99,8 @@ at::Tensor EmbeddingImpl::forward(
     DropoutPlan& plan,
     int64_t past) const {
   const double scale = std::sqrt(static_cast<double>(options_.dim));
-  const at::Tensor rows = at::embedding(table, tokens);  // [B, T, C]
+  const at::Tensor rows =  // [B, T, C]
+      bands ? bands->forward(tokens) : at::embedding(table, tokens);
   const at::Tensor x =
       at::add(position_rows(past, tokens.size(1)), rows, scale);
   return ops::dropout(x, plan.rate(options_.dropout), plan.next_seed());

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "seqconv/models/language_model.h"
 #include "seqconv/models/translation_model.h"
 
 // The counts of semantics.md 8.21, to the unit. Configurations are read from
@@ -15,25 +16,37 @@ struct Preset {
   int64_t parameters;
 };
 
-int64_t count(const Preset& preset) {
-  Json config = load_toml(
-      std::string(SEQCONV_SOURCE_DIR) + "/configs/" + preset.file + ".toml");
-  for (const std::string& assignment : preset.overrides)
+ModelOptions read_model(
+    const std::string& file,
+    const std::vector<std::string>& overrides,
+    Task task) {
+  Json config =
+      load_toml(std::string(SEQCONV_SOURCE_DIR) + "/configs/" + file + ".toml");
+  for (const std::string& assignment : overrides)
     apply_override(config, assignment);
-  ModelOptions options;
+  ModelOptions options = ModelOptions::defaults(task);
   read_options(config["model"], "model", options);
-  TranslationModelImpl model(
-      options,
-      preset.source_vocabulary,
-      preset.target_vocabulary);
-  int64_t parameters = 0;
-  for (const at::Tensor& parameter : model.parameters())
-    parameters += parameter.numel();
-  return parameters;
+  return options;
 }
 
 void expect(const Preset& preset) {
-  EXPECT_EQ(count(preset), preset.parameters) << preset.file;
+  const TranslationModelImpl model(
+      read_model(preset.file, preset.overrides, Task::kTranslation),
+      preset.source_vocabulary,
+      preset.target_vocabulary);
+  EXPECT_EQ(model.parameter_count(), preset.parameters) << preset.file;
+}
+
+/// A language model's count to the unit, and what the papers print.
+void expect_language_model(
+    const char* file,
+    const std::vector<std::string>& overrides,
+    int64_t vocabulary,
+    int64_t parameters) {
+  const LanguageModelImpl model(
+      read_model(file, overrides, Task::kLanguageModel),
+      vocabulary);
+  EXPECT_EQ(model.parameter_count(), parameters) << file;
 }
 
 const std::vector<std::string> kLight = {
@@ -156,6 +169,58 @@ TEST(ParameterCount, BiasesAreCounted) {
        6000,
        6000,
        5'146'112 + 4 * 7});
+}
+
+const std::vector<std::string> kSixteenAttentionLayers = {
+    "model.decoder.block=self_attention",
+    "model.decoder.layers=16",
+    "model.decoder.glu=false",
+    "model.decoder.kernel_sizes=[]",
+    "model.decoder.max_offsets=[]"};
+
+TEST(ParameterCount, BillionWordModelsMatchThePaper) {
+  // 793,471 types, special symbols included, in a multiple of eight.
+  const char* preset = "lightconv_lm_gbw";
+  expect_language_model(preset, {}, 793'472, 339'130'368);  // 339 M
+  expect_language_model(                                    // 331 M
+      preset,
+      kSixteenAttentionLayers,
+      793'472,
+      330'500'096);
+}
+
+TEST(ParameterCount, WikiTextModelsMatchThePaper) {
+  constexpr int64_t kWords = 267'744;
+  const char* preset = "talkconv_lm_wiki103";
+  expect_language_model(preset, {}, kWords, 241'965'328);  // 240 M
+  std::vector<std::string> dynamic = {
+      "model.decoder.block=dynamicconv",
+      "model.decoder.max_offsets=[]",
+      "model.decoder.kernel_sizes=[3, 5, 7, 15, 31, 63, 63, 63, 63, 63, 63, "
+      "63, 63, 63, 63, 63, 63]"};
+  expect_language_model(preset, dynamic, kWords, 255'072'256);  // 255 M
+  dynamic.emplace_back("model.decoder.heads=8");
+  expect_language_model(preset, dynamic, kWords, 248'379'392);
+  expect_language_model(  // 247 M
+      preset,
+      kSixteenAttentionLayers,
+      kWords,
+      246'933'504);
+}
+
+TEST(ParameterCount, SmallLanguageModels) {
+  // 6 layers of 512 channels, two matrices of 10,000 words.
+  constexpr int64_t kWords = 10'000;
+  const int64_t words = 2 * kWords * 512;
+  const int64_t layer = 512 * 1024 + 1024 + 512 * 512 + 512 + 2 * 512 * 2048 +
+      2048 + 512 + 4 * 512;
+  const int64_t taps = 8 * (3 + 7 + 15 + 3 * 31);
+  expect_language_model("lightconv_lm", {}, kWords, words + 6 * layer + taps);
+  expect_language_model(
+      "talkconv_lm",
+      {},
+      kWords,
+      words + 6 * layer + 6 * 513 * 8);
 }
 
 TEST(ParameterCount, EveryPresetBuilds) {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "ops/on_device.h"
+#include "support/covered_golden.h"
 #include "support/golden.h"
 #include "support/gradients.h"
 #include "support/tolerances.h"
-#include "support/uncovered_golden.h"
 
 /// Golden cases of the operators as calls and comparisons.
 namespace seqconv::ops {

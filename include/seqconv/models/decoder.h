@@ -1,6 +1,6 @@
 #pragma once
 
-#include "seqconv/models/encoder.h"
+#include "seqconv/models/layer_parts.h"
 #include "seqconv/nn/attention.h"
 
 namespace seqconv {
@@ -11,12 +11,14 @@ struct DecoderState {
   StepPosition position;
 };
 
-/// Causal block, the look at the source, feed-forward network; each with
-/// residual and norm.
+/// Causal block, the look at the source (translation only), feed-forward
+/// network; each with residual and norm. The memory is the source as the layer
+/// sees it, nullptr in a language model.
 class DecoderLayerImpl : public torch::nn::Module {
  public:
   DecoderLayerImpl(
       const ModelOptions& options,
+      Task task,
       int64_t layer,
       const InitGenerator& generator);
 
@@ -24,12 +26,12 @@ class DecoderLayerImpl : public torch::nn::Module {
   /// causal, so it needs no mask.
   at::Tensor forward(
       const at::Tensor& x,
-      const CrossMemory& memory,
+      const CrossMemory* memory,
       DropoutPlan& plan) const;
   /// The next inputs x [N, T', C] -> [N, T', C].
   at::Tensor step(
       const at::Tensor& x,
-      const CrossMemory& memory,
+      const CrossMemory* memory,
       MixerState& state,
       const StepPosition& position) const;
 
@@ -43,7 +45,7 @@ class DecoderLayerImpl : public torch::nn::Module {
   at::Tensor finish(
       at::Tensor y,
       const at::Tensor& residual,
-      const CrossMemory& memory,
+      const CrossMemory* memory,
       DropoutPlan& plan) const;
 
   NormPlacement norm_;
@@ -56,12 +58,15 @@ class DecoderLayerImpl : public torch::nn::Module {
   LayerNorm feed_forward_norm_{nullptr};
 };
 
-/// Embedding, layers and, in pre-norm models, a final normalisation.
+/// Embedding, layers and, in pre-norm translation models, a final
+/// normalisation (a language model has none: semantics.md 2.1). `memories` has
+/// an entry a layer, and none in a language model.
 class DecoderImpl : public torch::nn::Module {
  public:
   /// `shared`: the source embedding's table when all are tied, else undefined.
   DecoderImpl(
       const ModelOptions& options,
+      Task task,
       int64_t vocabulary,
       const InitGenerator& generator,
       const at::Tensor& shared);

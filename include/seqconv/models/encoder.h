@@ -1,10 +1,7 @@
 #pragma once
 
-#include "seqconv/models/block.h"
+#include "seqconv/models/layer_parts.h"
 #include "seqconv/models/translation_model.h"
-#include "seqconv/nn/embedding.h"
-#include "seqconv/nn/feed_forward.h"
-#include "seqconv/nn/layer_norm.h"
 
 namespace seqconv {
 
@@ -53,24 +50,5 @@ class EncoderImpl : public torch::nn::Module {
   std::vector<std::shared_ptr<EncoderLayerImpl>> layers_;
   LayerNorm final_norm_{nullptr};
 };
-
-/// The feed-forward options of a layer (semantics.md 8.15).
-FeedForwardOptions feed_forward_options(
-    const ModelOptions& options,
-    BlockKind block);
-
-/// The end of a block: norm(residual + dropout(x)), or without the norm in
-/// pre-norm models.
-at::Tensor add_and_norm(
-    const at::Tensor& x,
-    const at::Tensor& residual,
-    const LayerNorm& norm,
-    NormPlacement placement,
-    double dropout,
-    DropoutPlan& plan);
-
-/// The start of a block: norm(x) in pre-norm models, else x.
-at::Tensor
-maybe_norm(const at::Tensor& x, const LayerNorm& norm, NormPlacement placement);
 
 }  // namespace seqconv

@@ -48,6 +48,16 @@ struct LayerFlags : std::vector<bool> {
   LayerFlags(bool all) : std::vector<bool>(1, all) {}
 };
 
+/// What a model does: from one text to another, or on with one.
+enum class Task { kTranslation, kLanguageModel };
+template <>
+struct EnumNames<Task> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Task>>(
+          {{"translation", Task::kTranslation},
+           {"language_model", Task::kLanguageModel}});
+};
+
 /// Layer normalisation after the residual sum, or before each block.
 enum class NormPlacement { kPost, kPre };
 template <>
@@ -66,7 +76,8 @@ struct EnumNames<PositionKind> {
            {"learned", PositionKind::kLearned}});
 };
 
-/// Which of source embedding, target embedding and output matrix are one.
+/// Which of source embedding, target embedding and output matrix are one. A
+/// language model has no source: kDecoder and kAll are the same there.
 enum class Tying { kNone, kDecoder, kAll };
 template <>
 struct EnumNames<Tying> {
@@ -173,6 +184,42 @@ struct StackOptions {
   bool average_ffn_at(int64_t layer) const;
 };
 
+/// [model.adaptive]: language models with a large vocabulary (semantics.md
+/// 2.2). Words and matrices of input and softmax are one unless model.tie is
+/// none.
+struct AdaptiveOptions {
+  std::vector<int64_t> softmax_cutoffs;
+  double softmax_factor = 4;
+  double softmax_dropout = 0;
+  std::vector<int64_t> input_cutoffs;
+  double input_factor = 4;
+  int64_t input_dim = 0;
+  bool tie_projections = false;
+  bool fairseq_compatible = false;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("softmax_cutoffs",
+      softmax_cutoffs,
+      "Adaptive softmax: ids at which its bands end; [] = one softmax");
+    v("softmax_factor", softmax_factor, "Each tail is narrower by this");
+    v("softmax_dropout",
+      softmax_dropout,
+      "On the softmax's input and in its tails");
+    v("input_cutoffs",
+      input_cutoffs,
+      "Adaptive input: ids at which its bands end; [] = one table");
+    v("input_factor", input_factor, "Each band is narrower by this");
+    v("input_dim", input_dim, "Width of the first band, 0 = dim");
+    v("tie_projections",
+      tie_projections,
+      "The tails' projections are the input's, transposed");
+    v("fairseq_compatible",
+      fairseq_compatible,
+      "fairseq's neglect of the second word of every band");
+  }
+};
+
 /// [model].
 struct ModelOptions {
   int64_t dim = 512;
@@ -189,6 +236,7 @@ struct ModelOptions {
   double activation_dropout = 0;
   double input_dropout = 0.1;
   double weight_dropout = 0;
+  AdaptiveOptions adaptive;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -196,7 +244,9 @@ struct ModelOptions {
     v("ffn_dim", ffn_dim, "Width of the feed-forward blocks");
     v("encoder", encoder, "The encoder's layers");
     v("decoder", decoder, "The decoder's layers");
-    v("norm", norm, "Layer normalisation: post or pre");
+    v("norm",
+      norm,
+      "Layer normalisation: post or pre (language models: always pre)");
     v("activation",
       activation,
       "Feed-forward: relu, swish, or auto (swish in talk layers)");
@@ -206,7 +256,8 @@ struct ModelOptions {
       "Longest side in tokens: learned positions, and what training keeps");
     v("tie",
       tie,
-      "Shared matrices: all (needs a joined vocabulary), decoder or none");
+      "Shared matrices: all (needs a joined vocabulary), decoder or none; in "
+      "language models all and decoder are the same");
     v("dropout", dropout, "On embeddings and at the end of every block");
     v("attention_dropout", attention_dropout, "On attention probabilities");
     v("activation_dropout", activation_dropout, "After the activation");
@@ -214,11 +265,16 @@ struct ModelOptions {
     v("weight_dropout",
       weight_dropout,
       "DropConnect of convolution weights; offset dropout of talk");
+    v("adaptive", adaptive, "Adaptive input and softmax of language models");
   }
 
+  /// The defaults for a task: language models are pre-norm.
+  static ModelOptions defaults(Task task);
+
   /// UsageError when a value makes no sense or two contradict each other; the
-  /// message names the key, starting with `path` ("model").
-  void validate(const std::string& path) const;
+  /// message names the key, starting with `path` ("model"). A language model
+  /// has a decoder alone, and its encoder must be left as it is by default.
+  void validate(const std::string& path, Task task = Task::kTranslation) const;
 };
 
 }  // namespace seqconv

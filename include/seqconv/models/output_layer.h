@@ -2,28 +2,32 @@
 
 #include <torch/nn/module.h>
 
-#include "seqconv/nn/init.h"
+#include "seqconv/models/options.h"
+#include "seqconv/nn/adaptive_softmax.h"
+#include "seqconv/nn/embedding.h"
 #include "seqconv/ops/linear_cross_entropy.h"
 
 namespace seqconv {
 
-/// Turns hidden states into what is asked (seam 5): a softmax over V words,
-/// logits = hidden @ weight^T without bias.
+/// Turns hidden states into what is asked (seam 5): one softmax over V words,
+/// logits = hidden @ weight^T without bias, or an adaptive one.
 class OutputLayerImpl : public torch::nn::Module {
  public:
-  /// `shared` [V, C]: the tied embedding table; undefined: a matrix of its own,
-  /// N(0, 1/C).
+  /// `tied`: the embedding whose words are the softmax's too; empty: matrices
+  /// of its own, N(0, 1/C) for one softmax.
   OutputLayerImpl(
+      const ModelOptions& options,
       int64_t vocabulary,
-      int64_t dim,
       const InitGenerator& generator,
-      const at::Tensor& shared);
+      const Embedding& tied);
 
   /// hidden [M, C], target [M] -> summed losses, differentiable, in row chunks.
+  /// An adaptive softmax has no label smoothing: Error when it is asked for.
   ops::CrossEntropySums loss(
       const at::Tensor& hidden,
       const at::Tensor& target,
-      const ops::CrossEntropyOptions& options) const;
+      const ops::CrossEntropyOptions& options,
+      DropoutPlan& plan) const;
 
   /// Natural log-probability of target[i] given hidden row i: [M].
   at::Tensor target_log_probabilities(
@@ -33,10 +37,9 @@ class OutputLayerImpl : public torch::nn::Module {
   /// All log-probabilities, [N, V] float32.
   at::Tensor log_probabilities(const at::Tensor& hidden) const;
 
-  int64_t vocabulary() const { return weight_.size(0); }
-
  private:
-  at::Tensor weight_;
+  at::Tensor weight_;                  // [V, C], or undefined
+  AdaptiveSoftmax adaptive_{nullptr};  // or empty
 };
 
 }  // namespace seqconv

@@ -1,17 +1,12 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-#include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
 #include <memory>
 #include <vector>
 
-#include "seqconv/data/batch.h"
 #include "seqconv/decode/step_decoder.h"
-#include "seqconv/models/options.h"
-#include "seqconv/nn/dropout_plan.h"
-#include "seqconv/ops/linear_cross_entropy.h"
+#include "seqconv/models/sequence_model.h"
 
 namespace seqconv {
 
@@ -27,7 +22,7 @@ class OutputLayerImpl;
 
 /// Encoder-decoder of semantics.md 2.1. Returns hidden states; an output layer
 /// turns them into losses, log-probabilities or candidates (seam 5).
-class TranslationModelImpl : public torch::nn::Module {
+class TranslationModelImpl : public SequenceModel {
  public:
   /// Draws its initial weights from `seed` (semantics.md 8.19).
   TranslationModelImpl(
@@ -47,15 +42,12 @@ class TranslationModelImpl : public torch::nn::Module {
       const at::Tensor& target_in,
       DropoutPlan& plan) const;
 
-  /// Summed losses of a batch (teacher forcing), differentiable.
   ops::CrossEntropySums loss(
       const Batch& batch,
       const ops::CrossEntropyOptions& options,
-      DropoutPlan& plan) const;
-  /// Natural log-probability of every target token [B, T], 0 at padding.
-  at::Tensor target_log_probabilities(const Batch& batch) const;
-
-  const ModelOptions& options() const { return options_; }
+      DropoutPlan& plan) const override;
+  at::Tensor target_log_probabilities(const Batch& batch) const override;
+  const ModelOptions& options() const override { return options_; }
   int64_t source_vocabulary() const { return source_vocabulary_; }
   int64_t target_vocabulary() const { return target_vocabulary_; }
   DecoderImpl& decoder() const { return *decoder_; }

@@ -36,6 +36,14 @@ CrossEntropySums linear_cross_entropy(
     const at::Tensor& target,
     const CrossEntropyOptions& options);
 
+/// Rows of [rows, V] log-probabilities that evaluation keeps alive at a time:
+/// at most 64 MiB of float32, and at most 256.
+constexpr int64_t rows_in_chunk(int64_t vocabulary) {
+  constexpr int64_t kMost = 256;
+  const int64_t fitting = (int64_t{16} << 20) / (vocabulary + 1);
+  return fitting < 1 ? 1 : fitting < kMost ? fitting : kMost;
+}
+
 /// The same from logits [M, V] in plain tensor algebra, kept for ever.
 CrossEntropySums cross_entropy_reference(
     const at::Tensor& logits,

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "seqconv/base/error.h"
+#include "seqconv/models/options.h"
+
+/// Checks that every part of a model's options needs.
+namespace seqconv {
+
+inline void check_rate(double value, const std::string& key) {
+  if (!(value >= 0 && value < 1))
+    fail_usage(key, " must be in [0, 1), but got ", value);
+}
+
+inline void
+check_at_least(int64_t value, int64_t least, const std::string& key) {
+  constexpr int64_t kMaxSize = 1 << 20;  // more is a slip of the pen
+  if (value < least || value > kMaxSize) {
+    fail_usage(
+        key,
+        " must be between ",
+        least,
+        " and ",
+        kMaxSize,
+        ", but got ",
+        value);
+  }
+}
+
+/// UsageError when the layers of a side make no sense; `path` prefixes keys.
+void check_stack(
+    const StackOptions& stack,
+    int64_t dim,
+    const std::string& path);
+
+}  // namespace seqconv
