@@ -19,11 +19,36 @@ void need_range(
     fail_usage(key, " must be ", range, ", but got ", value);
 }
 
-/// True when no dictionary is left to build.
-bool dictionaries_given(const TextOptions& options) {
+/// The key of a dictionary when none is left to build, else null.
+const char* given_dictionary(const TextOptions& options) {
+  if (!options.dictionary.empty())
+    return "dictionary";
   const bool source = !options.source_dictionary.empty();
   const bool target = !options.target_dictionary.empty();
-  return options.joined ? source || target : source && target;
+  if (options.joined ? source || target : source && target)
+    return source ? "source_dictionary" : "target_dictionary";
+  return nullptr;
+}
+
+/// UsageError when a vocabulary that nothing is left out of has limits.
+template <class Key>
+void check_limits(const TextOptions& options, const Key& key) {
+  if (options.min_count == 1 && options.max_vocabulary == 0)
+    return;
+  const std::string limit =
+      key(options.min_count != 1 ? "min_count" : "max_vocabulary");
+  if (const char* dictionary = given_dictionary(options))
+    fail_usage(
+        limit,
+        " has no effect with ",
+        key(dictionary),
+        ": the dictionary is taken as it is");
+  if (options.subword == Subword::kBytes)
+    fail_usage(
+        limit,
+        " has no effect with ",
+        key("subword"),
+        " = 'bytes': its vocabulary is all 256 bytes");
 }
 
 }  // namespace
@@ -63,13 +88,7 @@ void TextOptions::validate(const std::string& path) const {
       key("max_vocabulary"),
       "0 (no limit) or > 4, as four symbols are special",
       max_vocabulary);
-  const bool source_given = !source_dictionary.empty();
-  if (dictionaries_given(*this) && (min_count != 1 || max_vocabulary != 0))
-    fail_usage(
-        key(min_count != 1 ? "min_count" : "max_vocabulary"),
-        " has no effect with ",
-        key(source_given ? "source_dictionary" : "target_dictionary"),
-        ": the dictionary is taken as it is");
+  check_limits(*this, key);
 }
 
 TextPipeline::TextPipeline(

@@ -52,7 +52,8 @@ class TextTest : public ::testing::TestWithParam<std::tuple<Subword, bool>> {
   std::string target_;
 };
 
-using TextPipelineTest = TextTest;
+using TextPipelineTest = TextTest;  // every kind
+using SubwordTextTest = TextTest;   // the kinds that leave blanks out
 
 TEST_P(TextPipelineTest, DecodesWhatItEncodes) {
   const auto [subword, joined] = GetParam();
@@ -66,7 +67,7 @@ TEST_P(TextPipelineTest, DecodesWhatItEncodes) {
   EXPECT_EQ(text.source == text.target, joined);
 }
 
-TEST_P(TextPipelineTest, BlankLinesHaveNoIds) {
+TEST_P(SubwordTextTest, BlankLinesHaveNoIds) {
   const auto [subword, joined] = GetParam();
   const TranslationText text = create(options(subword, joined));
   for (const char* line : {"", " ", " \t \r", "\xC2\xA0", "\xE3\x80\x80"})
@@ -82,7 +83,7 @@ TEST_P(TextPipelineTest, TextCannotForgeSpecialIds) {
       EXPECT_GE(id, Vocabulary::kUnknown) << line;
 }
 
-TEST_P(TextPipelineTest, UnknownSymbolsPrintAsUnk) {
+TEST_P(SubwordTextTest, UnknownSymbolsPrintAsUnk) {
   const auto [subword, joined] = GetParam();
   const TranslationText text = create(options(subword, joined));
   const Ids ids = text.source->encode("Ein 漢 .");
@@ -170,15 +171,24 @@ TEST_P(TextPipelineTest, AnyBytesEncodeToValidIds) {
   EXPECT_FALSE(text.source->encode(long_line).empty());
 }
 
+constexpr auto kSubwords = {
+    Subword::kNone,
+    Subword::kBpe,
+    Subword::kSentencePiece};
+constexpr auto kUnits = {Subword::kCharacters, Subword::kBytes};
+
 INSTANTIATE_TEST_SUITE_P(
     Kinds,
     TextPipelineTest,
-    ::testing::Combine(
-        ::testing::Values(
-            Subword::kNone,
-            Subword::kBpe,
-            Subword::kSentencePiece),
-        ::testing::Bool()));
+    ::testing::Combine(::testing::ValuesIn(kSubwords), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Units,
+    TextPipelineTest,
+    ::testing::Combine(::testing::ValuesIn(kUnits), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Kinds,
+    SubwordTextTest,
+    ::testing::Combine(::testing::ValuesIn(kSubwords), ::testing::Bool()));
 
 TEST_F(TextTest, WithoutSubwordsSymbolsAreTheWords) {
   const TranslationText text = create(options(Subword::kNone, false));
@@ -329,6 +339,12 @@ TEST_F(TextTest, ContradictionsNameBothKeys) {
       "dictionary is taken as it is");
   o.joined = false;
   EXPECT_NO_THROW(o.validate());
+  o.dictionary = "lm.txt";
+  EXPECT_EQ(
+      error_of<UsageError>([&] { create(o); }),
+      "text.dictionary = 'lm.txt' is for language models, but this is a "
+      "translation model, whose dictionaries are text.source_dictionary and "
+      "text.target_dictionary");
 }
 
 TEST_F(TextTest, ValuesOutOfRangeAreUsageErrors) {

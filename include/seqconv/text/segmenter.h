@@ -16,14 +16,16 @@ class Segmenter {
  public:
   virtual ~Segmenter() = default;
 
-  /// The symbols of a line. Blank lines have none; no symbol is empty or holds
-  /// a blank.
+  /// The symbols of a line. Empty lines have none, nor do blank ones, but for
+  /// characters and bytes, which count every blank. No symbol is empty or holds
+  /// a blank (U+0020).
   virtual std::vector<std::string> split(std::string_view line) const = 0;
   /// The text of symbols, which may include ones that split() never gives.
   virtual std::string join(const std::vector<std::string>& symbols) const = 0;
 
   virtual Subword kind() const = 0;
-  /// Content of the file that load_segmenter reads; empty for kNone.
+  /// Content of the model's file in a model folder; empty for kNone,
+  /// kCharacters and kBytes, which need none.
   virtual std::string model() const = 0;
 };
 
@@ -37,6 +39,16 @@ std::shared_ptr<const Segmenter> make_bpe_segmenter(Bpe bpe);
 std::shared_ptr<const Segmenter> make_sentencepiece_segmenter(
     const std::string& model,
     const std::string& name);
+/// Symbols are the code points of the line, the blank (U+0020) as U+2581 as in
+/// SentencePiece, so that a U+2581 of the text reads as a blank. join() puts
+/// text together again and leaves symbols of other kinds as they are.
+std::shared_ptr<const Segmenter> make_character_segmenter();
+/// Symbols are the bytes of the line, spelled <0xHH> with two upper-case hex
+/// digits. join() gives the bytes back, also where a character is incomplete,
+/// and leaves symbols of other kinds as they are.
+std::shared_ptr<const Segmenter> make_byte_segmenter();
+/// The 256 symbols of the byte segmenter, byte 0 first.
+const std::vector<std::string>& byte_symbols();
 
 /// How train_sentencepiece trains.
 struct SentencePieceTraining {

@@ -17,6 +17,8 @@ enum class Subword {
   kNone,           ///< the line is split at blanks
   kBpe,            ///< subword-nmt merges on words split at blanks
   kSentencePiece,  ///< SentencePiece on the raw line
+  kCharacters,     ///< a symbol a character, blanks among them
+  kBytes,          ///< a symbol a byte of the UTF-8 line, blanks among them
 };
 template <>
 struct EnumNames<Subword> {
@@ -24,7 +26,9 @@ struct EnumNames<Subword> {
       std::to_array<std::pair<std::string_view, Subword>>(
           {{"none", Subword::kNone},
            {"bpe", Subword::kBpe},
-           {"sentencepiece", Subword::kSentencePiece}});
+           {"sentencepiece", Subword::kSentencePiece},
+           {"characters", Subword::kCharacters},
+           {"bytes", Subword::kBytes}});
 };
 
 /// SentencePiece's model families.
@@ -49,12 +53,16 @@ struct TextOptions {
   bool lowercase = false;
   std::string source_dictionary;
   std::string target_dictionary;
+  std::string dictionary;
   int64_t min_count = 1;
   int64_t max_vocabulary = 0;
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("subword", subword, "Splitting of words: none, bpe or sentencepiece");
+    v("subword",
+      subword,
+      "What a symbol is: none (a word), bpe, sentencepiece, characters or "
+      "bytes");
     v("subword_size",
       subword_size,
       "Number of merges (bpe) or pieces (sentencepiece) to learn");
@@ -70,6 +78,9 @@ struct TextOptions {
     v("lowercase", lowercase, "Lower-case both sides first");
     v("source_dictionary", source_dictionary, "Existing dict.txt (else built)");
     v("target_dictionary", target_dictionary, "Existing dict.txt (else built)");
+    v("dictionary",
+      dictionary,
+      "Existing dict.txt of a language model (else built)");
     v("min_count", min_count, "Symbols rarer than this become <unk>");
     v("max_vocabulary", max_vocabulary, "Largest vocabulary, 0 = no limit");
   }
@@ -79,9 +90,9 @@ struct TextOptions {
   void validate(const std::string& path = "text") const;
 };
 
-class Segmenter;  // text/segmenter.h: none, bpe, sentencepiece
+class Segmenter;  // text/segmenter.h: one for each Subword
 
-/// Raw line <-> ids, for one side of a translation model.
+/// Raw line <-> ids, for a language model or one side of a translation model.
 class TextPipeline {
  public:
   TextPipeline(
@@ -92,11 +103,13 @@ class TextPipeline {
   /// Symbols of a line: cleaned (see clean_line in text/unicode.h),
   /// lower-cased where the options say so, split into subwords.
   std::vector<std::string> segment(std::string_view line) const;
-  /// Ids of a line without </s>. An empty line, or one of blanks only, gives no
-  /// ids. Text that spells <s>, <pad> or </s> is unknown, never the special id.
+  /// Ids of a line without </s>. An empty line gives no ids, nor does one of
+  /// blanks only, but for characters and bytes, which count blanks. Text that
+  /// spells <s>, <pad> or </s> is unknown, never the special id.
   std::vector<int32_t> encode(std::string_view line) const;
   /// Text of ids; </s>, <s> and <pad> are left out, subwords joined. Unknown
-  /// symbols print as <unk>. Error for ids outside the vocabulary.
+  /// symbols print as <unk>. Valid UTF-8, but for bytes that break off within a
+  /// character. Error for ids outside the vocabulary.
   std::string decode(const std::vector<int32_t>& ids) const;
   /// The symbols of ids, joined by blanks, as the model sees them.
   std::string symbols(const std::vector<int32_t>& ids) const;
@@ -122,8 +135,9 @@ struct TranslationText {
   /// Learns (or loads, where the options name files) subwords and vocabularies
   /// from the training files. Vocabularies count the symbols of all training
   /// lines, in one streaming pass. With `joined`, one dictionary named by
-  /// either key serves both sides. UsageError for contradictory options, Error
-  /// with file and line for bad text.
+  /// either key serves both sides. UsageError for contradictory options and
+  /// for a language model's `dictionary`, Error with file and line for bad
+  /// text.
   static TranslationText create(
       const TextOptions& options,
       const std::vector<std::string>& source_files,
@@ -135,8 +149,8 @@ struct TranslationText {
   Json save(const std::filesystem::path& folder) const;
 
   /// Reads what save() wrote and re-encodes the samples; Error when one id
-  /// differs ("wrong vocabulary for this model"). File names in `text` must
-  /// stay inside `folder`.
+  /// differs ("wrong vocabulary for this model"), and for the text of a
+  /// language model. File names in `text` must stay inside `folder`.
   static TranslationText load(
       const std::filesystem::path& folder,
       const Json& text);

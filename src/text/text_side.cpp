@@ -1,0 +1,256 @@
+#include "text_side.h"
+
+#include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+namespace {
+
+using Files = std::vector<std::string>;
+
+constexpr size_t kSamples = 5;
+constexpr size_t kLongestSample = 1000;  // bytes
+
+SegmenterPointer read_segmenter(
+    Subword subword,
+    const std::string& model,
+    const std::string& name) {
+  switch (subword) {
+    case Subword::kNone:
+      return make_word_segmenter();
+    case Subword::kBpe:
+      return make_bpe_segmenter(Bpe::parse(model, name));
+    case Subword::kSentencePiece:
+      return make_sentencepiece_segmenter(model, name);
+    case Subword::kCharacters:
+      return make_character_segmenter();
+    case Subword::kBytes:
+      return make_byte_segmenter();
+  }
+  fail("unknown subword kind ", static_cast<int>(subword));
+}
+
+/// The name of the segmenter's file in a model folder; empty when none is
+/// needed.
+const char* model_file(Subword subword) {
+  switch (subword) {
+    case Subword::kNone:
+    case Subword::kCharacters:
+    case Subword::kBytes:
+      return "";
+    case Subword::kBpe:
+      return "bpe.codes";
+    case Subword::kSentencePiece:
+      return "sentencepiece.model";
+  }
+  return "";
+}
+
+Json save_samples(
+    const TextPipeline& pipeline,
+    const std::vector<std::string>& lines) {
+  Json samples = Json::array();
+  for (const std::string& line : lines)
+    samples.push_back({{"line", line}, {"ids", pipeline.encode(line)}});
+  return samples;
+}
+
+/// The path of a file that the model's configuration names.
+fs::path inside(const fs::path& folder, const Json& name, const char* key) {
+  const fs::path file(name.get<std::string>());
+  bool stays = !file.empty() && !file.has_root_path();
+  for (const fs::path& part : file)
+    stays = stays && part != "..";
+  SEQCONV_CHECK(
+      stays,
+      folder.string(),
+      ": ",
+      key,
+      " must name a file inside the model folder, but got '",
+      file.string(),
+      "'");
+  return folder / file;
+}
+
+std::string list_ids(const std::vector<int32_t>& ids) {
+  std::string list;
+  for (int32_t id : ids)
+    list += concat(list.empty() ? "" : " ", id);
+  return list;
+}
+
+}  // namespace
+
+SegmenterPointer given_segmenter(const TextOptions& options) {
+  switch (options.subword) {
+    case Subword::kNone:
+      return make_word_segmenter();
+    case Subword::kBpe:
+      if (options.bpe_codes.empty())
+        return nullptr;
+      return make_bpe_segmenter(Bpe::load(options.bpe_codes));
+    case Subword::kSentencePiece:
+      if (options.sentencepiece_model.empty())
+        return nullptr;
+      return make_sentencepiece_segmenter(
+          read_file(options.sentencepiece_model),
+          options.sentencepiece_model);
+    case Subword::kCharacters:
+      return make_character_segmenter();
+    case Subword::kBytes:
+      return make_byte_segmenter();
+  }
+  fail("unknown subword kind ", static_cast<int>(options.subword));
+}
+
+WordCounts count_symbols(
+    const SegmenterPointer& segmenter,
+    bool lowercase,
+    const Files& files) {
+  const TextPipeline pipeline(segmenter, nullptr, lowercase);
+  WordCounts counts;
+  std::string line;
+  for (const std::string& file : files) {
+    LineReader reader(file);
+    while (reader.next(line))
+      for (std::string& symbol : pipeline.segment(line))
+        ++counts[std::move(symbol)];
+  }
+  SEQCONV_CHECK(
+      !counts.empty(),
+      "a vocabulary needs text, but '",
+      files.front(),
+      files.size() > 1 ? "' and the other files hold" : "' holds",
+      " no line that is not blank");
+  return counts;
+}
+
+SegmenterPointer learn_segmenter(
+    const TextOptions& options,
+    const Files& files) {
+  if (options.subword == Subword::kBpe) {
+    const WordCounts words =
+        count_symbols(make_word_segmenter(), options.lowercase, files);
+    return make_bpe_segmenter(
+        Bpe::parse(learn_bpe(words, options.subword_size), "learned codes"));
+  }
+  const SentencePieceTraining training{
+      options.subword_size,
+      options.sentencepiece_kind,
+      options.character_coverage,
+      options.lowercase};
+  return make_sentencepiece_segmenter(
+      train_sentencepiece(files, training),
+      "trained model");
+}
+
+VocabularyPointer given_vocabulary(const std::string& file) {
+  if (file.empty())
+    return nullptr;
+  return std::make_shared<Vocabulary>(Vocabulary::load(file));
+}
+
+VocabularyPointer build_vocabulary(
+    const TextOptions& options,
+    const WordCounts& counts) {
+  std::map<std::string, int64_t> sorted(counts.begin(), counts.end());
+  const bool bytes = options.subword == Subword::kBytes;
+  if (bytes)
+    for (const std::string& symbol : byte_symbols())
+      sorted.emplace(symbol, 0);
+  return std::make_shared<Vocabulary>(Vocabulary::build(
+      sorted,
+      bytes ? 0 : options.min_count,
+      options.max_vocabulary));
+}
+
+std::vector<std::string> pick_samples(const Files& files) {
+  std::vector<std::string> samples;
+  std::string line;
+  int64_t number = 0;
+  int64_t wanted = 1;
+  for (const std::string& file : files) {
+    LineReader reader(file);
+    while (samples.size() < kSamples && reader.next(line)) {
+      if (++number < wanted || line.size() > kLongestSample ||
+          split_words(line).empty())
+        continue;
+      samples.push_back(line);
+      wanted *= 10;
+    }
+  }
+  return samples;
+}
+
+Json save_side(
+    const fs::path& folder,
+    const std::string& prefix,
+    const TextPipeline& pipeline,
+    const std::vector<std::string>& samples) {
+  Json side = Json::object();
+  const std::string dictionary = prefix + "dict.txt";
+  write_file_atomically(folder / dictionary, pipeline.vocabulary().to_text());
+  side["dictionary"] = dictionary;
+  const Segmenter& segmenter = pipeline.segmenter();
+  if (const std::string name = model_file(segmenter.kind()); !name.empty()) {
+    const std::string model = prefix + name;
+    write_file_atomically(folder / model, segmenter.model());
+    side["model"] = model;
+  }
+  side["samples"] = save_samples(pipeline, samples);
+  return side;
+}
+
+std::shared_ptr<const TextPipeline> load_side(
+    const fs::path& folder,
+    const TextOptions& options,
+    const Json& side) {
+  const fs::path dictionary =
+      inside(folder, side.at("dictionary"), "text dictionary");
+  fs::path model;
+  if (*model_file(options.subword) != '\0')
+    model = inside(folder, side.at("model"), "text model");
+  SegmenterPointer segmenter = read_segmenter(
+      options.subword,
+      model.empty() ? std::string() : read_file(model),
+      model.string());
+  return std::make_shared<TextPipeline>(
+      std::move(segmenter),
+      std::make_shared<Vocabulary>(Vocabulary::load(dictionary)),
+      options.lowercase);
+}
+
+std::vector<std::string> check_samples(
+    const std::string& where,
+    const TextPipeline& pipeline,
+    const Json& side) {
+  std::vector<std::string> lines;
+  for (const Json& sample : side.at("samples")) {
+    const auto line = sample.at("line").get<std::string>();
+    const auto recorded = sample.at("ids").get<std::vector<int32_t>>();
+    const std::vector<int32_t> ids = pipeline.encode(line);
+    SEQCONV_CHECK(
+        ids == recorded,
+        where,
+        ": wrong vocabulary for this model: the sample '",
+        line,
+        "' encodes to ",
+        list_ids(ids),
+        ", but ",
+        list_ids(recorded),
+        " was recorded");
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+void fail_malformed(const fs::path& folder, const Json::exception& error) {
+  fail(
+      folder.string(),
+      ": the text part of the model's configuration is malformed: ",
+      error.what());
+}
+
+}  // namespace seqconv

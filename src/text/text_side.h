@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "seqconv/text/bpe_trainer.h"
+#include "seqconv/text/segmenter.h"
+#include "seqconv/text/text_pipeline.h"
+
+/// One side of a text: what a language model has once and a translation model
+/// twice. Segmenter and vocabulary, learned from files or given by them, and
+/// their place in a model folder.
+namespace seqconv {
+
+using SegmenterPointer = std::shared_ptr<const Segmenter>;
+using VocabularyPointer = std::shared_ptr<const Vocabulary>;
+
+/// The segmenter that the options name, or null when it must be learned.
+SegmenterPointer given_segmenter(const TextOptions& options);
+
+/// Learns the merges or pieces that the options want from the files.
+SegmenterPointer learn_segmenter(
+    const TextOptions& options,
+    const std::vector<std::string>& files);
+
+/// How often each symbol comes in the files, in one streaming pass. Error when
+/// there is none; bad text is an Error with file and line.
+WordCounts count_symbols(
+    const SegmenterPointer& segmenter,
+    bool lowercase,
+    const std::vector<std::string>& files);
+
+/// The dictionary of a file, or null when `file` is empty.
+VocabularyPointer given_vocabulary(const std::string& file);
+
+/// The vocabulary of counted symbols, within the options' limits; for bytes all
+/// 256 of them, whether they came or not.
+VocabularyPointer build_vocabulary(
+    const TextOptions& options,
+    const WordCounts& counts);
+
+/// Raw lines for the self-test of a model folder: lines 1, 10, 100, ... of the
+/// text, or the next ones that are neither blank nor long.
+std::vector<std::string> pick_samples(const std::vector<std::string>& files);
+
+/// Writes the files of one side into `folder`, their names behind `prefix`, and
+/// returns the side's object: names and samples with their ids.
+Json save_side(
+    const std::filesystem::path& folder,
+    const std::string& prefix,
+    const TextPipeline& pipeline,
+    const std::vector<std::string>& samples);
+
+/// Reads the files that a side's object names; they must be inside `folder`.
+/// Of `options` it uses subword and lowercase.
+std::shared_ptr<const TextPipeline> load_side(
+    const std::filesystem::path& folder,
+    const TextOptions& options,
+    const Json& side);
+
+/// Encodes the samples of a side again and returns their lines. Error when an
+/// id differs ("wrong vocabulary for this model"); `where` begins it.
+std::vector<std::string> check_samples(
+    const std::string& where,
+    const TextPipeline& pipeline,
+    const Json& side);
+
+/// Error for a "text" object that lacks a key or has another type there.
+[[noreturn]] void fail_malformed(
+    const std::filesystem::path& folder,
+    const Json::exception& error);
+
+}  // namespace seqconv
