@@ -12,34 +12,46 @@ namespace {
 
 constexpr uint64_t kSortDraw = 0;  // epochs are counted from 1
 
+/// Lengths of one side of all samples.
+using SideLength = int64_t (SampleSource::*)(int64_t) const;
+
 /// Sorts by a key stably, in two arrays: one pass of counting for each 16 bits
-/// of the largest length, so one pass for any real corpus.
-void sort_by_length(std::vector<uint32_t>& pairs, const TokenSource& sides) {
+/// of the largest length, so one pass for any real corpus and none for a side
+/// that is not there.
+void sort_by_length(
+    std::vector<uint32_t>& rows,
+    const SampleSource& samples,
+    SideLength side) {
   constexpr int kBits = 16;
   constexpr uint64_t kDigits = uint64_t{1} << kBits;
+  const auto length = [&](int64_t i) {
+    return static_cast<uint64_t>((samples.*side)(i));
+  };
   uint64_t longest = 0;
-  for (int64_t i = 0; i < sides.size(); ++i)
-    longest = std::max(longest, static_cast<uint64_t>(sides.length(i)));
-  std::vector<uint32_t> sorted(pairs.size());
+  for (int64_t i = 0; i < samples.size(); ++i)
+    longest = std::max(longest, length(i));
+  if (longest == 0)
+    return;
+  std::vector<uint32_t> sorted(rows.size());
   for (int shift = 0; longest >> shift > 0; shift += kBits) {
     const auto digit = [&](int64_t i) {
-      return (static_cast<uint64_t>(sides.length(i)) >> shift) % kDigits;
+      return (length(i) >> shift) % kDigits;
     };
     std::vector<uint32_t> next(kDigits + 1);
-    for (int64_t i = 0; i < sides.size(); ++i)
+    for (int64_t i = 0; i < samples.size(); ++i)
       ++next[digit(i) + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
-    for (const uint32_t pair : pairs)
-      sorted[next[digit(pair)]++] = pair;
-    pairs.swap(sorted);
+    for (const uint32_t row : rows)
+      sorted[next[digit(row)]++] = row;
+    rows.swap(sorted);
     if (shift + kBits >= 64)
       break;
   }
 }
 
-/// Tokens that a pair needs in a batch: its longer side with </s>.
-int64_t pair_length(const PairCorpus& corpus, int64_t pair) {
-  return std::max(corpus.source->length(pair), corpus.target->length(pair)) + 1;
+/// Tokens that a sample needs in a batch: its longer side.
+int64_t sample_length(const SampleSource& samples, int64_t sample) {
+  return std::max(samples.source_length(sample), samples.target_length(sample));
 }
 
 /// Fills batches one by one (semantics.md 3.1).
@@ -71,7 +83,7 @@ class Packer {
     return std::max(longest_, length) > options_.max_tokens / (count() + 1);
   }
 
-  /// Ends a batch at a multiple; the pairs behind it start the next one.
+  /// Ends a batch at a multiple; the samples behind it start the next one.
   void cut() {
     const int64_t multiple = options_.multiple;
     const int64_t kept =
@@ -89,7 +101,7 @@ class Packer {
   int64_t longest_ = 0;
 };
 
-void check(const PairCorpus& corpus, const BatchingOptions& options) {
+void check(const SampleSource* samples, const BatchingOptions& options) {
   if (options.max_tokens < 1)
     fail_usage(
         "batching.max_tokens must be >= 1, but got ",
@@ -100,35 +112,38 @@ void check(const PairCorpus& corpus, const BatchingOptions& options) {
         options.max_sentences);
   if (options.multiple < 1)
     fail_usage("batching.multiple must be >= 1, but got ", options.multiple);
+  SEQCONV_CHECK(samples != nullptr, "a batcher needs samples");
+  SEQCONV_CHECK(samples->size() > 0, "a corpus without samples has no batches");
   SEQCONV_CHECK(
-      corpus.source != nullptr && corpus.target != nullptr &&
-          corpus.source->size() == corpus.target->size(),
-      "a corpus needs two sides of the same size");
-  SEQCONV_CHECK(corpus.size() > 0, "a corpus without pairs has no batches");
-  SEQCONV_CHECK(
-      corpus.size() <= std::numeric_limits<uint32_t>::max(),
-      "a corpus may have at most 2^32 - 1 pairs, but has ",
-      corpus.size());
+      samples->size() <= std::numeric_limits<uint32_t>::max(),
+      "a corpus may have at most 2^32 - 1 samples, but has ",
+      samples->size());
 }
 
 }  // namespace
 
 Batcher::Batcher(
+    std::shared_ptr<const SampleSource> samples,
+    const BatchingOptions& options,
+    uint64_t seed)
+    : samples_(std::move(samples)), seed_(seed), starts_{0} {
+  check(samples_.get(), options);
+  sorted_.resize(static_cast<size_t>(samples_->size()));
+  std::iota(sorted_.begin(), sorted_.end(), 0u);
+  shuffle(sorted_, mix_words(seed, kSortDraw));
+  sort_by_length(sorted_, *samples_, &SampleSource::target_length);
+  sort_by_length(sorted_, *samples_, &SampleSource::source_length);
+  Packer packer(options, starts_);
+  for (const uint32_t sample : sorted_)
+    packer.add(sample_length(*samples_, sample));
+  packer.finish();
+}
+
+Batcher::Batcher(
     PairCorpus corpus,
     const BatchingOptions& options,
     uint64_t seed)
-    : corpus_(std::move(corpus)), seed_(seed), starts_{0} {
-  check(corpus_, options);
-  pairs_.resize(static_cast<size_t>(corpus_.size()));
-  std::iota(pairs_.begin(), pairs_.end(), 0u);
-  shuffle(pairs_, mix_words(seed, kSortDraw));
-  sort_by_length(pairs_, *corpus_.target);
-  sort_by_length(pairs_, *corpus_.source);
-  Packer packer(options, starts_);
-  for (const uint32_t pair : pairs_)
-    packer.add(pair_length(corpus_, pair));
-  packer.finish();
-}
+    : Batcher(pair_samples(std::move(corpus)), options, seed) {}
 
 int64_t Batcher::size() const {
   return static_cast<int64_t>(starts_.size()) - 1;
@@ -142,7 +157,7 @@ std::vector<uint32_t> Batcher::order(int64_t epoch) const {
   return batches;
 }
 
-std::span<const uint32_t> Batcher::pairs(int64_t index) const {
+std::span<const uint32_t> Batcher::rows(int64_t index) const {
   SEQCONV_CHECK(
       index >= 0 && index < size(),
       "batch ",
@@ -151,29 +166,17 @@ std::span<const uint32_t> Batcher::pairs(int64_t index) const {
       size());
   const auto begin = static_cast<size_t>(starts_[static_cast<size_t>(index)]);
   const auto end = static_cast<size_t>(starts_[static_cast<size_t>(index) + 1]);
-  return std::span(pairs_).subspan(begin, end - begin);
+  return std::span(sorted_).subspan(begin, end - begin);
 }
 
 Batch Batcher::batch(int64_t index) const {
-  const auto rows = pairs(index);
-  const auto copy = [&](const TokenSource& side) {
-    std::vector<std::vector<int32_t>> ids;
-    ids.reserve(rows.size());
-    for (const uint32_t pair : rows) {
-      const auto tokens = side.tokens(pair);
-      ids.emplace_back(tokens.begin(), tokens.end());
-    }
-    return ids;
-  };
-  Batch batch = make_batch(copy(*corpus_.source), copy(*corpus_.target));
-  batch.pairs.assign(rows.begin(), rows.end());
-  return batch;
+  return samples_->batch(rows(index));
 }
 
 int64_t Batcher::target_tokens(int64_t index) const {
   int64_t tokens = 0;
-  for (const uint32_t pair : pairs(index))
-    tokens += corpus_.target->length(pair) + 1;
+  for (const uint32_t sample : rows(index))
+    tokens += samples_->target_length(sample);
   return tokens;
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "corpus_text.h"
 #include "seqconv/base/error.h"
-#include "seqconv/text/unicode.h"
 
 namespace seqconv {
 namespace {
@@ -40,19 +40,6 @@ class PairReader {
   }
 
  private:
-  static std::vector<int32_t> encode_line(
-      const LineEncoder& encode,
-      const std::string& line,
-      const LineReader& reader) {
-    try {
-      return encode(line);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      fail(reader.where(), ": ", error.what());
-    }
-  }
-
   [[noreturn]] void fail_uneven() {
     while (source_.next(source_line_)) {}
     while (target_.next(target_line_)) {}
@@ -74,13 +61,6 @@ class PairReader {
   std::string source_line_;
   std::string target_line_;
 };
-
-std::string list_files(const std::vector<std::string>& files) {
-  std::string list;
-  for (const std::string& file : files)
-    list += concat(list.empty() ? "'" : ", '", file, "'");
-  return list;
-}
 
 /// Encodes pairs of lines and keeps those that a model can learn from.
 class PairWriter {

@@ -176,9 +176,18 @@ void TokenStoreWriter::append(std::span<const int32_t> ids) {
   SEQCONV_CHECK(!impl_->prepared, "a finished token store cannot grow");
   Impl& to = *impl_;
   Impl::write(to.offsets, to.offset_buffer, &to.ids, sizeof to.ids);
+  ++to.sequences;
+  extend(ids);
+}
+
+void TokenStoreWriter::extend(std::span<const int32_t> ids) {
+  SEQCONV_CHECK(!impl_->prepared, "a finished token store cannot grow");
+  Impl& to = *impl_;
+  SEQCONV_CHECK(
+      to.sequences > 0,
+      "a token store without sequences has none to lengthen");
   Impl::write(to.file, to.file_buffer, ids.data(), ids.size_bytes());
   to.ids += static_cast<int64_t>(ids.size());
-  ++to.sequences;
 }
 
 void TokenStoreWriter::prepare() {

@@ -209,7 +209,102 @@ TEST(Batcher, OrderIsAFunctionOfSeedAndEpochAlone) {
     ASSERT_EQ(sorted[i], i);
 }
 
+/// Samples without a source, of given lengths.
+class TargetSamples : public SampleSource {
+ public:
+  explicit TargetSamples(std::vector<int64_t> lengths)
+      : lengths_(std::move(lengths)) {}
+  int64_t size() const override { return std::ssize(lengths_); }
+  int64_t source_length(int64_t /*index*/) const override { return 0; }
+  int64_t target_length(int64_t index) const override {
+    return lengths_.at(static_cast<size_t>(index));
+  }
+  Batch batch(std::span<const uint32_t> samples) const override {
+    Batch batch;
+    batch.rows = std::ssize(samples);
+    batch.pairs.assign(samples.begin(), samples.end());
+    return batch;
+  }
+
+ private:
+  std::vector<int64_t> lengths_;
+};
+
+std::shared_ptr<const TargetSamples> random_targets(size_t count) {
+  std::vector<int64_t> lengths;
+  for (const auto& [source, target] : random_lengths(count, 40, 8))
+    lengths.push_back(target);
+  return std::make_shared<TargetSamples>(lengths);
+}
+
+TEST(Batcher, SortsSamplesWithoutASourceByTargetLengthAlone) {
+  const auto samples = random_targets(700);
+  const Batcher batcher(samples, {.max_tokens = 120, .multiple = 1}, 5);
+  // The rule once more: the permutation that the seed draws, sorted stably.
+  std::vector<int64_t> wanted(700);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = static_cast<int64_t>(i);
+  shuffle(wanted, mix_words(5, 0));
+  std::stable_sort(wanted.begin(), wanted.end(), [&](int64_t a, int64_t b) {
+    return samples->target_length(a) < samples->target_length(b);
+  });
+  std::vector<int64_t> walked;
+  for (int64_t i = 0; i < batcher.size(); ++i) {
+    const Batch batch = batcher.batch(i);
+    int64_t tokens = 0, longest = 0;
+    for (const int64_t sample : batch.pairs) {
+      tokens += samples->target_length(sample);
+      longest = std::max(longest, samples->target_length(sample));
+    }
+    EXPECT_LE(batch.rows * longest, 120);
+    EXPECT_EQ(batcher.target_tokens(i), tokens);
+    walked.insert(walked.end(), batch.pairs.begin(), batch.pairs.end());
+  }
+  EXPECT_EQ(walked, wanted);
+}
+
+TEST(Batcher, SamplesWithoutASourceFillTheBudgetWithTheirTokens) {
+  // Eight blocks of 16 predicted tokens fill 128 exactly: no </s> is added.
+  const Batcher batcher(
+      std::make_shared<TargetSamples>(std::vector<int64_t>(20, 16)),
+      {.max_tokens = 128},
+      1);
+  EXPECT_THAT(sizes(batcher), ElementsAre(8, 8, 4));
+}
+
+TEST(Batcher, OrderWithoutASourceIsAFunctionOfSeedAndEpoch) {
+  const auto samples = random_targets(900);
+  const BatchingOptions options{.max_tokens = 200};
+  const Batcher batcher(samples, options, 1);
+  ASSERT_GT(batcher.size(), 50);
+  EXPECT_EQ(batcher.order(3), Batcher(samples, options, 1).order(3));
+  EXPECT_NE(batcher.order(3), batcher.order(4));
+  EXPECT_NE(batcher.order(3), Batcher(samples, options, 2).order(3));
+}
+
+TEST(Batcher, CutsPairsTheSameWhoeverMakesThemSamples) {
+  const auto corpus = corpus_of_lengths(random_lengths(300, 20, 6));
+  const BatchingOptions options{.max_tokens = 100};
+  const Batcher direct(corpus, options, 4);
+  const auto samples = pair_samples(corpus);
+  const Batcher through(samples, options, 4);
+  ASSERT_EQ(direct.size(), through.size());
+  for (int64_t i = 0; i < direct.size(); ++i)
+    EXPECT_EQ(direct.batch(i).pairs, through.batch(i).pairs);
+  EXPECT_EQ(samples->size(), 300);
+  EXPECT_EQ(samples->source_length(7), corpus.source->length(7) + 1);
+  EXPECT_EQ(samples->target_length(7), corpus.target->length(7) + 1);
+}
+
 TEST(Batcher, RefusesWhatMakesNoBatches) {
+  EXPECT_EQ(
+      error_of([] { Batcher(std::shared_ptr<const SampleSource>(), {}, 1); }),
+      "a batcher needs samples");
+  EXPECT_EQ(
+      error_of([] {
+        Batcher(std::make_shared<TargetSamples>(std::vector<int64_t>()), {}, 1);
+      }),
+      "a corpus without samples has no batches");
   const auto corpus = corpus_of_lengths({{1, 1}});
   const auto usage = [&](const BatchingOptions& options) {
     return error_of<UsageError>([&] { Batcher(corpus, options, 1); });
@@ -225,7 +320,7 @@ TEST(Batcher, RefusesWhatMakesNoBatches) {
       "batching.multiple must be >= 1, but got 0");
   EXPECT_THAT(
       error_of([&] { Batcher(corpus_of_lengths({}), {}, 1); }),
-      HasSubstr("without pairs"));
+      HasSubstr("without samples"));
   PairCorpus uneven = corpus;
   uneven.target = corpus_of_lengths({{1, 1}, {2, 2}}).target;
   EXPECT_THAT(

@@ -69,6 +69,40 @@ TEST(TokenStore, GivesBackMoreThanTheWritersBuffersHold) {
   EXPECT_EQ(read_store(folder.path() / "t"), rows);
 }
 
+TEST(TokenStore, SequencesGrowPieceByPiece) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "t";
+  TokenStoreWriter writer(path);
+  EXPECT_THAT(
+      error_of([&] { writer.extend(std::vector<int32_t>{1}); }),
+      HasSubstr("a token store without sequences has none to lengthen"));
+  writer.append(std::vector<int32_t>{1});
+  writer.extend(std::vector<int32_t>{2, 3});
+  writer.extend({});
+  writer.append({});
+  writer.append({});
+  writer.extend(std::vector<int32_t>{4});
+  writer.finish();
+  EXPECT_EQ(read_store(path), (Rows{{1, 2, 3}, {}, {4}}));
+  EXPECT_THAT(
+      error_of([&] { writer.extend(std::vector<int32_t>{5}); }),
+      HasSubstr("a finished token store cannot grow"));
+}
+
+TEST(TokenStore, OneSequenceMayBeLargerThanTheWritersBuffers) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "t";
+  TokenStoreWriter writer(path);
+  writer.append({});
+  std::vector<int32_t> all;
+  for (const auto& piece : random_rows(150'000, 9)) {
+    writer.extend(piece);
+    all.insert(all.end(), piece.begin(), piece.end());
+  }
+  writer.finish();
+  EXPECT_EQ(read_store(path), Rows{all});
+}
+
 TEST(TokenStore, HasTheDocumentedLayout) {
   TemporaryFolder folder;
   write_store(folder.path() / "t", {{1, 2}, {3}});

@@ -5,8 +5,11 @@
 
 namespace seqconv {
 
-/// One batch of sentence pairs, padded on the right with <pad>. Letters as in
-/// docs/shapes.md: B rows, S source steps, T target steps.
+/// One batch of sentence pairs or of a language model's samples, padded on the
+/// right with <pad>. Letters as in docs/shapes.md: B rows, S source steps, T
+/// target steps. Samples of a language model have no source: S = 0, nothing in
+/// `source` and `source_lengths`, and a row of target_in is target_out one
+/// token earlier in the text; their ends need not be </s>.
 struct Batch {
   int64_t rows = 0;                     ///< B
   int64_t source_steps = 0;             ///< S
@@ -17,7 +20,7 @@ struct Batch {
   std::vector<int64_t> target_out;      ///< [B, T], the target then </s>
   std::vector<int64_t> target_lengths;  ///< [B], </s> counted
   int64_t target_tokens = 0;            ///< sum of target_lengths
-  std::vector<int64_t> pairs;           ///< [B], position in the corpus
+  std::vector<int64_t> pairs;           ///< [B], sample in the corpus
 };
 
 /// Pads ids (without </s>) into a batch. `targets` may be empty: then only the

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "seqconv/base/options.h"
 #include "seqconv/data/batch.h"
 #include "seqconv/data/pair_corpus.h"
+#include "seqconv/data/samples.h"
 
 namespace seqconv {
 
@@ -21,19 +23,25 @@ struct BatchingOptions {
     v("max_tokens",
       max_tokens,
       "Most tokens of a batch: rows x the longest side, </s> counted");
-    v("max_sentences", max_sentences, "Most pairs of a batch, 0 = no limit");
+    v("max_sentences", max_sentences, "Most samples of a batch, 0 = no limit");
     v("multiple", multiple, "Rows of a batch: a multiple of this if possible");
   }
 };
 
-/// Cuts a corpus into batches of similar length. Pairs are sorted by source,
+/// Cuts a corpus into batches of similar length. Samples are sorted by source,
 /// then target length (stably, on a permutation drawn from the seed) and packed
-/// greedily (semantics.md 3.1, fairseq's rule). The batches are fixed; their
-/// order is a function of (seed, epoch) alone. A pair that is longer than
-/// max_tokens makes a batch by itself. Memory: 4 bytes a pair and 8 a batch, 4
-/// more a pair while sorting; lengths are read from the corpus.
+/// greedily (semantics.md 3.1, fairseq's rule); where there is no source,
+/// target lengths alone decide. The batches are fixed; their order is a
+/// function of (seed, epoch) alone. A sample that is longer than max_tokens
+/// makes a batch by itself. Memory: 4 bytes a sample and 8 a batch, 4 more a
+/// sample while sorting; lengths are read from the corpus.
 class Batcher {
  public:
+  Batcher(
+      std::shared_ptr<const SampleSource> samples,
+      const BatchingOptions& options,
+      uint64_t seed);
+  /// The same for sentence pairs.
   Batcher(PairCorpus corpus, const BatchingOptions& options, uint64_t seed);
 
   int64_t size() const;  ///< number of batches
@@ -41,16 +49,16 @@ class Batcher {
   std::vector<uint32_t> order(int64_t epoch) const;
   /// Batch number `index`, padded.
   Batch batch(int64_t index) const;
-  /// Target tokens (</s> counted) of batch `index`, without building it.
+  /// Target tokens (those predicted) of batch `index`, without building it.
   int64_t target_tokens(int64_t index) const;
 
  private:
-  std::span<const uint32_t> pairs(int64_t index) const;
+  std::span<const uint32_t> rows(int64_t index) const;
 
-  PairCorpus corpus_;
+  std::shared_ptr<const SampleSource> samples_;
   uint64_t seed_;
-  std::vector<uint32_t> pairs_;  // all pairs, sorted
-  std::vector<int64_t> starts_;  // size() + 1 positions in pairs_
+  std::vector<uint32_t> sorted_;  // all samples
+  std::vector<int64_t> starts_;   // size() + 1 positions in sorted_
 };
 
 }  // namespace seqconv

@@ -2,18 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "seqconv/data/line_encoder.h"
 #include "seqconv/data/token_store.h"
 
 namespace seqconv {
-
-/// Turns a raw line into ids without </s>.
-using LineEncoder = std::function<std::vector<int32_t>(std::string_view)>;
 
 /// What happened while a corpus was read; printed by `seqconv train`.
 struct CorpusReport {

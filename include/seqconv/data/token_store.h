@@ -50,15 +50,19 @@ class TokenStore : public TokenSource {
   std::span<const int64_t> offsets_;  // size() + 1 entries
 };
 
-/// Writes a token store sequence by sequence, in bounded memory: the offsets
-/// wait in a second temporary file.
+/// Writes a token store sequence by sequence, or in smaller pieces, in bounded
+/// memory: the offsets wait in a second temporary file.
 class TokenStoreWriter {
  public:
   explicit TokenStoreWriter(const std::filesystem::path& path);
   ~TokenStoreWriter();
+  /// Begins the next sequence with these ids.
   void append(std::span<const int32_t> ids);
+  /// Lengthens the sequence that the last append() began, so that one larger
+  /// than memory can be written in pieces; Error when there is none.
+  void extend(std::span<const int32_t> ids);
   /// Puts everything on the disk, still hidden: what can fail for want of
-  /// space fails here. Nothing may be appended afterwards.
+  /// space fails here. Nothing may be added afterwards.
   void prepare();
   /// Puts the file in its place; without it nothing appears.
   void finish();
