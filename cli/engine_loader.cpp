@@ -53,7 +53,7 @@ const EngineTable* load() {
     return table;
   }
   fail(
-      "train, translate and score need ",
+      "train, translate, score, perplexity and generate need ",
       kLibrary,
       ", which is in none of these places:",
       looked,

@@ -39,6 +39,26 @@ CLI::Option* add_integer(
       ->default_str(std::to_string(value));
 }
 
+CLI::Option* add_model(CLI::App& app, std::string& model) {
+  return app
+      .add_option(
+          "-m,--model",
+          model,
+          "Model folder (its best checkpoint) or a .safetensors file in one")
+      ->type_name("DIR")
+      ->required();
+}
+
+CLI::Option* add_threads(CLI::App& app, int64_t& threads) {
+  return add_integer(
+      app,
+      "--threads",
+      threads,
+      "Threads within an operation, 0 = all cores",
+      0,
+      1024);
+}
+
 CLI::Option* add_real(
     CLI::App& app,
     const std::string& flag,

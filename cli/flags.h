@@ -25,6 +25,12 @@ CLI::Option* add_integer(
     int64_t low,
     int64_t high = std::numeric_limits<int32_t>::max());
 
+/// Adds `-m,--model DIR`, which must be given.
+CLI::Option* add_model(CLI::App& app, std::string& model);
+
+/// Adds `--threads N`, 0 for all cores.
+CLI::Option* add_threads(CLI::App& app, int64_t& threads);
+
 /// Adds `--name X` for a finite number.
 CLI::Option* add_real(
     CLI::App& app,

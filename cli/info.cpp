@@ -47,11 +47,12 @@ void write_vocabularies(const ModelFiles& model, std::ostream& out) {
       [&none](const Json& table, const char* key) -> const Json& {
     return table.is_object() && table.contains(key) ? table.at(key) : none;
   };
-  for (const char* side : {"source", "target"}) {
+  for (const auto& [key, label] :
+       {std::pair{"source", ".source"}, {"target", ".target"}, {"side", ""}}) {
     const Json& text = inside(model.config, "text");
-    const Json& name = inside(inside(text, side), "dictionary");
+    const Json& name = inside(inside(text, key), "dictionary");
     if (name.is_string())
-      out << "vocabulary." << side << ": "
+      out << "vocabulary" << label << ": "
           << Vocabulary::load(
                  model.folder / fs::path(name.get<std::string>()).filename())
                  .size()
@@ -79,7 +80,7 @@ void run(const std::string& path, std::ostream& out) {
       out << key << ": " << detail::show_json(model.config[key]) << '\n';
   write_parameters(model.checkpoint, out);
   write_vocabularies(model, out);
-  for (const char* key : {"architecture", "text", "decoding"})
+  for (const char* key : {"architecture", "text", "stream", "decoding"})
     if (model.config.contains(key) && model.config[key].is_object()) {
       write_rows(model.config[key], key, out);
     }

@@ -34,6 +34,8 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  seqconv train configs/demo_numbers.toml --output runs/numbers\n"
     "  seqconv translate --model runs/numbers < input.txt > output.txt\n"
+    "  seqconv perplexity --model runs/lm < test.txt\n"
+    "  seqconv generate --model runs/lm --prompt 'The house'\n"
     "  seqconv evaluate bleu --reference reference.txt < output.txt\n"
     "  seqconv VERB --help\n"
     "\n"
@@ -86,8 +88,9 @@ int report(const std::string& message, int code) {
 
 int run(int argc, char** argv, StandardOutput& out) {
   CLI::App app(
-      "Trains and runs attention-free translation models: LightConv,\n"
-      "DynamicConv, TaLK convolutions (and self-attention to compare).",
+      "Trains and runs attention-free translation and language models:\n"
+      "LightConv, DynamicConv, TaLK convolutions (and self-attention to "
+      "compare).",
       "seqconv");
   app.get_formatter()->column_width(36);
   app.footer(kExamples);
@@ -100,6 +103,8 @@ int run(int argc, char** argv, StandardOutput& out) {
   add_train(program);
   add_translate(program);
   add_score(program);
+  add_perplexity(program);
+  add_generate(program);
   add_evaluate(program);
   add_average(program);
   add_bpe(program);

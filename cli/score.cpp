@@ -19,12 +19,7 @@ void add_score(Program& program) {
   auto arguments = std::make_shared<ScoreArguments>();
   CLI::App& verb =
       program.add_verb("score", "Score given sentence pairs", kExamples);
-  verb.add_option(
-          "-m,--model",
-          arguments->model,
-          "Model folder (its best checkpoint) or a .safetensors file in one")
-      ->type_name("DIR")
-      ->required();
+  add_model(verb, arguments->model);
   verb.add_option("--source", arguments->source, "Source lines")
       ->type_name("FILE")
       ->required();
@@ -37,13 +32,7 @@ void add_score(Program& program) {
       arguments->batch_tokens,
       "Most source tokens of a batch, padding counted",
       1);
-  add_integer(
-      verb,
-      "--threads",
-      arguments->threads,
-      "Threads within an operation, 0 = all cores",
-      0,
-      1024);
+  add_threads(verb, arguments->threads);
   verb.callback([&program, arguments] {
     program.run = [&program, arguments] {
       engine().score(*arguments, program.out);

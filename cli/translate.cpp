@@ -91,14 +91,7 @@ void add_translate(Program& program) {
       "Lines read, sorted by length and written at a time",
       1);
   flags->buffer->group("Speed and memory");
-  add_integer(
-      verb,
-      "--threads",
-      arguments.threads,
-      "Threads within an operation, 0 = all cores",
-      0,
-      1024)
-      ->group("Speed and memory");
+  add_threads(verb, arguments.threads)->group("Speed and memory");
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run(*flags, program.out); };
   });

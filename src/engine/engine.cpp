@@ -64,6 +64,16 @@ const EngineTable kTable{
         },
     .score = [](const ScoreArguments& arguments,
                 std::ostream& out) { guarded([&] { score(arguments, out); }); },
+    .perplexity =
+        [](const PerplexityArguments& arguments,
+           std::istream& in,
+           std::ostream& out) {
+          guarded([&] { perplexity(arguments, in, out); });
+        },
+    .generate =
+        [](const GenerateArguments& arguments, std::ostream& out) {
+          guarded([&] { generate(arguments, out); });
+        },
 };
 
 }  // namespace

@@ -12,8 +12,7 @@ void train(const TrainArguments& arguments) {
   for (const std::string& assignment : arguments.overrides)
     apply_override(table, assignment);
   TrainRequest request;
-  read_options(table, "", request.config);
-  request.config.validate();
+  request.config = read_train_config(table);
   request.output = arguments.output;
   request.resume = arguments.resume;
   request.init_from = arguments.init_from;
@@ -21,7 +20,7 @@ void train(const TrainArguments& arguments) {
   set_threads(request.config.training.threads);
   // From here on a first signal saves and leaves.
   catch_stop_signals();
-  train_translation(request);
+  train_model(request);
 }
 
 // Valid TOML: one section a layer's options, dotted keys within it.
@@ -33,12 +32,20 @@ std::string describe_config() {
   std::string section;
   for (const auto& [key, value, help] : describe_options<TrainConfig>("")) {
     const size_t dot = key.find('.');
-    const std::string head = key.substr(0, dot);
+    const bool in_section = dot != std::string::npos;
+    const std::string head = in_section ? key.substr(0, dot) : "";
     if (head != section) {
       section = head;
       text += concat("\n[", section, "]\n");
     }
-    text += concat("# ", help, "\n", key.substr(dot + 1), " = ", value, "\n");
+    text += concat(
+        "# ",
+        help,
+        "\n",
+        in_section ? key.substr(dot + 1) : key,
+        " = ",
+        value,
+        "\n");
   }
   return text;
 }

@@ -16,6 +16,11 @@ void translate(
     std::istream& in,
     std::ostream& out);
 void score(const ScoreArguments& arguments, std::ostream& out);
+void perplexity(
+    const PerplexityArguments& arguments,
+    std::istream& in,
+    std::ostream& out);
+void generate(const GenerateArguments& arguments, std::ostream& out);
 
 /// Threads within an operation; 0 leaves LibTorch's choice, all cores.
 void set_threads(int64_t threads);

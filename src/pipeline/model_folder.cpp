@@ -1,12 +1,7 @@
 #include "seqconv/pipeline/model_folder.h"
 
-#include <ATen/ops/from_blob.h>
-
-#include <algorithm>
-#include <vector>
-
 #include "seqconv/base/files.h"
-#include "seqconv/base/safetensors.h"
+#include "seqconv/pipeline/parameters.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -15,7 +10,34 @@ namespace {
 constexpr const char* kFormat = "seqconv-model";
 constexpr int64_t kFormatVersion = 1;
 
-Json read_config(const fs::path& folder) {
+/// What to do with a model of each task.
+const char* verbs_of(Task task) {
+  switch (task) {
+    case Task::kTranslation:
+      return "seqconv translate and score";
+    case Task::kLanguageModel:
+      return "seqconv perplexity and generate";
+  }
+  return "";
+}
+
+void check_task(const Json& config, Task wanted, const fs::path& folder) {
+  const Task task = parse_enum<Task>(
+      config.value("task", std::string(enum_name(Task::kTranslation))),
+      (folder / "config.json").string() + ": task");
+  SEQCONV_CHECK(
+      task == wanted,
+      "'",
+      folder.string(),
+      "' must hold a ",
+      enum_name(wanted),
+      " model, but it holds a ",
+      enum_name(task),
+      " model, which is for ",
+      verbs_of(task));
+}
+
+Json read_config(const fs::path& folder, Task task) {
   const fs::path file = folder / "config.json";
   SEQCONV_CHECK(
       fs::is_regular_file(file),
@@ -48,6 +70,7 @@ Json read_config(const fs::path& folder) {
       config["format_version"].dump());
   wanted("architecture");
   wanted("text");
+  check_task(config, task, folder);
   return config;
 }
 
@@ -65,79 +88,79 @@ fs::path folder_of_checkpoint(const fs::path& file) {
       "' is not inside a model folder: no config.json beside or above it");
 }
 
-at::ScalarType scalar_type(
-    const fs::path& file,
-    const TensorView& view,
-    const std::string& name) {
-  switch (view.type) {
-    case ElementType::kF64:
-      return at::kDouble;
-    case ElementType::kF32:
-      return at::kFloat;
-    case ElementType::kF16:
-      return at::kHalf;
-    case ElementType::kBF16:
-      return at::kBFloat16;
-    case ElementType::kI64:
-    case ElementType::kI32:
-    case ElementType::kU8:
-      break;
+/// Where the parameters of a model lie, given its folder or their file.
+struct ModelPaths {
+  fs::path folder;
+  fs::path parameters;
+};
+
+ModelPaths find_model(const fs::path& path) {
+  SEQCONV_CHECK(
+      fs::exists(path),
+      "no model '",
+      path.string(),
+      "': there is no such file or folder");
+  if (fs::is_directory(path))
+    return {path, path / "model.safetensors"};
+  return {folder_of_checkpoint(path), path};
+}
+
+Json begin_config(Task task) {
+  Json config = Json::object();
+  config["format"] = kFormat;
+  config["format_version"] = kFormatVersion;
+  config["task"] = std::string(enum_name(task));
+  return config;
+}
+
+void write_config(const fs::path& folder, const Json& config) {
+  write_file_atomically(folder / "config.json", config.dump(2) + "\n");
+}
+
+/// Reads and checks one part of config.json; errors name the file.
+template <class Read>
+void read_part(const fs::path& folder, const Read& read) {
+  try {
+    read();
+  } catch (const UsageError& error) {
+    fail((folder / "config.json").string(), ": ", error.what());
   }
-  fail(
-      file.string(),
-      ": parameter '",
-      name,
-      "' must be of a floating-point type, but is ",
-      element_name(view.type));
-}
-
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += concat(i ? ", " : "", shape[i]);
-  return text + "]";
-}
-
-TensorView view_of(const at::Tensor& tensor) {
-  return {
-      ElementType::kF32,
-      tensor.sizes().vec(),
-      {reinterpret_cast<const std::byte*>(tensor.const_data_ptr<float>()),
-       static_cast<size_t>(tensor.numel()) * sizeof(float)}};
 }
 
 }  // namespace
 
-void write_model_config(
-    const fs::path& folder,
-    const ModelOptions& options,
-    const TranslationText& text,
-    const SearchOptions& decoding) {
-  create_folder(folder);
-  Json config = Json::object();
-  config["format"] = kFormat;
-  config["format_version"] = kFormatVersion;
-  config["task"] = "translation";
-  config["architecture"] = write_options(options);
-  config["text"] = text.save(folder);
-  config["decoding"] = write_options(decoding);
-  write_file_atomically(folder / "config.json", config.dump(2) + "\n");
+void write_model_config(const LoadedModel& model) {
+  create_folder(model.folder);
+  Json config = begin_config(Task::kTranslation);
+  config["architecture"] = write_options(model.options);
+  config["architecture"].erase("adaptive");
+  config["text"] = model.text.save(model.folder);
+  config["decoding"] = write_options(model.decoding);
+  write_config(model.folder, config);
+}
+
+void write_model_config(const LoadedLanguageModel& model) {
+  create_folder(model.folder);
+  Json config = begin_config(Task::kLanguageModel);
+  config["architecture"] = write_options(model.options);
+  config["architecture"].erase("encoder");
+  config["text"] = model.text.save(model.folder);
+  config["stream"] = write_options(model.stream);
+  write_config(model.folder, config);
 }
 
 LoadedModel load_model_config(const fs::path& folder, uint64_t seed) {
-  const Json config = read_config(folder);
+  const Json config = read_config(folder, Task::kTranslation);
   LoadedModel loaded;
   loaded.folder = folder;
-  try {
+  read_part(folder, [&] {
     read_options(config["architecture"], "architecture", loaded.options);
     loaded.options.validate("architecture");
     if (config.contains("decoding")) {
       read_options(config["decoding"], "decoding", loaded.decoding);
       loaded.decoding.validate("decoding");
     }
-  } catch (const UsageError& error) {
-    fail((folder / "config.json").string(), ": ", error.what());
-  }
+  });
   loaded.text = TranslationText::load(folder, config["text"]);
   loaded.model = TranslationModel(
       loaded.options,
@@ -147,65 +170,45 @@ LoadedModel load_model_config(const fs::path& folder, uint64_t seed) {
   return loaded;
 }
 
+LoadedLanguageModel load_language_model_config(
+    const fs::path& folder,
+    uint64_t seed) {
+  const Json config = read_config(folder, Task::kLanguageModel);
+  LoadedLanguageModel loaded;
+  loaded.folder = folder;
+  loaded.options = ModelOptions::defaults(Task::kLanguageModel);
+  read_part(folder, [&] {
+    read_options(config["architecture"], "architecture", loaded.options);
+    loaded.options.validate("architecture", Task::kLanguageModel);
+    if (config.contains("stream")) {
+      read_options(config["stream"], "stream", loaded.stream);
+      loaded.stream.validate("stream");
+    }
+  });
+  loaded.text = LanguageText::load(folder, config["text"]);
+  read_part(folder, [&] {
+    loaded.model = LanguageModel(
+        loaded.options,
+        loaded.text.text->vocabulary().size(),
+        seed);
+  });
+  return loaded;
+}
+
 LoadedModel load_model(const fs::path& path) {
-  SEQCONV_CHECK(
-      fs::exists(path),
-      "no model '",
-      path.string(),
-      "': there is no such file or folder");
-  const bool is_folder = fs::is_directory(path);
-  const fs::path folder = is_folder ? path : folder_of_checkpoint(path);
-  LoadedModel loaded = load_model_config(folder);
-  load_parameters(
-      is_folder ? folder / "model.safetensors" : path,
-      *loaded.model);
+  const ModelPaths paths = find_model(path);
+  LoadedModel loaded = load_model_config(paths.folder);
+  load_parameters(paths.parameters, *loaded.model);
   loaded.model->eval();
   return loaded;
 }
 
-void save_parameters(
-    const fs::path& file,
-    const TranslationModelImpl& model,
-    const std::map<std::string, std::string>& metadata) {
-  std::map<std::string, TensorView> views;
-  std::vector<at::Tensor> alive;
-  for (const auto& item : model.named_parameters()) {
-    alive.push_back(item.value().detach().contiguous());
-    views[item.key()] = view_of(alive.back());
-  }
-  write_safetensors(file, views, metadata);
-}
-
-void load_parameters(const fs::path& file, TranslationModelImpl& model) {
-  at::NoGradGuard no_grad;
-  const SafetensorsReader reader(file);
-  std::vector<std::string> names;
-  for (const auto& item : model.named_parameters()) {
-    names.push_back(item.key());
-    const TensorView& view = reader.at(item.key());
-    at::Tensor parameter = item.value();
-    SEQCONV_CHECK(
-        parameter.sizes() == at::IntArrayRef(view.shape),
-        file.string(),
-        ": parameter '",
-        item.key(),
-        "' must have shape ",
-        shape_text(parameter.sizes().vec()),
-        ", but got ",
-        shape_text(view.shape));
-    parameter.copy_(at::from_blob(
-        const_cast<std::byte*>(view.data.data()),
-        view.shape,
-        scalar_type(file, view, item.key())));
-  }
-  for (const auto& [name, view] : reader.tensors()) {
-    SEQCONV_CHECK(
-        std::find(names.begin(), names.end(), name) != names.end(),
-        file.string(),
-        ": the model has no parameter '",
-        name,
-        "'");
-  }
+LoadedLanguageModel load_language_model(const fs::path& path) {
+  const ModelPaths paths = find_model(path);
+  LoadedLanguageModel loaded = load_language_model_config(paths.folder);
+  load_parameters(paths.parameters, *loaded.model);
+  loaded.model->eval();
+  return loaded;
 }
 
 }  // namespace seqconv

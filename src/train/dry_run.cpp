@@ -63,7 +63,8 @@ void check_writable(const fs::path& output) {
 
 uintmax_t training_bytes(const DataOptions& data) {
   uintmax_t bytes = 0;
-  for (const auto* files : {&data.train_source, &data.train_target})
+  for (const auto* files :
+       {&data.train_source, &data.train_target, &data.train})
     for (const std::string& file : *files)
       bytes += fs::file_size(file);
   return bytes;
@@ -95,19 +96,12 @@ void report_updates(const TrainConfig& config, const Batcher& batches) {
       total);
 }
 
-void report_model(const TrainConfig& config, const LoadedModel& loaded) {
-  int64_t count = 0;
-  for (const auto& parameter : loaded.model->parameters())
-    count += parameter.numel();
-  log_info(
-      "vocabulary: ",
-      loaded.model->source_vocabulary(),
-      " source and ",
-      loaded.model->target_vocabulary(),
-      " target symbols");
+void report_model(const TrainConfig& config, const TrainingTask& task) {
+  const int64_t count = task.model()->parameter_count();
+  log_info(vocabulary_text(task));
   log_info("parameters: ", count);
   const MemoryEstimate memory =
-      estimate_memory(config, count, loaded.model->target_vocabulary());
+      estimate_memory(config, count, task.target_vocabulary());
   log_info(
       "memory, roughly: ",
       megabytes(memory.parameters),
@@ -127,18 +121,18 @@ void report_new_run(const TrainRequest& request) {
         " of text; sizes that depend on them are not known before");
     return;
   }
-  const LoadedModel loaded = new_model(request);
+  const auto task = make_task(config);
+  task->create(request);
   const TemporaryFolder folder;
-  const PreparedData data =
-      prepare_data(folder.path(), config, loaded.text, Json::object());
-  log_info("training data: ", data.train_report.summary());
+  const PreparedData data = task->prepare(folder.path(), Json::object());
+  log_info("training data: ", data.train.summary);
   if (data.valid)
-    log_info("validation data: ", data.valid_report.summary());
-  report_model(config, loaded);
+    log_info("validation data: ", data.valid->summary);
+  report_model(config, *task);
   report_updates(
       config,
       Batcher(
-          data.train,
+          data.train.samples,
           config.batching,
           static_cast<uint64_t>(config.training.seed)));
 }
@@ -168,8 +162,9 @@ MemoryEstimate estimate_memory(
   const int64_t copies = config.optimizer.kind == OptimizerKind::kAdam ? 4 : 3;
   // Floats a token that autograd keeps: residuals, norms, projections (8 to 12
   // widths a layer), the feed-forward block, keys and values in the decoder.
-  const int64_t encoder =
-      model.encoder.layers * (10 * model.dim + 2 * model.ffn_dim);
+  const int64_t encoder_layers =
+      config.task == Task::kTranslation ? model.encoder.layers : 0;
+  const int64_t encoder = encoder_layers * (10 * model.dim + 2 * model.ffn_dim);
   const int64_t decoder =
       model.decoder.layers * (16 * model.dim + 2 * model.ffn_dim);
   const int64_t output = 2 * model.dim + target_vocabulary / 8;  // in chunks

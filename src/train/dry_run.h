@@ -4,7 +4,7 @@
 
 namespace seqconv {
 
-/// Says what train_translation would do with the request: pairs, vocabulary,
+/// Says what train_model would do with the request: pairs, vocabulary,
 /// parameters, batches, updates, memory. Writes nothing into the output folder.
 /// Throws what the run itself would throw about configuration and files.
 void report_dry_run(const TrainRequest& request);

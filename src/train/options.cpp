@@ -24,7 +24,7 @@ void check_positive(const char* key, double value) {
     fail_usage(key, " must be > 0, but got ", value);
 }
 
-void check_data(const DataOptions& data) {
+void check_translation_data(const DataOptions& data) {
   const auto check_pair = [](const char* source_key,
                              const std::vector<std::string>& source,
                              const char* target_key,
@@ -51,9 +51,57 @@ void check_data(const DataOptions& data) {
       data.valid_source,
       "data.valid_target",
       data.valid_target);
+  if (!data.train.empty() || !data.valid.empty())
+    fail_usage(
+        "data.",
+        data.train.empty() ? "valid" : "train",
+        " is a language model's text; translation has data.train_source and "
+        "data.train_target, or set task = \"language_model\"");
 }
 
-void check_text(const TextOptions& text, const ModelOptions& model) {
+void check_language_model_data(const TrainConfig& config) {
+  const DataOptions& data = config.data;
+  if (!data.train_source.empty() || !data.train_target.empty() ||
+      !data.valid_source.empty() || !data.valid_target.empty())
+    fail_usage(
+        "a language model has one text, data.train and data.valid, but got "
+        "data.",
+        data.train_source.empty() && data.train_target.empty() ? "valid"
+                                                               : "train",
+        "_source or _target");
+  if (data.train.empty())
+    fail_usage("data.train must name at least one file");
+  data.stream.validate("data");
+  const ModelOptions& model = config.model;
+  if (data.stream.samples != SampleKind::kLines &&
+      model.positions == PositionKind::kLearned &&
+      data.stream.block_tokens > model.max_positions)
+    fail_usage(
+        "data.block_tokens must be <= model.max_positions = ",
+        model.max_positions,
+        " with learned positions, but got ",
+        data.stream.block_tokens);
+}
+
+/// Keys of translation that a language model would ignore.
+void check_language_model_training(const TrainConfig& config) {
+  const TrainingOptions& training = config.training;
+  if (training.validate_bleu || training.best_by == BestBy::kBleu)
+    fail_usage(
+        "training.",
+        training.validate_bleu ? "validate_bleu" : "best_by = \"bleu\"",
+        " is for translation, but the task is language_model");
+  if (write_options(config.decoding) != write_options(SearchOptions{}))
+    fail_usage("[decoding] is for translation, but the task is "
+               "language_model; `seqconv generate` has flags of its own");
+  if (training.label_smoothing > 0 &&
+      !config.model.adaptive.softmax_cutoffs.empty())
+    fail_usage(
+        "training.label_smoothing must be 0 with an adaptive softmax, but got ",
+        training.label_smoothing);
+}
+
+void check_text(const TextOptions& text) {
   check_at_least<int64_t>("text.subword_size", text.subword_size, 1);
   check_at_least<int64_t>("text.min_count", text.min_count, 1);
   check_at_least<int64_t>("text.max_vocabulary", text.max_vocabulary, 0);
@@ -62,6 +110,9 @@ void check_text(const TextOptions& text, const ModelOptions& model) {
     fail_usage(
         "text.character_coverage must be <= 1, but got ",
         text.character_coverage);
+}
+
+void check_tying(const TextOptions& text, const ModelOptions& model) {
   if (model.tie == Tying::kAll && !text.joined)
     fail_usage(
         "model.tie = \"all\" shares one matrix between both sides and needs "
@@ -75,7 +126,7 @@ void check_batching(const BatchingOptions& batching) {
   check_at_least<int64_t>("batching.multiple", batching.multiple, 1);
 }
 
-void check_training(const TrainingOptions& training, const DataOptions& data) {
+void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.seed", training.seed, 0);
   check_at_least<int64_t>("training.max_epochs", training.max_epochs, 0);
   check_at_least<int64_t>("training.max_updates", training.max_updates, 0);
@@ -96,12 +147,10 @@ void check_training(const TrainingOptions& training, const DataOptions& data) {
       training.patience == 0)
     fail_usage("training would never end: set training.max_epochs, "
                "training.max_updates or training.patience");
-  if (!data.valid_source.empty())
+  if (missing == nullptr)
     return;
-  const auto needs_validation = [](const char* what) {
-    fail_usage(
-        what,
-        " needs validation text: set data.valid_source and data.valid_target");
+  const auto needs_validation = [missing](const char* what) {
+    fail_usage(what, " needs validation text: set ", missing);
   };
   if (training.patience > 0)
     needs_validation("training.patience");
@@ -148,15 +197,51 @@ void check_schedule(const ScheduleOptions& schedule) {
 
 }  // namespace
 
+TrainConfig TrainConfig::defaults(Task task) {
+  TrainConfig config;
+  config.task = task;
+  config.model = ModelOptions::defaults(task);
+  if (task == Task::kLanguageModel)
+    config.training.label_smoothing = 0;
+  return config;
+}
+
 void TrainConfig::validate() const {
-  check_data(data);
-  model.validate("model");
-  check_text(text, model);
+  const char* missing = nullptr;  // keys of validation text that is not given
+  switch (task) {
+    case Task::kTranslation:
+      check_translation_data(data);
+      check_tying(text, model);
+      if (data.valid_source.empty())
+        missing = "data.valid_source and data.valid_target";
+      break;
+    case Task::kLanguageModel:
+      check_language_model_data(*this);
+      check_language_model_training(*this);
+      if (data.valid.empty())
+        missing = "data.valid";
+      break;
+  }
+  model.validate("model", task);
+  check_text(text);
   check_batching(batching);
-  check_training(training, data);
+  check_training(training, missing);
   check_optimizer(optimizer);
   check_schedule(schedule);
   decoding.validate("decoding");
+}
+
+TrainConfig read_train_config(const Json& table) {
+  Task task = Task::kTranslation;
+  if (table.is_object() && table.contains("task")) {
+    std::string name;
+    detail::read_value(table["task"], "task", name);
+    task = parse_enum<Task>(name, "task");
+  }
+  TrainConfig config = TrainConfig::defaults(task);
+  read_options(table, "", config);
+  config.validate();
+  return config;
 }
 
 }  // namespace seqconv

@@ -8,58 +8,6 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-struct ReportFields {
-  CorpusReport& report;
-
-  template <class Visitor>
-  void visit(Visitor& v) {
-    v("lines", report.lines, "");
-    v("pairs", report.pairs, "");
-    v("empty", report.empty, "");
-    v("too_long", report.too_long, "");
-    v("source_tokens", report.source_tokens, "");
-    v("target_tokens", report.target_tokens, "");
-  }
-};
-
-Json write_report(CorpusReport report) {
-  return write_options(ReportFields{report});
-}
-
-CorpusReport read_report(const Json& table) {
-  CorpusReport report;
-  ReportFields fields{report};
-  read_options(table, "report", fields);
-  return report;
-}
-
-/// Encodes lines and stops between two of them when asked to.
-LineEncoder encoder_of(std::shared_ptr<const TextPipeline> pipeline) {
-  return [pipeline](std::string_view line) {
-    if (const int signal = stop_signal())
-      throw Interrupted(
-          signal,
-          "interrupted while the data were being prepared; nothing was "
-          "trained yet, start the same command again");
-    return pipeline->encode(line);
-  };
-}
-
-CorpusReport write_corpus(
-    const std::vector<std::string>& source,
-    const std::vector<std::string>& target,
-    const TrainConfig& config,
-    const TranslationText& text,
-    const fs::path& stem) {
-  return write_pair_corpus(
-      source,
-      target,
-      encoder_of(text.source),
-      encoder_of(text.target),
-      config.model.max_positions,
-      stem);
-}
-
 /// The stamp of earlier work, or null when there is none to be used.
 Json read_stamp(const fs::path& file, const Json& inputs) {
   if (!fs::exists(file))
@@ -74,38 +22,28 @@ Json read_stamp(const fs::path& file, const Json& inputs) {
   return {};
 }
 
-PreparedData open_data(const fs::path& folder, const Json& stamp) {
+PreparedData open_data(
+    const fs::path& folder,
+    const Json& stamp,
+    const CorpusRecipe& train,
+    const std::optional<CorpusRecipe>& valid) {
   PreparedData data;
-  data.train = open_pair_corpus(folder / "train");
-  data.train_report = read_report(stamp.at("train"));
-  if (stamp.contains("valid")) {
-    data.valid = open_pair_corpus(folder / "valid");
-    data.valid_report = read_report(stamp.at("valid"));
-  }
+  data.train = train.open(folder / "train", stamp.at("train"));
+  if (valid)
+    data.valid = valid->open(folder / "valid", stamp.at("valid"));
   return data;
 }
 
 Json write_data(
     const fs::path& folder,
-    const TrainConfig& config,
-    const TranslationText& text,
-    const Json& inputs) {
+    const Json& inputs,
+    const CorpusRecipe& train,
+    const std::optional<CorpusRecipe>& valid) {
   create_folder(folder);
-  const DataOptions& files = config.data;
   Json stamp = {{"inputs", inputs}};
-  stamp["train"] = write_report(write_corpus(
-      files.train_source,
-      files.train_target,
-      config,
-      text,
-      folder / "train"));
-  if (!files.valid_source.empty())
-    stamp["valid"] = write_report(write_corpus(
-        files.valid_source,
-        files.valid_target,
-        config,
-        text,
-        folder / "valid"));
+  stamp["train"] = train.write(folder / "train");
+  if (valid)
+    stamp["valid"] = valid->write(folder / "valid");
   write_file_atomically(folder / "stamp.json", stamp.dump(2) + "\n");
   return stamp;
 }
@@ -114,20 +52,29 @@ Json write_data(
 
 PreparedData prepare_data(
     const fs::path& folder,
-    const TrainConfig& config,
-    const TranslationText& text,
-    const Json& inputs) {
+    const Json& inputs,
+    const CorpusRecipe& train,
+    const std::optional<CorpusRecipe>& valid) {
   const Json stamp = read_stamp(folder / "stamp.json", inputs);
   if (!stamp.is_null()) {
     try {
-      return open_data(folder, stamp);
+      return open_data(folder, stamp, train, valid);
     } catch (const Error& error) {
       log_warning(error.what(), "; the data are encoded again");
     } catch (const Json::exception& error) {
       log_warning(error.what(), "; the data are encoded again");
     }
   }
-  return open_data(folder, write_data(folder, config, text, inputs));
+  const Json written = write_data(folder, inputs, train, valid);
+  return open_data(folder, written, train, valid);
+}
+
+void stop_preparing_if_asked() {
+  if (const int signal = stop_signal())
+    throw Interrupted(
+        signal,
+        "interrupted while the data were being prepared; nothing was trained "
+        "yet, start the same command again");
 }
 
 void check_same_inputs(const Json& stored, const Json& present) {

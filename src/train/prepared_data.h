@@ -1,20 +1,37 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 
-#include "seqconv/data/pair_corpus.h"
+#include "seqconv/data/line_encoder.h"
+#include "seqconv/data/samples.h"
 #include "seqconv/text/text_pipeline.h"
-#include "seqconv/train/options.h"
 
 namespace seqconv {
 
-/// The corpora of a run as ids.
+/// A corpus of a run as samples of ids, and what to say of it.
+struct PreparedCorpus {
+  std::shared_ptr<const SampleSource> samples;
+  std::string summary;
+};
+
+/// The corpora of a run.
 struct PreparedData {
-  PairCorpus train;
-  std::optional<PairCorpus> valid;
-  CorpusReport train_report;
-  CorpusReport valid_report;
+  PreparedCorpus train;
+  std::optional<PreparedCorpus> valid;
+};
+
+/// How a corpus comes into being. `stem` is a path without an extension.
+struct CorpusRecipe {
+  /// Encodes the text, writes it beside `stem` and returns a report.
+  std::function<Json(const std::filesystem::path& stem)> write;
+  /// Opens what write() wrote, with its report.
+  std::function<
+      PreparedCorpus(const std::filesystem::path& stem, const Json& report)>
+      open;
 };
 
 /// Encodes training and validation text into `folder`, unless that was done
@@ -23,9 +40,12 @@ struct PreparedData {
 /// a signal asks for it.
 PreparedData prepare_data(
     const std::filesystem::path& folder,
-    const TrainConfig& config,
-    const TranslationText& text,
-    const Json& inputs);
+    const Json& inputs,
+    const CorpusRecipe& train,
+    const std::optional<CorpusRecipe>& valid);
+
+/// Stops with Interrupted when a signal asks for it; for use between two lines.
+void stop_preparing_if_asked();
 
 /// Error naming the configuration's key whose files have changed.
 void check_same_inputs(const Json& stored, const Json& present);

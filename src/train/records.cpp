@@ -18,13 +18,6 @@ std::string utc_now() {
   return text;
 }
 
-int64_t parameter_count(const TranslationModelImpl& model) {
-  int64_t count = 0;
-  for (const auto& parameter : model.parameters())
-    count += parameter.numel();
-  return count;
-}
-
 /// A record begins with what it is and where the run stands.
 Json begin_record(const char* kind, const Position& position) {
   return {
@@ -57,11 +50,11 @@ Json start_record(const RunSetup& setup, int64_t batches) {
   Json record = begin_record("start", setup.resumed.value_or(Position{}));
   record["resumed"] = setup.resumed.has_value();
   record["time"] = utc_now();
-  record["parameters"] = parameter_count(*setup.loaded.model);
-  record["source_vocabulary"] = setup.loaded.model->source_vocabulary();
-  record["target_vocabulary"] = setup.loaded.model->target_vocabulary();
-  record["train_pairs"] = setup.data.train_report.pairs;
-  record["valid_pairs"] = setup.data.valid_report.pairs;
+  record["parameters"] = setup.task->model()->parameter_count();
+  record.update(setup.task->describe());
+  record["train_samples"] = setup.data.train.samples->size();
+  record["valid_samples"] =
+      setup.data.valid ? setup.data.valid->samples->size() : 0;
   record["batches_per_epoch"] = batches;
   record["threads"] = at::get_num_threads();
   record["config"] = write_options(setup.config);

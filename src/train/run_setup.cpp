@@ -1,7 +1,6 @@
 #include "run_setup.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
 
 #include "checksum.h"
 #include "seqconv/base/files.h"
@@ -19,49 +18,6 @@ void stop_if_asked() {
         "interrupted before the first batch; start the same command again");
 }
 
-uint64_t seed_of(const TrainConfig& config) {
-  return static_cast<uint64_t>(config.training.seed);
-}
-
-/// Parameters, text and vocabularies of another model.
-LoadedModel model_from(const TrainRequest& request) {
-  const LoadedModel given = load_model(request.init_from);
-  check_same_architecture(
-      request.config.model,
-      given.options,
-      request.init_from);
-  LoadedModel fresh;
-  fresh.options = request.config.model;
-  fresh.text = given.text;
-  fresh.decoding = request.config.decoding;
-  fresh.model = TranslationModel(
-      fresh.options,
-      given.model->source_vocabulary(),
-      given.model->target_vocabulary(),
-      seed_of(request.config));
-  at::NoGradGuard no_grad;
-  const auto values = given.model->named_parameters();
-  for (const auto& item : fresh.model->named_parameters())
-    at::Tensor(item.value()).copy_(values[item.key()]);
-  return fresh;
-}
-
-LoadedModel model_from_text(const TrainConfig& config) {
-  LoadedModel fresh;
-  fresh.options = config.model;
-  fresh.decoding = config.decoding;
-  fresh.text = TranslationText::create(
-      config.text,
-      config.data.train_source,
-      config.data.train_target);
-  fresh.model = TranslationModel(
-      fresh.options,
-      fresh.text.source->vocabulary().size(),
-      fresh.text.target->vocabulary().size(),
-      seed_of(config));
-  return fresh;
-}
-
 /// Changes whenever config.json says something else about the text.
 std::string text_key(const RunFolder& folder) {
   const Json config = Json::parse(read_file(folder.config()));
@@ -71,7 +27,7 @@ std::string text_key(const RunFolder& folder) {
 
 void write_settings(const RunSetup& setup) {
   TrainConfig effective = setup.config;
-  effective.text = setup.loaded.text.options;
+  effective.text = setup.task->text_options();
   write_file_atomically(
       setup.folder.settings(),
       to_toml(write_options(effective)));
@@ -81,6 +37,9 @@ void write_settings(const RunSetup& setup) {
 void add_text_inputs(const RunSetup& setup, Json& inputs) {
   inputs["text"] = text_key(setup.folder);
   inputs["max_length"] = setup.config.model.max_positions;
+  if (setup.config.task == Task::kLanguageModel)
+    inputs["samples"] =
+        std::string(enum_name(setup.config.data.stream.samples));
 }
 
 void encode_data(RunSetup& setup, const Json& inputs) {
@@ -88,11 +47,7 @@ void encode_data(RunSetup& setup, const Json& inputs) {
       {"config", write_options(setup.config)},
       {"inputs", inputs},
       {"threads", at::get_num_threads()}};
-  setup.data = prepare_data(
-      setup.folder.data(),
-      setup.config,
-      setup.loaded.text,
-      inputs);
+  setup.data = setup.task->prepare(setup.folder.data(), inputs);
 }
 
 void begin(const TrainRequest& request, RunSetup& setup) {
@@ -100,14 +55,9 @@ void begin(const TrainRequest& request, RunSetup& setup) {
   create_folder(setup.folder.checkpoints());
   if (request.init_from.empty())
     log_info("preparing the text");
-  setup.loaded = new_model(request);
-  setup.loaded.folder = setup.folder.root;
+  setup.task->create(request);
   stop_if_asked();
-  write_model_config(
-      setup.folder.root,
-      setup.loaded.options,
-      setup.loaded.text,
-      setup.loaded.decoding);
+  setup.task->write_config(setup.folder.root);
   write_settings(setup);
   add_text_inputs(setup, inputs);
   encode_data(setup, inputs);
@@ -135,8 +85,7 @@ void go_on(RunSetup& setup) {
   add_text_inputs(setup, inputs);
   check_same_inputs(saved.settings.value("inputs", Json::object()), inputs);
   create_folder(setup.folder.checkpoints());
-  setup.loaded = load_model_config(setup.folder.root);
-  setup.loaded.decoding = setup.config.decoding;
+  setup.task->open(setup.folder.root);
   write_settings(setup);
   encode_data(setup, inputs);
   setup.resumed = saved.position;
@@ -182,18 +131,16 @@ Json describe_files(const DataOptions& data) {
   add("train_target", data.train_target);
   add("valid_source", data.valid_source);
   add("valid_target", data.valid_target);
+  add("train", data.train);
+  add("valid", data.valid);
   return described;
-}
-
-LoadedModel new_model(const TrainRequest& request) {
-  return request.init_from.empty() ? model_from_text(request.config)
-                                   : model_from(request);
 }
 
 RunSetup set_up_run(const TrainRequest& request) {
   RunSetup setup;
   setup.config = request.config;
   setup.folder.root = request.output;
+  setup.task = make_task(request.config);
   if (request.resume)
     go_on(setup);
   else

@@ -5,10 +5,8 @@
 #include <string>
 
 #include "checkpoint.h"
-#include "prepared_data.h"
 #include "run_folder.h"
-#include "seqconv/pipeline/model_folder.h"
-#include "seqconv/train/trainer.h"
+#include "task.h"
 
 namespace seqconv {
 
@@ -16,7 +14,7 @@ namespace seqconv {
 struct RunSetup {
   TrainConfig config;
   RunFolder folder;
-  LoadedModel loaded;  ///< text and the model that is trained
+  std::shared_ptr<TrainingTask> task;  ///< text and the model that is trained
   PreparedData data;
   Json settings;  ///< {"config", "inputs"}: what a resumed run must share
   std::optional<Position> resumed;
@@ -31,10 +29,6 @@ void check_output(const TrainRequest& request);
 /// Checksums of all text files of [data]; Error naming the key of a file that
 /// cannot be read.
 Json describe_files(const DataOptions& data);
-
-/// A new model: initial weights from the seed, or --init-from's. Nothing is
-/// written.
-LoadedModel new_model(const TrainRequest& request);
 
 /// Prepares folder, text, data and model for a run, or opens those of the run
 /// that is resumed.

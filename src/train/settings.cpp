@@ -35,6 +35,8 @@ bool contains(const std::vector<std::string>& keys, const std::string& key) {
 }
 
 bool is_free(const std::string& key) {
+  if (key == "data.samples" || key == "data.block_tokens")
+    return false;
   return key.starts_with("data.") || key.starts_with("decoding.") ||
       contains(kFreeKeys, key);
 }
@@ -110,7 +112,10 @@ std::map<std::string, Json> architecture(const ModelOptions& options) {
 
 void check_same_settings(const Json& stored, const Json& present) {
   // A key that an older program did not know had its default.
-  auto before = flatten(write_options(TrainConfig{}));
+  const Task task = parse_enum<Task>(
+      stored.value("task", std::string(enum_name(Task::kTranslation))),
+      "task");
+  auto before = flatten(write_options(TrainConfig::defaults(task)));
   for (const auto& [key, value] : flatten(stored))
     before[key] = value;
   for (const auto& [key, value] : flatten(present)) {

@@ -4,6 +4,7 @@
 
 #include "seqconv/base/log.h"
 #include "seqconv/base/signals.h"
+#include "seqconv/pipeline/parameters.h"
 #include "seqconv/train/schedule.h"
 
 namespace seqconv {
@@ -19,20 +20,18 @@ uint64_t seed_of(const TrainConfig& config) {
 
 TrainLoop::TrainLoop(RunSetup setup)
     : setup_(std::move(setup)),
-      parameters_(*setup_.loaded.model),
+      parameters_(*setup_.task->model()),
       optimizer_(setup_.config.optimizer, parameters_.values()),
       batches_(
-          setup_.data.train,
+          setup_.data.train.samples,
           setup_.config.batching,
           seed_of(setup_.config)),
       position_(setup_.resumed.value_or(Position{})) {
   if (setup_.data.valid)
     valid_batches_.emplace(
-        *setup_.data.valid,
+        setup_.data.valid->samples,
         setup_.config.batching,
         seed_of(setup_.config));
-  if (measures_bleu())
-    valid_text_ = read_validation_text(setup_.config.data);
   if (setup_.resumed)
     load_state_tensors(
         setup_.folder.state(),
@@ -90,7 +89,7 @@ void TrainLoop::take_batch() {
   watch_.start();
   const uint32_t index = order_[static_cast<size_t>(position_.batch)];
   accumulate_batch(
-      *setup_.loaded.model,
+      *setup_.task->model(),
       batches_.batch(index),
       loss_options(),
       {.seed = seed_of(setup_.config),
@@ -211,16 +210,12 @@ void TrainLoop::validate() {
   const auto between = [this] { stop_if_asked(); };
   ValidationResult result;
   result.loss = validation_loss(
-      *setup_.loaded.model,
+      *setup_.task->model(),
       *valid_batches_,
       loss_options(),
       between);
   if (measures_bleu())
-    result.bleu = validation_bleu(
-        setup_.loaded,
-        setup_.config.decoding,
-        valid_text_,
-        between);
+    result.bleu = setup_.task->validation_bleu(between);
   result.best = is_gain(result);
   keep_best(result);
   const Json record = validation_record(position_, result);
@@ -256,7 +251,7 @@ void TrainLoop::keep_best(const ValidationResult& result) {
 void TrainLoop::write_parameters(const std::filesystem::path& file) {
   save_parameters(
       file,
-      *setup_.loaded.model,
+      *setup_.task->model(),
       {{"format", "pt"},
        {"update", std::to_string(position_.update)},
        {"epoch", std::to_string(position_.epoch)}});

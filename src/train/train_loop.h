@@ -57,7 +57,6 @@ class TrainLoop {
   SingleProcess communicator_;
   Batcher batches_;
   std::optional<Batcher> valid_batches_;
-  ValidationText valid_text_;
   std::vector<uint32_t> order_;  // of the epoch under way
   Position position_;
   std::optional<MetricsLog> metrics_;  // while running

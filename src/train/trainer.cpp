@@ -11,20 +11,14 @@ namespace seqconv {
 namespace {
 
 void report_setup(const RunSetup& setup) {
-  log_info("training data: ", setup.data.train_report.summary());
+  log_info("training data: ", setup.data.train.summary);
   if (setup.data.valid)
-    log_info("validation data: ", setup.data.valid_report.summary());
-  int64_t count = 0;
-  for (const auto& parameter : setup.loaded.model->parameters())
-    count += parameter.numel();
+    log_info("validation data: ", setup.data.valid->summary);
   log_info(
       "model: ",
-      count,
-      " parameters, vocabularies of ",
-      setup.loaded.model->source_vocabulary(),
-      " and ",
-      setup.loaded.model->target_vocabulary(),
-      " symbols");
+      setup.task->model()->parameter_count(),
+      " parameters, ",
+      vocabulary_text(*setup.task));
   if (setup.resumed)
     log_info(
         "going on in epoch ",
@@ -35,7 +29,7 @@ void report_setup(const RunSetup& setup) {
 
 }  // namespace
 
-void train_translation(const TrainRequest& request) {
+void train_model(const TrainRequest& request) {
   request.config.validate();
   check_output(request);
   if (request.config.training.threads > 0)

@@ -8,7 +8,7 @@
 namespace seqconv {
 
 void accumulate_batch(
-    const TranslationModelImpl& model,
+    const SequenceModel& model,
     const Batch& batch,
     const ops::CrossEntropyOptions& loss,
     const RandomKey& key,

@@ -37,7 +37,7 @@ CorpusLoss corpus_loss(double loss, double nll, int64_t target_tokens) {
 }
 
 CorpusLoss validation_loss(
-    const TranslationModelImpl& model,
+    const SequenceModel& model,
     const Batcher& batches,
     const ops::CrossEntropyOptions& loss,
     const BetweenBatches& between) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "seqconv/data/batcher.h"
-#include "seqconv/models/translation_model.h"
+#include "seqconv/models/sequence_model.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/train/options.h"
 
@@ -27,7 +27,7 @@ CorpusLoss corpus_loss(double loss, double nll, int64_t target_tokens);
 
 /// Teacher-forced losses without dropout over all batches.
 CorpusLoss validation_loss(
-    const TranslationModelImpl& model,
+    const SequenceModel& model,
     const Batcher& batches,
     const ops::CrossEntropyOptions& loss,
     const BetweenBatches& between);

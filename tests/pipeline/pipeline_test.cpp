@@ -7,6 +7,7 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/pipeline/model_folder.h"
+#include "seqconv/pipeline/parameters.h"
 #include "seqconv/pipeline/translator.h"
 
 namespace seqconv {
@@ -55,7 +56,11 @@ class PipelineTest : public ::testing::Test {
     text_options.subword = Subword::kNone;
     const std::string file = (root_ / "train").string();
     const auto text = TranslationText::create(text_options, {file}, {file});
-    write_model_config(root_ / name, architecture, text, {.beam = 3});
+    write_model_config(LoadedModel{
+        .folder = root_ / name,
+        .options = architecture,
+        .text = text,
+        .decoding = {.beam = 3}});
     const TranslationModelImpl model(
         architecture,
         text.source->vocabulary().size(),

@@ -27,7 +27,7 @@ TEST_P(Learning, DigitsAreReversed) {
   config_.training.log_every = 100;
   config_.schedule.learning_rate = 5e-3;
   config_.schedule.warmup_updates = 50;
-  train_translation(request("run"));
+  train_model(request("run"));
   double best = 99;
   for (const Json& record : records("run", "validation"))
     best = std::min(best, record["nll_base2"].get<double>());

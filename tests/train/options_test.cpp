@@ -25,11 +25,7 @@ TrainConfig good() {
 std::string message(const std::string& assignment) {
   Json table = write_options(good());
   apply_override(table, assignment);
-  return testing::error_of<UsageError>([&] {
-    TrainConfig config;
-    read_options(table, "", config);
-    config.validate();
-  });
+  return testing::error_of<UsageError>([&] { read_train_config(table); });
 }
 
 TEST(TrainOptions, AGoodConfigurationPasses) {

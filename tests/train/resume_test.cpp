@@ -54,7 +54,7 @@ class Resume : public testing::TinyTask {
       set_stop_signal(0);
       piece.resume = true;
     }
-    train_translation(piece);
+    train_model(piece);
   }
 
   void expect_same(const std::string& one, const std::string& other) {
@@ -79,7 +79,7 @@ class Resume : public testing::TinyTask {
   }
 
   std::string resume_error(const TrainRequest& request) {
-    return testing::error_of([&] { train_translation(request); });
+    return testing::error_of([&] { train_model(request); });
   }
 };
 
@@ -89,7 +89,7 @@ TEST_F(Resume, InTheMiddleOfEpochsAndAccumulationsTheBitsAreTheSame) {
     config_.optimizer.kind = kind;
     config_.optimizer.momentum = 0.9;
     const std::string name(enum_name(kind));
-    train_translation(request(name));
+    train_model(request(name));
     // Mid-accumulation, at a checkpoint, at a validation, after the first
     // batch of all; with 120 pairs the run goes through several epochs.
     train_in_pieces(name + "-pieces", {{0, 1}, {2, 2}, {4, 0}, {5, 0}, {9, 1}});
@@ -99,7 +99,7 @@ TEST_F(Resume, InTheMiddleOfEpochsAndAccumulationsTheBitsAreTheSame) {
 }
 
 TEST_F(Resume, AnInterruptedValidationIsMadeUpFor) {
-  train_translation(request("whole"));
+  train_model(request("whole"));
   // The signal comes with the last batch before a validation: it is seen
   // between two batches of the validation set.
   train_in_pieces("pieces", {{5, 0}, {10, 0}});
@@ -112,7 +112,7 @@ TEST_F(Resume, AtTheEndOfAnEpochTheBitsAreTheSame) {
   config_.training.save_every = 0;
   config_.training.max_updates = 0;
   config_.training.max_epochs = 3;
-  train_translation(request("whole"));
+  train_model(request("whole"));
   const auto validations = records("whole", "validation");
   ASSERT_EQ(validations.size(), 3u);
   const int64_t updates = validations[0]["update"];
@@ -121,13 +121,13 @@ TEST_F(Resume, AtTheEndOfAnEpochTheBitsAreTheSame) {
 }
 
 TEST_F(Resume, ALongerLimitContinuesAFinishedRun) {
-  train_translation(request("whole"));
+  train_model(request("whole"));
   config_.training.max_updates = 5;
-  train_translation(request("pieces"));
+  train_model(request("pieces"));
   config_.training.max_updates = 12;
   TrainRequest longer = request("pieces");
   longer.resume = true;
-  train_translation(longer);
+  train_model(longer);
   const auto state = [&](const std::string& name) {
     return testing::tensors_of(path(name) / "training" / "state.safetensors");
   };
@@ -135,12 +135,12 @@ TEST_F(Resume, ALongerLimitContinuesAFinishedRun) {
   // Nothing is left to do: nothing is changed.
   const auto metrics = path("pieces") / "training" / "metrics.jsonl";
   const std::string before = read_file(metrics);
-  train_translation(longer);
+  train_model(longer);
   EXPECT_EQ(read_file(metrics), before);
 }
 
 TEST_F(Resume, AChangedSettingIsRefusedByItsKey) {
-  train_translation(request("run"));
+  train_model(request("run"));
   config_.schedule.learning_rate = 1;
   TrainRequest changed = request("run");
   changed.resume = true;
@@ -150,13 +150,13 @@ TEST_F(Resume, AChangedSettingIsRefusedByItsKey) {
 }
 
 TEST_F(Resume, ChangedTextIsRefusedAndMovedTextIsNot) {
-  train_translation(request("run"));
+  train_model(request("run"));
   config_.training.max_updates = 14;
   std::filesystem::rename(path("train.source"), path("moved.source"));
   config_.data.train_source = {path("moved.source")};
   TrainRequest again = request("run");
   again.resume = true;
-  EXPECT_NO_THROW(train_translation(again));
+  EXPECT_NO_THROW(train_model(again));
   config_.training.max_updates = 16;
   write_pairs("valid", 20, 77, /*reversed=*/true);
   again = request("run");
@@ -168,14 +168,14 @@ TEST_F(Resume, ChangedTextIsRefusedAndMovedTextIsNot) {
 }
 
 TEST_F(Resume, EncodedDataThatWereLostAreEncodedAgain) {
-  train_translation(request("whole"));
-  train_translation(request("run"));
+  train_model(request("whole"));
+  train_model(request("run"));
   std::filesystem::remove_all(path("run") / "training" / "data");
   config_.training.max_updates = 14;
   for (const std::string name : {"whole", "run"}) {
     TrainRequest again = request(name);
     again.resume = true;
-    train_translation(again);
+    train_model(again);
   }
   expect_same("whole", "run");
 }
@@ -184,13 +184,13 @@ TEST_F(Resume, WithoutAStateThereIsNothingToResume) {
   TrainRequest nothing = request("nowhere");
   nothing.resume = true;
   EXPECT_THAT(
-      testing::error_of<UsageError>([&] { train_translation(nothing); }),
+      testing::error_of<UsageError>([&] { train_model(nothing); }),
       HasSubstr("nothing to resume: there is no"));
   EXPECT_FALSE(std::filesystem::exists(path("nowhere")));
 }
 
 TEST_F(Resume, ADamagedStateIsAClearErrorAndStays) {
-  train_translation(request("run"));
+  train_model(request("run"));
   const auto file = path("run") / "training" / "state.safetensors";
   const std::string whole = read_file(file);
   write_file_atomically(file, whole.substr(0, whole.size() / 3));
@@ -203,9 +203,9 @@ TEST_F(Resume, ADamagedStateIsAClearErrorAndStays) {
 
 TEST_F(Resume, ASignalBeforeTheFirstBatchLeavesAFolderToBeginIn) {
   set_stop_signal(SIGINT);
-  EXPECT_THROW(train_translation(request("run")), Interrupted);
+  EXPECT_THROW(train_model(request("run")), Interrupted);
   set_stop_signal(0);
-  EXPECT_NO_THROW(train_translation(request("run")));
+  EXPECT_NO_THROW(train_model(request("run")));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class TinyTask : public ::testing::Test {
   /// A request that writes into the folder `output`.
   TrainRequest request(const std::string& output) const;
 
-  /// Trains as train_translation does, calling `after_batch` after each one.
+  /// Trains as train_model does, calling `after_batch` after each one.
   static void train(
       const TrainRequest& request,
       const std::function<void(const RunSetup&, const Position&)>& after_batch);

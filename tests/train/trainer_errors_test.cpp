@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 class TrainerErrors : public testing::TinyTask {
  protected:
   std::string message(const TrainRequest& request) {
-    return testing::error_of([&] { train_translation(request); });
+    return testing::error_of([&] { train_model(request); });
   }
 };
 
@@ -72,11 +72,11 @@ TEST_F(TrainerErrors, AnOutputFolderThatCannotBeIsAnError) {
 
 TEST_F(TrainerErrors, AModelIsNeverOverwritten) {
   config_.training.max_updates = 1;
-  train_translation(request("run"));
+  train_model(request("run"));
   const std::string model = read_file(path("run") / "model.safetensors");
   config_.training.seed = 5;
   EXPECT_THAT(
-      testing::error_of<UsageError>([&] { train_translation(request("run")); }),
+      testing::error_of<UsageError>([&] { train_model(request("run")); }),
       AllOf(HasSubstr("already holds a model"), HasSubstr("--resume")));
   TrainRequest dry = request("run");
   dry.dry_run = true;
@@ -100,7 +100,7 @@ TEST_F(TrainerErrors, AMissingModelToStartFromIsNamed) {
 TEST_F(TrainerErrors, ARunWithoutAnEndIsRefused) {
   config_.training.max_updates = 0;
   EXPECT_THAT(
-      testing::error_of<UsageError>([&] { train_translation(request("run")); }),
+      testing::error_of<UsageError>([&] { train_model(request("run")); }),
       AllOf(
           HasSubstr("training.max_epochs"),
           HasSubstr("training.max_updates"),

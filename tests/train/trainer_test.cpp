@@ -33,7 +33,7 @@ class Trainer : public testing::TinyTask {
 };
 
 TEST_F(Trainer, TheFolderHoldsWhatTheDocumentationSays) {
-  train_translation(request("run"));
+  train_model(request("run"));
   for (const char* file :
        {"config.json",
         "model.safetensors",
@@ -51,10 +51,10 @@ TEST_F(Trainer, TheFolderHoldsWhatTheDocumentationSays) {
 }
 
 TEST_F(Trainer, TheSameSeedGivesTheSameModel) {
-  train_translation(request("one"));
-  train_translation(request("two"));
+  train_model(request("one"));
+  train_model(request("two"));
   config_.training.seed = 2;
-  train_translation(request("three"));
+  train_model(request("three"));
   const auto model = [&](const std::string& name) {
     return read_file(path(name) / "model.safetensors");
   };
@@ -67,11 +67,11 @@ TEST_F(Trainer, EveryRecordHasItsKeys) {
   config_.training.max_epochs = 2;
   config_.training.log_every = 3;
   config_.training.validate_bleu = true;
-  train_translation(request("run"));
+  train_model(request("run"));
   const auto starts = records("run", "start");
   ASSERT_EQ(starts.size(), 1u);
-  EXPECT_EQ(starts[0]["train_pairs"], 120);
-  EXPECT_EQ(starts[0]["valid_pairs"], 20);
+  EXPECT_EQ(starts[0]["train_samples"], 120);
+  EXPECT_EQ(starts[0]["valid_samples"], 20);
   EXPECT_EQ(starts[0]["resumed"], false);
   EXPECT_EQ(starts[0]["config"], write_options(config_));
   EXPECT_GT(starts[0]["parameters"], 1000);
@@ -119,11 +119,11 @@ TEST_F(Trainer, SmallBatchesSummedAreOneBatchOfTheirUnion) {
   config_.schedule.warmup_start = 1e-3;
   config_.batching.max_tokens = 100000;
   config_.training.accumulate = 1;
-  train_translation(request("one"));
+  train_model(request("one"));
   EXPECT_EQ(records("one", "start")[0]["batches_per_epoch"], 1);
   config_.batching.max_tokens = 100;
   config_.training.accumulate = 1000;  // the epoch ends the update
-  train_translation(request("many"));
+  train_model(request("many"));
   EXPECT_GT(records("many", "start")[0]["batches_per_epoch"], 5);
   const auto one = records("one", "train").at(0);
   const auto many = records("many", "train").at(0);
@@ -138,12 +138,12 @@ TEST_F(Trainer, SmallBatchesSummedAreOneBatchOfTheirUnion) {
 TEST_F(Trainer, TheLossOfTheFirstUpdateIsTheModelsOwn) {
   config_.training.max_updates = 1;
   config_.batching.max_tokens = 100000;
-  train_translation(request("run"));
+  train_model(request("run"));
   const TrainRequest fresh = request("other");
   RunSetup setup = set_up_run(fresh);
-  const Batcher batches(setup.data.train, config_.batching, 1);
+  const Batcher batches(setup.data.train.samples, config_.batching, 1);
   const auto loss =
-      validation_loss(*setup.loaded.model, batches, {.smoothing = 0.1}, [] {});
+      validation_loss(*setup.task->model(), batches, {.smoothing = 0.1}, [] {});
   EXPECT_NEAR(
       records("run", "train")[0]["loss_base2"].get<double>(),
       loss.loss_base2,
@@ -156,7 +156,7 @@ TEST_F(Trainer, OneBadGradientSkipsItsUpdateOnly) {
   std::map<std::string, std::string> before;
   const auto spoil = [&](const RunSetup& setup, const Position& position) {
     if (position.update == 1 && position.micro_batch == 1)
-      setup.loaded.model->parameters()[0].mutable_grad().fill_(
+      setup.task->model()->parameters()[0].mutable_grad().fill_(
           std::numeric_limits<float>::quiet_NaN());
   };
   ::testing::internal::CaptureStderr();
@@ -178,14 +178,14 @@ TEST_F(Trainer, ASkippedUpdateLeavesParametersAndOptimiserAlone) {
   torch::manual_seed(1);
   const TrainRequest fresh = request("run");
   RunSetup setup = set_up_run(fresh);
-  FlatParameters parameters(*setup.loaded.model);
+  FlatParameters parameters(*setup.task->model());
   Optimizer optimizer(config_.optimizer, parameters.values());
   SingleProcess alone;
-  const Batcher batches(setup.data.train, config_.batching, 1);
+  const Batcher batches(setup.data.train.samples, config_.batching, 1);
   const auto update = [&](bool broken) {
     UpdateSums sums;
     accumulate_batch(
-        *setup.loaded.model,
+        *setup.task->model(),
         batches.batch(0),
         {},
         {.seed = 1},
@@ -216,7 +216,7 @@ TEST_F(Trainer, DivergenceStopsWithAdviceAndKeepsTheLastState) {
   const auto spoil = [&](const RunSetup& setup, const Position& position) {
     if (position.update == 5) {
       at::NoGradGuard no_grad;
-      setup.loaded.model->parameters()[0].fill_(
+      setup.task->model()->parameters()[0].fill_(
           std::numeric_limits<float>::infinity());
     }
   };
@@ -233,7 +233,7 @@ TEST_F(Trainer, DivergenceStopsWithAdviceAndKeepsTheLastState) {
 TEST_F(Trainer, TheLastCheckpointsAreKept) {
   config_.training.save_every = 2;
   config_.training.keep_last = 3;
-  train_translation(request("run"));
+  train_model(request("run"));
   EXPECT_THAT(
       checkpoint_names("run"),
       ::testing::ElementsAre(
@@ -241,7 +241,7 @@ TEST_F(Trainer, TheLastCheckpointsAreKept) {
           "update-00000010.safetensors",
           "update-00000012.safetensors"));
   config_.training.keep_last = 0;
-  train_translation(request("none"));
+  train_model(request("none"));
   EXPECT_THAT(checkpoint_names("none"), ::testing::IsEmpty());
   EXPECT_NO_THROW(load_model(path("none")));
 }
@@ -253,7 +253,7 @@ TEST_F(Trainer, TheBestModelIsTheOneWithTheLowestValidationLoss) {
   config_.schedule.learning_rate = 0.3;  // so high that it gets worse again
   config_.schedule.warmup_updates = 1;
   config_.training.max_updates = 20;
-  train_translation(request("run"));
+  train_model(request("run"));
   double best = std::numeric_limits<double>::infinity();
   int64_t best_update = 0;
   for (const Json& record : records("run", "validation")) {
@@ -282,7 +282,7 @@ TEST_F(Trainer, WithoutGainTrainingStopsEarly) {
   config_.training.best_by = BestBy::kBleu;
   config_.schedule.learning_rate = 1e-30;  // nothing is learned
   config_.schedule.warmup_start = 1e-30;
-  train_translation(request("run"));
+  train_model(request("run"));
   EXPECT_EQ(records("run", "validation").size(), 4u);
   EXPECT_EQ(records("run", "end").at(0)["reason"], "patience");
 }
@@ -290,7 +290,7 @@ TEST_F(Trainer, WithoutGainTrainingStopsEarly) {
 TEST_F(Trainer, WithoutValidationTextTheLastModelIsTheModel) {
   config_.data.valid_source.clear();
   config_.data.valid_target.clear();
-  train_translation(request("run"));
+  train_model(request("run"));
   EXPECT_TRUE(records("run", "validation").empty());
   EXPECT_EQ(
       SafetensorsReader(path("run") / "model.safetensors")
@@ -301,7 +301,7 @@ TEST_F(Trainer, WithoutValidationTextTheLastModelIsTheModel) {
 
 TEST_F(Trainer, CheckpointsOfARunCanBeAveraged) {
   config_.training.save_every = 6;
-  train_translation(request("run"));
+  train_model(request("run"));
   const RunFolder folder{path("run")};
   const auto mean = folder.root / "mean.safetensors";
   average_safetensors({folder.checkpoint(6), folder.checkpoint(12)}, mean, {});
@@ -321,7 +321,7 @@ TEST_F(Trainer, ADryRunWritesNothing) {
   dry.dry_run = true;
   ::testing::internal::CaptureStderr();
   set_log_level(LogLevel::kInfo);
-  train_translation(dry);
+  train_model(dry);
   const std::string said = ::testing::internal::GetCapturedStderr();
   set_log_level(LogLevel::kError);
   EXPECT_FALSE(fs::exists(path("run")));
@@ -336,7 +336,7 @@ TEST_F(Trainer, ADryRunWritesNothing) {
 
 TEST_F(Trainer, AFullDiskStopsTheRunAndTheLastStateStays) {
   config_.training.max_updates = 4;
-  train_translation(request("run"));
+  train_model(request("run"));
   const std::string best = read_file(path("run") / "model.safetensors");
   config_.training.max_updates = 8;
   config_.training.save_every = 2;
@@ -346,7 +346,7 @@ TEST_F(Trainer, AFullDiskStopsTheRunAndTheLastStateStays) {
     const testing::FileSizeLimit limit(
         fs::file_size(path("run") / "model.safetensors") / 2);
     EXPECT_THAT(
-        testing::error_of([&] { train_translation(more); }),
+        testing::error_of([&] { train_model(more); }),
         ::testing::AllOf(HasSubstr("cannot write '"), HasSubstr("File too")));
   }
   EXPECT_EQ(
@@ -354,7 +354,7 @@ TEST_F(Trainer, AFullDiskStopsTheRunAndTheLastStateStays) {
           .position.update,
       4);
   EXPECT_TRUE(best == read_file(path("run") / "model.safetensors"));
-  EXPECT_NO_THROW(train_translation(more));  // with room again it goes on
+  EXPECT_NO_THROW(train_model(more));  // with room again it goes on
   EXPECT_EQ(records("run", "train").size(), 8u);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "seqconv/base/log.h"
+#include "seqconv/decode/sample.h"
 #include "seqconv/decode/search.h"
 
 /// The door between the torch-free program and the shared library with the
@@ -50,8 +51,27 @@ struct ScoreArguments {
   int64_t threads = 0;
 };
 
+struct PerplexityArguments {
+  std::string model;
+  int64_t block = 0;           ///< tokens; 0 = as it was trained
+  int64_t context_window = 0;  ///< tokens of a block that are read again
+  int64_t batch_tokens = 4096;
+  int64_t threads = 0;
+  OutputFormat format = OutputFormat::kText;
+};
+
+struct GenerateArguments {
+  std::string model;
+  std::string prompt;
+  int64_t length = 200;  ///< tokens
+  int64_t seed = 1;
+  SamplingOptions sampling;
+  int64_t threads = 0;
+  bool stats = false;  ///< speed on standard error at the end
+};
+
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 1;
+inline constexpr int kEngineVersion = 2;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
@@ -66,6 +86,9 @@ struct EngineTable {
   void (*translate)(const TranslateArguments&, std::istream&, std::ostream&) =
       nullptr;
   void (*score)(const ScoreArguments&, std::ostream&) = nullptr;
+  void (*perplexity)(const PerplexityArguments&, std::istream&, std::ostream&) =
+      nullptr;
+  void (*generate)(const GenerateArguments&, std::ostream&) = nullptr;
 };
 
 }  // namespace seqconv

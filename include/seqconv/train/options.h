@@ -6,6 +6,7 @@
 
 #include "seqconv/base/options.h"
 #include "seqconv/data/batcher.h"
+#include "seqconv/data/stream_corpus.h"
 #include "seqconv/decode/search.h"
 #include "seqconv/models/options.h"
 #include "seqconv/ops/linear_cross_entropy.h"
@@ -14,12 +15,15 @@
 /// The configuration of a training run: what `seqconv train` reads.
 namespace seqconv {
 
-/// [data].
+/// [data]. Translation reads the keys of two sides, language models the others.
 struct DataOptions {
   std::vector<std::string> train_source;
   std::vector<std::string> train_target;
   std::vector<std::string> valid_source;
   std::vector<std::string> valid_target;
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  StreamOptions stream;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -27,6 +31,9 @@ struct DataOptions {
     v("train_target", train_target, "Its translation, line by line");
     v("valid_source", valid_source, "Validation text");
     v("valid_target", valid_target, "Its translation");
+    v("train", train, "Training text of a language model");
+    v("valid", valid, "Its validation text");
+    stream.visit(v);
   }
 };
 
@@ -142,6 +149,7 @@ struct TrainingOptions {
 
 /// The whole file.
 struct TrainConfig {
+  Task task = Task::kTranslation;
   DataOptions data;
   TextOptions text;
   ModelOptions model;
@@ -153,6 +161,7 @@ struct TrainConfig {
 
   template <class Visitor>
   void visit(Visitor& v) {
+    v("task", task, "translation or language_model");
     v("data", data, "Text files");
     v("text", text, "From raw text to ids");
     v("model", model, "Architecture");
@@ -163,9 +172,17 @@ struct TrainConfig {
     v("decoding", decoding, "Search, for validation and as model's default");
   }
 
+  /// The defaults for a task: a language model is pre-norm and learned without
+  /// label smoothing.
+  static TrainConfig defaults(Task task);
+
   /// UsageError naming the key (or both keys) when values make no sense or
   /// contradict each other.
   void validate() const;
 };
+
+/// Reads and validates a configuration file's table; keys that it leaves out
+/// have the defaults of its task.
+TrainConfig read_train_config(const Json& table);
 
 }  // namespace seqconv

@@ -17,9 +17,9 @@ struct TrainRequest {
   bool dry_run = false;          ///< check, report sizes, train nothing
 };
 
-/// Trains a translation model. Prepares text and data in the model folder,
+/// Trains a model. Prepares text and data in the model folder,
 /// trains, validates, keeps checkpoints; on SIGINT or SIGTERM it saves and
 /// throws Interrupted. Resuming gives the bits of an uninterrupted run.
-void train_translation(const TrainRequest& request);
+void train_model(const TrainRequest& request);
 
 }  // namespace seqconv

@@ -2,7 +2,7 @@
 
 #include "seqconv/base/random.h"
 #include "seqconv/data/batch.h"
-#include "seqconv/models/translation_model.h"
+#include "seqconv/models/sequence_model.h"
 #include "seqconv/nn/flat_parameters.h"
 #include "seqconv/train/communicator.h"
 #include "seqconv/train/optimizer.h"
@@ -15,7 +15,7 @@ namespace seqconv {
 /// the parameters' gradients and its losses and counts to `sums`; nothing but a
 /// count is added when the loss is not finite.
 void accumulate_batch(
-    const TranslationModelImpl& model,
+    const SequenceModel& model,
     const Batch& batch,
     const ops::CrossEntropyOptions& loss,
     const RandomKey& key,

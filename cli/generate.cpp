@@ -1,0 +1,67 @@
+#include "engine_loader.h"
+#include "flags.h"
+#include "program.h"
+#include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
+
+namespace seqconv::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Writes the prompt and what the model goes on with, as it comes. The same\n"
+    "seed gives the same text. For models without attention, speed and memory\n"
+    "do not depend on the length.\n"
+    "\n"
+    "Examples:\n"
+    "  seqconv generate --model runs/lm --prompt 'The house'\n"
+    "  seqconv generate --model runs/lm --prompt-file begin.txt --length 1000\n"
+    "  seqconv generate --model runs/lm --temperature 0.8 --top-p 0.95 "
+    "--seed 7";
+
+struct Flags {
+  GenerateArguments arguments;
+  std::string prompt_file;
+  std::unique_ptr<FlagVisitor> sampling;
+};
+
+void run(Flags& flags, std::ostream& out) {
+  if (!flags.prompt_file.empty()) {
+    if (!flags.arguments.prompt.empty())
+      fail_usage("--prompt and --prompt-file both give the prompt; give one");
+    flags.arguments.prompt = read_file(flags.prompt_file);
+  }
+  engine().generate(flags.arguments, out);
+}
+
+}  // namespace
+
+void add_generate(Program& program) {
+  auto flags = std::make_shared<Flags>();
+  GenerateArguments& arguments = flags->arguments;
+  CLI::App& verb = program.add_verb(
+      "generate",
+      "Write text with a language model",
+      kExamples);
+  add_model(verb, arguments.model);
+  verb.add_option("-p,--prompt", arguments.prompt, "Text to go on with [none]")
+      ->type_name("TEXT");
+  verb.add_option(
+          "--prompt-file",
+          flags->prompt_file,
+          "File with the text to go on with")
+      ->type_name("FILE");
+  add_integer(verb, "--length", arguments.length, "Tokens to write", 1);
+  add_integer(verb, "--seed", arguments.seed, "Seed of the draws", 0);
+  flags->sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
+  arguments.sampling.visit(*flags->sampling);
+  verb.add_flag(
+      "--stats",
+      arguments.stats,
+      "Tokens and their rate on standard error at the end");
+  add_threads(verb, arguments.threads);
+  verb.callback([&program, flags] {
+    program.run = [&program, flags] { run(*flags, program.out); };
+  });
+}
+
+}  // namespace seqconv::cli

@@ -1,0 +1,59 @@
+#include <iostream>
+
+#include "engine_loader.h"
+#include "flags.h"
+#include "program.h"
+
+namespace seqconv::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Reads a text from standard input and writes what it costs under a "
+    "language\n"
+    "model, by token, word, character and byte. A line's end is predicted as\n"
+    "well and counts as one of each. The text is cut as the training text was\n"
+    "(data.samples); with --context-window W a block begins with a second\n"
+    "reading of the W tokens before it, which are not counted again.\n"
+    "\n"
+    "Examples:\n"
+    "  seqconv perplexity --model runs/lm < test.txt\n"
+    "  seqconv perplexity --model runs/lm --context-window 256 < test.txt\n"
+    "  seqconv perplexity --model runs/lm --format json < test.txt";
+
+}  // namespace
+
+void add_perplexity(Program& program) {
+  auto arguments = std::make_shared<PerplexityArguments>();
+  CLI::App& verb = program.add_verb(
+      "perplexity",
+      "Measure a text under a language model",
+      kExamples);
+  add_model(verb, arguments->model);
+  add_integer(
+      verb,
+      "--block",
+      arguments->block,
+      "Tokens that the model sees at a time, 0 = as it was trained",
+      0);
+  add_integer(
+      verb,
+      "--context-window",
+      arguments->context_window,
+      "Tokens of a block that were counted before and are only read again",
+      0);
+  add_choice(verb, "--format", arguments->format, "text or json");
+  add_integer(
+      verb,
+      "--batch-tokens",
+      arguments->batch_tokens,
+      "Most tokens of a batch, padding counted",
+      1);
+  add_threads(verb, arguments->threads);
+  verb.callback([&program, arguments] {
+    program.run = [&program, arguments] {
+      engine().perplexity(*arguments, std::cin, program.out);
+    };
+  });
+}
+
+}  // namespace seqconv::cli

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/decode/sample.h"
+#include "seqconv/pipeline/model_folder.h"
+
+namespace seqconv {
+
+/// Turns ids into text as they come. Its memory does not grow: what is shown
+/// depends on a few ids only.
+class TextStream {
+ public:
+  explicit TextStream(std::shared_ptr<const TextPipeline> text)
+      : text_(std::move(text)) {}
+
+  /// The text that `id` adds: nothing while a character is incomplete, a line
+  /// break for </s>.
+  std::string add(int32_t id);
+  /// What is still held back.
+  std::string finish();
+
+ private:
+  std::shared_ptr<const TextPipeline> text_;
+  std::vector<int32_t> ids_;  // the last ones of the line
+  std::string shown_;         // their text, as far as it was given out
+};
+
+struct GenerationOptions {
+  int64_t length = 200;  ///< tokens to generate
+  int64_t seed = 1;
+  SamplingOptions sampling;
+};
+
+struct GenerationReport {
+  int64_t prompt_tokens = 0;
+  int64_t tokens = 0;  ///< generated
+  double prompt_seconds = 0;
+  double seconds = 0;  ///< of generation
+  double log2_probability = 0;
+};
+
+/// Goes on with a prompt, token by token. The state has a fixed size for models
+/// without attention: speed and memory do not depend on how long the text is.
+/// The same seed, prompt and options give the same text. A model of lines stops
+/// at the end of its line; one of blocks goes on in the next line.
+///
+/// `write` is called with text as soon as it is there, the prompt's first.
+/// Error for a prompt with symbols that the model cannot know, and UsageError
+/// when prompt and length do not fit into learned positions.
+GenerationReport generate_text(
+    const LoadedLanguageModel& model,
+    std::string_view prompt,
+    const GenerationOptions& options,
+    const std::function<void(const std::string&)>& write);
+
+}  // namespace seqconv

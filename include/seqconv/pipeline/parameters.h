@@ -1,0 +1,22 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace seqconv {
+
+/// Parameters by name, as safetensors (float32), written atomically.
+void save_parameters(
+    const std::filesystem::path& file,
+    const torch::nn::Module& model,
+    const std::map<std::string, std::string>& metadata);
+
+/// Fills `model` from a safetensors file; every name and shape must fit.
+void load_parameters(
+    const std::filesystem::path& file,
+    torch::nn::Module& model);
+
+}  // namespace seqconv

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/base/options.h"
+#include "seqconv/pipeline/model_folder.h"
+
+namespace seqconv {
+
+struct PerplexityOptions {
+  int64_t block = 0;
+  int64_t context_window = 0;
+  int64_t batch_tokens = 4096;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("block",
+      block,
+      "Tokens that the model sees at a time; 0 = as it was trained");
+    v("context_window",
+      context_window,
+      "Of a block, the tokens seen before that are read again and not scored");
+    v("batch_tokens", batch_tokens, "Tokens of a batch, padding counted");
+  }
+};
+
+/// What a text costs under a model. Every line's end is predicted, so it counts
+/// as a token, a word, a character and a byte.
+struct TextCost {
+  double bits = 0;         ///< minus the sum of log2 p over all tokens
+  int64_t tokens = 0;      ///< ids, and </s> behind each line
+  int64_t words = 0;       ///< between blanks
+  int64_t characters = 0;  ///< code points
+  int64_t bytes = 0;
+  int64_t lines = 0;
+  int64_t blank = 0;    ///< of them blank
+  int64_t unknown = 0;  ///< tokens that are <unk>
+
+  /// 2^(bits / count) (semantics.md 4).
+  static double perplexity(double bits, int64_t count);
+};
+
+/// Measures a text line by line, in bounded memory. The text is cut as the
+/// model's training text was: lines by themselves; or a stream (of documents)
+/// in blocks of `block` tokens, of which the first context_window are a second
+/// reading of the tokens before; a block's first input is the token before it.
+class PerplexityMeter {
+ public:
+  /// UsageError for a context window that leaves no new token in a block, one
+  /// for a model of single lines, and a block beyond learned positions.
+  PerplexityMeter(
+      const LoadedLanguageModel& model,
+      const PerplexityOptions& options);
+
+  /// Error (behind `where`, "file:line") for a symbol outside the vocabulary
+  /// when the model has never seen <unk>.
+  void add_line(std::string_view line, const std::string& where);
+
+  /// The whole text's cost. Error when it was empty, or when half or more of
+  /// its symbols are unknown: a text in another vocabulary.
+  TextCost finish();
+
+ private:
+  /// Tokens in, tokens out; the last `scored` of the latter count.
+  struct Row {
+    std::vector<int32_t> ids;  ///< one more than predicted
+    int64_t scored = 0;
+  };
+
+  void end_sequence();
+  void cut(int64_t end);
+  void score_rows();
+  void score_group(const std::vector<size_t>& group);
+
+  const LoadedLanguageModel& model_;
+  PerplexityOptions options_;
+  TextCost cost_;
+  std::vector<int32_t> sequence_;  // </s>, then what is not yet scored
+  int64_t next_ = 1;               // the first of them to be scored
+  std::vector<Row> rows_;
+  int64_t row_tokens_ = 0;
+};
+
+}  // namespace seqconv

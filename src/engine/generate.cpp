@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <cstdio>
+#include <ostream>
+
+#include "engine/verbs.h"
+#include "seqconv/base/log.h"
+#include "seqconv/pipeline/generator.h"
+#include "seqconv/pipeline/model_folder.h"
+
+namespace seqconv::engine {
+namespace {
+
+std::string summary(const GenerationReport& report) {
+  const auto rate = [](int64_t tokens, double seconds) {
+    return static_cast<double>(tokens) / std::max(seconds, 1e-9);
+  };
+  char text[200];
+  std::snprintf(
+      text,
+      sizeof text,
+      "read %lld tokens in %.2f s, generated %lld in %.2f s: %.1f tokens/s, "
+      "%.3f bits a token",
+      static_cast<long long>(report.prompt_tokens),
+      report.prompt_seconds,
+      static_cast<long long>(report.tokens),
+      report.seconds,
+      rate(report.tokens, report.seconds),
+      -report.log2_probability /
+          static_cast<double>(std::max<int64_t>(report.tokens, 1)));
+  return text;
+}
+
+}  // namespace
+
+void generate(const GenerateArguments& arguments, std::ostream& out) {
+  set_threads(arguments.threads);
+  arguments.sampling.validate("");
+  const LoadedLanguageModel model = load_language_model(arguments.model);
+  char last = '\n';
+  const GenerationReport report = generate_text(
+      model,
+      arguments.prompt,
+      {.length = arguments.length,
+       .seed = arguments.seed,
+       .sampling = arguments.sampling},
+      [&](const std::string& text) {
+        out << text;
+        out.flush();
+        last = text.back();
+      });
+  if (last != '\n')
+    out << '\n';
+  if (arguments.stats)
+    log_info(summary(report));
+}
+
+}  // namespace seqconv::engine

@@ -1,0 +1,161 @@
+#include "seqconv/pipeline/generator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numbers>
+
+#include "seqconv/base/random.h"
+#include "seqconv/text/vocabulary.h"
+
+namespace seqconv {
+namespace {
+
+constexpr size_t kMostIds = 32;
+constexpr size_t kKeptIds = 16;
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+/// Whether the text breaks off within a character.
+bool is_incomplete(std::string_view text) {
+  if (text.ends_with(kReplacement))  // what a subword model shows of one
+    return true;
+  const size_t most = std::min<size_t>(text.size(), 3);
+  for (size_t back = 1; back <= most; ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80)
+      continue;
+    const size_t length = byte >= 0xF0 ? 4
+        : byte >= 0xE0                 ? 3
+        : byte >= 0xC0                 ? 2
+                                       : 1;
+    return length > back;
+  }
+  return false;
+}
+
+/// </s>, then the prompt's lines with </s> between them.
+std::vector<int64_t> prompt_ids(
+    const LanguageText& text,
+    std::string_view prompt) {
+  std::vector<int64_t> ids = {Vocabulary::kEnd};
+  for (;;) {
+    const size_t end = prompt.find('\n');
+    const std::string_view line = prompt.substr(0, end);
+    const std::vector<int32_t> encoded = text.text->encode(line);
+    check_known(text, line, encoded, "the prompt");
+    ids.insert(ids.end(), encoded.begin(), encoded.end());
+    if (end == std::string_view::npos)
+      return ids;
+    ids.push_back(Vocabulary::kEnd);
+    prompt.remove_prefix(end + 1);
+  }
+}
+
+void check_positions(
+    const LoadedLanguageModel& model,
+    int64_t prompt,
+    int64_t length) {
+  const int64_t most = model.model->max_tokens();
+  if (prompt + length - 1 > most)
+    fail_usage(
+        "the model's learned positions reach ",
+        most,
+        " tokens, but the prompt has ",
+        prompt,
+        " (its begin counted) and ",
+        length,
+        " were to follow");
+}
+
+/// In [0, 1), a function of seed and step.
+double uniform(int64_t seed, int64_t step) {
+  const auto words =
+      philox(static_cast<uint64_t>(seed), static_cast<uint64_t>(step));
+  const uint64_t bits = (uint64_t{words[0]} << 32 | words[1]) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+class Stopwatch {
+ public:
+  double lap() {
+    const auto now = Clock::now();
+    const std::chrono::duration<double> passed = now - start_;
+    start_ = now;
+    return passed.count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+std::string TextStream::add(int32_t id) {
+  if (id == Vocabulary::kEnd) {
+    std::string rest = finish();
+    return rest + "\n";
+  }
+  ids_.push_back(id);
+  const std::string text = text_->decode(ids_);
+  if (!text.starts_with(shown_) || is_incomplete(text))
+    return "";
+  std::string fresh = text.substr(shown_.size());
+  shown_ = text;
+  if (ids_.size() > kMostIds) {
+    ids_.erase(ids_.begin(), ids_.end() - kKeptIds);
+    shown_ = text_->decode(ids_);
+  }
+  return fresh;
+}
+
+std::string TextStream::finish() {
+  const std::string text = text_->decode(ids_);
+  std::string rest =
+      text.size() > shown_.size() ? text.substr(shown_.size()) : "";
+  ids_.clear();
+  shown_.clear();
+  return rest;
+}
+
+GenerationReport generate_text(
+    const LoadedLanguageModel& model,
+    std::string_view prompt,
+    const GenerationOptions& options,
+    const std::function<void(const std::string&)>& write) {
+  const std::vector<int64_t> ids = prompt_ids(model.text, prompt);
+  check_positions(model, std::ssize(ids), options.length);
+  Sampler sampler(options.sampling);
+  TextStream text(model.text.text);
+  const auto show = [&](int32_t id) {
+    if (const std::string fresh = text.add(id); !fresh.empty())
+      write(fresh);
+  };
+  GenerationReport report;
+  report.prompt_tokens = std::ssize(ids) - 1;
+  for (size_t i = 1; i < ids.size(); ++i)
+    show(static_cast<int32_t>(ids[i]));
+  Stopwatch watch;
+  LanguageModelReader reader(model.model);
+  at::Tensor next = reader.read(ids);
+  report.prompt_seconds = watch.lap();
+  const bool one_line = model.stream.samples == SampleKind::kLines;
+  while (report.tokens < options.length) {
+    const SampledToken drawn = sampler.draw(
+        {next.const_data_ptr<float>(), static_cast<size_t>(next.numel())},
+        {},
+        uniform(options.seed, report.tokens));
+    ++report.tokens;
+    report.log2_probability += drawn.log_probability / std::numbers::ln2;
+    if (one_line && drawn.token == Vocabulary::kEnd)
+      break;
+    show(drawn.token);
+    if (report.tokens < options.length)
+      next = reader.read({drawn.token});
+  }
+  report.seconds = watch.lap();
+  if (const std::string rest = text.finish(); !rest.empty())
+    write(rest);
+  return report;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,190 @@
+#include "seqconv/pipeline/perplexity.h"
+
+#include <ATen/ops/sum.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "seqconv/text/unicode.h"
+#include "seqconv/text/vocabulary.h"
+#include "token_batches.h"
+
+namespace seqconv {
+namespace {
+
+/// Batches that are sorted by length together.
+constexpr int64_t kBuffered = 8;
+
+PerplexityOptions settle(
+    const LoadedLanguageModel& model,
+    PerplexityOptions options) {
+  const bool lines = model.stream.samples == SampleKind::kLines;
+  if (lines && (options.context_window > 0 || options.block > 0))
+    fail_usage(
+        "this model was trained on single lines (data.samples = \"lines\"): it "
+        "has no blocks and no context window");
+  if (options.block == 0)
+    options.block = model.stream.block_tokens;
+  if (!lines && options.context_window >= options.block)
+    fail_usage(
+        "the context window must be smaller than the block of ",
+        options.block,
+        " tokens, which has a new token then, but got ",
+        options.context_window);
+  if (!lines && options.block > model.model->max_tokens())
+    fail_usage(
+        "the block must be at most the model's ",
+        model.model->max_tokens(),
+        " learned positions, but got ",
+        options.block);
+  if (options.batch_tokens < 1)
+    fail_usage("batch_tokens must be >= 1, but got ", options.batch_tokens);
+  return options;
+}
+
+/// The samples of a batch, padded on the right.
+Batch to_batch(const std::vector<const std::vector<int32_t>*>& rows) {
+  Batch batch;
+  batch.rows = std::ssize(rows);
+  for (const auto* ids : rows) {
+    batch.target_lengths.push_back(std::ssize(*ids) - 1);
+    batch.target_steps =
+        std::max(batch.target_steps, batch.target_lengths.back());
+    batch.target_tokens += batch.target_lengths.back();
+  }
+  const auto size = static_cast<size_t>(batch.rows * batch.target_steps);
+  batch.target_in.assign(size, Vocabulary::kPad);
+  batch.target_out.assign(size, Vocabulary::kPad);
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const auto& ids = *rows[static_cast<size_t>(row)];
+    const int64_t at = row * batch.target_steps;
+    std::copy(ids.begin(), ids.end() - 1, batch.target_in.begin() + at);
+    std::copy(ids.begin() + 1, ids.end(), batch.target_out.begin() + at);
+  }
+  return batch;
+}
+
+}  // namespace
+
+double TextCost::perplexity(double bits, int64_t count) {
+  return std::exp2(bits / static_cast<double>(std::max<int64_t>(count, 1)));
+}
+
+PerplexityMeter::PerplexityMeter(
+    const LoadedLanguageModel& model,
+    const PerplexityOptions& options)
+    : model_(model),
+      options_(settle(model, options)),
+      sequence_{Vocabulary::kEnd} {}
+
+void PerplexityMeter::add_line(
+    std::string_view line,
+    const std::string& where) {
+  const std::string clean = clean_line(line);
+  const bool blank = split_words(clean).empty();
+  ++cost_.lines;
+  cost_.blank += blank;
+  if (blank && model_.stream.samples != SampleKind::kBlocks) {
+    end_sequence();
+    return;
+  }
+  const std::vector<int32_t> ids = model_.text.text->encode(clean);
+  check_known(model_.text, clean, ids, where);
+  const auto length = std::ssize(ids) + 1;
+  if (model_.stream.samples == SampleKind::kLines)
+    SEQCONV_CHECK(
+        length <= model_.model->max_tokens(),
+        where,
+        ": a line of ",
+        length,
+        " tokens is longer than the model's ",
+        model_.model->max_tokens(),
+        " learned positions");
+  cost_.tokens += length;
+  cost_.words += std::ssize(split_words(clean)) + 1;
+  cost_.characters += std::ssize(split_characters(clean)) + 1;
+  cost_.bytes += std::ssize(clean) + 1;
+  cost_.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
+  sequence_.insert(sequence_.end(), ids.begin(), ids.end());
+  sequence_.push_back(Vocabulary::kEnd);
+  if (model_.stream.samples == SampleKind::kLines) {
+    end_sequence();
+    return;
+  }
+  const int64_t fresh = options_.block - options_.context_window;
+  while (std::ssize(sequence_) - next_ >= fresh)
+    cut(next_ + fresh);
+}
+
+/// A row that scores sequence_[next_, end), then forgets what no later row
+/// reads.
+void PerplexityMeter::cut(int64_t end) {
+  const int64_t first = std::max<int64_t>(next_ - options_.context_window, 1);
+  rows_.push_back(
+      {{sequence_.begin() + first - 1, sequence_.begin() + end}, end - next_});
+  row_tokens_ += end - first;
+  const int64_t kept = std::max<int64_t>(end - 1 - options_.context_window, 0);
+  sequence_.erase(sequence_.begin(), sequence_.begin() + kept);
+  next_ = end - kept;
+  if (row_tokens_ >= kBuffered * options_.batch_tokens)
+    score_rows();
+}
+
+void PerplexityMeter::end_sequence() {
+  if (next_ < std::ssize(sequence_))
+    cut(std::ssize(sequence_));
+  sequence_ = {Vocabulary::kEnd};
+  next_ = 1;
+}
+
+void PerplexityMeter::score_rows() {
+  std::vector<int64_t> lengths;
+  for (const Row& row : rows_)
+    lengths.push_back(std::ssize(row.ids) - 1);
+  for (const auto& group : group_by_tokens(lengths, options_.batch_tokens))
+    score_group(group);
+  rows_.clear();
+  row_tokens_ = 0;
+}
+
+void PerplexityMeter::score_group(const std::vector<size_t>& group) {
+  std::vector<const std::vector<int32_t>*> ids;
+  for (const size_t row : group)
+    ids.push_back(&rows_[row].ids);
+  const at::Tensor scores =  // [B, T]
+      model_.model->target_log_probabilities(to_batch(ids));
+  for (size_t i = 0; i < group.size(); ++i) {
+    const Row& row = rows_[group[i]];
+    const int64_t length = std::ssize(row.ids) - 1;
+    cost_.bits -= scores[static_cast<int64_t>(i)]
+                      .narrow(0, length - row.scored, row.scored)
+                      .sum(at::kDouble)
+                      .item<double>() /
+        std::numbers::ln2;
+  }
+}
+
+TextCost PerplexityMeter::finish() {
+  end_sequence();
+  score_rows();
+  SEQCONV_CHECK(
+      cost_.lines > cost_.blank,
+      "no text to measure: of ",
+      cost_.lines,
+      " lines ",
+      cost_.blank,
+      " are blank");
+  const int64_t symbols = cost_.tokens - cost_.lines +
+      (model_.stream.samples == SampleKind::kBlocks ? 0 : cost_.blank);
+  SEQCONV_CHECK(
+      2 * cost_.unknown < symbols,
+      "wrong text for this model's vocabulary: ",
+      cost_.unknown,
+      " of ",
+      symbols,
+      " symbols are unknown");
+  return cost_;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,123 @@
+#include "seqconv/pipeline/model_folder.h"
+#include "settings.h"
+#include "task.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path store_of(const fs::path& stem) {
+  return stem.string() + ".tokens";
+}
+
+class LanguageModelTask : public TrainingTask {
+ public:
+  explicit LanguageModelTask(const TrainConfig& config) : config_(config) {
+    loaded_.options = config.model;
+    loaded_.stream = config.data.stream;
+  }
+
+  void create(const TrainRequest& request) override {
+    if (request.init_from.empty())
+      learn();
+    else
+      take_from(request.init_from);
+  }
+
+  void open(const fs::path& folder) override {
+    loaded_ = load_language_model_config(folder);
+  }
+
+  void write_config(const fs::path& folder) override {
+    loaded_.folder = folder;
+    write_model_config(loaded_);
+  }
+
+  PreparedData prepare(const fs::path& folder, const Json& inputs)
+      const override {
+    std::optional<CorpusRecipe> valid;
+    if (!config_.data.valid.empty())
+      valid = recipe(config_.data.valid);
+    return prepare_data(folder, inputs, recipe(config_.data.train), valid);
+  }
+
+  std::shared_ptr<SequenceModel> model() const override {
+    return loaded_.model.ptr();
+  }
+  const TextOptions& text_options() const override {
+    return loaded_.text.options;
+  }
+  Json describe() const override {
+    return {{"vocabulary", loaded_.model->vocabulary()}};
+  }
+  int64_t target_vocabulary() const override {
+    return loaded_.model->vocabulary();
+  }
+  double validation_bleu(const BetweenBatches& /*between*/) override {
+    fail("a language model has no BLEU");
+  }
+
+ private:
+  void learn() {
+    loaded_.text = LanguageText::create(config_.text, config_.data.train);
+    loaded_.model = LanguageModel(
+        loaded_.options,
+        loaded_.text.text->vocabulary().size(),
+        static_cast<uint64_t>(config_.training.seed));
+  }
+
+  void take_from(const fs::path& path) {
+    const LoadedLanguageModel given = load_language_model(path);
+    check_same_architecture(config_.model, given.options, path);
+    loaded_.text = given.text;
+    loaded_.model = LanguageModel(
+        loaded_.options,
+        given.model->vocabulary(),
+        static_cast<uint64_t>(config_.training.seed));
+    copy_parameters(*given.model, *loaded_.model);
+  }
+
+  /// Symbols that the model can never learn are an error, not a number.
+  LineEncoder encoder() const {
+    return [text = loaded_.text](std::string_view line) {
+      stop_preparing_if_asked();
+      std::vector<int32_t> ids = text.text->encode(line);
+      check_known(text, line, ids, "");
+      return ids;
+    };
+  }
+
+  CorpusRecipe recipe(const std::vector<std::string>& files) const {
+    return {
+        [this, files](const fs::path& stem) {
+          return write_options(write_stream_corpus(
+              files,
+              encoder(),
+              loaded_.stream,
+              config_.model.max_positions,
+              store_of(stem)));
+        },
+        [this](const fs::path& stem, const Json& table) -> PreparedCorpus {
+          StreamReport report;
+          read_options(table, "report", report);
+          return {
+              open_stream_corpus(
+                  store_of(stem),
+                  loaded_.stream,
+                  loaded_.model->vocabulary()),
+              report.summary()};
+        }};
+  }
+
+  TrainConfig config_;
+  LoadedLanguageModel loaded_;
+};
+
+}  // namespace
+
+std::shared_ptr<TrainingTask> make_language_model_task(
+    const TrainConfig& config) {
+  return std::make_shared<LanguageModelTask>(config);
+}
+
+}  // namespace seqconv

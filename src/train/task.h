@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "prepared_data.h"
+#include "seqconv/models/sequence_model.h"
+#include "seqconv/train/trainer.h"
+#include "validate.h"
+
+namespace seqconv {
+
+/// What differs between tasks in a training run: its text, data and model. The
+/// loop itself knows none of them.
+class TrainingTask {
+ public:
+  virtual ~TrainingTask() = default;
+
+  /// A new model: text learned from the training files and initial weights from
+  /// the seed, or both from --init-from. Nothing is written.
+  virtual void create(const TrainRequest& request) = 0;
+  /// Text and (freshly drawn) model of a run that has begun in `folder`.
+  virtual void open(const std::filesystem::path& folder) = 0;
+  /// Writes config.json and the text's files into `folder`.
+  virtual void write_config(const std::filesystem::path& folder) = 0;
+
+  /// Training and validation text as ids, in `folder`; earlier work with the
+  /// same `inputs` is used again.
+  virtual PreparedData prepare(
+      const std::filesystem::path& folder,
+      const Json& inputs) const = 0;
+
+  virtual std::shared_ptr<SequenceModel> model() const = 0;
+  /// The options of the text as they came out of create() or open().
+  virtual const TextOptions& text_options() const = 0;
+  /// Vocabulary sizes and the like: fields of the "start" record.
+  virtual Json describe() const = 0;
+  /// Symbols that the model predicts.
+  virtual int64_t target_vocabulary() const = 0;
+
+  /// BLEU (0 to 100) of the validation text's translation.
+  virtual double validation_bleu(const BetweenBatches& between) = 0;
+};
+
+std::shared_ptr<TrainingTask> make_task(const TrainConfig& config);
+
+/// The two tasks; make_task chooses.
+std::shared_ptr<TrainingTask> make_translation_task(const TrainConfig& config);
+std::shared_ptr<TrainingTask> make_language_model_task(
+    const TrainConfig& config);
+
+/// "vocabulary 6000 symbols", from describe().
+std::string vocabulary_text(const TrainingTask& task);
+
+/// Gives `fresh` the values of `given`, a model of the same architecture.
+void copy_parameters(const SequenceModel& given, SequenceModel& fresh);
+
+}  // namespace seqconv

@@ -1,0 +1,152 @@
+#include "seqconv/data/pair_corpus.h"
+#include "seqconv/pipeline/model_folder.h"
+#include "settings.h"
+#include "task.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+namespace {
+
+struct ReportFields {
+  CorpusReport& report;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("lines", report.lines, "");
+    v("pairs", report.pairs, "");
+    v("empty", report.empty, "");
+    v("too_long", report.too_long, "");
+    v("source_tokens", report.source_tokens, "");
+    v("target_tokens", report.target_tokens, "");
+  }
+};
+
+/// Encodes lines and stops between two of them when asked to.
+LineEncoder encoder_of(std::shared_ptr<const TextPipeline> pipeline) {
+  return [pipeline](std::string_view line) {
+    stop_preparing_if_asked();
+    return pipeline->encode(line);
+  };
+}
+
+class TranslationTask : public TrainingTask {
+ public:
+  explicit TranslationTask(const TrainConfig& config) : config_(config) {
+    loaded_.options = config.model;
+    loaded_.decoding = config.decoding;
+  }
+
+  void create(const TrainRequest& request) override {
+    if (request.init_from.empty())
+      learn();
+    else
+      take_from(request.init_from);
+  }
+
+  void open(const fs::path& folder) override {
+    loaded_ = load_model_config(folder);
+    loaded_.decoding = config_.decoding;
+  }
+
+  void write_config(const fs::path& folder) override {
+    loaded_.folder = folder;
+    write_model_config(loaded_);
+  }
+
+  PreparedData prepare(const fs::path& folder, const Json& inputs)
+      const override {
+    const DataOptions& data = config_.data;
+    std::optional<CorpusRecipe> valid;
+    if (!data.valid_source.empty())
+      valid = recipe(data.valid_source, data.valid_target);
+    return prepare_data(
+        folder,
+        inputs,
+        recipe(data.train_source, data.train_target),
+        valid);
+  }
+
+  std::shared_ptr<SequenceModel> model() const override {
+    return loaded_.model.ptr();
+  }
+  const TextOptions& text_options() const override {
+    return loaded_.text.options;
+  }
+  Json describe() const override {
+    return {
+        {"source_vocabulary", loaded_.model->source_vocabulary()},
+        {"target_vocabulary", loaded_.model->target_vocabulary()}};
+  }
+  int64_t target_vocabulary() const override {
+    return loaded_.model->target_vocabulary();
+  }
+
+  double validation_bleu(const BetweenBatches& between) override {
+    if (valid_text_.sources.empty())
+      valid_text_ = read_validation_text(config_.data);
+    return seqconv::validation_bleu(
+        loaded_,
+        config_.decoding,
+        valid_text_,
+        between);
+  }
+
+ private:
+  void learn() {
+    loaded_.text = TranslationText::create(
+        config_.text,
+        config_.data.train_source,
+        config_.data.train_target);
+    loaded_.model = TranslationModel(
+        loaded_.options,
+        loaded_.text.source->vocabulary().size(),
+        loaded_.text.target->vocabulary().size(),
+        static_cast<uint64_t>(config_.training.seed));
+  }
+
+  void take_from(const fs::path& path) {
+    const LoadedModel given = load_model(path);
+    check_same_architecture(config_.model, given.options, path);
+    loaded_.text = given.text;
+    loaded_.model = TranslationModel(
+        loaded_.options,
+        given.model->source_vocabulary(),
+        given.model->target_vocabulary(),
+        static_cast<uint64_t>(config_.training.seed));
+    copy_parameters(*given.model, *loaded_.model);
+  }
+
+  CorpusRecipe recipe(
+      const std::vector<std::string>& source,
+      const std::vector<std::string>& target) const {
+    return {
+        [this, source, target](const fs::path& stem) {
+          CorpusReport report = write_pair_corpus(
+              source,
+              target,
+              encoder_of(loaded_.text.source),
+              encoder_of(loaded_.text.target),
+              config_.model.max_positions,
+              stem);
+          return write_options(ReportFields{report});
+        },
+        [](const fs::path& stem, const Json& table) -> PreparedCorpus {
+          CorpusReport report;
+          ReportFields fields{report};
+          read_options(table, "report", fields);
+          return {pair_samples(open_pair_corpus(stem)), report.summary()};
+        }};
+  }
+
+  TrainConfig config_;
+  LoadedModel loaded_;
+  ValidationText valid_text_;  // when first needed
+};
+
+}  // namespace
+
+std::shared_ptr<TrainingTask> make_translation_task(const TrainConfig& config) {
+  return std::make_shared<TranslationTask>(config);
+}
+
+}  // namespace seqconv
