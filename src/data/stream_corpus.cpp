@@ -310,7 +310,7 @@ StreamReport write_stream_corpus(
   for (const std::string& file : files) {
     for (LineReader reader(file); reader.next(line);) {
       std::vector<int32_t> ids = encode_line(encode, line, reader);
-      const bool blank = ids.empty() || split_words(line).empty();
+      const bool blank = ids.empty() || is_blank(line);
       writer.add(std::move(ids), blank);
     }
     writer.end_document();

@@ -169,7 +169,7 @@ class FileLines : public sentencepiece::SentenceIterator {
     // The library skips lines that hold the sign it uses for the unknown.
     for (size_t at = 0; (at = line.find(kReserved, at)) != std::string::npos;)
       line.replace(at, kReserved.size(), 1, ' ');
-    if (!split_words(line).empty())
+    if (!is_blank(line))
       parts_ = cut(lowercase_ ? to_lower(line) : line);
     return true;
   }

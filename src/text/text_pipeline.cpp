@@ -100,14 +100,27 @@ TextPipeline::TextPipeline(
       lowercase_(lowercase) {}
 
 std::vector<std::string> TextPipeline::segment(std::string_view line) const {
-  const std::string clean = clean_line(line);
-  return segmenter_->split(lowercase_ ? to_lower(clean) : clean);
+  std::vector<std::string> symbols;
+  visit_symbols(line, [&](std::string_view symbol) {
+    symbols.emplace_back(symbol);
+  });
+  return symbols;
+}
+
+void TextPipeline::visit_symbols(
+    std::string_view line,
+    const std::function<void(std::string_view)>& take) const {
+  std::string clean = clean_line(line);
+  if (lowercase_)
+    clean = to_lower(clean);
+  segmenter_->visit(clean, take);
 }
 
 std::vector<int32_t> TextPipeline::encode(std::string_view line) const {
   std::vector<int32_t> ids;
-  for (const std::string& symbol : segment(line))
+  visit_symbols(line, [&](std::string_view symbol) {
     ids.push_back(std::max(vocabulary_->id(symbol), Vocabulary::kUnknown));
+  });
   return ids;
 }
 

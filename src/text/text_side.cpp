@@ -1,5 +1,7 @@
 #include "text_side.h"
 
+#include <algorithm>
+
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/text/unicode.h"
@@ -46,6 +48,15 @@ const char* model_file(Subword subword) {
       return "sentencepiece.model";
   }
   return "";
+}
+
+/// At most `bytes` bytes of a line, whole characters.
+std::string start_of(std::string_view line, size_t bytes) {
+  size_t end = std::min(bytes, line.size());
+  while (end > 0 && end < line.size() &&
+         (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80)
+    --end;
+  return std::string(line.substr(0, end));
 }
 
 Json save_samples(
@@ -115,8 +126,9 @@ WordCounts count_symbols(
   for (const std::string& file : files) {
     LineReader reader(file);
     while (reader.next(line))
-      for (std::string& symbol : pipeline.segment(line))
-        ++counts[std::move(symbol)];
+      pipeline.visit_symbols(line, [&](std::string_view symbol) {
+        ++counts[std::string(symbol)];
+      });
   }
   SEQCONV_CHECK(
       !counts.empty(),
@@ -168,19 +180,26 @@ VocabularyPointer build_vocabulary(
 
 std::vector<std::string> pick_samples(const Files& files) {
   std::vector<std::string> samples;
+  std::string long_start;
   std::string line;
   int64_t number = 0;
   int64_t wanted = 1;
   for (const std::string& file : files) {
     LineReader reader(file);
     while (samples.size() < kSamples && reader.next(line)) {
-      if (++number < wanted || line.size() > kLongestSample ||
-          split_words(line).empty())
+      if (++number < wanted || is_blank(line))
         continue;
+      if (line.size() > kLongestSample) {
+        if (long_start.empty())
+          long_start = start_of(line, kLongestSample);
+        continue;
+      }
       samples.push_back(line);
       wanted *= 10;
     }
   }
+  if (samples.empty() && !long_start.empty())
+    samples.push_back(long_start);
   return samples;
 }
 

@@ -43,7 +43,8 @@ VocabularyPointer build_vocabulary(
     const WordCounts& counts);
 
 /// Raw lines for the self-test of a model folder: lines 1, 10, 100, ... of the
-/// text, or the next ones that are neither blank nor long.
+/// text, or the next ones that are neither blank nor long; the start of a long
+/// line when there is no other.
 std::vector<std::string> pick_samples(const std::vector<std::string>& files);
 
 /// Writes the files of one side into `folder`, their names behind `prefix`, and

@@ -93,6 +93,14 @@ bool is_space(char32_t c) {
   return u_isUWhiteSpace(static_cast<UChar32>(c));
 }
 
+bool is_blank(std::string_view text) {
+  size_t position = 0;
+  while (position < text.size())
+    if (!is_space(next_code_point(text, position)))
+      return false;
+  return true;
+}
+
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
   size_t position = 0;

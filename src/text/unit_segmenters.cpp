@@ -10,13 +10,28 @@ namespace {
 
 constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
 
+std::vector<std::string> collect(
+    const Segmenter& segmenter,
+    std::string_view line) {
+  std::vector<std::string> symbols;
+  segmenter.visit(line, [&](std::string_view symbol) {
+    symbols.emplace_back(symbol);
+  });
+  return symbols;
+}
+
 class CharacterSegmenter : public Segmenter {
  public:
   std::vector<std::string> split(std::string_view line) const override {
-    std::vector<std::string> symbols;
-    for (std::string_view character : split_characters(line))
-      symbols.emplace_back(character == " " ? kBlank : character);
-    return symbols;
+    return collect(*this, line);
+  }
+  void visit(std::string_view line, const SymbolVisitor& take) const override {
+    for (size_t position = 0; position < line.size();) {
+      const size_t start = position;
+      next_code_point(line, position);
+      const auto character = line.substr(start, position - start);
+      take(character == " " ? kBlank : character);
+    }
   }
   std::string join(const std::vector<std::string>& symbols) const override {
     std::string text;
@@ -35,11 +50,11 @@ class ByteSegmenter : public Segmenter {
       bytes_.emplace(symbol, static_cast<char>(bytes_.size()));
   }
   std::vector<std::string> split(std::string_view line) const override {
-    std::vector<std::string> symbols;
-    symbols.reserve(line.size());
+    return collect(*this, line);
+  }
+  void visit(std::string_view line, const SymbolVisitor& take) const override {
     for (char byte : line)
-      symbols.push_back(byte_symbols()[static_cast<unsigned char>(byte)]);
-    return symbols;
+      take(byte_symbols()[static_cast<unsigned char>(byte)]);
   }
   std::string join(const std::vector<std::string>& symbols) const override {
     std::string text;

@@ -133,6 +133,17 @@ TEST_F(LanguageTextTest, TheVocabularyCountsAllFiles) {
   EXPECT_THAT(text.text->vocabulary().to_text(), HasSubstr("cat 1\n"));
 }
 
+TEST_F(LanguageTextTest, ATextOfOneLongLineHasASampleToo) {
+  std::string line = "a";
+  for (int i = 0; i < 1000; ++i)
+    line += "é";
+  const auto text = LanguageText::create(
+      options(Subword::kCharacters),
+      {folder_.write("long", "\n" + line + "\n" + line)});
+  EXPECT_THAT(text.samples, ::testing::ElementsAre(line.substr(0, 999)))
+      << "999 bytes are whole characters, 1000 are not";
+}
+
 TEST_F(LanguageTextTest, RareSymbolsTeachUnknown) {
   EXPECT_FALSE(words("a a b b\n").knows_unknown);
   EXPECT_TRUE(words("a a b b c\n", "", 2).knows_unknown);

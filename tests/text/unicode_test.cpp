@@ -103,6 +103,13 @@ TEST(Utf8, WordsAreSplitAtUnicodeWhiteSpace) {
       1u);
 }
 
+TEST(Utf8, BlankTextHasNoWords) {
+  for (const char* blank : {"", " ", " \t\r\n", "\xC2\xA0", "\xE3\x80\x80 "})
+    EXPECT_TRUE(is_blank(blank)) << "'" << blank << "'";
+  for (const char* text : {"a", "  a", "\xC2\xA0.", "\xE2\x80\x8B", "\xFF"})
+    EXPECT_FALSE(is_blank(text)) << "'" << text << "'";
+}
+
 TEST(LowerCase, UsesTheFullMappingOfTheRootLocale) {
   EXPECT_EQ(to_lower("Hello, WORLD 42"), "hello, world 42");
   EXPECT_EQ(to_lower("GRÖSSE Straße ÀÉ"), "grösse straße àé");

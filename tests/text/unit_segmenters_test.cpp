@@ -101,6 +101,20 @@ TEST(UnitText, CountsBlanksAndDecodesThemAgain) {
   }
 }
 
+TEST(UnitText, VisitsTheSymbolsThatItSplits) {
+  for (const auto& segmenter :
+       {make_character_segmenter(),
+        make_byte_segmenter(),
+        make_word_segmenter()}) {
+    Symbols visited;
+    segmenter->visit(" a é漢", [&](std::string_view symbol) {
+      visited.emplace_back(symbol);
+    });
+    EXPECT_FALSE(visited.empty());
+    EXPECT_EQ(visited, segmenter->split(" a é漢"));
+  }
+}
+
 TEST(UnitText, UnknownCharactersPrintAsUnk) {
   const auto text = text_of("ab\n", options_of(Subword::kCharacters));
   EXPECT_EQ(text.source->encode("a漢b"), (Ids{4, 3, 5}));

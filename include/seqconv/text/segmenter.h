@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include "seqconv/text/text_pipeline.h"
 
 namespace seqconv {
+
+/// What takes symbols one by one.
+using SymbolVisitor = std::function<void(std::string_view)>;
 
 /// Splits clean lines (see clean_line) into symbols and puts them together
 /// again. Safe to use from several threads.
@@ -20,6 +24,12 @@ class Segmenter {
   /// characters and bytes, which count every blank. No symbol is empty or holds
   /// a blank (U+0020).
   virtual std::vector<std::string> split(std::string_view line) const = 0;
+  /// Gives the symbols of split(line) to `take` one by one, so that a text of
+  /// one long line needs no list of them; a view is gone after its call.
+  virtual void visit(std::string_view line, const SymbolVisitor& take) const {
+    for (const std::string& symbol : split(line))
+      take(symbol);
+  }
   /// The text of symbols, which may include ones that split() never gives.
   virtual std::string join(const std::vector<std::string>& symbols) const = 0;
 

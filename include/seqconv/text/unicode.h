@@ -29,6 +29,9 @@ std::vector<std::string_view> split_characters(std::string_view text);
 /// separators U+001C to U+001F.
 bool is_space(char32_t c);
 
+/// True for text without words: empty, or white space (is_space) alone.
+bool is_blank(std::string_view text);
+
 /// The words between runs of white space (is_space); views into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 
