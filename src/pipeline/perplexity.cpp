@@ -43,6 +43,18 @@ PerplexityOptions settle(
   return options;
 }
 
+/// Adds what a line and its end amount to.
+void count(
+    const std::string& line,
+    const std::vector<int32_t>& ids,
+    TextCost& cost) {
+  cost.tokens += std::ssize(ids) + 1;
+  cost.words += std::ssize(split_words(line)) + 1;
+  cost.characters += std::ssize(split_characters(line)) + 1;
+  cost.bytes += std::ssize(line) + 1;
+  cost.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
+}
+
 /// The samples of a batch, padded on the right.
 Batch to_batch(const std::vector<const std::vector<int32_t>*>& rows) {
   Batch batch;
@@ -82,15 +94,15 @@ void PerplexityMeter::add_line(
     std::string_view line,
     const std::string& where) {
   const std::string clean = clean_line(line);
-  const bool blank = split_words(clean).empty();
+  const std::vector<int32_t> ids = model_.text.text->encode(clean);
+  check_known(model_.text, clean, ids, where);
+  const bool blank = ids.empty() || is_blank(clean);
   ++cost_.lines;
   cost_.blank += blank;
   if (blank && model_.stream.samples != SampleKind::kBlocks) {
     end_sequence();
     return;
   }
-  const std::vector<int32_t> ids = model_.text.text->encode(clean);
-  check_known(model_.text, clean, ids, where);
   const auto length = std::ssize(ids) + 1;
   if (model_.stream.samples == SampleKind::kLines)
     SEQCONV_CHECK(
@@ -101,11 +113,7 @@ void PerplexityMeter::add_line(
         " tokens is longer than the model's ",
         model_.model->max_tokens(),
         " learned positions");
-  cost_.tokens += length;
-  cost_.words += std::ssize(split_words(clean)) + 1;
-  cost_.characters += std::ssize(split_characters(clean)) + 1;
-  cost_.bytes += std::ssize(clean) + 1;
-  cost_.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
+  count(clean, ids, cost_);
   sequence_.insert(sequence_.end(), ids.begin(), ids.end());
   sequence_.push_back(Vocabulary::kEnd);
   if (model_.stream.samples == SampleKind::kLines) {

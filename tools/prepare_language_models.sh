@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Prepares the texts of the language-model experiments:
+#
+#   bash tools/prepare_language_models.sh [DATA]
+#
+# DATA holds tinyshakespeare/input.txt.xz and wikitext-2/{train,valid,test}.txt.xz
+# (packed or plain). Default: the environment variable SEQCONV_DATA, else
+# ../shared/data beside the project.
+# Writes runs/lm/data/{shakespeare,wikitext2}.{train,valid,test}.txt. Shakespeare
+# is cut at the line ends before 90 % and 95 % of its characters. Running it
+# again does only what is missing.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+data=${1:-${SEQCONV_DATA:-$root/../shared/data}}
+out=$root/runs/lm/data
+
+say() { printf 'prepare_language_models: %s\n' "$*" >&2; }
+die() {
+  say "$*"
+  exit 1
+}
+
+# read_text NAME: DATA/NAME or DATA/NAME.xz on standard output.
+read_text() {
+  if [[ -f $data/$1 ]]; then
+    cat -- "$data/$1"
+  elif [[ -f $data/$1.xz ]]; then
+    xz -dc -- "$data/$1.xz"
+  else
+    die "neither $data/$1 nor $data/$1.xz is there; name the data folder, or" \
+      "set SEQCONV_DATA"
+  fi
+}
+
+mkdir -p "$out"
+partial=$(mktemp -d "$out/partial.XXXXXX")
+trap 'rm -rf -- "$partial"' EXIT
+
+for part in train valid test; do
+  target=$out/wikitext2.$part.txt
+  [[ -s $target ]] && continue
+  read_text "wikitext-2/$part.txt" >"$partial/text"
+  mv -f -- "$partial/text" "$target"
+  say "wrote $target"
+done
+
+if [[ ! -s $out/shakespeare.test.txt ]]; then
+  read_text tinyshakespeare/input.txt >"$partial/whole"
+  # The number of lines that end within a share of all characters.
+  lines_within() {
+    LC_ALL=C.UTF-8 awk -v share="$1" '
+      { length_of[NR] = length($0) + 1; total += length($0) + 1 }
+      END {
+        for (line = 1; line <= NR && sum <= share * total; ++line)
+          sum += length_of[line]
+        print line - 2
+      }' "$partial/whole"
+  }
+  first=$(lines_within 0.90)
+  second=$(lines_within 0.95)
+  head -n "$first" "$partial/whole" >"$partial/train"
+  head -n "$second" "$partial/whole" | tail -n "+$((first + 1))" >"$partial/valid"
+  tail -n "+$((second + 1))" "$partial/whole" >"$partial/test"
+  for part in train valid test; do
+    mv -f -- "$partial/$part" "$out/shakespeare.$part.txt"
+    say "wrote $out/shakespeare.$part.txt"
+  done
+fi
