@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Trains a small DynamicConv language model on an invented language in which
-words depend on one four to twelve words back, and holds it against an interpolated
-Kneser-Ney bigram; then generates a long text in the memory of a short one.
+words depend on one four to twelve words back, and holds it against an
+interpolated Kneser-Ney bigram; then generates a long text in the memory of a
+short one.
 
     language_model_test.py PROGRAM SOURCE_DIR
 
