@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  seqconv info runs/numbers\n"
-    "  seqconv info runs/numbers/training/checkpoints/update_2000.safetensors";
+    "  seqconv info "
+    "runs/numbers/training/checkpoints/update-00002000.safetensors";
 
 // "key: value" a line; tables as "table.key: value".
 void write_rows(const Json& table, const std::string& path, std::ostream& out) {

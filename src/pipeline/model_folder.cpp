@@ -10,6 +10,16 @@ namespace {
 constexpr const char* kFormat = "seqconv-model";
 constexpr int64_t kFormatVersion = 1;
 
+const char* name_of(Task task) {
+  switch (task) {
+    case Task::kTranslation:
+      return "a translation model";
+    case Task::kLanguageModel:
+      return "a language model";
+  }
+  return "";
+}
+
 /// What to do with a model of each task.
 const char* verbs_of(Task task) {
   switch (task) {
@@ -29,11 +39,11 @@ void check_task(const Json& config, Task wanted, const fs::path& folder) {
       task == wanted,
       "'",
       folder.string(),
-      "' must hold a ",
-      enum_name(wanted),
-      " model, but it holds a ",
-      enum_name(task),
-      " model, which is for ",
+      "' must hold ",
+      name_of(wanted),
+      ", but it holds ",
+      name_of(task),
+      ", which is for ",
       verbs_of(task));
 }
 
