@@ -50,11 +50,13 @@ std::vector<int64_t> prompt_ids(
   }
 }
 
-void check_positions(
+void check_length(
     const LoadedLanguageModel& model,
     int64_t prompt,
     int64_t length) {
   const int64_t most = model.model->max_tokens();
+  if (length < 1)
+    fail_usage("the length must be at least one token, but got ", length);
   if (prompt + length - 1 > most)
     fail_usage(
         "the model's learned positions reach ",
@@ -123,34 +125,35 @@ GenerationReport generate_text(
     const GenerationOptions& options,
     const std::function<void(const std::string&)>& write) {
   const std::vector<int64_t> ids = prompt_ids(model.text, prompt);
-  check_positions(model, std::ssize(ids), options.length);
-  Sampler sampler(options.sampling);
+  check_length(model, std::ssize(ids), options.length);
   TextStream text(model.text.text);
-  const auto show = [&](int32_t id) {
-    if (const std::string fresh = text.add(id); !fresh.empty())
+  const auto show = [&](int64_t id) {
+    if (const std::string fresh = text.add(static_cast<int32_t>(id));
+        !fresh.empty())
       write(fresh);
   };
+  std::for_each(ids.begin() + 1, ids.end(), show);
   GenerationReport report;
   report.prompt_tokens = std::ssize(ids) - 1;
-  for (size_t i = 1; i < ids.size(); ++i)
-    show(static_cast<int32_t>(ids[i]));
   Stopwatch watch;
   LanguageModelReader reader(model.model);
   at::Tensor next = reader.read(ids);
   report.prompt_seconds = watch.lap();
+  Sampler sampler(options.sampling);
   const bool one_line = model.stream.samples == SampleKind::kLines;
-  while (report.tokens < options.length) {
+  for (;;) {
     const SampledToken drawn = sampler.draw(
         {next.const_data_ptr<float>(), static_cast<size_t>(next.numel())},
         {},
         uniform(options.seed, report.tokens));
     ++report.tokens;
     report.log2_probability += drawn.log_probability / std::numbers::ln2;
-    if (one_line && drawn.token == Vocabulary::kEnd)
+    const bool line_over = one_line && drawn.token == Vocabulary::kEnd;
+    if (!line_over)
+      show(drawn.token);
+    if (line_over || report.tokens == options.length)
       break;
-    show(drawn.token);
-    if (report.tokens < options.length)
-      next = reader.read({drawn.token});
+    next = reader.read({drawn.token});
   }
   report.seconds = watch.lap();
   if (const std::string rest = text.finish(); !rest.empty())
