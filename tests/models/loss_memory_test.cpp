@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "seqconv/models/language_model.h"
+#include "test_models.h"
+
+// The loss is computed in chunks of rows, forward and backward: the logits of
+// a whole batch, tokens x vocabulary, never exist.
+namespace seqconv {
+namespace {
+
+constexpr int kVocabulary = 30'000;
+
+/// Kilobytes behind a name in /proc/self/status.
+int64_t status_kb(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key;) {
+    int64_t value = 0;
+    if (key == name + ":" && status >> value)
+      return value;
+  }
+  return 0;
+}
+
+/// Forgets the peak of resident memory; false where the system has no such
+/// thing.
+bool reset_peak() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << "5" << std::flush;
+  return file.good();
+}
+
+/// Megabytes that a training step needs above what was there before it.
+double step_megabytes(const LanguageModel& model, int tokens) {
+  const Batch batch =
+      testing::random_batch({{1, tokens / 2}, {1, tokens / 2}}, kVocabulary, 3);
+  const int64_t before = status_kb("VmRSS");
+  EXPECT_TRUE(reset_peak());
+  DropoutPlan evaluation;
+  model->loss(batch, {}, evaluation).loss.backward();
+  return static_cast<double>(status_kb("VmHWM") - before) / 1024;
+}
+
+void expect_little_memory(const ModelOptions& options) {
+  const LanguageModel model(options, kVocabulary, 3);
+  step_megabytes(model, 512);  // gradients, and what allocators keep
+  // All logits: 4 bytes x 4,096 tokens x 30,000 words = 490 MB.
+  EXPECT_LT(step_megabytes(model, 4096), 100);
+}
+
+ModelOptions options_of(Tying tie) {
+  ModelOptions options = testing::small_options(BlockKind::kLightConv);
+  options.encoder = ModelOptions{}.encoder;
+  options.norm = NormPlacement::kPre;
+  options.tie = tie;
+  return options;
+}
+
+TEST(LossMemory, OfOneSoftmaxDoesNotGrowWithTokensTimesVocabulary) {
+  expect_little_memory(options_of(Tying::kDecoder));
+}
+
+TEST(LossMemory, OfAnAdaptiveSoftmaxDoesNotGrowWithTokensTimesVocabulary) {
+  ModelOptions options = options_of(Tying::kNone);
+  options.adaptive.softmax_cutoffs = {10'000, 20'000};
+  options.adaptive.softmax_factor = 2;
+  expect_little_memory(options);
+}
+
+}  // namespace
+}  // namespace seqconv
