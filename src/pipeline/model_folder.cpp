@@ -32,9 +32,15 @@ const char* verbs_of(Task task) {
 }
 
 void check_task(const Json& config, Task wanted, const fs::path& folder) {
-  const Task task = parse_enum<Task>(
-      config.value("task", std::string(enum_name(Task::kTranslation))),
-      (folder / "config.json").string() + ": task");
+  const std::string key = (folder / "config.json").string() + ": task";
+  const Json name =
+      config.value("task", Json(std::string(enum_name(Task::kTranslation))));
+  SEQCONV_CHECK(
+      name.is_string(),
+      key,
+      " must be a string, but got ",
+      name.dump());
+  const Task task = parse_enum<Task>(name.get<std::string>(), key);
   SEQCONV_CHECK(
       task == wanted,
       "'",

@@ -90,7 +90,8 @@ class TorchFreeStart(unittest.TestCase):
 
 
 class Help(unittest.TestCase):
-    VERBS = ["train", "translate", "score", "evaluate", "average", "bpe", "info"]
+    VERBS = ["train", "translate", "score", "evaluate", "average", "bpe", "info",
+             "perplexity", "generate"]
 
     def test_without_a_verb_the_verbs_go_to_standard_error(self):
         result = run()
@@ -457,6 +458,117 @@ class Train(unittest.TestCase):
         self.assertEqual(
             run("translate", "--model", folder, stdin="1\n").code, 0
         )
+
+
+class LanguageModels(unittest.TestCase):
+    def measure(self, text, *flags):
+        base = ["perplexity", "--model", support.language_model(), *flags]
+        plain = run(*base, stdin=text)
+        self.assertEqual((plain.code, plain.err), (0, b""), plain.message)
+        table = run(*base, "--format", "json", stdin=text)
+        self.assertEqual((table.code, table.err), (0, b""), table.message)
+        self.assertEqual(len(table.lines), 1)
+        return plain.lines, json.loads(table.lines[0])
+
+    def generate(self, *flags):
+        result = run("generate", "--model", support.language_model(), *flags)
+        self.assertEqual(result.code, 0, result.message)
+        return result
+
+    def test_perplexity_in_text_and_json_is_the_same(self):
+        lines, cost = self.measure("fünf eins\nzwei\n")
+        self.assertEqual(len(lines), len(cost))
+        for line, (key, value) in zip(lines, cost.items()):
+            name, number = line.split(": ")
+            self.assertEqual(name, key)
+            self.assertAlmostEqual(float(number), value, delta=1e-5 * value)
+
+    def test_perplexities_are_of_the_same_bits(self):
+        _, cost = self.measure("fünf eins\nzwei\n")
+        counts = {"token": 15, "word": 5, "character": 15, "byte": 16}
+        for unit, count in counts.items():
+            self.assertEqual(cost[f"{unit}s"], count)
+            self.assertAlmostEqual(cost[f"bits_per_{unit}"] * count,
+                                   cost["bits"], places=6)
+        for unit in ("token", "word"):
+            wanted = 2 ** (cost["bits"] / counts[unit])
+            self.assertAlmostEqual(cost[f"perplexity_per_{unit}"], wanted,
+                                   delta=1e-9 * wanted)
+        self.assertEqual(cost["unknown_tokens"], 0)
+
+    def test_blocks_and_windows_matter_and_batches_do_not(self):
+        text = (support.data() / "valid.tgt").read_bytes()
+        bits = {
+            flags: self.measure(text, *flags)[1]["bits"]
+            for flags in ((), ("--block", "32"), ("--batch-tokens", "1"),
+                          ("--block", "7"), ("--context-window", "16"))
+        }
+        whole = bits.pop(())
+        for flags in (("--block", "32"), ("--batch-tokens", "1")):
+            self.assertAlmostEqual(bits.pop(flags), whole, delta=1e-5 * whole)
+        self.assertEqual(len({round(b, 2) for b in (whole, *bits.values())}), 3)
+
+    def test_a_text_is_a_function_of_the_seed(self):
+        flags = ["--prompt", "eins", "--length", "40", "--seed"]
+        one = self.generate(*flags, "1")
+        self.assertEqual(one.out, self.generate(*flags, "1").out)
+        self.assertNotEqual(one.out, self.generate(*flags, "2").out)
+        self.assertTrue(one.out.startswith("eins".encode()))
+        self.assertTrue(one.out.endswith(b"\n"))
+
+    def test_the_text_alone_is_on_standard_output(self):
+        flags = ["--prompt", "fünf", "--length", "30"]
+        plain = self.generate(*flags)
+        self.assertEqual(plain.err, b"")
+        stats = self.generate(*flags, "--stats")
+        self.assertEqual(stats.out, plain.out)
+        self.assertRegex(stats.message, r"read 4 tokens .*generated 30 in")
+        self.assertRegex(stats.message, r"tokens/s, \d+\.\d+ bits a token")
+
+    def test_a_prompt_may_lie_in_a_file(self):
+        prompt = support.scratch() / "prompt"
+        prompt.write_text("eins zwei\ndrei", encoding="utf-8")
+        flags = ["--temperature", "0", "--length", "12"]
+        self.assertEqual(
+            self.generate(*flags, "--prompt-file", prompt).out,
+            self.generate(*flags, "--prompt", "eins zwei\ndrei").out)
+
+    def test_the_most_probable_text_needs_no_seed(self):
+        flags = ["--length", "30", "--seed"]
+        for greedy in (["--temperature", "0"], ["--top-k", "1"],
+                       ["--top-p", "1e-9"]):
+            with self.subTest(greedy=greedy):
+                self.assertEqual(self.generate(*greedy, *flags, "1").out,
+                                 self.generate(*greedy, *flags, "2").out)
+
+    def test_info_names_the_task(self):
+        result = run("info", support.language_model())
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("language_model", result.out.decode())
+
+    def test_checkpoints_average(self):
+        checkpoints = sorted(
+            (support.language_model() / "training/checkpoints").glob("*"))
+        self.assertGreaterEqual(len(checkpoints), 2)
+        folder = support.copy_model("language-average",
+                                    of=support.language_model())
+        averaged = folder / "average.safetensors"
+        result = run("average", "--output", averaged, *checkpoints)
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(
+            run("perplexity", "--model", averaged, stdin="eins\n").code, 0)
+
+    def test_resuming_gives_the_same_model(self):
+        straight, pieces = (support.scratch() / f"language-{name}"
+                            for name in ("straight", "pieces"))
+        train = ["train", support.language_config(), "--output"]
+        more = ["--set", "training.max_updates=6"]
+        for arguments in ([straight, *more], [pieces],
+                          [pieces, *more, "--resume"]):
+            result = run(*train, *arguments)
+            self.assertEqual((result.code, result.out), (0, b""), result.message)
+        self.assertEqual(
+            *((m / "model.safetensors").read_bytes() for m in (straight, pieces)))
 
 
 if __name__ == "__main__":

@@ -145,9 +145,63 @@ def model():
     return folder
 
 
-def copy_model(name):
-    """A copy of the tiny model that a test may spoil."""
+def copy_model(name, of=None):
+    """A copy of the tiny model (or another) that a test may spoil."""
     folder = scratch() / name
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(model(), folder)
+    shutil.copytree(of or model(), folder)
+    return folder
+
+
+LANGUAGE_CONFIG = """\
+task = "language_model"
+
+[data]
+train = "{data}/train.tgt"
+valid = "{data}/valid.tgt"
+samples = "blocks"
+block_tokens = 32
+
+[text]
+subword = "characters"
+
+[model]
+dim = 16
+ffn_dim = 32
+tie = "none"
+
+[model.decoder]
+layers = 2
+block = ["dynamicconv", "lightconv"]
+kernel_sizes = 3
+heads = 2
+
+[batching]
+max_tokens = 400
+
+[training]
+max_updates = 4
+save_every = 2
+log_every = 1
+threads = 1
+
+[schedule]
+warmup_updates = 10
+"""
+
+
+@functools.cache
+def language_config():
+    path = scratch() / "language.toml"
+    path.write_text(LANGUAGE_CONFIG.format(data=data()), encoding="utf-8")
+    return path
+
+
+@functools.cache
+def language_model():
+    """A tiny trained language model of characters. Never written to."""
+    folder = scratch() / "language-model"
+    result = run("train", language_config(), "--output", folder)
+    if result.code != 0:
+        raise AssertionError("the language model does not train: " + result.message)
     return folder
