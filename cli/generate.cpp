@@ -51,7 +51,13 @@ void add_generate(Program& program) {
           "File with the text to go on with")
       ->type_name("FILE");
   add_integer(verb, "--length", arguments.length, "Tokens to write", 1);
-  add_integer(verb, "--seed", arguments.seed, "Seed of the draws", 0);
+  add_integer(
+      verb,
+      "--seed",
+      arguments.seed,
+      "Seed of the draws",
+      0,
+      std::numeric_limits<int64_t>::max());
   flags->sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
   arguments.sampling.visit(*flags->sampling);
   verb.add_flag(

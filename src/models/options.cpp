@@ -14,11 +14,16 @@ std::string write_list(const std::vector<int64_t>& list) {
 void check_not_adaptive(
     const AdaptiveOptions& options,
     const std::string& path) {
-  if (write_options(options) != write_options(AdaptiveOptions{}))
-    fail_usage(
-        path,
-        " is for language models (task = \"language_model\"), but the task is "
-        "translation");
+  const Json given = write_options(options);
+  const Json defaults = write_options(AdaptiveOptions{});
+  for (const auto& [key, value] : given.items())
+    if (value != defaults[key])
+      fail_usage(
+          path,
+          ".",
+          key,
+          " is for language models (task = \"language_model\"), but the task "
+          "is translation");
 }
 
 /// What a decoder alone cannot have.

@@ -1,13 +1,13 @@
 #include "seqconv/nn/attention.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -140,29 +140,43 @@ at::Tensor SelfAttentionImpl::forward(
   return out_proj_->forward(y);
 }
 
+namespace {
+
+/// [T', t]: which of the `seen` kept keys the last `steps` queries see; query i
+/// stands at place seen - steps + i. window 0: all before it.
+at::Tensor step_mask(int64_t steps, int64_t seen, int64_t window) {
+  const at::Tensor distance = at::arange(seen).unsqueeze(0) -
+      at::arange(seen - steps, seen).unsqueeze(1);  // key - query
+  const int64_t reach = window > 0 ? window : seen;
+  return distance.le(0).logical_and(distance.gt(-reach));
+}
+
+}  // namespace
+
 at::Tensor SelfAttentionImpl::step(
     const at::Tensor& x,
     AttentionState& state,
-    const StepPosition& position) const {
+    const StepPosition& /*position*/) const {
   const auto qkv = in_proj_->forward(x).chunk(3, -1);
-  const at::Tensor query = split_heads(qkv[0], options_.heads);
-  state.keys = at::cat({state.keys, split_heads(qkv[1], options_.heads)}, 2);
-  state.values =
-      at::cat({state.values, split_heads(qkv[2], options_.heads)}, 2);
-  const int64_t seen = state.keys.size(2), steps = x.size(1);
-  // Query i of this chunk stands at place seen - steps + i of the kept keys.
-  const int64_t reach = options_.kernel_size > 0 ? options_.kernel_size : seen;
-  const at::Tensor distance = at::arange(seen).unsqueeze(0) -
-      at::arange(seen - steps, seen).unsqueeze(1);  // [T', t], key - query
-  const at::Tensor mask = distance.le(0).logical_and(distance.gt(-reach));
+  append(
+      state,
+      split_heads(qkv[1], options_.heads),
+      split_heads(qkv[2], options_.heads));
+  const int64_t window = options_.kernel_size;
+  const int64_t steps = x.size(1);
+  std::optional<at::Tensor> mask;
+  if (steps > 1)  // a single query sees all that is kept
+    mask = step_mask(steps, state.kept(), window);
   DropoutPlan evaluation;
-  const at::Tensor y = join_heads(
-      attend(query, state.keys, state.values, mask, /*dropout=*/0, evaluation));
-  if (options_.kernel_size > 0 && seen > options_.kernel_size - 1) {
-    const int64_t kept = options_.kernel_size - 1;
-    state.keys = state.keys.narrow(2, seen - kept, kept);
-    state.values = state.values.narrow(2, seen - kept, kept);
-  }
+  const at::Tensor y = join_heads(attend(
+      split_heads(qkv[0], options_.heads),
+      in_use(state, state.keys),
+      in_use(state, state.values),
+      mask,
+      /*dropout=*/0,
+      evaluation));
+  if (window > 0)
+    state.begin = std::max(state.begin, state.end - (window - 1));
   return out_proj_->forward(y);
 }
 
@@ -170,7 +184,7 @@ AttentionState SelfAttentionImpl::initial_state(int64_t rows) const {
   const at::Tensor empty = at::empty(
       {rows, options_.heads, 0, options_.channels / options_.heads},
       in_proj_->weight.options());
-  return {empty, empty};
+  return {.keys = empty, .values = empty};
 }
 
 CrossAttentionImpl::CrossAttentionImpl(

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "seqconv/base/random.h"
+#include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 
 namespace seqconv {
@@ -107,7 +108,7 @@ std::string TextStream::add(int32_t id) {
     ids_.erase(ids_.begin(), ids_.end() - kKeptIds);
     shown_ = text_->decode(ids_);
   }
-  return fresh;
+  return replace_invalid_utf8(fresh);
 }
 
 std::string TextStream::finish() {
@@ -116,7 +117,7 @@ std::string TextStream::finish() {
       text.size() > shown_.size() ? text.substr(shown_.size()) : "";
   ids_.clear();
   shown_.clear();
-  return rest;
+  return replace_invalid_utf8(rest);
 }
 
 GenerationReport generate_text(

@@ -808,7 +808,7 @@ def models_of_the_other_task():
     for verb in ("perplexity", "generate"):
         for name, path, *wanted in (
             ("nothing", "nowhere", "nowhere"),
-            ("a translation model", support.model(), "language_model",
+            ("a translation model", support.model(), "a language model",
              "seqconv translate"),
         ):
             yield Case(f"{verb}, model is {name}", [verb, "--model", path], 1,

@@ -273,7 +273,8 @@ TEST(LanguageModelOptions, TranslationHasNoBands) {
   options.adaptive.softmax_cutoffs = {10};
   EXPECT_EQ(
       testing::error_of<UsageError>([&] { options.validate("model"); }),
-      "model.adaptive is for language models (task = \"language_model\"), but "
+      "model.adaptive.softmax_cutoffs is for language models (task = "
+      "\"language_model\"), but "
       "the task is translation");
 }
 

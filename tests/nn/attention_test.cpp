@@ -83,8 +83,33 @@ TEST(SelfAttentionModule, WindowedStepsKeepNoMoreThanTheyCanSee) {
   for (int64_t t = 0; t < 11; ++t) {
     const at::Tensor got = attention->step(x.narrow(1, t, 1), state, {});
     EXPECT_TRUE(at::allclose(got, wanted.narrow(1, t, 1), 1e-5, 1e-6));
-    EXPECT_LE(state.keys.size(2), 3);
+    EXPECT_LE(state.kept(), 3);
+    EXPECT_LE(state.keys.size(2), 8);  // twice what a step sees
   }
+}
+
+TEST(SelfAttentionModule, StatesGoOnAfterReordering) {
+  at::manual_seed(1);
+  SelfAttention attention(
+      SelfAttentionOptions{.channels = 8, .heads = 2, .causal = true});
+  at::NoGradGuard no_grad;
+  const at::Tensor x = at::randn({2, 9, 8});
+  const at::Tensor parents = at::tensor({1, 0, 1}, at::kLong);
+  DropoutPlan plan;
+  const at::Tensor wanted =
+      attention->forward(at::index_select(x, 0, parents), {}, plan);
+  MixerState state = attention->initial_state(2);
+  auto& past = std::get<AttentionState>(state);
+  for (int64_t t = 0; t < 5; ++t)
+    attention->step(x.narrow(1, t, 1), past, {});
+  reorder(state, parents);
+  for (int64_t t = 5; t < 9; t += 2)  // in pieces of two
+    EXPECT_TRUE(at::allclose(
+        attention
+            ->step(at::index_select(x, 0, parents).narrow(1, t, 2), past, {}),
+        wanted.narrow(1, t, 2),
+        1e-5,
+        1e-6));
 }
 
 TEST(CrossAttentionModule, PaddedSourcesAreNotSeen) {

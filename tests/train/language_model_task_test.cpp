@@ -170,7 +170,7 @@ TEST_F(LanguageModelRun, DoesNotBeginWithATranslationModel) {
   EXPECT_THAT(
       testing::error_of([&] { train_model(tune); }),
       AllOf(
-          HasSubstr("must hold a language_model model"),
+          HasSubstr("must hold a language model"),
           HasSubstr("seqconv translate and score")));
 }
 

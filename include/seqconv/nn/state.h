@@ -13,11 +13,26 @@ struct ConvState {
 };
 
 /// The past of self-attention: keys and values of every position that can still
-/// be seen, [N, H, t, R] each.
+/// be seen, places `begin` to `end` of buffers with room for more, so that a
+/// step need not copy them.
 struct AttentionState {
-  at::Tensor keys;
-  at::Tensor values;
+  at::Tensor keys;    ///< [N, H, room, R]
+  at::Tensor values;  ///< [N, H, room, R]
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t kept() const { return end - begin; }
 };
+
+/// Puts keys and values [N, H, T', R] behind those that are kept; where the
+/// room is too small it doubles.
+void append(
+    AttentionState& state,
+    const at::Tensor& keys,
+    const at::Tensor& values);
+
+/// The keys or values in use, [N, H, kept, R]: a view of `buffer`.
+at::Tensor in_use(const AttentionState& state, const at::Tensor& buffer);
 
 /// The past of average attention: the sums of all inputs, [N, C] float64. Its
 /// size does not grow either.

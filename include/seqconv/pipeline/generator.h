@@ -19,7 +19,8 @@ class TextStream {
       : text_(std::move(text)) {}
 
   /// The text that `id` adds: nothing while a character is incomplete, a line
-  /// break for </s>.
+  /// break for </s>. Always UTF-8: bytes that make no character, which a model
+  /// of bytes may draw, become U+FFFD.
   std::string add(int32_t id);
   /// What is still held back.
   std::string finish();
