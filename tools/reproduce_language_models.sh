@@ -16,14 +16,7 @@
 #   SEQCONV_DATA    data folder, see tools/prepare_language_models.sh
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$root"
-
-say() { printf 'reproduce_language_models: %s\n' "$*" >&2; }
-die() {
-  say "$*"
-  exit 2
-}
+source "$(dirname "${BASH_SOURCE[0]}")/reproduce_common.sh"
 
 [[ $# -ge 1 && $# -le 2 ]] || die "expected CORPUS and MODEL, but got: $*"
 corpus=$1
@@ -40,30 +33,14 @@ case $model in
     ;;
 esac
 
-check_number() {
-  [[ -z $2 || $2 =~ ^[0-9]+$ ]] || die "$1 must be a whole number, but got '$2'"
-}
-check_number SEED "${SEED:-}"
-check_number UPDATES "${UPDATES:-}"
-check_number THREADS "${THREADS:-}"
-
-seqconv=${SEQCONV:-$root/build/release/bin/seqconv}
-[[ -x $seqconv ]] ||
-  die "$seqconv is missing; build it first (bash tools/setup.sh, then" \
-    "cmake --preset release && cmake --build build/release)"
+check_numbers SEED UPDATES THREADS
 
 bash tools/prepare_language_models.sh
 
 run=runs/lm/$corpus/$model${SEED:+-seed$SEED}${UPDATES:+-updates$UPDATES}
-train=("configs/lm_${corpus}_$model.toml" --output "$run")
-[[ -z ${SEED:-} ]] || train+=(--set "training.seed=$SEED")
+train=("configs/lm_${corpus}_$model.toml")
 [[ -z ${UPDATES:-} ]] || train+=(--set "training.max_updates=$UPDATES")
-[[ -z ${THREADS:-} ]] || train+=(--set "training.threads=$THREADS")
-if [[ -e $run/training/state.safetensors ]]; then
-  say "going on with $run"
-  train+=(--resume)
-fi
-"$seqconv" train "${train[@]}"
+train_or_go_on "$run" "${train[@]}"
 
 for part in valid test; do
   "$seqconv" perplexity --model "$run" --format json \

@@ -17,14 +17,7 @@
 #   SEQCONV_DATA    data folder, see tools/prepare_multi30k.sh
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$root"
-
-say() { printf 'reproduce_multi30k: %s\n' "$*" >&2; }
-die() {
-  say "$*"
-  exit 2
-}
+source "$(dirname "${BASH_SOURCE[0]}")/reproduce_common.sh"
 
 [[ $# -le 1 ]] || die "expected at most one model, but got: $*"
 model=${1:-dynamicconv}
@@ -37,17 +30,7 @@ case $model in
     ;;
 esac
 
-check_number() {
-  [[ -z $2 || $2 =~ ^[0-9]+$ ]] || die "$1 must be a whole number, but got '$2'"
-}
-check_number SEED "${SEED:-}"
-check_number EPOCHS "${EPOCHS:-}"
-check_number THREADS "${THREADS:-}"
-
-seqconv=${SEQCONV:-$root/build/release/bin/seqconv}
-[[ -x $seqconv ]] ||
-  die "$seqconv is missing; build it first (bash tools/setup.sh, then" \
-    "cmake --preset release && cmake --build build/release)"
+check_numbers SEED EPOCHS THREADS
 
 bash tools/prepare_multi30k.sh
 
@@ -55,20 +38,13 @@ data=runs/multi30k/data
 run=runs/multi30k/$model${SEED:+-seed$SEED}${EPOCHS:+-epochs$EPOCHS}
 train=(
   "configs/multi30k_$model.toml"
-  --output "$run"
   --set "data.train_source=$data/train$raw.de"
   --set "data.train_target=$data/train$raw.en"
   --set "data.valid_source=$data/valid$raw.de"
   --set "data.valid_target=$data/valid$raw.en"
 )
-[[ -z ${SEED:-} ]] || train+=(--set "training.seed=$SEED")
 [[ -z ${EPOCHS:-} ]] || train+=(--set "training.max_epochs=$EPOCHS")
-[[ -z ${THREADS:-} ]] || train+=(--set "training.threads=$THREADS")
-if [[ -d $run ]]; then
-  say "going on with $run"
-  train+=(--resume)
-fi
-"$seqconv" train "${train[@]}"
+train_or_go_on "$run" "${train[@]}"
 
 translate=(--model "$run" --beam 5 --length-penalty 1)
 [[ -z ${THREADS:-} ]] || translate+=(--threads "$THREADS")

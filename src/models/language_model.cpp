@@ -68,11 +68,7 @@ ops::CrossEntropySums LanguageModelImpl::loss(
     const ops::CrossEntropyOptions& options,
     DropoutPlan& plan) const {
   const at::Tensor hidden = forward(target_in_tensor(batch), plan);
-  return output_->loss(
-      hidden.view({-1, hidden.size(2)}),
-      target_out_tensor(batch).view(-1),
-      options,
-      plan);
+  return output_->loss(hidden, target_out_tensor(batch), options, plan);
 }
 
 at::Tensor LanguageModelImpl::target_log_probabilities(
@@ -82,11 +78,7 @@ at::Tensor LanguageModelImpl::target_log_probabilities(
   const at::Tensor hidden =  // [B, T, C]
       forward(target_in_tensor(batch), evaluation);
   const at::Tensor target = target_out_tensor(batch);
-  return output_
-      ->target_log_probabilities(
-          hidden.view({-1, hidden.size(2)}),
-          target.view(-1))
-      .view_as(target)
+  return output_->target_log_probabilities(hidden, target)
       .masked_fill(target.eq(kPadId), 0);
 }
 

@@ -25,6 +25,10 @@ AdaptiveSoftmaxOptions adaptive_options(
       .fairseq_compatible = adaptive.fairseq_compatible};
 }
 
+at::Tensor as_rows(const at::Tensor& hidden) {
+  return hidden.reshape({-1, hidden.size(-1)});
+}
+
 }  // namespace
 
 OutputLayerImpl::OutputLayerImpl(
@@ -55,30 +59,34 @@ ops::CrossEntropySums OutputLayerImpl::loss(
     const at::Tensor& target,
     const ops::CrossEntropyOptions& options,
     DropoutPlan& plan) const {
+  const at::Tensor rows = as_rows(hidden);  // [M, C]
+  const at::Tensor words = target.reshape(-1);
   if (!adaptive_)
-    return ops::linear_cross_entropy(hidden, weight_, target, options);
+    return ops::linear_cross_entropy(rows, weight_, words, options);
   SEQCONV_CHECK(
       options.smoothing == 0,
       "an adaptive softmax has no label smoothing, but got ",
       options.smoothing);
-  return adaptive_->loss(hidden, target, plan);
+  return adaptive_->loss(rows, words, plan);
 }
 
 at::Tensor OutputLayerImpl::target_log_probabilities(
     const at::Tensor& hidden,
     const at::Tensor& target) const {
+  const at::Tensor rows = as_rows(hidden);  // [M, C]
+  const at::Tensor words = target.reshape(-1);
   if (adaptive_)
-    return adaptive_->target_log_probabilities(hidden, target);
+    return adaptive_->target_log_probabilities(rows, words).view_as(target);
   const int64_t chunk_rows = ops::rows_in_chunk(weight_.size(0));
   std::vector<at::Tensor> parts;
-  const auto chunks = hidden.split(chunk_rows);
-  const auto targets = target.split(chunk_rows);
+  const auto chunks = rows.split(chunk_rows);
+  const auto targets = words.split(chunk_rows);
   for (size_t i = 0; i < chunks.size(); ++i) {
     parts.push_back(log_probabilities(chunks[i])
                         .gather(1, targets[i].unsqueeze(1))
                         .squeeze(1));
   }
-  return at::cat(parts);
+  return at::cat(parts).view_as(target);
 }
 
 at::Tensor OutputLayerImpl::log_probabilities(const at::Tensor& hidden) const {

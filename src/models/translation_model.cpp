@@ -78,11 +78,7 @@ ops::CrossEntropySums TranslationModelImpl::loss(
       encode(source_tensor(batch), source_length_tensor(batch), plan);
   const at::Tensor hidden =  // [B, T, C]
       decode(memory, target_in_tensor(batch), plan);
-  return output_->loss(
-      hidden.view({-1, hidden.size(2)}),
-      target_out_tensor(batch).view(-1),
-      options,
-      plan);
+  return output_->loss(hidden, target_out_tensor(batch), options, plan);
 }
 
 at::Tensor TranslationModelImpl::target_log_probabilities(
@@ -94,11 +90,7 @@ at::Tensor TranslationModelImpl::target_log_probabilities(
   const at::Tensor hidden =  // [B, T, C]
       decode(memory, target_in_tensor(batch), evaluation);
   const at::Tensor target = target_out_tensor(batch);
-  return output_
-      ->target_log_probabilities(
-          hidden.view({-1, hidden.size(2)}),
-          target.view(-1))
-      .view_as(target)
+  return output_->target_log_probabilities(hidden, target)
       .masked_fill(target.eq(kPadId), 0);
 }
 

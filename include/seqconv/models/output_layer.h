@@ -21,15 +21,17 @@ class OutputLayerImpl : public torch::nn::Module {
       const InitGenerator& generator,
       const Embedding& tied);
 
-  /// hidden [M, C], target [M] -> summed losses, differentiable, in row chunks.
-  /// An adaptive softmax has no label smoothing: Error when it is asked for.
+  /// hidden [..., C], target [...] -> summed losses, differentiable, in row
+  /// chunks. An adaptive softmax has no label smoothing: Error when it is asked
+  /// for.
   ops::CrossEntropySums loss(
       const at::Tensor& hidden,
       const at::Tensor& target,
       const ops::CrossEntropyOptions& options,
       DropoutPlan& plan) const;
 
-  /// Natural log-probability of target[i] given hidden row i: [M].
+  /// Natural log-probability of each target given its hidden row, in the shape
+  /// of `target`: hidden [..., C], target [...].
   at::Tensor target_log_probabilities(
       const at::Tensor& hidden,
       const at::Tensor& target) const;
