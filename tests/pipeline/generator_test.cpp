@@ -133,11 +133,14 @@ TEST_F(Generator, AModelOfLinesStopsWhereOneOfBlocksGoesOn) {
 
 TEST_F(Generator, GivesAsManyTokensAsAsked) {
   const LoadedLanguageModel model = make({});
-  const Generated none = generate(model, "eins zwei", {.length = 0});
-  EXPECT_EQ(none.text, "eins zwei");
-  EXPECT_EQ(none.report.tokens, 0);
-  EXPECT_EQ(none.report.prompt_tokens, 2);
-  EXPECT_EQ(generate(model, "", {.length = 1}).report.tokens, 1);
+  const Generated one = generate(model, "eins zwei", {.length = 1});
+  EXPECT_EQ(one.report.tokens, 1);
+  EXPECT_EQ(one.report.prompt_tokens, 2);
+  EXPECT_EQ(generate(model, "", {.length = 30}).report.tokens, 30);
+  EXPECT_EQ(
+      testing::error_of<UsageError>(
+          [&] { generate(model, "eins", {.length = 0}); }),
+      "the length must be at least one token, but got 0");
 }
 
 TEST_F(Generator, LearnedPositionsBoundTheLength) {

@@ -32,7 +32,7 @@ class TextStream {
 };
 
 struct GenerationOptions {
-  int64_t length = 200;  ///< tokens to generate
+  int64_t length = 200;  ///< tokens to generate, at least one
   int64_t seed = 1;
   SamplingOptions sampling;
 };
