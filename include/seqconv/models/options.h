@@ -246,7 +246,8 @@ struct ModelOptions {
     v("decoder", decoder, "The decoder's layers");
     v("norm",
       norm,
-      "Layer normalisation: post or pre (language models: always pre)");
+      "Layer normalisation: post or pre (language models: pre, by default and "
+      "always)");
     v("activation",
       activation,
       "Feed-forward: relu, swish, or auto (swish in talk layers)");

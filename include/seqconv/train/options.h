@@ -132,7 +132,9 @@ struct TrainingOptions {
     v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit");
     v("max_updates", max_updates, "Stop after this many updates, 0 = no limit");
     v("accumulate", accumulate, "Batches summed to one update");
-    v("label_smoothing", label_smoothing, "Mass taken off the right word");
+    v("label_smoothing",
+      label_smoothing,
+      "Mass taken off the right word (0 by default in language models)");
     v("smoothing_form", smoothing_form, "all (the paper) or others (fairseq)");
     v("validate_every", validate_every, "In updates; 0 = at each epoch's end");
     v("save_every", save_every, "In updates; 0 = with each validation");
