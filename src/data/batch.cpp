@@ -61,4 +61,30 @@ Batch make_batch(
   return batch;
 }
 
+Batch make_stream_batch(const std::vector<std::span<const int32_t>>& pieces) {
+  Batch batch;
+  batch.rows = std::ssize(pieces);
+  for (const auto& ids : pieces) {
+    SEQCONV_CHECK(
+        ids.size() >= 2,
+        "a piece of a text needs 2 ids at least, but has ",
+        ids.size());
+    batch.target_lengths.push_back(std::ssize(ids) - 1);
+    batch.target_tokens += batch.target_lengths.back();
+    batch.target_steps =
+        std::max(batch.target_steps, batch.target_lengths.back());
+  }
+  batch.target_in.assign(
+      static_cast<size_t>(batch.rows * batch.target_steps),
+      kPad);                           // [B, T]
+  batch.target_out = batch.target_in;  // [B, T]
+  int64_t row = 0;
+  for (const auto& ids : pieces) {
+    std::copy(ids.begin(), ids.end() - 1, batch.target_in.begin() + row);
+    std::copy(ids.begin() + 1, ids.end(), batch.target_out.begin() + row);
+    row += batch.target_steps;
+  }
+  return batch;
+}
+
 }  // namespace seqconv

@@ -90,15 +90,6 @@ void check_kept(
   fail(reason);
 }
 
-/// Part of a sequence: it predicts ids[begin + 1, end + 1) from ids[begin,
-/// end).
-struct Window {
-  std::span<const int32_t> ids;
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t size() const { return end - begin; }
-};
-
 class StreamSamples : public SampleSource {
  public:
   StreamSamples(
@@ -136,8 +127,9 @@ class StreamSamples : public SampleSource {
   void check_store() const;
   void index_documents();
   Place locate(int64_t index) const;
-  Window window(int64_t index) const;
-  void check_ids(const Window& window, int64_t sample) const;
+  /// The ids of a sample: one more than it predicts.
+  std::span<const int32_t> window(int64_t index) const;
+  void check_ids(std::span<const int32_t> ids, int64_t sample) const;
 
   /// Tokens of a sequence but its first, which is input alone.
   int64_t predicted(int64_t sequence) const {
@@ -214,19 +206,19 @@ StreamSamples::Place StreamSamples::locate(int64_t index) const {
   return {next - first_block_.begin() - 1, index - *(next - 1)};
 }
 
-Window StreamSamples::window(int64_t index) const {
+std::span<const int32_t> StreamSamples::window(int64_t index) const {
   const auto [sequence, block] = locate(index);
-  const int64_t begin = block * block_;  // 0 for lines
-  return {store_.tokens(sequence), begin, begin + target_length(index)};
+  return store_.tokens(sequence).subspan(
+      static_cast<size_t>(block * block_),  // 0 for lines
+      static_cast<size_t>(target_length(index)) + 1);
 }
 
-void StreamSamples::check_ids(const Window& window, int64_t sample) const {
-  const auto first = window.ids.begin() + window.begin;
-  const auto end = window.ids.begin() + window.end + 1;
-  const auto bad = std::find_if(first, end, [&](int32_t id) {
+void StreamSamples::check_ids(std::span<const int32_t> ids, int64_t sample)
+    const {
+  const auto bad = std::find_if(ids.begin(), ids.end(), [&](int32_t id) {
     return id < 0 || id >= vocabulary_;
   });
-  if (bad != end)
+  if (bad != ids.end())
     fail(
         name_,
         ": wrong corpus for the vocabulary: sample ",
@@ -238,31 +230,13 @@ void StreamSamples::check_ids(const Window& window, int64_t sample) const {
 }
 
 Batch StreamSamples::batch(std::span<const uint32_t> samples) const {
-  Batch batch;
-  batch.rows = std::ssize(samples);
-  std::vector<Window> windows;
+  std::vector<std::span<const int32_t>> windows;
   for (const uint32_t sample : samples) {
     windows.push_back(window(sample));
     check_ids(windows.back(), sample);
-    const int64_t length = windows.back().size();
-    batch.target_lengths.push_back(length);
-    batch.target_tokens += length;
-    batch.target_steps = std::max(batch.target_steps, length);
   }
+  Batch batch = make_stream_batch(windows);
   batch.pairs.assign(samples.begin(), samples.end());
-  batch.target_in.assign(
-      samples.size() * static_cast<size_t>(batch.target_steps),
-      Vocabulary::kPad);               // [B, T]
-  batch.target_out = batch.target_in;  // [B, T]
-  int64_t row = 0;
-  for (const Window& window : windows) {
-    const auto ids = window.ids.begin();
-    const auto in = batch.target_in.begin() + row;
-    std::copy(ids + window.begin, ids + window.end, in);
-    const auto out = batch.target_out.begin() + row;
-    std::copy(ids + window.begin + 1, ids + window.end + 1, out);
-    row += batch.target_steps;
-  }
   return batch;
 }
 

@@ -1,10 +1,10 @@
 #include "seqconv/pipeline/generator.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numbers>
 
 #include "seqconv/base/random.h"
+#include "seqconv/base/stopwatch.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 
@@ -76,20 +76,6 @@ double uniform(int64_t seed, int64_t step) {
   const uint64_t bits = (uint64_t{words[0]} << 32 | words[1]) >> 11;
   return static_cast<double>(bits) * 0x1p-53;
 }
-
-class Stopwatch {
- public:
-  double lap() {
-    const auto now = Clock::now();
-    const std::chrono::duration<double> passed = now - start_;
-    start_ = now;
-    return passed.count();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
 
 }  // namespace
 

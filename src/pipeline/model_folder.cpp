@@ -10,25 +10,20 @@ namespace {
 constexpr const char* kFormat = "seqconv-model";
 constexpr int64_t kFormatVersion = 1;
 
-const char* name_of(Task task) {
-  switch (task) {
-    case Task::kTranslation:
-      return "a translation model";
-    case Task::kLanguageModel:
-      return "a language model";
-  }
-  return "";
-}
+/// How messages call a model of a task, and what to do with it.
+struct TaskWords {
+  const char* model;
+  const char* verbs;
+};
 
-/// What to do with a model of each task.
-const char* verbs_of(Task task) {
+TaskWords words_of(Task task) {
   switch (task) {
     case Task::kTranslation:
-      return "seqconv translate and score";
+      return {"a translation model", "seqconv translate and score"};
     case Task::kLanguageModel:
-      return "seqconv perplexity and generate";
+      return {"a language model", "seqconv perplexity and generate"};
   }
-  return "";
+  fail("unknown task ", static_cast<int>(task));
 }
 
 void check_task(const Json& config, Task wanted, const fs::path& folder) {
@@ -46,11 +41,11 @@ void check_task(const Json& config, Task wanted, const fs::path& folder) {
       "'",
       folder.string(),
       "' must hold ",
-      name_of(wanted),
+      words_of(wanted).model,
       ", but it holds ",
-      name_of(task),
+      words_of(task).model,
       ", which is for ",
-      verbs_of(task));
+      words_of(task).verbs);
 }
 
 Json read_config(const fs::path& folder, Task task) {

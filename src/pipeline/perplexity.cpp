@@ -55,28 +55,6 @@ void count(
   cost.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
 }
 
-/// The samples of a batch, padded on the right.
-Batch to_batch(const std::vector<const std::vector<int32_t>*>& rows) {
-  Batch batch;
-  batch.rows = std::ssize(rows);
-  for (const auto* ids : rows) {
-    batch.target_lengths.push_back(std::ssize(*ids) - 1);
-    batch.target_steps =
-        std::max(batch.target_steps, batch.target_lengths.back());
-    batch.target_tokens += batch.target_lengths.back();
-  }
-  const auto size = static_cast<size_t>(batch.rows * batch.target_steps);
-  batch.target_in.assign(size, Vocabulary::kPad);
-  batch.target_out.assign(size, Vocabulary::kPad);
-  for (int64_t row = 0; row < batch.rows; ++row) {
-    const auto& ids = *rows[static_cast<size_t>(row)];
-    const int64_t at = row * batch.target_steps;
-    std::copy(ids.begin(), ids.end() - 1, batch.target_in.begin() + at);
-    std::copy(ids.begin() + 1, ids.end(), batch.target_out.begin() + at);
-  }
-  return batch;
-}
-
 }  // namespace
 
 double TextCost::perplexity(double bits, int64_t count) {
@@ -157,11 +135,11 @@ void PerplexityMeter::score_rows() {
 }
 
 void PerplexityMeter::score_group(const std::vector<size_t>& group) {
-  std::vector<const std::vector<int32_t>*> ids;
+  std::vector<std::span<const int32_t>> pieces;
   for (const size_t row : group)
-    ids.push_back(&rows_[row].ids);
+    pieces.emplace_back(rows_[row].ids);
   const at::Tensor scores =  // [B, T]
-      model_.model->target_log_probabilities(to_batch(ids));
+      model_.model->target_log_probabilities(make_stream_batch(pieces));
   for (size_t i = 0; i < group.size(); ++i) {
     const Row& row = rows_[group[i]];
     const int64_t length = std::ssize(row.ids) - 1;

@@ -1,27 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace seqconv {
-
-/// Measures seconds of training: it can be stopped while something else runs.
-class Stopwatch {
- public:
-  void start() { begun_ = Clock::now(); }
-  /// Seconds since start() or the last lap.
-  double lap() {
-    const auto now = Clock::now();
-    const std::chrono::duration<double> passed = now - begun_;
-    begun_ = now;
-    return passed.count();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begun_ = Clock::now();
-};
 
 /// "0:07", "12:34", "3:05:00", "2d 03:05".
 std::string duration_text(double seconds);

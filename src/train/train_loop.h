@@ -10,6 +10,7 @@
 #include "progress.h"
 #include "records.h"
 #include "run_setup.h"
+#include "seqconv/base/stopwatch.h"
 #include "seqconv/data/batcher.h"
 #include "seqconv/train/update.h"
 

@@ -135,14 +135,19 @@ def config():
     return path
 
 
+def trained(name, settings):
+    """A folder of the scratch folder with a model trained by a configuration."""
+    folder = scratch() / name
+    result = run("train", settings, "--output", folder)
+    if result.code != 0:
+        raise AssertionError(f"the {name} does not train: {result.message}")
+    return folder
+
+
 @functools.cache
 def model():
     """A tiny trained model. Never written to: copy it to spoil it."""
-    folder = scratch() / "model"
-    result = run("train", config(), "--output", folder)
-    if result.code != 0:
-        raise AssertionError("the tiny model does not train: " + result.message)
-    return folder
+    return trained("model", config())
 
 
 def copy_model(name, of=None):
@@ -200,8 +205,4 @@ def language_config():
 @functools.cache
 def language_model():
     """A tiny trained language model of characters. Never written to."""
-    folder = scratch() / "language-model"
-    result = run("train", language_config(), "--output", folder)
-    if result.code != 0:
-        raise AssertionError("the language model does not train: " + result.message)
-    return folder
+    return trained("language-model", language_config())

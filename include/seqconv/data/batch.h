@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace seqconv {
@@ -28,5 +29,9 @@ struct Batch {
 Batch make_batch(
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets);
+
+/// Pads pieces of a text into a language model's batch. Each has one id more
+/// than it predicts: all but its last are read, all but its first predicted.
+Batch make_stream_batch(const std::vector<std::span<const int32_t>>& pieces);
 
 }  // namespace seqconv

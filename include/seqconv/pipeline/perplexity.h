@@ -5,26 +5,14 @@
 #include <string_view>
 #include <vector>
 
-#include "seqconv/base/options.h"
 #include "seqconv/pipeline/model_folder.h"
 
 namespace seqconv {
 
 struct PerplexityOptions {
-  int64_t block = 0;
-  int64_t context_window = 0;
-  int64_t batch_tokens = 4096;
-
-  template <class Visitor>
-  void visit(Visitor& v) {
-    v("block",
-      block,
-      "Tokens that the model sees at a time; 0 = as it was trained");
-    v("context_window",
-      context_window,
-      "Of a block, the tokens seen before that are read again and not scored");
-    v("batch_tokens", batch_tokens, "Tokens of a batch, padding counted");
-  }
+  int64_t block = 0;            ///< tokens seen at a time; 0 = as trained
+  int64_t context_window = 0;   ///< of a block, those read again, not scored
+  int64_t batch_tokens = 4096;  ///< padding counted
 };
 
 /// What a text costs under a model. Every line's end is predicted, so it counts
