@@ -2,11 +2,11 @@
 #include <set>
 
 #include "flags.h"
-#include "model_files.h"
 #include "program.h"
 #include "seqconv/base/average_safetensors.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/checkpoint/model_description.h"
 
 namespace seqconv::cli {
 namespace fs = std::filesystem;
@@ -55,7 +55,7 @@ void run(const Flags& flags) {
   std::vector<fs::path> checkpoints;
   for (const std::string& input : flags.inputs) {
     models.push_back(find_model(input));
-    checkpoints.push_back(models.back().checkpoint);
+    checkpoints.push_back(models.back().parameters);
     check_same(models.front(), models.back());
   }
   const fs::path output = flags.output;

@@ -4,22 +4,14 @@
 
 #include <filesystem>
 #include <string>
-#include <system_error>
 
+#include "program_folder.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv::cli {
 namespace {
 
 constexpr const char* kLibrary = "libseqconv_engine.so";
-
-std::filesystem::path program_folder() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error)
-    fail("cannot find the program's own folder: ", error.message());
-  return program.parent_path();
-}
 
 const EngineTable* load() {
   const std::filesystem::path folder = program_folder();

@@ -2,9 +2,9 @@
 #include <filesystem>
 
 #include "flags.h"
-#include "model_files.h"
 #include "program.h"
 #include "seqconv/base/safetensors.h"
+#include "seqconv/checkpoint/model_description.h"
 #include "seqconv/text/vocabulary.h"
 
 namespace seqconv::cli {
@@ -79,7 +79,7 @@ void run(const std::string& path, std::ostream& out) {
   for (const char* key : {"format", "format_version", "task"})
     if (model.config.contains(key))
       out << key << ": " << detail::show_json(model.config[key]) << '\n';
-  write_parameters(model.checkpoint, out);
+  write_parameters(model.parameters, out);
   write_vocabularies(model, out);
   for (const char* key : {"architecture", "text", "stream", "decoding"})
     if (model.config.contains(key) && model.config[key].is_object()) {

@@ -108,6 +108,8 @@ int run(int argc, char** argv, StandardOutput& out) {
   add_evaluate(program);
   add_average(program);
   add_bpe(program);
+  add_import(program);
+  add_export(program);
   add_info(program);
 
   try {

@@ -29,6 +29,8 @@ void add_generate(Program& program);
 void add_evaluate(Program& program);
 void add_average(Program& program);
 void add_bpe(Program& program);
+void add_import(Program& program);
+void add_export(Program& program);
 void add_info(Program& program);
 
 }  // namespace seqconv::cli

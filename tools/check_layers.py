@@ -25,13 +25,15 @@ BELOW = {
     "kernels": ["base"],
     "decode": ["base"],
     "data": ["base", "text"],
+    "architecture": ["kernels"],
+    "checkpoint": ["architecture", "text", "data", "decode"],
     "ops": ["kernels"],
     "nn": ["ops"],
-    "models": ["nn", "decode", "data"],
-    "pipeline": ["text", "data", "models", "decode"],
+    "models": ["architecture", "nn", "decode", "data"],
+    "pipeline": ["checkpoint", "models"],
     "train": ["pipeline", "metrics"],
     "engine": ["train"],
-    "cli": ["engine", "metrics"],
+    "cli": ["engine", "metrics", "checkpoint"],
 }
 # cli is the program, which starts without LibTorch; it may call what loads it.
 TORCH_LAYERS = {"ops", "nn", "models", "pipeline", "train", "engine"}

@@ -1,72 +1,13 @@
 #include "seqconv/base/average_safetensors.h"
 
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <deque>
 
+#include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/safetensors.h"
 
 namespace seqconv {
 namespace {
-
-template <class T>
-T load(const std::byte* data, int64_t index) {
-  T value;
-  std::memcpy(&value, data + index * sizeof(T), sizeof(T));
-  return value;
-}
-
-double half_to_double(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  const double sign = bits & 0x8000 ? -1 : 1;
-  if (exponent == 31)
-    return fraction ? NAN : sign * INFINITY;
-  if (exponent == 0)
-    return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(fraction + 1024, exponent - 25);
-}
-
-double bfloat_to_double(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-template <class Convert>
-void add(std::vector<double>& sums, const Convert& convert) {
-  for (size_t i = 0; i < sums.size(); ++i)
-    sums[i] += convert(static_cast<int64_t>(i));
-}
-
-void add_tensor(
-    std::vector<double>& sums,
-    const TensorView& view,
-    const std::string& where) {
-  const std::byte* data = view.data.data();
-  switch (view.type) {
-    case ElementType::kF64:
-      return add(sums, [&](int64_t i) { return load<double>(data, i); });
-    case ElementType::kF32:
-      return add(sums, [&](int64_t i) { return load<float>(data, i); });
-    case ElementType::kF16:
-      return add(sums, [&](int64_t i) {
-        return half_to_double(load<uint16_t>(data, i));
-      });
-    case ElementType::kBF16:
-      return add(sums, [&](int64_t i) {
-        return bfloat_to_double(load<uint16_t>(data, i));
-      });
-    case ElementType::kI64:
-    case ElementType::kI32:
-    case ElementType::kU8:
-      break;
-  }
-  fail(
-      where,
-      ": only floating-point tensors can be averaged, but this one is ",
-      element_name(view.type));
-}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string text = "[";
@@ -108,9 +49,10 @@ std::vector<float> mean_of(
   const int64_t count = readers.front().at(name).count();
   std::vector<double> sums(static_cast<size_t>(count), 0.0);
   for (const SafetensorsReader& reader : readers)
-    add_tensor(
+    add_elements(
+        reader.at(name).type,
+        reader.at(name).data,
         sums,
-        reader.at(name),
         concat(reader.path().string(), ": tensor '", name, "'"));
   std::vector<float> mean(sums.size());
   for (size_t i = 0; i < sums.size(); ++i)
@@ -130,16 +72,15 @@ void average_safetensors(
     readers.emplace_back(file);
   for (const SafetensorsReader& reader : readers)
     check_same_tensors(readers.front(), reader);
-  std::map<std::string, std::vector<float>> means;
-  std::map<std::string, TensorView> views;
-  for (const auto& [name, view] : readers.front().tensors()) {
-    const std::vector<float>& mean = means[name] = mean_of(name, readers);
-    views[name] = {
+  std::map<std::string, TensorSource> sources;
+  for (const auto& [name, view] : readers.front().tensors())
+    sources[name] = {
         ElementType::kF32,
         view.shape,
-        std::as_bytes(std::span<const float>(mean))};
-  }
-  write_safetensors(output, views, metadata);
+        [&readers, key = name](const ByteSink& sink) {
+          sink(std::as_bytes(std::span<const float>(mean_of(key, readers))));
+        }};
+  stream_safetensors(output, sources, metadata);
 }
 
 }  // namespace seqconv

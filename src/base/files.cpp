@@ -217,4 +217,9 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void MappedFile::release() const {
+  if (data_ != nullptr)
+    ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
 }  // namespace seqconv

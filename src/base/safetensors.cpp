@@ -254,14 +254,14 @@ const TensorView& SafetensorsReader::at(const std::string& name) const {
 
 namespace {
 
-using NamedTensor = std::pair<const std::string, TensorView>;
+using NamedSource = std::pair<const std::string, TensorSource>;
 
 /// Wide elements first: every tensor then starts at a multiple of its
 /// element's size.
-std::vector<const NamedTensor*> writing_order(
-    const std::map<std::string, TensorView>& tensors) {
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& tensor : tensors)
+std::vector<const NamedSource*> writing_order(
+    const std::map<std::string, TensorSource>& tensors) {
+  std::vector<const NamedSource*> order;
+  for (const NamedSource& tensor : tensors)
     order.push_back(&tensor);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
     return element_size(a->second.type) > element_size(b->second.type);
@@ -269,32 +269,27 @@ std::vector<const NamedTensor*> writing_order(
   return order;
 }
 
+std::string place(const std::filesystem::path& path, const std::string& name) {
+  return concat(path.string(), ": tensor '", name, "'");
+}
+
 std::string header_text(
-    const std::vector<const NamedTensor*>& order,
+    const std::vector<const NamedSource*>& order,
     const std::map<std::string, std::string>& metadata,
     const std::filesystem::path& path) {
   Header header = Header::object();
   size_t offset = 0;
-  for (const NamedTensor* tensor : order) {
-    const auto& [name, view] = *tensor;
-    const std::string where = concat(path.string(), ": tensor '", name, "'");
+  for (const NamedSource* tensor : order) {
+    const auto& [name, source] = *tensor;
+    const std::string where = place(path, name);
     SEQCONV_CHECK(
         name != kMetadata,
         where,
         ": the name is reserved for metadata");
-    for (const int64_t size : view.shape)
-      SEQCONV_CHECK(size >= 0, where, ": sizes must be >= 0, but got ", size);
-    const size_t bytes = byte_size(view.shape, element_size(view.type), where);
-    SEQCONV_CHECK(
-        bytes == view.data.size(),
-        where,
-        " must have ",
-        bytes,
-        " bytes, but has ",
-        view.data.size());
+    const size_t bytes = tensor_bytes(source.type, source.shape, where);
     header[name] = {
-        {"dtype", element_name(view.type)},
-        {"shape", view.shape},
+        {"dtype", element_name(source.type)},
+        {"shape", source.shape},
         {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
@@ -311,9 +306,18 @@ std::string header_text(
 
 }  // namespace
 
-void write_safetensors(
+size_t tensor_bytes(
+    ElementType type,
+    const std::vector<int64_t>& shape,
+    const std::string& where) {
+  for (const int64_t size : shape)
+    SEQCONV_CHECK(size >= 0, where, ": sizes must be >= 0, but got ", size);
+  return byte_size(shape, element_size(type), where);
+}
+
+void stream_safetensors(
     const std::filesystem::path& path,
-    const std::map<std::string, TensorView>& tensors,
+    const std::map<std::string, TensorSource>& tensors,
     const std::map<std::string, std::string>& metadata) {
   const auto order = writing_order(tensors);
   const std::string head = header_text(order, metadata, path);
@@ -321,9 +325,36 @@ void write_safetensors(
   AtomicFile file(path);
   file.write(&head_size, sizeof head_size);
   file.write(head.data(), head.size());
-  for (const NamedTensor* tensor : order)
-    file.write(tensor->second.data.data(), tensor->second.data.size());
+  for (const NamedSource* tensor : order) {
+    const auto& [name, source] = *tensor;
+    const std::string where = place(path, name);
+    size_t written = 0;
+    source.produce([&](std::span<const std::byte> piece) {
+      file.write(piece.data(), piece.size());
+      written += piece.size();
+    });
+    const size_t bytes = tensor_bytes(source.type, source.shape, where);
+    SEQCONV_CHECK(
+        written == bytes,
+        where,
+        " must have ",
+        bytes,
+        " bytes, but has ",
+        written);
+  }
   file.commit();
+}
+
+void write_safetensors(
+    const std::filesystem::path& path,
+    const std::map<std::string, TensorView>& tensors,
+    const std::map<std::string, std::string>& metadata) {
+  std::map<std::string, TensorSource> sources;
+  for (const auto& [name, view] : tensors)
+    sources[name] = {view.type, view.shape, [&view](const ByteSink& sink) {
+                       sink(view.data);
+                     }};
+  stream_safetensors(path, sources, metadata);
 }
 
 }  // namespace seqconv

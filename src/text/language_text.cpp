@@ -72,7 +72,7 @@ std::string first_unknown(
       "')");
 }
 
-void check_options(const TextOptions& options, const Files& files) {
+void check_options(const TextOptions& options) {
   const bool source = !options.source_dictionary.empty();
   if (source || !options.target_dictionary.empty())
     fail_usage(
@@ -81,9 +81,6 @@ void check_options(const TextOptions& options, const Files& files) {
         "' is for translation models, but this is a language model, whose "
         "dictionary is text.dictionary");
   options.validate();
-  SEQCONV_CHECK(
-      !files.empty(),
-      "the text of a language model needs training files, but got none");
 }
 
 }  // namespace
@@ -91,12 +88,17 @@ void check_options(const TextOptions& options, const Files& files) {
 LanguageText LanguageText::create(
     const TextOptions& options,
     const std::vector<std::string>& files) {
-  check_options(options, files);
+  check_options(options);
   VocabularyPointer vocabulary = given_vocabulary(options.dictionary);
   SegmenterPointer segmenter = given_segmenter(options);
+  SEQCONV_CHECK(
+      !files.empty() || (vocabulary && segmenter),
+      "the text of a language model needs training files, but got none");
   if (!segmenter)
     segmenter = learn_segmenter(options, files);
-  const WordCounts counts = count_symbols(segmenter, options.lowercase, files);
+  WordCounts counts;
+  if (!files.empty())
+    counts = count_symbols(segmenter, options.lowercase, files);
   if (!vocabulary)
     vocabulary = build_vocabulary(options, counts);
   LanguageText text;
@@ -107,7 +109,8 @@ LanguageText LanguageText::create(
       options.lowercase);
   const SymbolTally symbols = tally(counts, *vocabulary);
   const int64_t missing = symbols.unknown - symbols.spelled;
-  if (!options.dictionary.empty() && missing >= symbols.all - missing)
+  if (!options.dictionary.empty() && missing > 0 &&
+      missing >= symbols.all - missing)
     fail_wrong_dictionary(options, *text.text, files, symbols);
   text.knows_unknown = symbols.unknown > 0;
   text.samples = pick_samples(files);

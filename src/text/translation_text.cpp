@@ -27,6 +27,12 @@ VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
   return vocabulary;
 }
 
+bool names_dictionaries(const TextOptions& options) {
+  const bool source = !options.source_dictionary.empty();
+  const bool target = !options.target_dictionary.empty();
+  return options.joined ? source || target : source && target;
+}
+
 /// Names of the files of one side.
 std::string file_names(const Json& side) {
   return side.at("dictionary").get<std::string>() + " " +
@@ -72,8 +78,10 @@ TranslationText TranslationText::create(
         "' is for language models, but this is a translation model, whose "
         "dictionaries are text.source_dictionary and text.target_dictionary");
   options.validate();
+  const SegmenterPointer given = given_segmenter(options);
   SEQCONV_CHECK(
-      !source_files.empty() && !target_files.empty(),
+      (!source_files.empty() && !target_files.empty()) ||
+          (given && names_dictionaries(options)),
       "text needs training files for both sides, but got ",
       source_files.size(),
       " source and ",
@@ -81,7 +89,6 @@ TranslationText TranslationText::create(
       " target files");
   Files all_files = source_files;
   all_files.insert(all_files.end(), target_files.begin(), target_files.end());
-  const SegmenterPointer given = given_segmenter(options);
   const auto make_side = [&](const Files& files, VocabularyPointer vocabulary) {
     const auto segmenter = given ? given : learn_segmenter(options, files);
     if (!vocabulary)

@@ -30,7 +30,7 @@ class LanguageModelTask : public TrainingTask {
 
   void write_config(const fs::path& folder) override {
     loaded_.folder = folder;
-    write_model_config(loaded_);
+    write_description(loaded_);
   }
 
   PreparedData prepare(const fs::path& folder, const Json& inputs)

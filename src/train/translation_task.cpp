@@ -50,7 +50,7 @@ class TranslationTask : public TrainingTask {
 
   void write_config(const fs::path& folder) override {
     loaded_.folder = folder;
-    write_model_config(loaded_);
+    write_description(loaded_);
   }
 
   PreparedData prepare(const fs::path& folder, const Json& inputs)

@@ -173,7 +173,7 @@ TEST_F(Generator, OneTaskIsNotTheOther) {
           HasSubstr("seqconv perplexity and generate")));
   const std::string file = folder_.path() / "train";
   const TextOptions words{.subword = Subword::kNone};
-  write_model_config(LoadedModel{
+  write_description(TranslationDescription{
       .folder = folder_.path() / "translation",
       .text = TranslationText::create(words, {file}, {file})});
   EXPECT_THAT(

@@ -43,7 +43,7 @@ class LanguageFolder : public ::testing::Test {
       const std::string& name = "model") {
     const std::string file = folder_.write("train", settings.training);
     const auto text = LanguageText::create(settings.text, {file});
-    write_model_config(LoadedLanguageModel{
+    write_description(LanguageDescription{
         .folder = folder_.path() / name,
         .options = settings.model,
         .text = text,

@@ -56,7 +56,7 @@ class PipelineTest : public ::testing::Test {
     text_options.subword = Subword::kNone;
     const std::string file = (root_ / "train").string();
     const auto text = TranslationText::create(text_options, {file}, {file});
-    write_model_config(LoadedModel{
+    write_description(TranslationDescription{
         .folder = root_ / name,
         .options = architecture,
         .text = text,

@@ -34,6 +34,9 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::filesystem::path& path() const { return path_; }
+  /// Lets the system take back the memory of pages that were read; they are
+  /// read again when needed.
+  void release() const;
 
  private:
   const std::byte* data_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -53,11 +54,35 @@ class SafetensorsReader {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes a safetensors file atomically (see write_file_atomically), streaming
-/// tensor by tensor: nothing is copied into one buffer.
+/// Takes the next bytes of something that is written piece by piece.
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+
+/// A tensor that is made as it is written, so that it need not be in memory as
+/// a whole: `produce` gives its bytes, row-major and little-endian, in pieces.
+struct TensorSource {
+  ElementType type = ElementType::kF32;
+  std::vector<int64_t> shape;
+  std::function<void(const ByteSink&)> produce;
+};
+
+/// Bytes of such a tensor; Error, beginning with `where`, for a negative size
+/// or a product that overflows.
+size_t tensor_bytes(
+    ElementType type,
+    const std::vector<int64_t>& shape,
+    const std::string& where);
+
+/// Writes a safetensors file atomically (see write_file_atomically), tensor by
+/// tensor: nothing is copied into one buffer.
 void write_safetensors(
     const std::filesystem::path& path,
     const std::map<std::string, TensorView>& tensors,
+    const std::map<std::string, std::string>& metadata);
+/// The same for tensors that are made as they are written. Error when a source
+/// gives more or fewer bytes than its shape needs.
+void stream_safetensors(
+    const std::filesystem::path& path,
+    const std::map<std::string, TensorSource>& tensors,
     const std::map<std::string, std::string>& metadata);
 
 }  // namespace seqconv

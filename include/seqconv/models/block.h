@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "seqconv/models/options.h"
+#include "seqconv/architecture/options.h"
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/nn/init.h"
 #include "seqconv/nn/state.h"

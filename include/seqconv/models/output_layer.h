@@ -2,7 +2,7 @@
 
 #include <torch/nn/module.h>
 
-#include "seqconv/models/options.h"
+#include "seqconv/architecture/options.h"
 #include "seqconv/nn/adaptive_softmax.h"
 #include "seqconv/nn/embedding.h"
 #include "seqconv/ops/linear_cross_entropy.h"

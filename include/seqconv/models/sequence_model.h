@@ -3,8 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include "seqconv/architecture/options.h"
 #include "seqconv/data/batch.h"
-#include "seqconv/models/options.h"
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/ops/linear_cross_entropy.h"
 

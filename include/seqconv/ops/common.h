@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "seqconv/ops/normalization.h"
+#include "seqconv/kernels/normalization_names.h"
 
 namespace seqconv::ops {
+
+using kernels::Normalization;
 
 /// DropConnect: taps (after the normalisation) are dropped with probability p,
 /// survivors scaled by 1/(1-p). Which ones is said by a seed (an int64 tensor

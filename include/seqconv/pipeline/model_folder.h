@@ -1,43 +1,23 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
-#include "seqconv/base/options.h"
-#include "seqconv/data/stream_corpus.h"
-#include "seqconv/decode/search.h"
+#include "seqconv/checkpoint/model_description.h"
 #include "seqconv/models/language_model.h"
-#include "seqconv/models/options.h"
 #include "seqconv/models/translation_model.h"
-#include "seqconv/text/language_text.h"
-#include "seqconv/text/text_pipeline.h"
 
-/// Model folders: docs/model_folder.md.
+/// Models with their parameters: docs/model_folder.md.
 namespace seqconv {
 
 /// A model that translates raw text.
-struct LoadedModel {
-  std::filesystem::path folder;
-  ModelOptions options;
-  TranslationText text;
-  SearchOptions decoding;  ///< defaults for translation
+struct LoadedModel : TranslationDescription {
   TranslationModel model{nullptr};
 };
 
 /// A model that goes on with raw text.
-struct LoadedLanguageModel {
-  std::filesystem::path folder;
-  ModelOptions options;
-  LanguageText text;
-  StreamOptions stream;  ///< how its text was cut into samples
+struct LoadedLanguageModel : LanguageDescription {
   LanguageModel model{nullptr};
 };
-
-/// Creates the model's folder and writes the vocabulary and subword files and
-/// config.json (format version, task, architecture, text, and the defaults for
-/// decoding or the cut of the text).
-void write_model_config(const LoadedModel& model);
-void write_model_config(const LoadedLanguageModel& model);
 
 /// Opens a model. `path` is a model folder (then model.safetensors, the best
 /// checkpoint, is read) or a .safetensors file of parameters somewhere below

@@ -22,7 +22,8 @@ struct LanguageText {
   std::vector<std::string> samples;
 
   /// Learns (or loads, where the options name files) subwords and vocabulary
-  /// from the training files and counts their symbols, in one streaming pass.
+  /// from the training files and counts their symbols, in one streaming pass;
+  /// where nothing is left to be learned, there may be no files.
   /// UsageError for contradictory options and for a translation model's
   /// dictionaries; Error with file and line for bad text, and for a given
   /// dictionary that lacks half of the text or more ("wrong dictionary for this

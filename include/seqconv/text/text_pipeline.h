@@ -139,8 +139,9 @@ struct TranslationText {
 
   /// Learns (or loads, where the options name files) subwords and vocabularies
   /// from the training files. Vocabularies count the symbols of all training
-  /// lines, in one streaming pass. With `joined`, one dictionary named by
-  /// either key serves both sides. UsageError for contradictory options and
+  /// lines, in one streaming pass; where nothing is left to be learned, files
+  /// give samples alone and may be missing. With `joined`, one dictionary named
+  /// by either key serves both sides. UsageError for contradictory options and
   /// for a language model's `dictionary`, Error with file and line for bad
   /// text.
   static TranslationText create(

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/architecture/options.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/batcher.h"
 #include "seqconv/data/stream_corpus.h"
 #include "seqconv/decode/search.h"
-#include "seqconv/models/options.h"
 #include "seqconv/ops/linear_cross_entropy.h"
 #include "seqconv/text/text_pipeline.h"
 

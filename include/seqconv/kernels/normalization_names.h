@@ -7,13 +7,7 @@
 #include "seqconv/base/enum_names.h"
 #include "seqconv/kernels/conv.h"
 
-/// The names of the normalisations (torch-free: configurations have them too).
-namespace seqconv::ops {
-
-using kernels::Normalization;
-
-}  // namespace seqconv::ops
-
+/// The names of the normalisations in configurations and messages.
 template <>
 struct seqconv::EnumNames<seqconv::kernels::Normalization> {
   using Normalization = seqconv::kernels::Normalization;

@@ -84,9 +84,9 @@ void check_layer(
     case BlockKind::kAverageAttention:
       break;
   }
-  const ops::Normalization normalization = stack.normalization_at(layer);
+  const kernels::Normalization normalization = stack.normalization_at(layer);
   if (has_taps(kind) && stack.renormalize_edges_at(layer) &&
-      normalization != ops::Normalization::kSoftmax) {
+      normalization != kernels::Normalization::kSoftmax) {
     fail_usage(
         path,
         ".renormalize_edges = true needs ",
@@ -245,8 +245,8 @@ bool StackOptions::glu_at(int64_t layer) const {
   return entry(glu, layer, true);
 }
 
-ops::Normalization StackOptions::normalization_at(int64_t layer) const {
-  return entry(normalization, layer, ops::Normalization::kSoftmax);
+kernels::Normalization StackOptions::normalization_at(int64_t layer) const {
+  return entry(normalization, layer, kernels::Normalization::kSoftmax);
 }
 
 bool StackOptions::renormalize_edges_at(int64_t layer) const {

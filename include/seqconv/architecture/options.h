@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "seqconv/base/options.h"
-#include "seqconv/ops/normalization.h"
+#include "seqconv/kernels/normalization_names.h"
 
 /// The architecture of a model, as its TOML file says it. Torch-free.
 namespace seqconv {
@@ -111,8 +111,8 @@ struct StackOptions {
   int64_t heads = 8;
   std::vector<int64_t> conv_heads = {0};
   LayerFlags glu = true;
-  std::vector<ops::Normalization> normalization = {
-      ops::Normalization::kSoftmax};
+  std::vector<kernels::Normalization> normalization = {
+      kernels::Normalization::kSoftmax};
   LayerFlags renormalize_edges = false;
   LayerFlags conv_bias = false;
   LayerFlags filter_bias = false;
@@ -176,7 +176,7 @@ struct StackOptions {
   /// Heads of the layer's convolution, or `heads`.
   int64_t conv_heads_at(int64_t layer) const;
   bool glu_at(int64_t layer) const;
-  ops::Normalization normalization_at(int64_t layer) const;
+  kernels::Normalization normalization_at(int64_t layer) const;
   bool renormalize_edges_at(int64_t layer) const;
   bool conv_bias_at(int64_t layer) const;
   bool filter_bias_at(int64_t layer) const;

@@ -1,4 +1,4 @@
-#include "seqconv/models/options.h"
+#include "seqconv/architecture/options.h"
 
 #include <cmath>
 

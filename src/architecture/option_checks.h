@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "seqconv/architecture/options.h"
 #include "seqconv/base/error.h"
-#include "seqconv/models/options.h"
 
 /// Checks that every part of a model's options needs.
 namespace seqconv {

@@ -1,4 +1,4 @@
-#include "seqconv/models/options.h"
+#include "seqconv/architecture/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -200,7 +200,7 @@ TEST(ModelOptions, ATableWithoutTheNewKeysMeansTheDefaults) {
   for (int64_t layer = 0; layer < 3; ++layer) {
     EXPECT_EQ(stack.conv_heads_at(layer), 4);
     EXPECT_TRUE(stack.glu_at(layer));
-    EXPECT_EQ(stack.normalization_at(layer), ops::Normalization::kSoftmax);
+    EXPECT_EQ(stack.normalization_at(layer), kernels::Normalization::kSoftmax);
     EXPECT_FALSE(stack.renormalize_edges_at(layer));
     EXPECT_FALSE(stack.conv_bias_at(layer));
     EXPECT_FALSE(stack.filter_bias_at(layer));
@@ -224,8 +224,8 @@ TEST(ModelOptions, ListsGiveEveryLayerItsOwn) {
   EXPECT_EQ(stack.conv_heads_at(1), 8);
   EXPECT_TRUE(stack.glu_at(0));
   EXPECT_FALSE(stack.glu_at(1));
-  EXPECT_EQ(stack.normalization_at(0), ops::Normalization::kL2);
-  EXPECT_EQ(stack.normalization_at(1), ops::Normalization::kNone);
+  EXPECT_EQ(stack.normalization_at(0), kernels::Normalization::kL2);
+  EXPECT_EQ(stack.normalization_at(1), kernels::Normalization::kNone);
   EXPECT_TRUE(stack.conv_bias_at(1));
 }
 

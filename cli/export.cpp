@@ -1,0 +1,46 @@
+#include "seqconv/checkpoint/export.h"
+
+#include <memory>
+
+#include "flags.h"
+#include "program.h"
+
+namespace seqconv::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Formats: fairseq, a checkpoint that fairseq (LightConv, DynamicConv) or\n"
+    "the TaLK repository reads, with the model's settings; pytorch, a\n"
+    "dictionary of the parameters under their own names. Both are files for\n"
+    "torch.load(FILE, weights_only=True).\n"
+    "\n"
+    "Examples:\n"
+    "  seqconv export --format pytorch runs/my parameters.pt\n"
+    "  seqconv export --format fairseq runs/my checkpoint.pt";
+
+struct Flags {
+  ExportFormat format = ExportFormat::kPytorch;
+  std::string model;
+  std::string output;
+};
+
+}  // namespace
+
+void add_export(Program& program) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& verb = program.add_verb(
+      "export",
+      "Write a model's parameters as a PyTorch file",
+      kExamples);
+  add_choice(verb, "--format", flags->format, "fairseq or pytorch")->required();
+  verb.add_option("DIR", flags->model, "Model folder or checkpoint")
+      ->required();
+  verb.add_option("OUT", flags->output, "File to write")->required();
+  verb.callback([&program, flags] {
+    program.run = [flags] {
+      export_model(flags->model, flags->format, flags->output);
+    };
+  });
+}
+
+}  // namespace seqconv::cli

@@ -1,0 +1,101 @@
+#include "seqconv/checkpoint/import.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "flags.h"
+#include "preset.h"
+#include "program.h"
+
+namespace seqconv::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Reads LightConv, DynamicConv and TaLK models: what fairseq and the TaLK\n"
+    "repository have written, old files and new ones. Nothing in a file is\n"
+    "executed. The result is an ordinary model folder; with a tokenizer and\n"
+    "subword codes it translates raw text.\n"
+    "\n"
+    "Examples:\n"
+    "  seqconv import --checkpoint model.pt --source-dictionary dict.de.txt "
+    "\\\n"
+    "    --target-dictionary dict.en.txt --bpe-codes code --tokenizer moses "
+    "\\\n"
+    "    --source-language de --target-language en --output models/de-en\n"
+    "  seqconv import --checkpoint lm.pt --dictionary dict.txt -o models/lm\n"
+    "  seqconv import --checkpoint last10/*.pt --source-dictionary ...";
+
+struct Flags {
+  ImportRequest request;
+  bool ema = false;
+  std::string preset;
+};
+
+void run(Flags flags) {
+  ImportRequest& request = flags.request;
+  request.weights =
+      flags.ema ? CheckpointWeights::kEma : CheckpointWeights::kTrained;
+  TextOptions& text = request.text;
+  if (!text.bpe_codes.empty() && !text.sentencepiece_model.empty())
+    fail_usage(
+        "--bpe-codes and --sentencepiece contradict each other: a model has "
+        "one kind of subwords");
+  text.subword = !text.bpe_codes.empty()  ? Subword::kBpe
+      : !text.sentencepiece_model.empty() ? Subword::kSentencePiece
+                                          : Subword::kNone;
+  if (!flags.preset.empty())
+    request.preset = read_preset(flags.preset);
+  import_checkpoint(request);
+}
+
+void add_text(CLI::App& verb, TextOptions& text) {
+  const auto file =
+      [&](const char* flag, std::string& value, const char* help) {
+        verb.add_option(flag, value, help)->type_name("FILE")->group("Text");
+      };
+  file("--source-dictionary", text.source_dictionary, "dict.txt of the source");
+  file("--target-dictionary", text.target_dictionary, "dict.txt of the target");
+  file("--dictionary", text.dictionary, "dict.txt of a language model");
+  file(
+      "--bpe-codes",
+      text.bpe_codes,
+      "Merges of subword-nmt (in published archives: code, bpecodes); without "
+      "them text comes and goes in the model's own symbols");
+  file("--sentencepiece", text.sentencepiece_model, "Model of SentencePiece");
+  verb.add_flag("--lowercase", text.lowercase, "Lower-case text first")
+      ->group("Text");
+}
+
+}  // namespace
+
+void add_import(Program& program) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& verb = program.add_verb(
+      "import",
+      "Make a model folder of a fairseq or TaLK checkpoint",
+      kExamples);
+  ImportRequest& request = flags->request;
+  verb.add_option(
+          "-c,--checkpoint",
+          request.checkpoints,
+          "Checkpoint; the mean of several")
+      ->type_name("FILE")
+      ->required();
+  verb.add_option("-o,--output", request.output, "Model folder to write")
+      ->type_name("DIR")
+      ->required();
+  verb.add_flag(
+      "--ema",
+      flags->ema,
+      "Take the moving average of the weights that the checkpoint holds");
+  verb.add_option(
+          "--preset",
+          flags->preset,
+          "What the checkpoint does not say: a configuration's name "
+          "(lightconv_wmt_en_de_big) or file")
+      ->type_name("NAME");
+  add_text(verb, request.text);
+  verb.callback([&program, flags] { program.run = [flags] { run(*flags); }; });
+}
+
+}  // namespace seqconv::cli

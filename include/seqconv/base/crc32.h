@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace seqconv {
+
+/// The CRC-32 of zip archives (polynomial 0x04C11DB7, reflected), going on from
+/// that of the bytes before.
+uint32_t crc32(std::span<const std::byte> bytes, uint32_t before = 0);
+
+}  // namespace seqconv

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "seqconv/base/safetensors.h"
+
+/// Numbers in somebody else's memory, of any floating-point type and at any
+/// byte.
+namespace seqconv {
+
+/// Adds the elements that `bytes` hold to `sums`, as many as those are; Error,
+/// beginning with `where`, for a type that is not floating-point.
+void add_elements(
+    ElementType type,
+    std::span<const std::byte> bytes,
+    std::span<double> sums,
+    const std::string& where);
+
+/// How many of the elements are NaN or infinite; 0 for whole numbers.
+size_t count_not_finite(ElementType type, std::span<const std::byte> bytes);
+
+}  // namespace seqconv

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/options.h"
+#include "seqconv/checkpoint/pytorch_file.h"
+
+namespace seqconv {
+
+/// Which of a checkpoint's parameters are meant: those that were trained, or
+/// their exponential moving average.
+enum class CheckpointWeights { kTrained, kEma };
+
+/// A checkpoint of fairseq or of what is built on it: the model's tensors and
+/// the arguments of its training.
+class FairseqCheckpoint {
+ public:
+  /// Opens a file that holds {"model": ..., "args" or "cfg": ...}, or a model's
+  /// dictionary alone. Error, naming the file, when it is neither, holds no
+  /// such average, or something in the model's dictionary is no tensor (with
+  /// its class).
+  FairseqCheckpoint(
+      const std::filesystem::path& path,
+      CheckpointWeights weights);
+
+  const std::string& where() const { return file_.where(); }
+  /// Tensors by name; bookkeeping ones (see is_bookkeeping) are left out.
+  const std::map<std::string, StridedTensor>& tensors() const {
+    return tensors_;
+  }
+  /// The tensor called `name`, whose storage is checked first.
+  const StridedTensor& read(const std::string& name) const;
+  /// Settings of model and task by name, an empty object when none are stored.
+  const Json& arguments() const { return arguments_; }
+  /// Classes of which the file holds objects that nothing was made of.
+  const std::vector<std::string>& ignored_classes() const { return ignored_; }
+  /// True when the file holds an average that was not asked for.
+  bool has_other_ema() const { return has_other_ema_; }
+  void release() const { file_.release(); }
+
+ private:
+  void read_model(const PickleValue& model);
+  void read_arguments(const PickleValue& root);
+  void list_ignored_classes();
+
+  PyTorchFile file_;
+  std::map<std::string, StridedTensor> tensors_;
+  std::map<std::string, PickleId> values_;
+  Json arguments_ = Json::object();
+  std::vector<std::string> ignored_;
+  bool has_other_ema_ = false;
+};
+
+}  // namespace seqconv

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "seqconv/architecture/options.h"
+#include "seqconv/architecture/parameters.h"
+#include "seqconv/base/options.h"
+#include "seqconv/data/stream_corpus.h"
+#include "seqconv/decode/search.h"
+#include "seqconv/text/language_text.h"
+#include "seqconv/text/text_pipeline.h"
+
+/// Model folders but for their parameters: docs/model_folder.md.
+namespace seqconv {
+
+/// What config.json and the text files of a translation model say.
+struct TranslationDescription {
+  std::filesystem::path folder;
+  ModelOptions options;
+  TranslationText text;
+  SearchOptions decoding;  ///< defaults for translation
+
+  VocabularySizes vocabulary() const;
+};
+
+/// What config.json and the text files of a language model say.
+struct LanguageDescription {
+  std::filesystem::path folder;
+  ModelOptions options = ModelOptions::defaults(Task::kLanguageModel);
+  LanguageText text;
+  StreamOptions stream;  ///< how its text was cut into samples
+
+  VocabularySizes vocabulary() const;
+};
+
+/// Creates the model's folder and writes the vocabulary and subword files and
+/// config.json (format version, task, architecture, text, and the defaults for
+/// decoding or the cut of the text).
+void write_description(const TranslationDescription& model);
+void write_description(const LanguageDescription& model);
+
+/// Reads what write_description wrote. Errors name the file: no config.json,
+/// unknown format version, a model of another task, wrong options, vocabulary
+/// that does not fit.
+TranslationDescription read_translation_description(
+    const std::filesystem::path& folder);
+LanguageDescription read_language_description(
+    const std::filesystem::path& folder);
+
+/// The task of a model folder; the same errors.
+Task task_of_model(const std::filesystem::path& folder);
+
+/// A model folder as files.
+struct ModelFiles {
+  std::filesystem::path folder;      ///< holds config.json
+  std::filesystem::path parameters;  ///< a .safetensors file
+  Json config;                       ///< config.json, an object
+};
+
+/// `path` is a model folder (then its model.safetensors, the best checkpoint,
+/// is meant) or a .safetensors file of parameters somewhere below one. Error
+/// when it is neither, or config.json is no object.
+ModelFiles find_model(const std::filesystem::path& path);
+
+}  // namespace seqconv

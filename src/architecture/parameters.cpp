@@ -1,0 +1,239 @@
+#include "seqconv/architecture/parameters.h"
+
+#include <cmath>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+namespace {
+
+/// Collects parameters as the modules register them.
+class Lister {
+ public:
+  explicit Lister(const ModelOptions& model) : model_(model) {}
+
+  void encoder(int64_t vocabulary) {
+    embedding("encoder.embedding", vocabulary, /*shared=*/false);
+    for (int64_t i = 0; i < model_.encoder.layers; ++i) {
+      const std::string layer = concat("encoder.layer", i, ".");
+      block(layer + "block.", model_.encoder, i, /*causal=*/false);
+      norm(layer + "block_norm");
+      feed_forward(layer);
+    }
+    if (model_.norm == NormPlacement::kPre)
+      norm("encoder.final_norm");
+  }
+
+  void decoder(Task task, int64_t vocabulary) {
+    const bool translates = task == Task::kTranslation;
+    embedding(
+        "decoder.embedding",
+        vocabulary,
+        /*shared=*/translates && model_.tie == Tying::kAll);
+    for (int64_t i = 0; i < model_.decoder.layers; ++i) {
+      const std::string layer = concat("decoder.layer", i, ".");
+      block(layer + "block.", model_.decoder, i, /*causal=*/true);
+      norm(layer + "block_norm");
+      if (translates)
+        cross_attention(layer);
+      feed_forward(layer);
+    }
+    if (translates && model_.norm == NormPlacement::kPre)
+      norm("decoder.final_norm");
+  }
+
+  void output(int64_t vocabulary) {
+    if (!model_.adaptive.softmax_cutoffs.empty())
+      adaptive_softmax(vocabulary);
+    else if (model_.tie == Tying::kNone)
+      add("output.weight", {vocabulary, model_.dim});
+  }
+
+  std::vector<ParameterShape> take() { return std::move(list_); }
+
+ private:
+  void add(const std::string& name, std::vector<int64_t> shape) {
+    list_.push_back({name, std::move(shape)});
+  }
+
+  void linear(const std::string& name, int64_t out, int64_t in) {
+    add(name + ".weight", {out, in});
+    add(name + ".bias", {out});
+  }
+
+  void norm(const std::string& name) {
+    add(name + ".weight", {model_.dim});
+    add(name + ".bias", {model_.dim});
+  }
+
+  void feed_forward(const std::string& layer) {
+    linear(layer + "feed_forward.fc1", model_.ffn_dim, model_.dim);
+    linear(layer + "feed_forward.fc2", model_.dim, model_.ffn_dim);
+    norm(layer + "feed_forward_norm");
+  }
+
+  void cross_attention(const std::string& layer) {
+    linear(layer + "cross_attention.query_proj", model_.dim, model_.dim);
+    linear(
+        layer + "cross_attention.key_value_proj",
+        2 * model_.dim,
+        model_.dim);
+    linear(layer + "cross_attention.out_proj", model_.dim, model_.dim);
+    norm(layer + "cross_attention_norm");
+  }
+
+  int64_t input_width() const {
+    const int64_t width = model_.adaptive.input_dim;
+    return width > 0 ? width : model_.dim;
+  }
+
+  static int64_t narrowed(int64_t width, double factor, int64_t band) {
+    return static_cast<int64_t>(
+        static_cast<double>(width) /
+        std::pow(factor, static_cast<double>(band)));
+  }
+
+  /// As a module has it: its own parameters first, then those of `bands`.
+  void embedding(const std::string& name, int64_t vocabulary, bool shared) {
+    const AdaptiveOptions& adaptive = model_.adaptive;
+    if (adaptive.input_cutoffs.empty() && !shared)
+      add(name + ".weight", {vocabulary, model_.dim});
+    if (model_.positions == PositionKind::kLearned)
+      add(name + ".positions",
+          {model_.max_positions + kFirstPositionRow, model_.dim});
+    if (adaptive.input_cutoffs.empty())
+      return;
+    int64_t begin = 0;
+    int64_t band = 0;
+    for (const int64_t end : band_ends(adaptive.input_cutoffs, vocabulary)) {
+      const int64_t width =
+          narrowed(input_width(), adaptive.input_factor, band);
+      add(concat(name, ".bands.table", band), {end - begin, width});
+      add(concat(name, ".bands.projection", band), {model_.dim, width});
+      begin = end;
+      ++band;
+    }
+  }
+
+  void adaptive_softmax(int64_t vocabulary) {
+    const AdaptiveOptions& adaptive = model_.adaptive;
+    const bool tied = model_.tie != Tying::kNone;
+    const std::vector<int64_t> ends =
+        band_ends(adaptive.softmax_cutoffs, vocabulary);
+    const auto tails = static_cast<int64_t>(ends.size()) - 1;
+    if (tied) {
+      if (input_width() != model_.dim)
+        add("output.adaptive.head_projection", {input_width(), model_.dim});
+      add("output.adaptive.class_projection", {tails, model_.dim});
+    } else {
+      add("output.adaptive.head", {ends[0] + tails, model_.dim});
+    }
+    for (int64_t i = 0; i < tails; ++i) {
+      const std::string tail = concat("output.adaptive.tail", i);
+      const int64_t width = tied
+          ? narrowed(input_width(), adaptive.input_factor, i + 1)
+          : narrowed(model_.dim, adaptive.softmax_factor, i + 1);
+      const auto at = static_cast<size_t>(i);
+      if (!adaptive.tie_projections)
+        add(tail + "_projection", {width, model_.dim});
+      if (!tied)
+        add(tail + "_words", {ends[at + 1] - ends[at], width});
+    }
+  }
+
+  void block(
+      const std::string& name,
+      const StackOptions& stack,
+      int64_t layer,
+      bool causal) {
+    switch (stack.block_at(layer)) {
+      case BlockKind::kLightConv:
+      case BlockKind::kDynamicConv:
+      case BlockKind::kTalk:
+        return conv_block(name, stack, layer, causal);
+      case BlockKind::kSelfAttention:
+        linear(name + "attention.in_proj", 3 * model_.dim, model_.dim);
+        return linear(name + "attention.out_proj", model_.dim, model_.dim);
+      case BlockKind::kAverageAttention:
+        if (stack.average_ffn_at(layer)) {
+          linear(name + "attention.ffn.fc1", model_.ffn_dim, model_.dim);
+          linear(name + "attention.ffn.fc2", model_.dim, model_.ffn_dim);
+        }
+        return linear(name + "attention.gate", 2 * model_.dim, 2 * model_.dim);
+      case BlockKind::kCnn:
+        add(name + "conv.weight",
+            {model_.dim, model_.dim, stack.kernel_size_at(layer)});
+        return conv_bias(name, stack, layer);
+    }
+    fail("unknown block kind");
+  }
+
+  void conv_block(
+      const std::string& name,
+      const StackOptions& stack,
+      int64_t layer,
+      bool causal) {
+    const int64_t dim = model_.dim;
+    const int64_t heads = stack.conv_heads_at(layer);
+    const int64_t taps = stack.kernel_size_at(layer);
+    linear(name + "linear1", stack.glu_at(layer) ? 2 * dim : dim, dim);
+    const BlockKind kind = stack.block_at(layer);
+    if (kind == BlockKind::kTalk) {
+      linear(name + "conv.offsets", causal ? heads : 2 * heads, dim);
+    } else if (kind == BlockKind::kLightConv) {
+      add(name + "conv.weight", {heads, taps});
+      conv_bias(name, stack, layer);
+    } else {
+      add(name + "conv.weight_linear", {heads * taps, dim});
+      if (stack.filter_bias_at(layer))
+        add(name + "conv.weight_linear_bias", {heads * taps});
+      conv_bias(name, stack, layer);
+    }
+    linear(name + "linear2", dim, dim);
+  }
+
+  void
+  conv_bias(const std::string& name, const StackOptions& stack, int64_t layer) {
+    if (stack.conv_bias_at(layer))
+      add(name + "conv.bias", {model_.dim});
+  }
+
+  const ModelOptions& model_;
+  std::vector<ParameterShape> list_;
+};
+
+}  // namespace
+
+std::vector<int64_t> band_ends(
+    const std::vector<int64_t>& cutoffs,
+    int64_t vocabulary) {
+  std::vector<int64_t> ends = cutoffs;
+  if (ends.empty() || ends.back() < vocabulary)
+    ends.push_back(vocabulary);
+  return ends;
+}
+
+std::vector<ParameterShape> list_parameters(
+    const ModelOptions& options,
+    Task task,
+    const VocabularySizes& vocabulary) {
+  Lister lister(options);
+  if (task == Task::kTranslation)
+    lister.encoder(vocabulary.source);
+  lister.decoder(task, vocabulary.target);
+  lister.output(vocabulary.target);
+  return lister.take();
+}
+
+int64_t parameter_count(const std::vector<ParameterShape>& parameters) {
+  int64_t total = 0;
+  for (const ParameterShape& parameter : parameters) {
+    int64_t count = 1;
+    for (const int64_t size : parameter.shape)
+      count *= size;
+    total += count;
+  }
+  return total;
+}
+
+}  // namespace seqconv

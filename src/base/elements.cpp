@@ -1,0 +1,99 @@
+#include "seqconv/base/elements.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+namespace {
+
+template <class T>
+T load(std::span<const std::byte> bytes, size_t index) {
+  T value;
+  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+double half_to_double(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 1023;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == 31)
+    return fraction ? NAN : sign * INFINITY;
+  if (exponent == 0)
+    return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(fraction + 1024, exponent - 25);
+}
+
+double bfloat_to_double(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+template <class Convert>
+void add(std::span<double> sums, const Convert& convert) {
+  for (size_t i = 0; i < sums.size(); ++i)
+    sums[i] += convert(i);
+}
+
+/// Elements with all bits of the exponent set.
+template <class Bits>
+size_t count_full(std::span<const std::byte> bytes, Bits exponent) {
+  size_t count = 0;
+  for (size_t i = 0; i < bytes.size() / sizeof(Bits); ++i)
+    count += (load<Bits>(bytes, i) & exponent) == exponent;
+  return count;
+}
+
+}  // namespace
+
+void add_elements(
+    ElementType type,
+    std::span<const std::byte> bytes,
+    std::span<double> sums,
+    const std::string& where) {
+  switch (type) {
+    case ElementType::kF64:
+      return add(sums, [&](size_t i) { return load<double>(bytes, i); });
+    case ElementType::kF32:
+      return add(sums, [&](size_t i) { return load<float>(bytes, i); });
+    case ElementType::kF16:
+      return add(sums, [&](size_t i) {
+        return half_to_double(load<uint16_t>(bytes, i));
+      });
+    case ElementType::kBF16:
+      return add(sums, [&](size_t i) {
+        return bfloat_to_double(load<uint16_t>(bytes, i));
+      });
+    case ElementType::kI64:
+    case ElementType::kI32:
+    case ElementType::kU8:
+      break;
+  }
+  fail(
+      where,
+      ": only floating-point tensors can be averaged, but this one is ",
+      element_name(type));
+}
+
+size_t count_not_finite(ElementType type, std::span<const std::byte> bytes) {
+  switch (type) {
+    case ElementType::kF64:
+      return count_full<uint64_t>(bytes, uint64_t{0x7FF} << 52);
+    case ElementType::kF32:
+      return count_full<uint32_t>(bytes, 0x7F800000);
+    case ElementType::kF16:
+      return count_full<uint16_t>(bytes, 0x7C00);
+    case ElementType::kBF16:
+      return count_full<uint16_t>(bytes, 0x7F80);
+    case ElementType::kI64:
+    case ElementType::kI32:
+    case ElementType::kU8:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,116 @@
+#include "seqconv/checkpoint/fairseq_checkpoint.h"
+
+#include <algorithm>
+#include <set>
+
+#include "seqconv/base/error.h"
+#include "seqconv/checkpoint/fairseq_names.h"
+
+namespace seqconv {
+namespace {
+
+/// Classes whose objects are understood, or are settings in their own right.
+bool is_expected(std::string_view name) {
+  return name.starts_with("torch._utils._rebuild_") ||
+      name.starts_with("collections.") || name.starts_with("omegaconf.") ||
+      name == "argparse.Namespace";
+}
+
+/// True for a model's dictionary: names to tensors.
+bool is_state(const PickleValue& value) {
+  const auto entries = value.entries();
+  return std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
+    return PyTorchFile::is_tensor(entry.second);
+  });
+}
+
+void merge(Json& arguments, const Json& table) {
+  if (table.is_object())
+    for (const auto& [key, value] : table.items())
+      if (!value.is_object() && !value.is_null())
+        arguments[key] = value;
+}
+
+}  // namespace
+
+FairseqCheckpoint::FairseqCheckpoint(
+    const std::filesystem::path& path,
+    CheckpointWeights weights)
+    : file_(path) {
+  const PickleValue root = file_.root();
+  SEQCONV_CHECK(
+      root.is_dictionary(),
+      where(),
+      ": a checkpoint must be a dictionary, but the file holds ",
+      root.description());
+  const PickleValue ema = root.find("extra_state").find("ema");
+  const PickleValue model = root.find("model");
+  has_other_ema_ = weights == CheckpointWeights::kTrained && is_state(ema);
+  if (weights == CheckpointWeights::kEma) {
+    SEQCONV_CHECK(
+        is_state(ema),
+        where(),
+        ": the checkpoint holds no moving average of the weights "
+        "(extra_state.ema)");
+    read_model(ema);
+  } else {
+    SEQCONV_CHECK(
+        is_state(model) || (model.is_none() && is_state(root)),
+        where(),
+        ": the checkpoint must hold a dictionary of tensors under 'model', but "
+        "'model' is ",
+        model.is_none() ? "not there" : model.description());
+    read_model(model.is_none() ? root : model);
+  }
+  read_arguments(root);
+  list_ignored_classes();
+}
+
+void FairseqCheckpoint::read_model(const PickleValue& model) {
+  for (const auto& [key, value] : model.entries()) {
+    SEQCONV_CHECK(
+        key.is(PickleKind::kString),
+        where(),
+        ": names in the model's dictionary must be strings, but one is ",
+        key.description());
+    const std::string name(key.node().text);
+    StridedTensor tensor = file_.tensor(value, name);
+    if (is_bookkeeping(name))
+      continue;
+    SEQCONV_CHECK(
+        tensors_.emplace(name, std::move(tensor)).second,
+        where(),
+        ": the model's dictionary holds '",
+        name,
+        "' twice");
+    values_[name] = value.id();
+  }
+}
+
+/// Old files: args, a namespace. Later ones: cfg, whose parts have the settings
+/// of the model and of the task; args is None there.
+void FairseqCheckpoint::read_arguments(const PickleValue& root) {
+  const Json settings = root.find("cfg").settings();
+  if (settings.is_object()) {
+    for (const char* part : {"task", "model"})
+      if (settings.contains(part))
+        merge(arguments_, settings[part]);
+  }
+  merge(arguments_, root.find("args").settings());
+}
+
+void FairseqCheckpoint::list_ignored_classes() {
+  std::set<std::string> names;
+  for (const PickleNode& node : file_.pickle().nodes())
+    if (node.kind == PickleKind::kObject && !is_expected(node.text))
+      names.emplace(node.text);
+  ignored_.assign(names.begin(), names.end());
+}
+
+const StridedTensor& FairseqCheckpoint::read(const std::string& name) const {
+  const StridedTensor& tensor = tensors_.at(name);
+  file_.check_storage({file_.pickle(), values_.at(name)});
+  return tensor;
+}
+
+}  // namespace seqconv

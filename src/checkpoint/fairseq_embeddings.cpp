@@ -1,0 +1,224 @@
+#include <algorithm>
+
+#include "clues.h"
+#include "tensor_match.h"
+
+namespace seqconv {
+namespace {
+
+using Numbers = Clues::Numbers;
+
+constexpr const char* kDecoderTable = "decoder.embed_tokens.weight";
+constexpr const char* kEncoderTable = "encoder.embed_tokens.weight";
+const std::string kBands = "decoder.embed_tokens.embeddings.";
+const std::string kSoftmax = "decoder.adaptive_softmax.";
+
+bool same(const Clues& clues, const std::string& a, const std::string& b) {
+  return same_bits(clues.checkpoint().read(a), clues.checkpoint().read(b));
+}
+
+/// Error when an argument says that two matrices are one, but they differ.
+void check_tied_argument(
+    const Clues& clues,
+    const char* argument,
+    const std::string& a,
+    const std::string& b) {
+  SEQCONV_CHECK(
+      !clues.boolean(argument).value_or(false),
+      clues.where(),
+      ": the stored argument ",
+      argument,
+      " says that '",
+      a,
+      "' and '",
+      b,
+      "' are one, but they differ");
+}
+
+void read_tying(Clues& clues, Task task, ModelOptions& options) {
+  std::string output;
+  for (const char* name :
+       {"decoder.embed_out", "decoder.output_projection.weight"})
+    if (clues.has(name))
+      output = name;
+  const bool tied = output.empty() || same(clues, output, kDecoderTable);
+  if (!tied)
+    check_tied_argument(
+        clues,
+        "share_decoder_input_output_embed",
+        output,
+        kDecoderTable);
+  options.tie = tied ? Tying::kDecoder : Tying::kNone;
+  if (task == Task::kTranslation) {
+    const bool joined = same(clues, kEncoderTable, kDecoderTable);
+    if (!joined || !tied)
+      check_tied_argument(
+          clues,
+          "share_all_embeddings",
+          joined ? output : kEncoderTable,
+          kDecoderTable);
+    if (tied && joined)
+      options.tie = Tying::kAll;
+  }
+  clues.note(
+      "model.tie",
+      enum_name(options.tie),
+      output.empty() ? "content of the embeddings; no output matrix"
+                     : "content of the embeddings and " + output);
+}
+
+/// Rows of bands as ids at which they end, but for the vocabulary's own end.
+Numbers cutoffs_of(const Numbers& rows) {
+  Numbers ends;
+  int64_t end = 0;
+  for (size_t i = 0; i + 1 < rows.size(); ++i)
+    ends.push_back(end += rows[i]);
+  return ends;
+}
+
+/// What the widths of bands are divided by, where no argument says it.
+double factor_of(
+    const Clues& clues,
+    const std::string& argument,
+    const Numbers& widths) {
+  if (const auto factor = clues.real(argument))
+    return *factor;
+  return widths.size() < 2 || widths[1] < 1
+      ? 4
+      : static_cast<double>(widths[0]) / static_cast<double>(widths[1]);
+}
+
+void read_bands(Clues& clues, ModelOptions& options) {
+  Numbers rows, widths;
+  for (int64_t band = 0; clues.has(concat(kBands, band, ".0.weight")); ++band) {
+    const Numbers& shape = clues.shape(concat(kBands, band, ".0.weight"), 2);
+    rows.push_back(shape[0]);
+    widths.push_back(shape[1]);
+  }
+  AdaptiveOptions& adaptive = options.adaptive;
+  adaptive.input_cutoffs = cutoffs_of(rows);
+  adaptive.input_dim = widths[0] == options.dim ? 0 : widths[0];
+  adaptive.input_factor = factor_of(clues, "adaptive_input_factor", widths);
+  clues.note(
+      "model.adaptive.input_cutoffs",
+      adaptive.input_cutoffs,
+      "shapes of " + kBands + "*");
+  clues.note(
+      "model.adaptive.input_factor",
+      adaptive.input_factor,
+      clues.real("adaptive_input_factor")
+          ? "stored argument adaptive_input_factor"
+          : "shapes of " + kBands + "*");
+  if (rows.size() == 1)
+    fail(
+        clues.where(),
+        ": an adaptive input must have two bands or more, but has one");
+}
+
+/// Tail projections that are the input's lie as those do, [C, width].
+bool projections_tied(const Clues& clues, const ModelOptions& options) {
+  const std::string name = kSoftmax + "tail.0.0.weight";
+  const Numbers& shape = clues.shape(name, 2);
+  const std::string input = kBands + "1.1.weight";
+  if (shape[0] != shape[1])
+    return shape[0] == options.dim;
+  return clues.has(input) && same(clues, name, input);
+}
+
+void read_adaptive_softmax(Clues& clues, ModelOptions& options) {
+  AdaptiveOptions& adaptive = options.adaptive;
+  const bool tied = clues.has(kSoftmax + "head.class_proj.weight");
+  Numbers tail_rows;
+  Numbers widths = {options.dim};
+  for (int64_t i = 0; clues.has(concat(kSoftmax, "tail.", i, ".2.weight"));
+       ++i) {
+    const Numbers& shape =
+        clues.shape(concat(kSoftmax, "tail.", i, ".2.weight"), 2);
+    tail_rows.push_back(shape[0]);
+    widths.push_back(shape[1]);
+  }
+  SEQCONV_CHECK(
+      !tail_rows.empty(),
+      clues.where(),
+      ": an adaptive softmax must have a tail, but there is no ",
+      kSoftmax,
+      "tail.0.2.weight");
+  const auto tails = static_cast<int64_t>(tail_rows.size());
+  std::string head = kSoftmax + "head.weight";
+  if (tied)
+    head = kSoftmax +
+        (clues.has(kSoftmax + "head.word_proj.weight")
+             ? "head.word_proj.weight"
+             : "head.word_proj.1.weight");
+  Numbers rows = {clues.shape(head, 2)[0] - (tied ? 0 : tails)};
+  rows.insert(rows.end(), tail_rows.begin(), tail_rows.end());
+  adaptive.softmax_cutoffs = cutoffs_of(rows);
+  if (tied)
+    widths[0] = clues.shape(head, 2)[1];
+  adaptive.softmax_factor = factor_of(clues, "adaptive_softmax_factor", widths);
+  adaptive.softmax_dropout = clues.real("adaptive_softmax_dropout").value_or(0);
+  adaptive.tie_projections = tied && projections_tied(clues, options);
+  options.tie = tied ? Tying::kDecoder : Tying::kNone;
+  clues.note(
+      "model.adaptive.softmax_cutoffs",
+      adaptive.softmax_cutoffs,
+      "shapes of " + kSoftmax + "*");
+  clues.note("model.tie", enum_name(options.tie), "names of tensors");
+  clues.note(
+      "model.adaptive.tie_projections",
+      adaptive.tie_projections,
+      "shape of " + kSoftmax + "tail.0.0.weight");
+}
+
+/// Learned positions are a table; it has rows for <pad> and the id before.
+void read_positions(Clues& clues, Task task, ModelOptions& options) {
+  const std::string decoder = "decoder.embed_positions.weight";
+  const std::string encoder = "encoder.embed_positions.weight";
+  const bool learned = clues.has(decoder);
+  if (task == Task::kTranslation)
+    SEQCONV_CHECK(
+        clues.has(encoder) == learned &&
+            (!learned || clues.shape(encoder, 2) == clues.shape(decoder, 2)),
+        clues.where(),
+        ": encoder and decoder must have the same kind of positions, and "
+        "learned ones as many");
+  SEQCONV_CHECK(
+      !clues.boolean("no_token_positional_embeddings").value_or(false),
+      clues.where(),
+      ": the model must have positions, but its stored argument "
+      "no_token_positional_embeddings says that it has none");
+  if (learned) {
+    options.positions = PositionKind::kLearned;
+    options.max_positions = clues.shape(decoder, 2)[0] - kFirstPositionRow;
+  } else {
+    const auto most = std::max(
+        clues.integer("max_source_positions").value_or(0),
+        clues.integer("max_target_positions").value_or(0));
+    if (most >= 2 && most <= (1 << 20))
+      options.max_positions = most;
+  }
+  clues.note(
+      "model.positions",
+      enum_name(options.positions),
+      learned ? "shape of " + decoder : "no embed_positions.weight");
+}
+
+}  // namespace
+
+void deduce_embeddings(Clues& clues, Task task, ModelOptions& options) {
+  SEQCONV_CHECK(
+      !clues.has_prefix("decoder.embed_tokens.char_embeddings"),
+      clues.where(),
+      ": embeddings of characters are not supported");
+  if (clues.has(kBands + "0.0.weight"))
+    read_bands(clues, options);
+  if (clues.has_prefix(kSoftmax))
+    read_adaptive_softmax(clues, options);
+  else if (options.adaptive.input_cutoffs.empty())
+    read_tying(clues, task, options);
+  else
+    options.tie = Tying::kNone;
+  read_positions(clues, task, options);
+}
+
+}  // namespace seqconv

@@ -1,0 +1,156 @@
+#include "fairseq_settings.h"
+
+#include <algorithm>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+namespace {
+
+/// "[8,4]" for a list, "8" for a single entry.
+std::string cutoff_text(const std::vector<int64_t>& cutoffs) {
+  std::string text;
+  for (const int64_t cutoff : cutoffs)
+    text += concat(text.empty() ? "" : ",", cutoff);
+  return text;
+}
+
+void check_uniform(
+    const StackOptions& stack,
+    const std::string& side,
+    BlockKind kind) {
+  for (int64_t layer = 0; layer < stack.layers; ++layer) {
+    if (stack.block_at(layer) != kind ||
+        stack.glu_at(layer) != stack.glu_at(0) ||
+        stack.normalization_at(layer) != stack.normalization_at(0))
+      fail_usage(
+          "fairseq's layers of a side are of one kind, but layer ",
+          layer,
+          " of the ",
+          side,
+          " differs from layer 0 in block, glu or normalization");
+    if (stack.conv_heads_at(layer) != stack.heads)
+      fail_usage(
+          "fairseq's convolutions have as many heads as attention, but layer ",
+          layer,
+          " of the ",
+          side,
+          " has ",
+          stack.conv_heads_at(layer),
+          " and ",
+          stack.heads);
+  }
+}
+
+void check_activation(const ModelOptions& options) {
+  const bool talk = is_talk(options);
+  if ((options.activation == FeedForwardActivation::kRelu && talk) ||
+      (options.activation == FeedForwardActivation::kSwish && !talk))
+    fail_usage(
+        "the activation of ",
+        talk ? "TaLK models is swish" : "fairseq's models is relu",
+        ", but this model's is ",
+        enum_name(options.activation));
+}
+
+void add_stack(
+    Json& settings,
+    const ModelOptions& options,
+    const StackOptions& stack,
+    const std::string& side) {
+  const bool talk = is_talk(options);
+  check_uniform(stack, side, stack.block_at(0));
+  settings[side + "_embed_dim"] = options.dim;
+  settings[side + "_conv_dim"] = options.dim;
+  settings[side + "_ffn_embed_dim"] = options.ffn_dim;
+  settings[side + "_layers"] = stack.layers;
+  settings[side + "_attention_heads"] = stack.heads;
+  Json widths = Json::array();
+  for (int64_t layer = 0; layer < stack.layers; ++layer)
+    widths.push_back(
+        talk ? stack.max_offset_at(layer) : stack.kernel_size_at(layer));
+  settings[side + "_kernel_size_list"] = widths;
+  settings[side + "_glu"] = stack.glu_at(0);
+  if (!talk)
+    settings[side + "_conv_type"] =
+        stack.block_at(0) == BlockKind::kLightConv ? "lightweight" : "dynamic";
+  settings[side + "_normalize_before"] = options.norm == NormPlacement::kPre;
+  settings[side + "_learned_pos"] = options.positions == PositionKind::kLearned;
+}
+
+void add_adaptive(Json& settings, const ModelOptions& options) {
+  const AdaptiveOptions& adaptive = options.adaptive;
+  const auto cutoffs = [](const std::vector<int64_t>& list) {
+    return list.empty() ? Json() : Json(cutoff_text(list));
+  };
+  const bool banded = !adaptive.input_cutoffs.empty();
+  const bool softmax = !adaptive.softmax_cutoffs.empty();
+  settings["adaptive_input"] = banded;
+  settings["adaptive_input_cutoff"] = cutoffs(adaptive.input_cutoffs);
+  settings["adaptive_input_factor"] = adaptive.input_factor;
+  settings["adaptive_softmax_cutoff"] = cutoffs(adaptive.softmax_cutoffs);
+  settings["adaptive_softmax_factor"] = adaptive.softmax_factor;
+  settings["adaptive_softmax_dropout"] = adaptive.softmax_dropout;
+  settings["tie_adaptive_weights"] =
+      banded && softmax && options.tie != Tying::kNone;
+  settings["tie_adaptive_proj"] = adaptive.tie_projections;
+  settings["character_embeddings"] = false;
+  if (adaptive.input_dim > 0)
+    settings["decoder_input_dim"] = adaptive.input_dim;
+}
+
+}  // namespace
+
+bool is_talk(const ModelOptions& options) {
+  return options.decoder.block_at(0) == BlockKind::kTalk;
+}
+
+Json fairseq_settings(
+    const ModelOptions& options,
+    Task task,
+    const Languages& languages) {
+  check_activation(options);
+  const bool translates = task == Task::kTranslation;
+  if (translates &&
+      is_talk(options) != (options.encoder.block_at(0) == BlockKind::kTalk))
+    fail_usage(
+        "no other program has TaLK convolutions on one side only, but this "
+        "model does");
+  std::string name = is_talk(options) ? "talkconv" : "lightconv";
+  if (!translates)
+    name += "_lm";
+  Json model = {{"_name", name}, {"arch", name}};
+  if (translates)
+    add_stack(model, options, options.encoder, "encoder");
+  add_stack(model, options, options.decoder, "decoder");
+  model["decoder_input_dim"] = options.dim;
+  model["decoder_output_dim"] = options.dim;
+  model["dropout"] = options.dropout;
+  model["attention_dropout"] = options.attention_dropout;
+  model["relu_dropout"] = options.activation_dropout;
+  model["input_dropout"] = options.input_dropout;
+  model["weight_dropout"] = options.weight_dropout;
+  model["weight_softmax"] =
+      options.decoder.normalization_at(0) == kernels::Normalization::kSoftmax;
+  model["share_all_embeddings"] = translates && options.tie == Tying::kAll;
+  model["share_decoder_input_output_embed"] =
+      options.tie != Tying::kNone && options.adaptive.softmax_cutoffs.empty();
+  model["no_token_positional_embeddings"] = false;
+  model["max_source_positions"] = options.max_positions;
+  model["max_target_positions"] = options.max_positions;
+  if (!translates)
+    add_adaptive(model, options);
+  Json part = {{"_name", translates ? "translation" : "language_modeling"}};
+  if (translates) {
+    const auto known = [](const std::string& language) {
+      return language.empty() ? Json() : Json(language);
+    };
+    part["source_lang"] = known(languages.source);
+    part["target_lang"] = known(languages.target);
+    part["left_pad_source"] = true;
+    part["left_pad_target"] = false;
+  }
+  return {{"_name", nullptr}, {"model", model}, {"task", part}};
+}
+
+}  // namespace seqconv

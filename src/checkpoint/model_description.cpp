@@ -1,0 +1,220 @@
+#include "seqconv/checkpoint/model_description.h"
+
+#include "seqconv/base/files.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFormat = "seqconv-model";
+constexpr int64_t kFormatVersion = 1;
+
+/// How messages call a model of a task, and what to do with it.
+struct TaskWords {
+  const char* model;
+  const char* verbs;
+};
+
+TaskWords words_of(Task task) {
+  switch (task) {
+    case Task::kTranslation:
+      return {"a translation model", "seqconv translate and score"};
+    case Task::kLanguageModel:
+      return {"a language model", "seqconv perplexity and generate"};
+  }
+  fail("unknown task ", static_cast<int>(task));
+}
+
+Task task_in(const Json& config, const fs::path& folder) {
+  const std::string key = (folder / "config.json").string() + ": task";
+  const Json name =
+      config.value("task", Json(std::string(enum_name(Task::kTranslation))));
+  SEQCONV_CHECK(
+      name.is_string(),
+      key,
+      " must be a string, but got ",
+      name.dump());
+  return parse_enum<Task>(name.get<std::string>(), key);
+}
+
+void check_task(Task task, Task wanted, const fs::path& folder) {
+  SEQCONV_CHECK(
+      task == wanted,
+      "'",
+      folder.string(),
+      "' must hold ",
+      words_of(wanted).model,
+      ", but it holds ",
+      words_of(task).model,
+      ", which is for ",
+      words_of(task).verbs);
+}
+
+Json read_json(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  SEQCONV_CHECK(
+      fs::is_regular_file(file),
+      "'",
+      folder.string(),
+      "' is not a model folder: it has no config.json");
+  Json config = parse_json(read_file(file), file.string());
+  SEQCONV_CHECK(
+      config.is_object(),
+      file.string(),
+      ": must be an object, but got ",
+      detail::show_json(config));
+  return config;
+}
+
+Json read_config(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  Json config = read_json(folder);
+  const auto wanted = [&](const char* key) -> const Json& {
+    SEQCONV_CHECK(
+        config.contains(key),
+        file.string(),
+        ": the key '",
+        key,
+        "' is missing");
+    return config[key];
+  };
+  SEQCONV_CHECK(
+      wanted("format") == kFormat,
+      file.string(),
+      ": format must be \"",
+      kFormat,
+      "\", but got ",
+      config["format"].dump());
+  SEQCONV_CHECK(
+      wanted("format_version") == kFormatVersion,
+      file.string(),
+      ": this program reads format version ",
+      kFormatVersion,
+      ", but got ",
+      config["format_version"].dump());
+  wanted("architecture");
+  wanted("text");
+  return config;
+}
+
+Json read_config(const fs::path& folder, Task wanted) {
+  Json config = read_config(folder);
+  check_task(task_in(config, folder), wanted, folder);
+  return config;
+}
+
+/// The nearest folder above `file` that holds a config.json.
+fs::path folder_of_checkpoint(const fs::path& file) {
+  fs::path folder = fs::absolute(file).lexically_normal().parent_path();
+  for (int level = 0; level < 4; ++level) {
+    if (fs::exists(folder / "config.json"))
+      return folder;
+    folder = folder.parent_path();
+  }
+  fail(
+      "'",
+      file.string(),
+      "' is not inside a model folder: no config.json beside or above it");
+}
+
+Json begin_config(Task task) {
+  Json config = Json::object();
+  config["format"] = kFormat;
+  config["format_version"] = kFormatVersion;
+  config["task"] = std::string(enum_name(task));
+  return config;
+}
+
+void write_config(const fs::path& folder, const Json& config) {
+  write_file_atomically(folder / "config.json", config.dump(2) + "\n");
+}
+
+/// Reads and checks one part of config.json; errors name the file.
+template <class Read>
+void read_part(const fs::path& folder, const Read& read) {
+  try {
+    read();
+  } catch (const UsageError& error) {
+    fail((folder / "config.json").string(), ": ", error.what());
+  }
+}
+
+}  // namespace
+
+VocabularySizes TranslationDescription::vocabulary() const {
+  return {text.source->vocabulary().size(), text.target->vocabulary().size()};
+}
+
+VocabularySizes LanguageDescription::vocabulary() const {
+  return {0, text.text->vocabulary().size()};
+}
+
+void write_description(const TranslationDescription& model) {
+  create_folder(model.folder);
+  Json config = begin_config(Task::kTranslation);
+  config["architecture"] = write_options(model.options);
+  config["architecture"].erase("adaptive");
+  config["text"] = model.text.save(model.folder);
+  config["decoding"] = write_options(model.decoding);
+  write_config(model.folder, config);
+}
+
+void write_description(const LanguageDescription& model) {
+  create_folder(model.folder);
+  Json config = begin_config(Task::kLanguageModel);
+  config["architecture"] = write_options(model.options);
+  config["architecture"].erase("encoder");
+  config["text"] = model.text.save(model.folder);
+  config["stream"] = write_options(model.stream);
+  write_config(model.folder, config);
+}
+
+TranslationDescription read_translation_description(const fs::path& folder) {
+  const Json config = read_config(folder, Task::kTranslation);
+  TranslationDescription model{.folder = folder};
+  read_part(folder, [&] {
+    read_options(config["architecture"], "architecture", model.options);
+    model.options.validate("architecture");
+    if (config.contains("decoding")) {
+      read_options(config["decoding"], "decoding", model.decoding);
+      model.decoding.validate("decoding");
+    }
+  });
+  model.text = TranslationText::load(folder, config["text"]);
+  return model;
+}
+
+LanguageDescription read_language_description(const fs::path& folder) {
+  const Json config = read_config(folder, Task::kLanguageModel);
+  LanguageDescription model{.folder = folder};
+  read_part(folder, [&] {
+    read_options(config["architecture"], "architecture", model.options);
+    model.options.validate("architecture", Task::kLanguageModel);
+    if (config.contains("stream")) {
+      read_options(config["stream"], "stream", model.stream);
+      model.stream.validate("stream");
+    }
+  });
+  model.text = LanguageText::load(folder, config["text"]);
+  return model;
+}
+
+Task task_of_model(const fs::path& folder) {
+  return task_in(read_config(folder), folder);
+}
+
+ModelFiles find_model(const fs::path& path) {
+  std::error_code error;
+  SEQCONV_CHECK(
+      fs::exists(path, error),
+      "no model '",
+      path.string(),
+      "': there is no such file or folder");
+  ModelFiles files{path, path / "model.safetensors", {}};
+  if (!fs::is_directory(path, error))
+    files = {folder_of_checkpoint(path), path, {}};
+  files.config = read_json(files.folder);
+  return files;
+}
+
+}  // namespace seqconv

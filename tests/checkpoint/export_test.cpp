@@ -1,0 +1,121 @@
+#include "seqconv/checkpoint/export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "seqconv/base/files.h"
+#include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/pytorch_file.h"
+#include "support.h"
+#include "support/errors.h"
+#include "support/temporary_folder.h"
+
+namespace seqconv {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::synthetic;
+using testing::synthetic_import;
+using testing::TemporaryFolder;
+
+class Export : public ::testing::TestWithParam<const char*> {
+ protected:
+  /// Imports the file under test; the model's folder.
+  std::filesystem::path imported() const {
+    const auto model = folder_.path() / "model";
+    import_checkpoint(synthetic_import({GetParam()}, model));
+    return model;
+  }
+
+  TemporaryFolder folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Models,
+    Export,
+    ::testing::Values("published.pt", "half.pt", "light_strided.pt", "talk.pt"),
+    [](const auto& info) {
+      const std::string name = info.param;
+      return name.substr(0, name.find('.'));
+    });
+
+TEST_P(Export, ImportedAgainIsTheSameBitByBit) {
+  const auto model = imported();
+  const auto file = folder_.path() / "out.pt";
+  export_model(model, ExportFormat::kFairseq, file);
+  ImportRequest request = synthetic_import({}, folder_.path() / "again");
+  request.checkpoints = {file};
+  import_checkpoint(request);
+  EXPECT_EQ(
+      read_file(model / "model.safetensors"),
+      read_file(folder_.path() / "again" / "model.safetensors"));
+  EXPECT_EQ(
+      write_options(read_translation_description(model).options),
+      write_options(
+          read_translation_description(folder_.path() / "again").options));
+}
+
+TEST_P(Export, PytorchHoldsOurParameters) {
+  const auto model = imported();
+  const auto path = folder_.path() / "out.pt";
+  export_model(model, ExportFormat::kPytorch, path);
+  const PyTorchFile file(path);
+  const SafetensorsReader ours(model / "model.safetensors");
+  ASSERT_EQ(file.root().entries().size(), ours.tensors().size());
+  for (const auto& [key, value] : file.root().entries()) {
+    const std::string name(key.node().text);
+    SCOPED_TRACE(name);
+    const StridedTensor tensor = file.tensor(value, name);
+    const TensorView& wanted = ours.at(name);
+    EXPECT_EQ(tensor.type, wanted.type);
+    EXPECT_EQ(tensor.shape, wanted.shape);
+    tensor.visit([&](std::span<const std::byte> bytes) {
+      EXPECT_TRUE(std::ranges::equal(bytes, wanted.data));
+    });
+  }
+}
+
+/// Changes the architecture of an imported model and exports it.
+std::string export_error(const std::string& key, const Json& value) {
+  const TemporaryFolder folder;
+  const auto model = folder.path() / "model";
+  import_checkpoint(synthetic_import({"published.pt"}, model));
+  Json config = parse_json(read_file(model / "config.json"), "config.json");
+  config["architecture"]["decoder"][key] = value;
+  write_file_atomically(model / "config.json", config.dump());
+  return error_of<UsageError>([&] {
+    export_model(model, ExportFormat::kFairseq, folder.path() / "out.pt");
+  });
+}
+
+TEST(ExportErrors, NameWhatFairseqHasNoModuleFor) {
+  EXPECT_THAT(
+      export_error("query", "block_input"),
+      HasSubstr("no module for decoder layer 0: its kernels are predicted"));
+  EXPECT_THAT(
+      export_error("normalization", "tanh"),
+      HasSubstr("its normalization is tanh"));
+  EXPECT_THAT(
+      export_error("renormalize_edges", true),
+      HasSubstr("its edges are renormalised"));
+}
+
+TEST(ExportErrors, NameAParameterThatDoesNotFit) {
+  const TemporaryFolder folder;
+  const auto model = folder.path() / "model";
+  import_checkpoint(synthetic_import({"published.pt"}, model));
+  Json config = parse_json(read_file(model / "config.json"), "config.json");
+  config["architecture"]["ffn_dim"] = 8;
+  write_file_atomically(model / "config.json", config.dump());
+  EXPECT_THAT(
+      error_of([&] {
+        export_model(model, ExportFormat::kPytorch, folder.path() / "out.pt");
+      }),
+      HasSubstr("feed_forward.fc1.weight"));
+}
+
+}  // namespace
+}  // namespace seqconv

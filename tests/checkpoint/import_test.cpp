@@ -1,0 +1,201 @@
+#include "seqconv/checkpoint/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "seqconv/base/elements.h"
+#include "seqconv/checkpoint/model_description.h"
+#include "support.h"
+#include "support/errors.h"
+#include "support/temporary_folder.h"
+
+// Checkpoints of one model in every key scheme and container: the same tensors.
+namespace seqconv {
+
+std::vector<double> testing::values_of(const TensorView& view) {
+  std::vector<double> values(static_cast<size_t>(view.count()));
+  add_elements(view.type, view.data, values, "a test's tensor");
+  return values;
+}
+
+namespace {
+
+using ::testing::AllOf;
+using testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::synthetic;
+using testing::synthetic_import;
+using testing::TemporaryFolder;
+using testing::values_of;
+
+void expect_same_tensors(
+    const std::filesystem::path& found,
+    const std::filesystem::path& wanted) {
+  const SafetensorsReader a(found);
+  const SafetensorsReader b(wanted);
+  ASSERT_EQ(a.tensors().size(), b.tensors().size());
+  for (const auto& [name, view] : b.tensors()) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(a.at(name).shape, view.shape);
+    EXPECT_EQ(values_of(a.at(name)), values_of(view));
+  }
+}
+
+struct Case {
+  const char* name;
+  const char* expected;
+  ElementType type = ElementType::kF32;
+};
+
+class ImportSchemes : public ::testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Files,
+    ImportSchemes,
+    ::testing::Values(
+        Case{"published_2019", "dynamic"},
+        Case{"published", "dynamic"},
+        Case{"main", "dynamic"},
+        Case{"main_omegaconf_legacy", "dynamic"},
+        Case{"half", "dynamic", ElementType::kF16},
+        Case{"bfloat16", "dynamic", ElementType::kBF16},
+        Case{"light_strided", "light"},
+        Case{"light_flat_kernel_legacy", "light"},
+        Case{"talk", "talk"},
+        Case{"talk_legacy", "talk"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_P(ImportSchemes, GiveTheSameTensorsAndOptions) {
+  const Case& file = GetParam();
+  const TemporaryFolder folder;
+  import_checkpoint(
+      synthetic_import({concat(file.name, ".pt")}, folder.path()));
+  const auto parameters = folder.path() / "model.safetensors";
+  expect_same_tensors(
+      parameters,
+      synthetic(concat(file.expected, ".safetensors")));
+  const SafetensorsReader written(parameters);
+  for (const auto& [name, view] : written.tensors())
+    EXPECT_EQ(view.type, file.type) << name;
+
+  const auto model = read_translation_description(folder.path());
+  const bool talk = std::string(file.expected) == "talk";
+  const BlockKind kind = talk                 ? BlockKind::kTalk
+      : std::string(file.expected) == "light" ? BlockKind::kLightConv
+                                              : BlockKind::kDynamicConv;
+  for (const StackOptions* stack :
+       {&model.options.encoder, &model.options.decoder}) {
+    EXPECT_EQ(stack->layers, 1);
+    EXPECT_EQ(stack->block_at(0), kind);
+    EXPECT_EQ(stack->heads, 2);
+    EXPECT_EQ(stack->kernel_size_at(0), talk ? 0 : 3);
+    EXPECT_EQ(stack->max_offset_at(0), talk ? 3 : 0);
+    EXPECT_TRUE(stack->glu_at(0));
+  }
+  EXPECT_EQ(model.options.norm, NormPlacement::kPre);
+  EXPECT_EQ(model.options.tie, Tying::kNone);
+  EXPECT_EQ(model.options.dropout, 0.25);
+  EXPECT_EQ(model.options.max_positions, 64);
+  EXPECT_TRUE(model.text.options.joined);
+}
+
+TEST(Import, TakesTheMovingAverageWhenAsked) {
+  const TemporaryFolder folder;
+  ImportRequest request = synthetic_import({"ema.pt"}, folder.path());
+  request.weights = CheckpointWeights::kEma;
+  import_checkpoint(request);
+  expect_same_tensors(
+      folder.path() / "model.safetensors",
+      synthetic("dynamic.safetensors"));
+  request.checkpoints = {synthetic("main.pt")};
+  EXPECT_THAT(
+      error_of([&] { import_checkpoint(request); }),
+      AllOf(HasSubstr("main.pt"), HasSubstr("no moving average")));
+}
+
+TEST(Import, WithoutArgumentsNeedsAPreset) {
+  const TemporaryFolder folder;
+  ImportRequest request = synthetic_import({"bare.pt"}, folder.path() / "m");
+  EXPECT_THAT(
+      error_of([&] { import_checkpoint(request); }),
+      AllOf(HasSubstr("model.decoder.heads"), HasSubstr("--preset")));
+  EXPECT_FALSE(std::filesystem::exists(request.output));
+  request.preset = [](ModelOptions& options) {
+    for (StackOptions* stack : {&options.encoder, &options.decoder}) {
+      stack->layers = 1;
+      stack->heads = 2;
+      stack->kernel_sizes = {3};
+    }
+  };
+  import_checkpoint(request);
+  expect_same_tensors(
+      folder.path() / "m" / "model.safetensors",
+      synthetic("dynamic.safetensors"));
+}
+
+TEST(Import, AveragesSeveralCheckpointsInFloat64) {
+  const TemporaryFolder folder;
+  // ema.pt holds the same values plus 1.
+  import_checkpoint(synthetic_import(
+      {"published.pt", "ema.pt", "half.pt", "ema.pt"},
+      folder.path()));
+  const SafetensorsReader mean(folder.path() / "model.safetensors");
+  const SafetensorsReader one(synthetic("dynamic.safetensors"));
+  for (const auto& [name, view] : one.tensors()) {
+    SCOPED_TRACE(name);
+    std::vector<double> wanted = values_of(view);
+    for (double& value : wanted)
+      value += 0.5;
+    EXPECT_EQ(mean.at(name).type, ElementType::kF32);
+    EXPECT_EQ(values_of(mean.at(name)), wanted);
+  }
+}
+
+TEST(Import, ListsWhatDoesNotFit) {
+  const TemporaryFolder folder;
+  ImportRequest request =
+      synthetic_import({"published.pt", "talk.pt"}, folder.path() / "m");
+  EXPECT_THAT(
+      error_of([&] { import_checkpoint(request); }),
+      AllOf(
+          HasSubstr("talk.pt"),
+          HasSubstr("missing:\n    encoder.layers.0.conv.weight_linear.weight"),
+          HasSubstr("left over:\n    decoder.layers.0.conv.offsets.bias"),
+          Not(HasSubstr("version"))));
+  EXPECT_FALSE(std::filesystem::exists(request.output));
+}
+
+TEST(Import, ChecksTheDictionaries) {
+  const TemporaryFolder folder;
+  ImportRequest request =
+      synthetic_import({"published.pt"}, folder.path() / "m");
+  request.text.target_dictionary = folder.write("short.txt", "a 1\nb 1\n");
+  EXPECT_THAT(
+      error_of([&] { import_checkpoint(request); }),
+      AllOf(
+          HasSubstr("short.txt: wrong dictionary for this checkpoint"),
+          HasSubstr("has 6 symbols"),
+          HasSubstr("has 12 rows")));
+  request.text.target_dictionary.clear();
+  EXPECT_THAT(
+      error_of<UsageError>([&] { import_checkpoint(request); }),
+      HasSubstr("needs --target-dictionary"));
+  request.text.dictionary = synthetic("dict.txt");
+  EXPECT_THAT(
+      error_of<UsageError>([&] { import_checkpoint(request); }),
+      HasSubstr("--dictionary is for language models"));
+}
+
+TEST(Import, LeavesATrainedModelAlone) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "training");
+  EXPECT_THAT(
+      error_of([&] {
+        import_checkpoint(synthetic_import({"published.pt"}, folder.path()));
+      }),
+      HasSubstr("holds its training"));
+}
+
+}  // namespace
+}  // namespace seqconv

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "seqconv/base/safetensors.h"
+#include "seqconv/checkpoint/import.h"
+
+namespace seqconv::testing {
+
+/// A file of tests/checkpoint/data, which make_checkpoints.py has written.
+inline std::filesystem::path synthetic(const std::string& name) {
+  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "checkpoint" /
+      "data" / name;
+}
+
+/// A request to import those files into `output`.
+inline ImportRequest synthetic_import(
+    const std::vector<std::string>& names,
+    const std::filesystem::path& output) {
+  ImportRequest request{
+      .text = {
+          .subword = Subword::kNone,
+          .source_dictionary = synthetic("dict.txt"),
+          .target_dictionary = synthetic("dict.txt")}};
+  for (const std::string& name : names)
+    request.checkpoints.push_back(synthetic(name));
+  request.output = output;
+  return request;
+}
+
+/// Elements as float64, whatever their type.
+std::vector<double> values_of(const TensorView& view);
+
+}  // namespace seqconv::testing
