@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "corpus_text.h"
+#include "sentence_reader.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv {
@@ -17,49 +17,43 @@ std::filesystem::path side_path(
 /// Two files of which line i of one belongs to line i of the other.
 class PairReader {
  public:
-  PairReader(const std::string& source, const std::string& target)
-      : source_name_(source),
-        target_name_(target),
-        source_(source),
-        target_(target) {}
+  PairReader(const CorpusSide& source, const CorpusSide& target, size_t file)
+      : source_name_(source.files[file]),
+        target_name_(target.files[file]),
+        source_(source, source_name_),
+        target_(target, target_name_) {}
 
   /// Moves both files on by a line; false when both have ended.
   bool next() {
-    const bool more = source_.next(source_line_);
-    if (more != target_.next(target_line_))
+    const bool more = source_.next();
+    if (more != target_.next())
       fail_uneven();
     return more;
   }
 
-  /// Encodes the present line; errors name it.
-  std::vector<int32_t> source(const LineEncoder& encode) const {
-    return encode_line(encode, source_line_, source_);
-  }
-  std::vector<int32_t> target(const LineEncoder& encode) const {
-    return encode_line(encode, target_line_, target_);
-  }
+  /// The ids of the present line; errors name it.
+  std::vector<int32_t> source() const { return source_.ids(); }
+  std::vector<int32_t> target() const { return target_.ids(); }
 
  private:
   [[noreturn]] void fail_uneven() {
-    while (source_.next(source_line_)) {}
-    while (target_.next(target_line_)) {}
+    while (source_.next()) {}
+    while (target_.next()) {}
     fail(
         "parallel files must have the same number of lines, but '",
         source_name_,
         "' has ",
-        source_.line_number(),
+        source_.count(),
         " and '",
         target_name_,
         "' has ",
-        target_.line_number());
+        target_.count());
   }
 
   const std::string& source_name_;
   const std::string& target_name_;
-  LineReader source_;
-  LineReader target_;
-  std::string source_line_;
-  std::string target_line_;
+  SentenceReader source_;
+  SentenceReader target_;
 };
 
 /// Encodes pairs of lines and keeps those that a model can learn from.
@@ -129,36 +123,34 @@ std::string CorpusReport::summary() const {
 }
 
 CorpusReport write_pair_corpus(
-    const std::vector<std::string>& source_files,
-    const std::vector<std::string>& target_files,
-    const LineEncoder& encode_source,
-    const LineEncoder& encode_target,
+    const CorpusSide& source,
+    const CorpusSide& target,
     int64_t max_length,
     const std::filesystem::path& stem) {
   SEQCONV_CHECK(
-      !source_files.empty() && source_files.size() == target_files.size(),
+      !source.files.empty() && source.files.size() == target.files.size(),
       "a corpus needs as many source files as target files, and one at least, "
       "but got ",
-      source_files.size(),
+      source.files.size(),
       " and ",
-      target_files.size());
+      target.files.size());
   SEQCONV_CHECK(
       max_length >= 2,
       "the longest length must be at least 2 (one symbol and </s>), but got ",
       max_length);
   PairWriter writer(max_length, stem);
-  for (size_t i = 0; i < source_files.size(); ++i) {
-    PairReader pairs(source_files[i], target_files[i]);
+  for (size_t i = 0; i < source.files.size(); ++i) {
+    PairReader pairs(source, target, i);
     while (pairs.next())
-      writer.add(pairs.source(encode_source), pairs.target(encode_target));
+      writer.add(pairs.source(), pairs.target());
   }
   const CorpusReport& report = writer.report();
   SEQCONV_CHECK(
       report.pairs > 0,
       "no pairs to learn from in ",
-      list_files(source_files),
+      list_files(source.files),
       " and ",
-      list_files(target_files),
+      list_files(target.files),
       ": of ",
       report.lines,
       " lines ",

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "corpus_text.h"
+#include "sentence_reader.h"
 #include "seqconv/base/error.h"
 #include "seqconv/data/token_store.h"
-#include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 
 namespace seqconv {
@@ -267,29 +266,27 @@ std::string StreamReport::summary() const {
 }
 
 StreamReport write_stream_corpus(
-    const std::vector<std::string>& files,
-    const LineEncoder& encode,
+    const CorpusSide& side,
     const StreamOptions& options,
     int64_t max_length,
     const std::filesystem::path& path) {
   SEQCONV_CHECK(
-      !files.empty(),
+      !side.files.empty(),
       "a language model's corpus needs one text file at least, but got none");
   SEQCONV_CHECK(
       options.samples != SampleKind::kLines || max_length >= 2,
       "the longest length must be at least 2 (one symbol and </s>), but got ",
       max_length);
   StreamWriter writer(options.samples, max_length, path);
-  std::string line;
-  for (const std::string& file : files) {
-    for (LineReader reader(file); reader.next(line);) {
-      std::vector<int32_t> ids = encode_line(encode, line, reader);
-      const bool blank = ids.empty() || is_blank(line);
+  for (const std::string& file : side.files) {
+    for (SentenceReader reader(side, file); reader.next();) {
+      std::vector<int32_t> ids = reader.ids();
+      const bool blank = ids.empty() || reader.is_blank_line();
       writer.add(std::move(ids), blank);
     }
     writer.end_document();
   }
-  check_kept(writer.report(), files, max_length);
+  check_kept(writer.report(), side.files, max_length);
   writer.finish();
   return writer.report();
 }

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "engine/verbs.h"
+#include "seqconv/data/fairseq_data.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/text/unicode.h"
@@ -9,12 +10,23 @@
 namespace seqconv::engine {
 namespace {
 
-std::vector<std::string> read_lines(const std::string& path) {
+using Sentences = std::vector<std::vector<int32_t>>;
+
+/// The ids of binarised data, or those of a text's lines.
+Sentences read_ids(const std::string& path, const TextPipeline& text) {
+  Sentences sentences;
+  if (is_fairseq_data(path)) {
+    const auto data = open_fairseq_data(path, text.vocabulary().size());
+    for (int64_t i = 0; i < data->size(); ++i) {
+      const auto ids = data->tokens(i);
+      sentences.emplace_back(ids.begin(), ids.end());
+    }
+    return sentences;
+  }
   LineReader reader(path, BadBytes::kReject);
-  std::vector<std::string> lines;
   for (std::string line; reader.next(line);)
-    lines.push_back(line);
-  return lines;
+    sentences.push_back(text.encode(line));
+  return sentences;
 }
 
 // Six decimals whatever the size of the number.
@@ -28,8 +40,9 @@ std::string fixed(double value) {
 
 void score(const ScoreArguments& arguments, std::ostream& out) {
   set_threads(arguments.threads);
-  const std::vector<std::string> sources = read_lines(arguments.source);
-  const std::vector<std::string> targets = read_lines(arguments.target);
+  const LoadedModel model = load_model(arguments.model);
+  const Sentences sources = read_ids(arguments.source, *model.text.source);
+  const Sentences targets = read_ids(arguments.target, *model.text.target);
   if (sources.size() != targets.size())
     fail(
         "source and target must have as many lines, but ",
@@ -40,7 +53,6 @@ void score(const ScoreArguments& arguments, std::ostream& out) {
         arguments.target,
         " has ",
         targets.size());
-  const LoadedModel model = load_model(arguments.model);
   double total = 0;
   for (const double log_probability :
        score_pairs(model, sources, targets, arguments.batch_tokens)) {

@@ -82,7 +82,8 @@ std::vector<std::vector<Translation>> Translator::translate(
   std::vector<size_t> request_of;  // the requests that are not empty
   std::vector<std::vector<Translation>> results(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
-    auto line = source.encode(requests[i].line);
+    auto line =
+        requests[i].ids ? *requests[i].ids : source.encode(requests[i].line);
     if (line.empty()) {
       results[i].emplace_back();
       continue;

@@ -9,13 +9,14 @@
 #include "run_setup.h"
 #include "seqconv/base/log.h"
 #include "seqconv/data/batcher.h"
+#include "seqconv/data/fairseq_data.h"
 #include "settings.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-/// Larger text is not learned and encoded just to be counted.
+/// Larger files are not learned from and encoded just to be counted.
 constexpr uintmax_t kMostBytes = uintmax_t{64} << 20;
 
 /// A folder that goes away again.
@@ -66,7 +67,8 @@ uintmax_t training_bytes(const DataOptions& data) {
   for (const auto* files :
        {&data.train_source, &data.train_target, &data.train})
     for (const std::string& file : *files)
-      bytes += fs::file_size(file);
+      bytes += fs::file_size(
+          is_fairseq_data(file) ? fairseq_files(file).data : fs::path(file));
   return bytes;
 }
 
@@ -116,9 +118,9 @@ void report_new_run(const TrainRequest& request) {
   const TrainConfig& config = request.config;
   if (request.init_from.empty() && training_bytes(config.data) > kMostBytes) {
     log_info(
-        "subwords and vocabularies would be learned from ",
+        "subwords, vocabularies and ids would be made of ",
         megabytes(static_cast<int64_t>(training_bytes(config.data))),
-        " of text; sizes that depend on them are not known before");
+        " of training data; sizes that depend on them are not known before");
     return;
   }
   const auto task = make_task(config);

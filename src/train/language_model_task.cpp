@@ -1,3 +1,4 @@
+#include "binarised_data.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "settings.h"
 #include "task.h"
@@ -59,10 +60,17 @@ class LanguageModelTask : public TrainingTask {
 
  private:
   void learn() {
-    loaded_.text = LanguageText::create(config_.text, config_.data.train);
+    const std::vector<std::string>& files = config_.data.train;
+    LanguageText& text = loaded_.text;
+    text = LanguageText::create(config_.text, text_files(files));
+    const int64_t vocabulary = text.text->vocabulary().size();
+    text.knows_unknown =
+        text.knows_unknown || binarised_unknown(files, vocabulary);
+    if (text.samples.empty())
+      text.samples = binarised_samples(files, *text.text);
     loaded_.model = LanguageModel(
         loaded_.options,
-        loaded_.text.text->vocabulary().size(),
+        vocabulary,
         static_cast<uint64_t>(config_.training.seed));
   }
 
@@ -78,21 +86,30 @@ class LanguageModelTask : public TrainingTask {
   }
 
   /// Symbols that the model can never learn are an error, not a number.
-  LineEncoder encoder() const {
-    return [text = loaded_.text](std::string_view line) {
+  CorpusSide side_of(const std::vector<std::string>& files) const {
+    const auto check = [text = loaded_.text](
+                           std::string_view line,
+                           const std::vector<int32_t>& ids) {
       stop_preparing_if_asked();
-      std::vector<int32_t> ids = text.text->encode(line);
       check_known(text, line, ids, "");
-      return ids;
     };
+    return {
+        .files = files,
+        .encode =
+            [text = loaded_.text.text, check](std::string_view line) {
+              std::vector<int32_t> ids = text->encode(line);
+              check(line, ids);
+              return ids;
+            },
+        .vocabulary = loaded_.text.text->vocabulary().size(),
+        .check = [check](const std::vector<int32_t>& ids) { check("", ids); }};
   }
 
   CorpusRecipe recipe(const std::vector<std::string>& files) const {
     return {
         [this, files](const fs::path& stem) {
           return write_options(write_stream_corpus(
-              files,
-              encoder(),
+              side_of(files),
               loaded_.stream,
               config_.model.max_positions,
               store_of(stem)));

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "seqconv/base/error.h"
+#include "seqconv/data/fairseq_data.h"
 
 namespace seqconv {
 namespace {
@@ -38,6 +39,17 @@ void check_translation_data(const DataOptions& data) {
           source.size(),
           " and ",
           target.size());
+    for (size_t i = 0; i < source.size(); ++i)
+      if (is_fairseq_data(source[i]) != is_fairseq_data(target[i]))
+        fail_usage(
+            source_key,
+            " and ",
+            target_key,
+            " must both be binarised (.bin, .idx) or both be text, but got '",
+            source[i],
+            "' and '",
+            target[i],
+            "'");
   };
   if (data.train_source.empty())
     fail_usage("data.train_source must name at least one file");

@@ -6,6 +6,7 @@
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/signals.h"
+#include "seqconv/data/fairseq_data.h"
 #include "settings.h"
 
 namespace seqconv {
@@ -16,6 +17,15 @@ void stop_if_asked() {
     throw Interrupted(
         signal,
         "interrupted before the first batch; start the same command again");
+}
+
+/// Of binarised data both files decide the ids.
+std::string content_of(const std::string& file) {
+  if (!is_fairseq_data(file))
+    return checksum_text(file_checksum(file));
+  const FairseqFiles files = fairseq_files(file);
+  return checksum_text(file_checksum(files.index)) + "+" +
+      checksum_text(file_checksum(files.data));
 }
 
 /// Changes whenever config.json says something else about the text.
@@ -121,7 +131,7 @@ Json describe_files(const DataOptions& data) {
     Json& sums = described[key] = Json::array();
     for (const std::string& file : files) {
       try {
-        sums.push_back(checksum_text(file_checksum(file)));
+        sums.push_back(content_of(file));
       } catch (const Error& error) {
         fail("data.", key, ": ", error.what());
       }

@@ -26,7 +26,7 @@ struct RunSetup {
 /// model and --resume is missing, or when there is nothing to resume.
 void check_output(const TrainRequest& request);
 
-/// Checksums of all text files of [data]; Error naming the key of a file that
+/// Checksums of all files of [data]; Error naming the key of a file that
 /// cannot be read.
 Json describe_files(const DataOptions& data);
 

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "binarised_data.h"
 #include "dry_run.h"
 #include "run_setup.h"
 #include "seqconv/base/log.h"
@@ -32,6 +33,8 @@ void report_setup(const RunSetup& setup) {
 void train_model(const TrainRequest& request) {
   request.config.validate();
   check_output(request);
+  if (!request.resume && request.init_from.empty())
+    check_named_text(request.config);
   if (request.config.training.threads > 0)
     at::set_num_threads(static_cast<int>(request.config.training.threads));
   if (request.dry_run) {

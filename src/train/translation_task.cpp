@@ -1,3 +1,4 @@
+#include "binarised_data.h"
 #include "seqconv/data/pair_corpus.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "settings.h"
@@ -22,11 +23,18 @@ struct ReportFields {
 };
 
 /// Encodes lines and stops between two of them when asked to.
-LineEncoder encoder_of(std::shared_ptr<const TextPipeline> pipeline) {
-  return [pipeline](std::string_view line) {
-    stop_preparing_if_asked();
-    return pipeline->encode(line);
-  };
+CorpusSide side_of(
+    const std::vector<std::string>& files,
+    std::shared_ptr<const TextPipeline> pipeline) {
+  return {
+      .files = files,
+      .encode =
+          [pipeline](std::string_view line) {
+            stop_preparing_if_asked();
+            return pipeline->encode(line);
+          },
+      .vocabulary = pipeline->vocabulary().size(),
+      .check = [](const std::vector<int32_t>&) { stop_preparing_if_asked(); }};
 }
 
 class TranslationTask : public TrainingTask {
@@ -83,7 +91,7 @@ class TranslationTask : public TrainingTask {
 
   double validation_bleu(const BetweenBatches& between) override {
     if (valid_text_.sources.empty())
-      valid_text_ = read_validation_text(config_.data);
+      valid_text_ = read_validation_text(config_.data, loaded_.text);
     return seqconv::validation_bleu(
         loaded_,
         config_.decoding,
@@ -93,14 +101,20 @@ class TranslationTask : public TrainingTask {
 
  private:
   void learn() {
-    loaded_.text = TranslationText::create(
+    const DataOptions& data = config_.data;
+    TranslationText& text = loaded_.text;
+    text = TranslationText::create(
         config_.text,
-        config_.data.train_source,
-        config_.data.train_target);
+        text_files(data.train_source),
+        text_files(data.train_target));
+    if (text.source_samples.empty())
+      text.source_samples = binarised_samples(data.train_source, *text.source);
+    if (text.target_samples.empty())
+      text.target_samples = binarised_samples(data.train_target, *text.target);
     loaded_.model = TranslationModel(
         loaded_.options,
-        loaded_.text.source->vocabulary().size(),
-        loaded_.text.target->vocabulary().size(),
+        text.source->vocabulary().size(),
+        text.target->vocabulary().size(),
         static_cast<uint64_t>(config_.training.seed));
   }
 
@@ -122,10 +136,8 @@ class TranslationTask : public TrainingTask {
     return {
         [this, source, target](const fs::path& stem) {
           CorpusReport report = write_pair_corpus(
-              source,
-              target,
-              encoder_of(loaded_.text.source),
-              encoder_of(loaded_.text.target),
+              side_of(source, loaded_.text.source),
+              side_of(target, loaded_.text.target),
               config_.model.max_positions,
               stem);
           return write_options(ReportFields{report});

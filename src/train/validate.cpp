@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "seqconv/data/fairseq_data.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/nn/dropout_plan.h"
-#include "seqconv/pipeline/translator.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
@@ -16,11 +16,24 @@ namespace {
 
 constexpr size_t kLinesAtATime = 256;
 
-void read_lines(const std::string& file, std::vector<std::string>& lines) {
+/// Gives the sentences of a file to `take_line` or `take_ids`.
+template <class TakeLine, class TakeIds>
+void read_sentences(
+    const std::string& file,
+    const TextPipeline& text,
+    const TakeLine& take_line,
+    const TakeIds& take_ids) {
+  if (is_fairseq_data(file)) {
+    const auto data = open_fairseq_data(file, text.vocabulary().size());
+    for (int64_t i = 0; i < data->size(); ++i) {
+      const auto ids = data->tokens(i);
+      take_ids(std::vector<int32_t>(ids.begin(), ids.end()));
+    }
+    return;
+  }
   LineReader reader(file);
-  std::string line;
-  while (reader.next(line))
-    lines.push_back(line);
+  for (std::string line; reader.next(line);)
+    take_line(line);
 }
 
 }  // namespace
@@ -57,13 +70,28 @@ CorpusLoss validation_loss(
   return corpus_loss(loss_sum, nll_sum, target_tokens);
 }
 
-ValidationText read_validation_text(const DataOptions& data) {
-  ValidationText text;
+ValidationText read_validation_text(
+    const DataOptions& data,
+    const TranslationText& text) {
+  using Ids = std::vector<int32_t>;
+  ValidationText read;
   for (const std::string& file : data.valid_source)
-    read_lines(file, text.sources);
+    read_sentences(
+        file,
+        *text.source,
+        [&](const std::string& line) {
+          read.sources.push_back({.line = line});
+        },
+        [&](Ids ids) { read.sources.push_back({.ids = std::move(ids)}); });
   for (const std::string& file : data.valid_target)
-    read_lines(file, text.references);
-  return text;
+    read_sentences(
+        file,
+        *text.target,
+        [&](const std::string& line) { read.references.push_back(line); },
+        [&](const Ids& ids) {
+          read.references.push_back(text.target->decode(ids));
+        });
+  return read;
 }
 
 double validation_bleu(
@@ -77,10 +105,11 @@ double validation_bleu(
   const Translator translator({model}, options);
   std::vector<std::string> hypotheses;
   for (size_t i = 0; i < text.sources.size(); i += kLinesAtATime) {
-    std::vector<TranslationRequest> requests;
-    const size_t end = std::min(i + kLinesAtATime, text.sources.size());
-    for (size_t line = i; line < end; ++line)
-      requests.push_back({text.sources[line], ""});
+    const auto first = text.sources.begin() + static_cast<int64_t>(i);
+    const size_t count = std::min(kLinesAtATime, text.sources.size() - i);
+    const std::vector<TranslationRequest> requests(
+        first,
+        first + static_cast<int64_t>(count));
     for (const auto& found : translator.translate(requests))
       hypotheses.push_back(found.front().text);
     between();

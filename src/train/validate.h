@@ -7,6 +7,7 @@
 #include "seqconv/data/batcher.h"
 #include "seqconv/models/sequence_model.h"
 #include "seqconv/pipeline/model_folder.h"
+#include "seqconv/pipeline/translator.h"
 #include "seqconv/train/options.h"
 
 namespace seqconv {
@@ -32,12 +33,15 @@ CorpusLoss validation_loss(
     const ops::CrossEntropyOptions& loss,
     const BetweenBatches& between);
 
-/// Validation text as it stands in the files.
+/// Validation text as it stands in the files; of binarised data the source's
+/// ids and the text of the references'.
 struct ValidationText {
-  std::vector<std::string> sources;
+  std::vector<TranslationRequest> sources;
   std::vector<std::string> references;
 };
-ValidationText read_validation_text(const DataOptions& data);
+ValidationText read_validation_text(
+    const DataOptions& data,
+    const TranslationText& text);
 
 /// Translates the sources and gives BLEU (0 to 100; tokenizer 13a) against the
 /// references; both are lower-cased where the model's text is.

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "support/errors.h"
+#include "support/fairseq_files.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
 
@@ -36,10 +37,8 @@ CorpusReport write_corpus(
     const std::filesystem::path& stem,
     int64_t max_length = 100) {
   return write_pair_corpus(
-      source,
-      target,
-      encode_numbers,
-      encode_numbers,
+      {.files = source, .encode = encode_numbers},
+      {.files = target, .encode = encode_numbers},
       max_length,
       stem);
 }
@@ -142,14 +141,44 @@ TEST(PairCorpus, LetsAnInterruptionThroughAsWhatItIs) {
   EXPECT_EQ(
       error_of<Interrupted>([&] {
         write_pair_corpus(
-            {file},
-            {file},
-            interrupted,
-            encode_numbers,
+            {.files = {file}, .encode = interrupted},
+            {.files = {file}, .encode = encode_numbers},
             10,
             folder.path() / "c");
       }),
       "stopped");
+}
+
+TEST(PairCorpus, TakesBinarisedSentencesAsItTakesLines) {
+  TemporaryFolder folder;
+  const auto bytes = testing::mapped_bytes<uint16_t>(
+      {{4, 5, 2}, {2}, {6, 2}, {7, 7, 7, 2}, {8, 2}, {9, 2}},
+      8);
+  const auto other = testing::cached_bytes<int32_t>(
+      {{14, 2}, {15, 2}, {2}, {16, 2}, {17, 17, 17, 2}, {18, 19, 2}},
+      4);
+  CorpusSide source{.files = {bytes.write(folder, "s")}, .vocabulary = 10};
+  CorpusSide target{.files = {other.write(folder, "t")}, .vocabulary = 20};
+  const auto write = [&] {
+    return write_pair_corpus(source, target, 3, folder.path() / "c");
+  };
+  EXPECT_EQ(
+      write().summary(),
+      "2 pairs of 6 (2 with an empty side and 2 too long left out), "
+      "5 source and 5 target tokens");
+  const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
+  EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4, 5}, Ids{9}));
+  EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{14}, Ids{18, 19}));
+  source.check = [](const Ids& ids) { SEQCONV_CHECK(ids.size() < 3, "three"); };
+  EXPECT_EQ(error_of(write), source.files[0] + ": sentence 4: three");
+  source.vocabulary = 9;
+  source.check = nullptr;
+  EXPECT_THAT(error_of(write), HasSubstr("sentence 6 holds the id 9"));
+  source.files[0] = testing::mapped_bytes<int8_t>({{2}}, 2).write(folder, "s");
+  EXPECT_EQ(
+      error_of(write),
+      "parallel files must have the same number of lines, but '" +
+          source.files[0] + "' has 1 and '" + target.files[0] + "' has 6");
 }
 
 TEST(PairCorpus, SaysWhyNothingIsLeft) {

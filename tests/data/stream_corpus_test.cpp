@@ -9,6 +9,7 @@
 #include "seqconv/data/batcher.h"
 #include "seqconv/data/token_store.h"
 #include "support/errors.h"
+#include "support/fairseq_files.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
 
@@ -59,8 +60,7 @@ class StreamCorpusTest : public ::testing::Test {
     for (size_t i = 0; i < contents.size(); ++i)
       files.push_back(folder_.write("text" + std::to_string(i), contents[i]));
     return write_stream_corpus(
-        files,
-        encode,
+        {.files = files, .encode = encode},
         {.samples = kind},
         max_length,
         path());
@@ -394,6 +394,25 @@ TEST_F(StreamCorpusTest, RefusesOtherStores) {
   EXPECT_THAT(
       error_of([&] { open(SampleKind::kLines)->target_length(1); }),
       HasSubstr("needs 2 ids at least"));
+}
+
+TEST_F(StreamCorpusTest, BinarisedSentencesAreWhatTheirLinesAre) {
+  const std::string data =
+      testing::mapped_bytes<uint16_t>(
+          {{4, 5, 2}, {2}, {6, 2}, {3, 7, 8, 9, 2}, {2}, {4, 2}},
+          8)
+          .write(folder_, "data");
+  for (const SampleKind kind : kKinds) {
+    const auto report = write({"4 5\n\n6\n3 7 8 9\n\n4\n", "5\n"}, kind, 4);
+    const Rows wanted = stored();
+    const auto same = write_stream_corpus(
+        {.files = {data, file(1)}, .encode = encode_numbers, .vocabulary = 10},
+        {.samples = kind},
+        4,
+        path());
+    EXPECT_EQ(stored(), wanted) << enum_name(kind);
+    EXPECT_EQ(same.summary(), report.summary());
+  }
 }
 
 }  // namespace

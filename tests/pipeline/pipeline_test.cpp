@@ -215,10 +215,14 @@ TEST_F(PipelineTest, ScoresAreThoseOfTheSearch) {
   const auto found =
       Translator({model}, options).translate({{"eins zwei", "drei vier"}});
   const Translation& best = found[0][0];
-  const auto scores = score_pairs(model, {"eins zwei"}, {best.text}, 100);
+  const auto scores = score_pairs(
+      model,
+      {model.text.source->encode("eins zwei")},
+      {model.text.target->encode(best.text)},
+      100);
   EXPECT_NEAR(scores[0], best.log_probability, 1e-4);
   EXPECT_THAT(
-      message([&] { score_pairs(model, {"a"}, {}, 100); }),
+      message([&] { score_pairs(model, {{4}}, {}, 100); }),
       HasSubstr("same number of lines, but got 1 and 0"));
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/data/line_encoder.h"
+#include "seqconv/data/corpus_side.h"
 #include "seqconv/data/token_store.h"
 
 namespace seqconv {
@@ -30,17 +30,16 @@ struct PairCorpus {
   int64_t size() const { return source->size(); }
 };
 
-/// Reads parallel text files line by line, encodes them and writes two token
-/// stores, `stem`.source.tokens and `stem`.target.tokens, in bounded memory.
+/// Reads parallel files line by line, encodes text and writes two token stores,
+/// `stem`.source.tokens and `stem`.target.tokens, in bounded memory.
 /// Pairs with an empty side or with more than `max_length` ids (</s> counted)
 /// are left out and counted. File i of one side belongs to file i of the other.
 /// Errors: files of different length (with both counts), invalid UTF-8 (file
-/// and line), nothing left. After an error no part of a new corpus is there.
+/// and line), wrong binarised data (file and sentence), nothing left. After an
+/// error no part of a new corpus is there.
 CorpusReport write_pair_corpus(
-    const std::vector<std::string>& source_files,
-    const std::vector<std::string>& target_files,
-    const LineEncoder& encode_source,
-    const LineEncoder& encode_target,
+    const CorpusSide& source,
+    const CorpusSide& target,
     int64_t max_length,
     const std::filesystem::path& stem);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "seqconv/base/options.h"
-#include "seqconv/data/line_encoder.h"
+#include "seqconv/data/corpus_side.h"
 #include "seqconv/data/samples.h"
 
 namespace seqconv {
@@ -68,10 +68,11 @@ struct StreamReport {
   std::string summary() const;
 };
 
-/// Reads text files line by line, encodes them and writes one token store at
+/// Reads files line by line, encodes text and writes one token store at
 /// `path`, in bounded memory. Every sequence begins with </s>, which is input
 /// alone and not counted in `tokens`; then come the ids, a </s> behind each
-/// line. Blank is a line of white space alone, or one without ids.
+/// line. Blank is a line of white space alone, or one without ids; of
+/// binarised sentences those without ids.
 ///
 ///   blocks: one sequence for everything; a blank line has its ids, mostly
 ///     none, and </s> as others do. Text counts as in the literature on
@@ -80,13 +81,12 @@ struct StreamReport {
 ///   lines: a sequence a line; blank lines are left out, and so are lines of
 ///     more than `max_length` tokens (</s> counted).
 ///
-/// Errors: invalid UTF-8 and what `encode` throws (with file and line; an
-/// interruption passes as it is), nothing left ("no text to learn from in ...",
-/// also where all lines are blank). After an error no part of a new corpus is
-/// there.
+/// Errors: invalid UTF-8, wrong binarised data and what the callbacks throw
+/// (with file and line; an interruption passes as it is), nothing left ("no
+/// text to learn from in ...", also where all lines are blank). After an error
+/// no part of a new corpus is there.
 StreamReport write_stream_corpus(
-    const std::vector<std::string>& files,
-    const LineEncoder& encode,
+    const CorpusSide& side,
     const StreamOptions& options,
     int64_t max_length,
     const std::filesystem::path& path);

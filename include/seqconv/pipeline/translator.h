@@ -28,8 +28,10 @@ struct TranslatorOptions {
 
 /// A line to translate and, optionally, how its translation must begin.
 struct TranslationRequest {
-  std::string line;
-  std::string target_prefix;
+  std::string line{};
+  std::string target_prefix{};
+  /// The sentence as ids without </s>, where given: `line` is not read then.
+  std::optional<std::vector<int32_t>> ids{};
 };
 
 /// Raw lines to translations, in input order: text -> batches sorted by length
@@ -52,11 +54,12 @@ class Translator {
   TranslatorOptions options_;
 };
 
-/// Natural-log probability of each target line given its source line.
+/// Natural-log probability of each target sentence given its source sentence,
+/// both as ids without </s>.
 std::vector<double> score_pairs(
     const LoadedModel& model,
-    const std::vector<std::string>& sources,
-    const std::vector<std::string>& targets,
+    const std::vector<std::vector<int32_t>>& sources,
+    const std::vector<std::vector<int32_t>>& targets,
     int64_t batch_tokens);
 
 }  // namespace seqconv

@@ -16,6 +16,7 @@
 namespace seqconv {
 
 /// [data]. Translation reads the keys of two sides, language models the others.
+/// Files are text or, by their names (.bin, .idx), fairseq's binarised data.
 struct DataOptions {
   std::vector<std::string> train_source;
   std::vector<std::string> train_target;
@@ -27,7 +28,9 @@ struct DataOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("train_source", train_source, "Training text, one sentence a line");
+    v("train_source",
+      train_source,
+      "Training text, one sentence a line, or binarised data (.bin)");
     v("train_target", train_target, "Its translation, line by line");
     v("valid_source", valid_source, "Validation text");
     v("valid_target", valid_target, "Its translation");
@@ -164,7 +167,7 @@ struct TrainConfig {
   template <class Visitor>
   void visit(Visitor& v) {
     v("task", task, "translation or language_model");
-    v("data", data, "Text files");
+    v("data", data, "Text files, or fairseq's binarised data");
     v("text", text, "From raw text to ids");
     v("model", model, "Architecture");
     v("batching", batching, "Size of batches");

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "seqconv/data/line_encoder.h"
+
+namespace seqconv {
+
+/// The data of one side of a translation model, or those of a language model.
+struct CorpusSide {
+  /// Text or, by their names, fairseq's binarised data (is_fairseq_data), of
+  /// which a sentence is taken as a line of text is.
+  std::vector<std::string> files;
+  LineEncoder encode = nullptr;  ///< for lines of text
+  int64_t vocabulary = 0;        ///< binarised ids are below it
+  /// Where given, looks at the ids of each binarised sentence; may throw.
+  std::function<void(const std::vector<int32_t>&)> check = nullptr;
+};
+
+}  // namespace seqconv
