@@ -110,6 +110,7 @@ int run(int argc, char** argv, StandardOutput& out) {
   add_bpe(program);
   add_import(program);
   add_export(program);
+  add_text(program);
   add_info(program);
 
   try {

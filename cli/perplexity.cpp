@@ -8,8 +8,7 @@ namespace seqconv::cli {
 namespace {
 
 constexpr const char* kExamples =
-    "Reads a text from standard input and writes what it costs under a "
-    "language\n"
+    "Reads a text and writes what it costs under a language\n"
     "model, by token, word, character and byte. A line's end is predicted as\n"
     "well and counts as one of each. The text is cut as the training text was\n"
     "(data.samples); with --context-window W a block begins with a second\n"
@@ -18,7 +17,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  seqconv perplexity --model runs/lm < test.txt\n"
     "  seqconv perplexity --model runs/lm --context-window 256 < test.txt\n"
-    "  seqconv perplexity --model runs/lm --format json < test.txt";
+    "  seqconv perplexity --model runs/lm --input test.bin --format json";
 
 }  // namespace
 
@@ -29,6 +28,12 @@ void add_perplexity(Program& program) {
       "Measure a text under a language model",
       kExamples);
   add_model(verb, arguments->model);
+  verb.add_option(
+          "--input",
+          arguments->input,
+          "Text, or fairseq's binarised data (.bin, .idx), instead of "
+          "standard input")
+      ->type_name("FILE");
   add_integer(
       verb,
       "--block",

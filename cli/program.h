@@ -31,6 +31,7 @@ void add_average(Program& program);
 void add_bpe(Program& program);
 void add_import(Program& program);
 void add_export(Program& program);
+void add_text(Program& program);
 void add_info(Program& program);
 
 }  // namespace seqconv::cli

@@ -11,7 +11,8 @@ constexpr const char* kExamples =
     "\n"
     "Examples:\n"
     "  seqconv score --model runs/numbers --source in.txt --target out.txt\n"
-    "  seqconv score --model a --source s --target t | tail -n 1";
+    "  seqconv score --model a --source s --target t | tail -n 1\n"
+    "  seqconv score --model a --source test.de.bin --target test.en.bin";
 
 }  // namespace
 
@@ -20,10 +21,16 @@ void add_score(Program& program) {
   CLI::App& verb =
       program.add_verb("score", "Score given sentence pairs", kExamples);
   add_model(verb, arguments->model);
-  verb.add_option("--source", arguments->source, "Source lines")
+  verb.add_option(
+          "--source",
+          arguments->source,
+          "Source lines, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
-  verb.add_option("--target", arguments->target, "Target lines")
+  verb.add_option(
+          "--target",
+          arguments->target,
+          "Target lines, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
   add_integer(

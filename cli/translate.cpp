@@ -18,6 +18,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  seqconv translate --model runs/numbers < input.txt > output.txt\n"
     "  seqconv translate --model a --model b --beam 8 < input.txt\n"
+    "  seqconv translate --model a --input test.de-en.de.bin > output.txt\n"
     "  seqconv translate --model a --n-best 5 --format json < input.txt\n"
     "  echo '{\"text\": \"zwei\", \"target_prefix\": \"t\", \"id\": 7}' |\n"
     "    seqconv translate --model a --json-input --format json\n"
@@ -41,7 +42,8 @@ void run(Flags& flags, std::ostream& out) {
   arguments.search_given = flags.search->given();
   arguments.search.validate("");
   // A person at the keyboard waits for each answer.
-  if (flags.buffer->count() == 0 && ::isatty(STDIN_FILENO))
+  if (flags.buffer->count() == 0 && arguments.input.empty() &&
+      ::isatty(STDIN_FILENO))
     arguments.buffer_lines = 1;
   engine().translate(arguments, std::cin, out);
 }
@@ -53,7 +55,7 @@ void add_translate(Program& program) {
   TranslateArguments& arguments = flags->arguments;
   CLI::App& verb = program.add_verb(
       "translate",
-      "Translate lines of standard input",
+      "Translate lines of standard input or of a file",
       kExamples);
   add_repeated(
       verb,
@@ -65,6 +67,13 @@ void add_translate(Program& program) {
       ->required();
   flags->search = std::make_unique<FlagVisitor>(verb, "Search");
   arguments.search.visit(*flags->search);
+  verb.add_option(
+          "--input",
+          arguments.input,
+          "Text, or fairseq's binarised data (.bin, .idx), instead of "
+          "standard input")
+      ->type_name("FILE")
+      ->group("Input and output");
   add_choice(verb, "--format", arguments.format, "text or json")
       ->group("Input and output");
   verb.add_flag(

@@ -6,11 +6,30 @@
 
 #include "engine/verbs.h"
 #include "seqconv/base/log.h"
+#include "seqconv/data/fairseq_data.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv::engine {
 namespace {
+
+void add_ids(const std::string& file, int64_t vocabulary, PerplexityMeter& to) {
+  const auto data = open_fairseq_data(file, vocabulary);
+  for (int64_t i = 0; i < data->size(); ++i) {
+    const auto ids = data->tokens(i);
+    to.add_ids({ids.begin(), ids.end()}, concat(file, ": sentence ", i + 1));
+  }
+}
+
+void add_text(LineReader lines, PerplexityMeter& meter) {
+  for (std::string line; lines.next(line);)
+    meter.add_line(line, lines.where());
+  if (lines.replaced_lines() > 0)
+    log_warning(
+        lines.replaced_lines(),
+        " input lines held bytes that are not UTF-8, or NUL: replaced by "
+        "U+FFFD and blanks");
+}
 
 TextCost measure(
     const LoadedLanguageModel& model,
@@ -21,14 +40,13 @@ TextCost measure(
       {.block = arguments.block,
        .context_window = arguments.context_window,
        .batch_tokens = arguments.batch_tokens});
-  LineReader lines(in, "standard input", BadBytes::kReplace);
-  for (std::string line; lines.next(line);)
-    meter.add_line(line, lines.where());
-  if (lines.replaced_lines() > 0)
-    log_warning(
-        lines.replaced_lines(),
-        " input lines held bytes that are not UTF-8, or NUL: replaced by "
-        "U+FFFD and blanks");
+  const std::string& input = arguments.input;
+  if (input.empty())
+    add_text(LineReader(in, "standard input", BadBytes::kReplace), meter);
+  else if (is_fairseq_data(input))
+    add_ids(input, model.text.text->vocabulary().size(), meter);
+  else
+    add_text(LineReader(input, BadBytes::kReplace), meter);
   return meter.finish();
 }
 

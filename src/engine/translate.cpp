@@ -113,9 +113,10 @@ void translate(
   options.search = merge_search(arguments, models.front());
   options.batch_tokens = arguments.batch_tokens;
   options.buffer_lines = arguments.buffer_lines;
+  const std::shared_ptr<const TextPipeline> source = models.front().text.source;
   const Translator translator(std::move(models), options);
 
-  RequestReader reader(in, arguments.json_input);
+  RequestReader reader(arguments.input, in, arguments.json_input, *source);
   RequestReader::Buffer buffer;
   Meter meter;
   while (reader.read(arguments.buffer_lines, buffer)) {

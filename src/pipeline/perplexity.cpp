@@ -74,7 +74,21 @@ void PerplexityMeter::add_line(
   const std::string clean = clean_line(line);
   const std::vector<int32_t> ids = model_.text.text->encode(clean);
   check_known(model_.text, clean, ids, where);
-  const bool blank = ids.empty() || is_blank(clean);
+  add(clean, ids, ids.empty() || is_blank(clean), where);
+}
+
+void PerplexityMeter::add_ids(
+    const std::vector<int32_t>& ids,
+    const std::string& where) {
+  check_known(model_.text, "", ids, where);
+  add(model_.text.text->decode(ids), ids, ids.empty(), where);
+}
+
+void PerplexityMeter::add(
+    const std::string& line,
+    const std::vector<int32_t>& ids,
+    bool blank,
+    const std::string& where) {
   ++cost_.lines;
   cost_.blank += blank;
   if (blank && model_.stream.samples != SampleKind::kBlocks) {
@@ -91,7 +105,7 @@ void PerplexityMeter::add_line(
         " tokens is longer than the model's ",
         model_.model->max_tokens(),
         " learned positions");
-  count(clean, ids, cost_);
+  count(line, ids, cost_);
   sequence_.insert(sequence_.end(), ids.begin(), ids.end());
   sequence_.push_back(Vocabulary::kEnd);
   if (model_.stream.samples == SampleKind::kLines) {

@@ -39,6 +39,7 @@ struct TranslateArguments {
   int64_t buffer_lines = 1024;
   int64_t threads = 0;  ///< within an operation; 0 = all cores
   OutputFormat format = OutputFormat::kText;
+  std::string input;        ///< a file of text or binarised; "": the stream
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool stats = false;       ///< speed on standard error at the end
 };
@@ -53,6 +54,7 @@ struct ScoreArguments {
 
 struct PerplexityArguments {
   std::string model;
+  std::string input;           ///< a file of text or binarised; "": the stream
   int64_t block = 0;           ///< tokens; 0 = as it was trained
   int64_t context_window = 0;  ///< tokens of a block that are read again
   int64_t batch_tokens = 4096;
@@ -71,7 +73,7 @@ struct GenerateArguments {
 };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 2;
+inline constexpr int kEngineVersion = 3;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They

@@ -47,6 +47,10 @@ class PerplexityMeter {
   /// when the model has never seen <unk>.
   void add_line(std::string_view line, const std::string& where);
 
+  /// The same for a sentence that is ids, without </s>, already; a blank one
+  /// has none. Its words, characters and bytes are those of its text.
+  void add_ids(const std::vector<int32_t>& ids, const std::string& where);
+
   /// The whole text's cost. Error when it was empty, or when half or more of
   /// its symbols are unknown: a text in another vocabulary.
   TextCost finish();
@@ -58,6 +62,11 @@ class PerplexityMeter {
     int64_t scored = 0;
   };
 
+  void add(
+      const std::string& line,
+      const std::vector<int32_t>& ids,
+      bool blank,
+      const std::string& where);
   void end_sequence();
   void cut(int64_t end);
   void score_rows();
