@@ -107,6 +107,7 @@ int run(int argc, char** argv, StandardOutput& out) {
   add_generate(program);
   add_evaluate(program);
   add_average(program);
+  add_tokenize(program);
   add_bpe(program);
   add_import(program);
   add_export(program);

@@ -28,6 +28,7 @@ void add_perplexity(Program& program);
 void add_generate(Program& program);
 void add_evaluate(Program& program);
 void add_average(Program& program);
+void add_tokenize(Program& program);
 void add_bpe(Program& program);
 void add_import(Program& program);
 void add_export(Program& program);

@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+#include "moses_characters.h"
+#include "seqconv/text/moses.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+namespace {
+
+using namespace moses;
+using Words = std::vector<std::string>;
+
+struct Entity {
+  std::string_view name;
+  char sign;
+};
+
+/// &bar; &bra; &ket; are those of older versions of Moses.
+constexpr auto kEntities = std::to_array<Entity>(
+    {{"&amp;", '&'},
+     {"&#124;", '|'},
+     {"&lt;", '<'},
+     {"&gt;", '>'},
+     {"&apos;", '\''},
+     {"&quot;", '"'},
+     {"&#91;", '['},
+     {"&#93;", ']'},
+     {"&bar;", '|'},
+     {"&bra;", '['},
+     {"&ket;", ']'}});
+
+void unescape(std::string& word) {
+  if (word.find('&') == std::string::npos)
+    return;
+  std::string out;
+  for (size_t i = 0; i < word.size();) {
+    const std::string_view rest = std::string_view(word).substr(i);
+    const auto* const found = std::find_if(
+        kEntities.begin(),
+        kEntities.end(),
+        [&](const Entity& entity) { return rest.starts_with(entity.name); });
+    out += found == kEntities.end() ? word[i] : found->sign;
+    i += found == kEntities.end() ? 1 : found->name.size();
+  }
+  word = std::move(out);
+}
+
+/// The words of a text, those around "@-@" as one, escaped signs themselves.
+Words read_words(std::string_view text) {
+  Words words;
+  bool glue = false;          // the next word belongs to the last one
+  bool after_hyphen = false;  // of two in a row the second one stays
+  for (std::string_view word : split_words(text)) {
+    if (word == "@-@" && !after_hyphen) {
+      if (words.empty())
+        words.emplace_back();
+      words.back() += '-';
+      glue = after_hyphen = true;
+      continue;
+    }
+    if (glue)
+      words.back() += word;
+    else
+      words.emplace_back(word);
+    glue = after_hyphen = false;
+  }
+  for (std::string& word : words)
+    unescape(word);
+  return words;
+}
+
+char32_t first_of(std::string_view word) {
+  size_t position = 0;
+  return next_code_point(word, position);
+}
+
+char32_t last_of(std::string_view word) {
+  size_t start = word.size() - 1;
+  while (start > 0 && word.size() - start < 4 &&
+         (static_cast<unsigned char>(word[start]) & 0xC0) == 0x80)
+    --start;
+  return first_of(word.substr(start));
+}
+
+/// Whether every character of a word is among `signs` or fits `also`.
+template <class Also>
+bool consists_of(std::string_view word, std::u32string_view signs, Also also) {
+  for (size_t position = 0; position < word.size();) {
+    const char32_t c = next_code_point(word, position);
+    if (signs.find(c) == std::u32string_view::npos && !also(c))
+      return false;
+  }
+  return true;
+}
+
+bool consists_of(std::string_view word, std::u32string_view signs) {
+  return consists_of(word, signs, [](char32_t) { return false; });
+}
+
+bool is_digits(std::string_view word) {
+  return consists_of(word, U"0123456789");
+}
+
+/// Currency signs and opening brackets, which stand before a word.
+bool is_opening(std::string_view word) {
+  return consists_of(word, U"([{\u00BF\u00A1", is_currency);
+}
+
+bool is_closing(std::string_view word) {
+  return consists_of(word, U",.?!:;\\%}])");
+}
+
+bool is_quote(std::string_view word) {
+  return consists_of(word, U"'\"\u201E\u201C`");
+}
+
+bool is_curly_quote(std::string_view word) {
+  return consists_of(word, U"\u201E\u201C\u201D");
+}
+
+/// The combining signs between Indic letters are no letters here.
+bool is_letter(char32_t c) {
+  static const Characters kCharacters("en");
+  return kCharacters.has(c, kAlpha) && !is_joiner(c);
+}
+
+/// Puts the words of one text together.
+class Joiner {
+ public:
+  Joiner(std::string_view language, const Words& words)
+      : language_(language), words_(words) {}
+
+  std::string join() {
+    for (at_ = 0; at_ < words_.size(); ++at_)
+      add(words_[at_]);
+    const size_t start = text_.find_first_not_of(' ');
+    return start == std::string::npos ? std::string() : text_.substr(start);
+  }
+
+ private:
+  bool speaks(std::string_view language) const { return language_ == language; }
+
+  std::string_view next_word() const {
+    return at_ + 1 < words_.size() ? words_[at_ + 1] : std::string_view();
+  }
+  /// The word `distance` before the present one, or nothing.
+  std::string_view before(size_t distance) const {
+    return at_ >= distance ? words_[at_ - distance] : std::string_view();
+  }
+
+  void add_apart(std::string_view word) {
+    if (!joined_)
+      text_ += ' ';
+    text_ += word;
+    joined_ = false;
+  }
+  void add_to_last(std::string_view word) {
+    text_ += word;
+    joined_ = false;
+  }
+  void add_to_next(std::string_view word) {
+    add_apart(word);
+    joined_ = true;
+  }
+
+  bool ends_in_apostrophe(std::string_view word) const {
+    return word.ends_with('\'') && word.size() > 1 &&
+        is_letter(last_of(word.substr(0, word.size() - 1)));
+  }
+  bool is_contraction(std::string_view word) const {
+    return speaks("en") && at_ > 0 && word.starts_with('\'') &&
+        word.size() > 1 && is_letter(first_of(word.substr(1)));
+  }
+  bool is_czech_decimal(std::string_view word) const {
+    return speaks("cs") && at_ > 1 && is_digits(word) &&
+        (before(1) == "." || before(1) == ",") && is_digits(before(2));
+  }
+  bool is_elision(std::string_view word) const {
+    return (speaks("fr") || speaks("it") || speaks("ga")) &&
+        ends_in_apostrophe(word) && !next_word().empty() &&
+        is_letter(first_of(next_word()));
+  }
+
+  void add(const std::string& word) {
+    if (is_cjk(first_of(word)) && !speaks("ko")) {
+      if (at_ > 0 && is_cjk(last_of(before(1))))
+        add_to_last(word);
+      else
+        add_apart(word);
+    } else if (is_opening(word)) {
+      add_to_next(word);
+    } else if (is_closing(word)) {
+      if (speaks("fr") && word.size() == 1 &&
+          std::string_view("?!:;\\%").find(word) != std::string_view::npos)
+        text_ += ' ';
+      add_to_last(word);
+    } else if (is_contraction(word) || is_czech_decimal(word)) {
+      add_to_last(word);
+    } else if (is_elision(word)) {
+      add_to_next(word);
+    } else if (is_quote(word)) {
+      add_quote(word);
+    } else {
+      add_apart(word);
+    }
+  }
+
+  /// A quotation mark opens when an even number of its kind has come.
+  void add_quote(const std::string& word) {
+    int64_t& count = quotes_[is_curly_quote(word) ? "\"" : word];
+    if (speaks("cs") && word == "\u201E")
+      count = 0;
+    if (speaks("cs") && word == "\u201C")
+      count = 1;
+    const bool possessive =
+        speaks("en") && word == "'" && before(1).ends_with('s');
+    if (count % 2 == 0 && possessive) {
+      add_to_last(word);
+      return;
+    }
+    if (count % 2 == 0)
+      add_to_next(word);
+    else
+      add_to_last(word);
+    ++count;
+  }
+
+  std::string_view language_;
+  const Words& words_;
+  size_t at_ = 0;
+  std::string text_;
+  bool joined_ = false;  ///< the next word follows without a blank
+  std::unordered_map<std::string, int64_t> quotes_;
+};
+
+}  // namespace
+
+MosesDetokenizer::MosesDetokenizer(const std::string& language)
+    : language_(language) {
+  check_language(language, "the language of a Moses detokenizer");
+}
+
+std::string MosesDetokenizer::detokenize(std::string_view tokens) const {
+  const Words words = read_words(tokens);
+  return Joiner(language_, words).join();
+}
+
+}  // namespace seqconv
