@@ -7,7 +7,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFormat = "seqconv-model";
-constexpr int64_t kFormatVersion = 1;
+constexpr int64_t kNewestVersion = 2;
+
+/// The lowest version whose programs read the model rightly: those of version 1
+/// know no tokenizer and would take its text as it is.
+int64_t version_of(const TextOptions& text) {
+  return text.tokenizer == Tokenizer::kNone ? 1 : kNewestVersion;
+}
 
 /// How messages call a model of a task, and what to do with it.
 struct TaskWords {
@@ -85,13 +91,14 @@ Json read_config(const fs::path& folder) {
       kFormat,
       "\", but got ",
       config["format"].dump());
+  const Json& version = wanted("format_version");
   SEQCONV_CHECK(
-      wanted("format_version") == kFormatVersion,
+      version == 1 || version == kNewestVersion,
       file.string(),
-      ": this program reads format version ",
-      kFormatVersion,
+      ": this program reads format versions 1 to ",
+      kNewestVersion,
       ", but got ",
-      config["format_version"].dump());
+      version.dump());
   wanted("architecture");
   wanted("text");
   return config;
@@ -117,10 +124,10 @@ fs::path folder_of_checkpoint(const fs::path& file) {
       "' is not inside a model folder: no config.json beside or above it");
 }
 
-Json begin_config(Task task) {
+Json begin_config(Task task, const TextOptions& text) {
   Json config = Json::object();
   config["format"] = kFormat;
-  config["format_version"] = kFormatVersion;
+  config["format_version"] = version_of(text);
   config["task"] = std::string(enum_name(task));
   return config;
 }
@@ -151,7 +158,7 @@ VocabularySizes LanguageDescription::vocabulary() const {
 
 void write_description(const TranslationDescription& model) {
   create_folder(model.folder);
-  Json config = begin_config(Task::kTranslation);
+  Json config = begin_config(Task::kTranslation, model.text.options);
   config["architecture"] = write_options(model.options);
   config["architecture"].erase("adaptive");
   config["text"] = model.text.save(model.folder);
@@ -161,7 +168,7 @@ void write_description(const TranslationDescription& model) {
 
 void write_description(const LanguageDescription& model) {
   create_folder(model.folder);
-  Json config = begin_config(Task::kLanguageModel);
+  Json config = begin_config(Task::kLanguageModel, model.text.options);
   config["architecture"] = write_options(model.options);
   config["architecture"].erase("encoder");
   config["text"] = model.text.save(model.folder);

@@ -85,6 +85,9 @@ std::string TextStream::add(int32_t id) {
     return rest + "\n";
   }
   ids_.push_back(id);
+  // Signs go to the word before or behind by all that stands in the line.
+  if (text_->preparation().is_undone())
+    return "";
   const std::string text = text_->decode(ids_);
   if (!text.starts_with(shown_) || is_incomplete(text))
     return "";

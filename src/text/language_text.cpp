@@ -81,6 +81,7 @@ void check_options(const TextOptions& options) {
         "' is for translation models, but this is a language model, whose "
         "dictionary is text.dictionary");
   options.validate();
+  check_languages(options, {"language"});
 }
 
 }  // namespace
@@ -89,24 +90,24 @@ LanguageText LanguageText::create(
     const TextOptions& options,
     const std::vector<std::string>& files) {
   check_options(options);
+  const Preparation preparation(options, options.language);
+  const std::vector<TextFile> prepared = prepared_files(files, preparation);
   VocabularyPointer vocabulary = given_vocabulary(options.dictionary);
   SegmenterPointer segmenter = given_segmenter(options);
   SEQCONV_CHECK(
       !files.empty() || (vocabulary && segmenter),
       "the text of a language model needs training files, but got none");
   if (!segmenter)
-    segmenter = learn_segmenter(options, files);
+    segmenter = learn_segmenter(options, prepared);
   WordCounts counts;
   if (!files.empty())
-    counts = count_symbols(segmenter, options.lowercase, files);
+    counts = count_symbols(segmenter, prepared);
   if (!vocabulary)
     vocabulary = build_vocabulary(options, counts);
   LanguageText text;
   text.options = options;
-  text.text = std::make_shared<const TextPipeline>(
-      segmenter,
-      vocabulary,
-      options.lowercase);
+  text.text =
+      std::make_shared<const TextPipeline>(segmenter, vocabulary, preparation);
   const SymbolTally symbols = tally(counts, *vocabulary);
   const int64_t missing = symbols.unknown - symbols.spelled;
   if (!options.dictionary.empty() && missing > 0 &&
@@ -120,8 +121,8 @@ LanguageText LanguageText::create(
 Json LanguageText::save(const fs::path& folder) const {
   create_folder(folder);
   Json json = Json::object();
-  json["subword"] = std::string(enum_name(options.subword));
-  json["lowercase"] = options.lowercase;
+  save_common_options(options, json);
+  save_language(options, "language", options.language, json);
   json["unknown"] = knows_unknown;
   json["side"] = save_side(folder, "", *text, samples);
   return json;
@@ -135,13 +136,16 @@ LanguageText LanguageText::load(const fs::path& folder, const Json& text) {
       "model's");
   LanguageText loaded;
   try {
-    loaded.options.subword = parse_enum<Subword>(
-        text.at("subword").get<std::string>(),
-        "text.subword");
-    loaded.options.lowercase = text.at("lowercase").get<bool>();
+    TextOptions& options = loaded.options;
+    load_common_options(text, options);
+    load_language(options, text, "language", options.language);
     loaded.knows_unknown = text.at("unknown").get<bool>();
     const Json& side = text.at("side");
-    loaded.text = load_side(folder, loaded.options, side);
+    loaded.text = load_side(
+        folder,
+        options.subword,
+        Preparation(options, options.language),
+        side);
     loaded.samples = check_samples(folder.string(), *loaded.text, side);
   } catch (const Json::exception& error) {
     fail_malformed(folder, error);

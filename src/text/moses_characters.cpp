@@ -154,24 +154,23 @@ bool is_of_scripts(char32_t c, uint8_t scripts) {
 }  // namespace
 
 Characters::Characters(std::string_view language)
-    : scripts_(scripts_of(language)) {}
-
-uint8_t Characters::table(char32_t c) {
+    : scripts_(scripts_of(language)) {
+  // Below its end there are no letters of the scripts that languages add.
   static const auto kTable = [] {
-    std::array<uint8_t, 0x800> properties{};
-    for (char32_t i = 0; i < properties.size(); ++i)
-      properties[i] = compute_plain(i);
+    std::array<uint8_t, kTableSize> properties{};
+    for (char32_t c = 0; c < kTableSize; ++c)
+      properties[c] = compute_plain(c);
     return properties;
   }();
-  return kTable[c];
+  table_ = kTable.data();
 }
 
 uint8_t Characters::compute(char32_t c) const {
   const uint8_t plain = compute_plain(c);
   if (scripts_ == 0 || (plain & kAlnum) || !is_of_scripts(c, scripts_))
     return plain;
-  const bool number =
-      c != 0x3007 && is_number(c);  // U+3007: the ideograph zero
+  // The lists of numerals have none that are letters of Han.
+  const bool number = u_charType(static_cast<UChar32>(c)) == U_OTHER_NUMBER;
   return static_cast<uint8_t>(plain | kAlpha | kAlnum | (number ? kNumber : 0));
 }
 

@@ -26,16 +26,17 @@ class Characters {
   explicit Characters(std::string_view language);
 
   uint8_t properties(char32_t c) const {
-    return c < 0x80 || (c < 0x800 && !scripts_) ? table(c) : compute(c);
+    return c < kTableSize ? table_[c] : compute(c);
   }
   bool has(char32_t c, uint8_t any_of) const {
     return (properties(c) & any_of) != 0;
   }
 
  private:
-  static uint8_t table(char32_t c);
+  static constexpr char32_t kTableSize = 0x800;  // letters of two bytes
   uint8_t compute(char32_t c) const;
 
+  const uint8_t* table_;
   uint8_t scripts_ = 0;  ///< letters of which scripts, as bits
 };
 

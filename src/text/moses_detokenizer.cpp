@@ -11,7 +11,7 @@ namespace seqconv {
 namespace {
 
 using namespace moses;
-using Words = std::vector<std::string>;
+using Words = std::vector<std::string_view>;
 
 struct Entity {
   std::string_view name;
@@ -32,44 +32,43 @@ constexpr auto kEntities = std::to_array<Entity>(
      {"&bra;", '['},
      {"&ket;", ']'}});
 
-void unescape(std::string& word) {
-  if (word.find('&') == std::string::npos)
-    return;
-  std::string out;
+void append_unescaped(std::string_view word, std::string& out) {
   for (size_t i = 0; i < word.size();) {
-    const std::string_view rest = std::string_view(word).substr(i);
-    const auto* const found = std::find_if(
-        kEntities.begin(),
-        kEntities.end(),
-        [&](const Entity& entity) { return rest.starts_with(entity.name); });
+    const auto* found = kEntities.end();
+    if (word[i] == '&')
+      found = std::find_if(
+          kEntities.begin(),
+          kEntities.end(),
+          [&](const Entity& entity) {
+            return word.substr(i).starts_with(entity.name);
+          });
     out += found == kEntities.end() ? word[i] : found->sign;
     i += found == kEntities.end() ? 1 : found->name.size();
   }
-  word = std::move(out);
 }
 
 /// The words of a text, those around "@-@" as one, escaped signs themselves.
-Words read_words(std::string_view text) {
-  Words words;
-  bool glue = false;          // the next word belongs to the last one
+std::string restore_signs(std::string_view text) {
+  std::string out;
+  bool glue = true;           // the next word belongs to the last one
   bool after_hyphen = false;  // of two in a row the second one stays
   for (std::string_view word : split_words(text)) {
     if (word == "@-@" && !after_hyphen) {
-      if (words.empty())
-        words.emplace_back();
-      words.back() += '-';
+      out += '-';
       glue = after_hyphen = true;
       continue;
     }
-    if (glue)
-      words.back() += word;
-    else
-      words.emplace_back(word);
+    if (!glue)
+      out += ' ';
+    append_unescaped(word, out);
     glue = after_hyphen = false;
   }
-  for (std::string& word : words)
-    unescape(word);
-  return words;
+  return out;
+}
+
+bool holds_special_signs(std::string_view text) {
+  return text.find('&') != std::string_view::npos ||
+      text.find("@-@") != std::string_view::npos;
 }
 
 char32_t first_of(std::string_view word) {
@@ -127,17 +126,25 @@ bool is_letter(char32_t c) {
   return kCharacters.has(c, kAlpha) && !is_joiner(c);
 }
 
+/// Whether a word begins and ends with a letter, so that no rule wants it.
+bool is_plain(std::string_view word) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return is_letter(word.front()) && is_letter(word.back());
+}
+
 /// Puts the words of one text together.
 class Joiner {
  public:
-  Joiner(std::string_view language, const Words& words)
-      : language_(language), words_(words) {}
+  Joiner(std::string_view language, Words words)
+      : language_(language), words_(std::move(words)) {}
 
   std::string join() {
     for (at_ = 0; at_ < words_.size(); ++at_)
       add(words_[at_]);
-    const size_t start = text_.find_first_not_of(' ');
-    return start == std::string::npos ? std::string() : text_.substr(start);
+    text_.erase(0, text_.find_first_not_of(' '));
+    return std::move(text_);
   }
 
  private:
@@ -184,7 +191,11 @@ class Joiner {
         is_letter(first_of(next_word()));
   }
 
-  void add(const std::string& word) {
+  void add(std::string_view word) {
+    if (is_plain(word)) {
+      add_apart(word);
+      return;
+    }
     if (is_cjk(first_of(word)) && !speaks("ko")) {
       if (at_ > 0 && is_cjk(last_of(before(1))))
         add_to_last(word);
@@ -209,8 +220,8 @@ class Joiner {
   }
 
   /// A quotation mark opens when an even number of its kind has come.
-  void add_quote(const std::string& word) {
-    int64_t& count = quotes_[is_curly_quote(word) ? "\"" : word];
+  void add_quote(std::string_view word) {
+    int64_t& count = quotes_[std::string(is_curly_quote(word) ? "\"" : word)];
     if (speaks("cs") && word == "\u201E")
       count = 0;
     if (speaks("cs") && word == "\u201C")
@@ -229,7 +240,7 @@ class Joiner {
   }
 
   std::string_view language_;
-  const Words& words_;
+  Words words_;
   size_t at_ = 0;
   std::string text_;
   bool joined_ = false;  ///< the next word follows without a blank
@@ -244,8 +255,10 @@ MosesDetokenizer::MosesDetokenizer(const std::string& language)
 }
 
 std::string MosesDetokenizer::detokenize(std::string_view tokens) const {
-  const Words words = read_words(tokens);
-  return Joiner(language_, words).join();
+  std::string restored;
+  if (holds_special_signs(tokens))
+    tokens = restored = restore_signs(tokens);
+  return Joiner(language_, split_words(tokens)).join();
 }
 
 }  // namespace seqconv

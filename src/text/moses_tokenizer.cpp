@@ -89,7 +89,7 @@ void split_runs_of_dots(std::u32string& text) {
   text = std::move(out);
 }
 
-void append_utf8(char32_t c, std::string& out) {
+inline void append_utf8(char32_t c, std::string& out) {
   const auto tail = [&](unsigned shift) {
     out += static_cast<char>(0x80 | ((c >> shift) & 0x3F));
   };
@@ -163,7 +163,9 @@ class MosesTokenizer::Rules {
     bool after_space = false;
     size_t blanks = 0;  // not yet written, as none ends the text
     for (size_t position = 0; position < line.size();) {
-      const char32_t c = next_code_point(line, position);
+      const auto byte = static_cast<unsigned char>(line[position]);
+      const char32_t c = byte < 0x80 ? (++position, char32_t{byte})
+                                     : next_code_point(line, position);
       const uint8_t properties = characters_.properties(c);
       if (properties & kSpace) {
         blanks += !after_space && !text.empty() ? 1 : 0;

@@ -103,11 +103,11 @@ std::vector<std::string> cut(std::string_view line) {
   return parts;
 }
 
-int64_t count_lines(const std::vector<std::string>& files) {
+int64_t count_lines(const std::vector<TextFile>& files) {
   int64_t lines = 0;
   std::string line;
-  for (const std::string& file : files)
-    for (LineReader reader(file); reader.next(line);)
+  for (const TextFile& file : files)
+    for (LineReader reader(file.path); reader.next(line);)
       ++lines;
   return lines;
 }
@@ -117,9 +117,8 @@ int64_t count_lines(const std::vector<std::string>& files) {
 /// training has returned.
 class FileLines : public sentencepiece::SentenceIterator {
  public:
-  FileLines(const std::vector<std::string>& files, bool lowercase)
+  explicit FileLines(const std::vector<TextFile>& files)
       : files_(files),
-        lowercase_(lowercase),
         stride_((count_lines(files) + kMostLines - 1) / kMostLines) {
     Next();
   }
@@ -161,21 +160,20 @@ class FileLines : public sentencepiece::SentenceIterator {
     while (!reader_ || !reader_->next(line)) {
       if (next_file_ == files_.size())
         return false;
-      reader_ = std::make_unique<LineReader>(files_[next_file_++]);
+      reader_ = std::make_unique<LineReader>(files_[next_file_++].path);
     }
     if (line_number_++ % stride_ != 0)
       return true;
-    line = clean_line(line);
+    line = files_[next_file_ - 1].preparation.apply(line);
     // The library skips lines that hold the sign it uses for the unknown.
     for (size_t at = 0; (at = line.find(kReserved, at)) != std::string::npos;)
       line.replace(at, kReserved.size(), 1, ' ');
     if (!is_blank(line))
-      parts_ = cut(lowercase_ ? to_lower(line) : line);
+      parts_ = cut(line);
     return true;
   }
 
-  const std::vector<std::string>& files_;
-  bool lowercase_;
+  const std::vector<TextFile>& files_;
   int64_t stride_;
   int64_t line_number_ = 0;
   size_t next_file_ = 0;
@@ -210,10 +208,10 @@ std::unordered_map<std::string, std::string> trainer_arguments(
   };
 }
 
-std::string join_names(const std::vector<std::string>& names) {
+std::string join_names(const std::vector<TextFile>& files) {
   std::string list;
-  for (const std::string& name : names)
-    list += concat(list.empty() ? "'" : ", '", name, "'");
+  for (const TextFile& file : files)
+    list += concat(list.empty() ? "'" : ", '", file.path, "'");
   return list;
 }
 
@@ -226,9 +224,9 @@ std::shared_ptr<const Segmenter> make_sentencepiece_segmenter(
 }
 
 std::string train_sentencepiece(
-    const std::vector<std::string>& files,
+    const std::vector<TextFile>& files,
     const SentencePieceTraining& training) {
-  FileLines lines(files, training.lowercase);
+  FileLines lines(files);
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(
       trainer_arguments(training),

@@ -118,13 +118,12 @@ SegmenterPointer given_segmenter(const TextOptions& options) {
 
 WordCounts count_symbols(
     const SegmenterPointer& segmenter,
-    bool lowercase,
-    const Files& files) {
-  const TextPipeline pipeline(segmenter, nullptr, lowercase);
+    const std::vector<TextFile>& files) {
   WordCounts counts;
   std::string line;
-  for (const std::string& file : files) {
-    LineReader reader(file);
+  for (const TextFile& file : files) {
+    const TextPipeline pipeline(segmenter, nullptr, file.preparation);
+    LineReader reader(file.path);
     while (reader.next(line))
       pipeline.visit_symbols(line, [&](std::string_view symbol) {
         ++counts[std::string(symbol)];
@@ -133,7 +132,7 @@ WordCounts count_symbols(
   SEQCONV_CHECK(
       !counts.empty(),
       "a vocabulary needs text, but '",
-      files.front(),
+      files.front().path,
       files.size() > 1 ? "' and the other files hold" : "' holds",
       " no line that is not blank");
   return counts;
@@ -141,18 +140,16 @@ WordCounts count_symbols(
 
 SegmenterPointer learn_segmenter(
     const TextOptions& options,
-    const Files& files) {
+    const std::vector<TextFile>& files) {
   if (options.subword == Subword::kBpe) {
-    const WordCounts words =
-        count_symbols(make_word_segmenter(), options.lowercase, files);
+    const WordCounts words = count_symbols(make_word_segmenter(), files);
     return make_bpe_segmenter(
         Bpe::parse(learn_bpe(words, options.subword_size), "learned codes"));
   }
   const SentencePieceTraining training{
       options.subword_size,
       options.sentencepiece_kind,
-      options.character_coverage,
-      options.lowercase};
+      options.character_coverage};
   return make_sentencepiece_segmenter(
       train_sentencepiece(files, training),
       "trained model");
@@ -224,21 +221,68 @@ Json save_side(
 
 std::shared_ptr<const TextPipeline> load_side(
     const fs::path& folder,
-    const TextOptions& options,
+    Subword subword,
+    const Preparation& preparation,
     const Json& side) {
   const fs::path dictionary =
       inside(folder, side.at("dictionary"), "text dictionary");
   fs::path model;
-  if (*model_file(options.subword) != '\0')
+  if (*model_file(subword) != '\0')
     model = inside(folder, side.at("model"), "text model");
   SegmenterPointer segmenter = read_segmenter(
-      options.subword,
+      subword,
       model.empty() ? std::string() : read_file(model),
       model.string());
   return std::make_shared<TextPipeline>(
       std::move(segmenter),
       std::make_shared<Vocabulary>(Vocabulary::load(dictionary)),
-      options.lowercase);
+      preparation);
+}
+
+void save_common_options(const TextOptions& options, Json& text) {
+  text["subword"] = std::string(enum_name(options.subword));
+  text["lowercase"] = options.lowercase;
+  if (options.tokenizer == Tokenizer::kNone)
+    return;
+  text["tokenizer"] = std::string(enum_name(options.tokenizer));
+  text["moses_escape"] = options.moses_escape;
+  text["moses_split_dashes"] = options.moses_split_dashes;
+}
+
+void load_common_options(const Json& text, TextOptions& options) {
+  options.subword = parse_enum<Subword>(
+      text.at("subword").get<std::string>(),
+      "text.subword");
+  options.lowercase = text.at("lowercase").get<bool>();
+  if (!text.contains("tokenizer"))
+    return;
+  options.tokenizer = parse_enum<Tokenizer>(
+      text.at("tokenizer").get<std::string>(),
+      "text.tokenizer");
+  if (options.tokenizer == Tokenizer::kNone)
+    return;
+  options.moses_escape = text.at("moses_escape").get<bool>();
+  options.moses_split_dashes = text.at("moses_split_dashes").get<bool>();
+}
+
+void save_language(
+    const TextOptions& options,
+    const char* key,
+    const std::string& language,
+    Json& text) {
+  if (options.tokenizer != Tokenizer::kNone)
+    text[key] = language;
+}
+
+void load_language(
+    const TextOptions& options,
+    const Json& text,
+    const char* key,
+    std::string& language) {
+  if (options.tokenizer == Tokenizer::kNone)
+    return;
+  language = text.at(key).get<std::string>();
+  check_language(language, concat("text.", key));
 }
 
 std::vector<std::string> check_samples(

@@ -24,14 +24,13 @@ SegmenterPointer given_segmenter(const TextOptions& options);
 /// Learns the merges or pieces that the options want from the files.
 SegmenterPointer learn_segmenter(
     const TextOptions& options,
-    const std::vector<std::string>& files);
+    const std::vector<TextFile>& files);
 
-/// How often each symbol comes in the files, in one streaming pass. Error when
-/// there is none; bad text is an Error with file and line.
+/// How often each symbol comes in the prepared files, in one streaming pass.
+/// Error when there is none; bad text is an Error with file and line.
 WordCounts count_symbols(
     const SegmenterPointer& segmenter,
-    bool lowercase,
-    const std::vector<std::string>& files);
+    const std::vector<TextFile>& files);
 
 /// The dictionary of a file, or null when `file` is empty.
 VocabularyPointer given_vocabulary(const std::string& file);
@@ -56,11 +55,31 @@ Json save_side(
     const std::vector<std::string>& samples);
 
 /// Reads the files that a side's object names; they must be inside `folder`.
-/// Of `options` it uses subword and lowercase.
 std::shared_ptr<const TextPipeline> load_side(
     const std::filesystem::path& folder,
-    const TextOptions& options,
+    Subword subword,
+    const Preparation& preparation,
     const Json& side);
+
+/// Writes what a model's text says of its options, whatever its task: subword
+/// and lowercase, and of the tokenizer only when there is one, so that the
+/// config.json of other models stays what it was.
+void save_common_options(const TextOptions& options, Json& text);
+
+/// Reads what save_common_options() wrote.
+void load_common_options(const Json& text, TextOptions& options);
+
+/// Writes the language under `key` when a tokenizer wants it, and reads it.
+void save_language(
+    const TextOptions& options,
+    const char* key,
+    const std::string& language,
+    Json& text);
+void load_language(
+    const TextOptions& options,
+    const Json& text,
+    const char* key,
+    std::string& language);
 
 /// Encodes the samples of a side again and returns their lines. Error when an
 /// id differs ("wrong vocabulary for this model"); `where` begins it.

@@ -7,8 +7,6 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-using Files = std::vector<std::string>;
-
 /// The one dictionary of both sides that the options name, or null.
 VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
   const std::string& source = options.source_dictionary;
@@ -39,14 +37,27 @@ std::string file_names(const Json& side) {
       side.value("model", std::string());
 }
 
+/// The other side of a joined vocabulary: the same pipeline, or one that
+/// prepares lines of its own language.
+std::shared_ptr<const TextPipeline> other_side(
+    const std::shared_ptr<const TextPipeline>& side,
+    const Preparation& preparation) {
+  if (!preparation.is_undone())
+    return side;
+  return std::make_shared<const TextPipeline>(side->with(preparation));
+}
+
 void load_sides(
     const fs::path& folder,
     const Json& text,
     TranslationText& loaded) {
   const Json& source = text.at("source");
   const Json& target = text.at("target");
-  loaded.source = load_side(folder, loaded.options, source);
-  if (loaded.options.joined) {
+  const TextOptions& options = loaded.options;
+  const Preparation source_lines(options, options.source_language);
+  const Preparation target_lines(options, options.target_language);
+  loaded.source = load_side(folder, options.subword, source_lines, source);
+  if (options.joined) {
     SEQCONV_CHECK(
         file_names(source) == file_names(target),
         folder.string(),
@@ -54,9 +65,9 @@ void load_sides(
         file_names(source),
         " and ",
         file_names(target));
-    loaded.target = loaded.source;
+    loaded.target = other_side(loaded.source, target_lines);
   } else {
-    loaded.target = load_side(folder, loaded.options, target);
+    loaded.target = load_side(folder, options.subword, target_lines, target);
   }
   const std::string where = folder.string();
   loaded.source_samples =
@@ -78,6 +89,7 @@ TranslationText TranslationText::create(
         "' is for language models, but this is a translation model, whose "
         "dictionaries are text.source_dictionary and text.target_dictionary");
   options.validate();
+  check_languages(options, {"source_language", "target_language"});
   const SegmenterPointer given = given_segmenter(options);
   SEQCONV_CHECK(
       (!source_files.empty() && !target_files.empty()) ||
@@ -87,29 +99,32 @@ TranslationText TranslationText::create(
       " source and ",
       target_files.size(),
       " target files");
-  Files all_files = source_files;
-  all_files.insert(all_files.end(), target_files.begin(), target_files.end());
-  const auto make_side = [&](const Files& files, VocabularyPointer vocabulary) {
+  const Preparation source_lines(options, options.source_language);
+  const Preparation target_lines(options, options.target_language);
+  const auto sources = prepared_files(source_files, source_lines);
+  const auto targets = prepared_files(target_files, target_lines);
+  const auto make_side = [&](const std::vector<TextFile>& files,
+                             VocabularyPointer vocabulary) {
     const auto segmenter = given ? given : learn_segmenter(options, files);
     if (!vocabulary)
-      vocabulary = build_vocabulary(
-          options,
-          count_symbols(segmenter, options.lowercase, files));
+      vocabulary = build_vocabulary(options, count_symbols(segmenter, files));
     return std::make_shared<const TextPipeline>(
         segmenter,
         vocabulary,
-        options.lowercase);
+        files.front().preparation);
   };
   TranslationText text;
   text.options = options;
   if (options.joined) {
-    text.source = make_side(all_files, given_joined_vocabulary(options));
-    text.target = text.source;
+    auto files = sources;
+    files.insert(files.end(), targets.begin(), targets.end());
+    text.source = make_side(files, given_joined_vocabulary(options));
+    text.target = other_side(text.source, target_lines);
   } else {
     text.source =
-        make_side(source_files, given_vocabulary(options.source_dictionary));
+        make_side(sources, given_vocabulary(options.source_dictionary));
     text.target =
-        make_side(target_files, given_vocabulary(options.target_dictionary));
+        make_side(targets, given_vocabulary(options.target_dictionary));
   }
   text.source_samples = pick_samples(source_files);
   text.target_samples = pick_samples(target_files);
@@ -119,8 +134,9 @@ TranslationText TranslationText::create(
 Json TranslationText::save(const fs::path& folder) const {
   create_folder(folder);
   Json text = Json::object();
-  text["subword"] = std::string(enum_name(options.subword));
-  text["lowercase"] = options.lowercase;
+  save_common_options(options, text);
+  save_language(options, "source_language", options.source_language, text);
+  save_language(options, "target_language", options.target_language, text);
   text["joined"] = options.joined;
   const bool joined = options.joined;
   text["source"] =
@@ -140,11 +156,11 @@ TranslationText TranslationText::load(
       "model's");
   TranslationText loaded;
   try {
-    loaded.options.subword = parse_enum<Subword>(
-        text.at("subword").get<std::string>(),
-        "text.subword");
-    loaded.options.lowercase = text.at("lowercase").get<bool>();
-    loaded.options.joined = text.at("joined").get<bool>();
+    TextOptions& options = loaded.options;
+    load_common_options(text, options);
+    load_language(options, text, "source_language", options.source_language);
+    load_language(options, text, "target_language", options.target_language);
+    options.joined = text.at("joined").get<bool>();
     load_sides(folder, text, loaded);
   } catch (const Json::exception& error) {
     fail_malformed(folder, error);

@@ -177,6 +177,28 @@ def evaluate():
                    stdin="\u2028 \U0001F600\u0301 \u202e\nß ﬁ Ⅷ\n".encode())
 
 
+def tokenize():
+    verb = ["tokenize", "--language"]
+    yield Case("no language", ["tokenize"], 2, "--language")
+    for language in ("", "german", "DE", "de-DE", "d"):
+        yield Case(f"language '{language}'", [*verb, language], 2, "--language",
+                   "two or three small letters", f"'{language}'")
+    for flag in ("--escape", "--split-dashes", "--lowercase"):
+        yield Case(f"undo with {flag}", [*verb, "en", "--undo", flag], 2, flag,
+                   "--undo")
+    yield Case("invalid UTF-8", [*verb, "en"], 1, "standard input:2",
+               stdin=b"abc\n\xff\n")
+    for undo in ([], ["--undo"]):
+        for name, stdin in (
+            ("nothing", b""), ("blank lines", b"\n \n\n"), ("CRLF", b"abc\r\n"),
+            ("control characters", b"\x01\x1b\x7f.\n"),
+            ("a long word", b"abc" * LONG), ("a long line", b"abc. " * LONG),
+            ("dots", b"." * LONG), ("dashes", b"-" * LONG),
+            ("ampersands", b"&" * LONG), ("quotes", b"'\" " * LONG),
+        ):
+            yield Case(f"{name} {undo}", [*verb, "en", *undo], 0, stdin=stdin)
+
+
 def bpe():
     apply = ["bpe", "apply", "--codes"]
     for name, content, wanted in (
@@ -322,6 +344,16 @@ def contradictions():
         (["optimizer.kind=\"sgd\""], "adam"),
         (["text.subword=wordpiece"], "sentencepiece"),
         (["text.subword=bpe", "text.subword_size=0"], "subword_size"),
+        (["text.tokenizer=mosse"], "moses"),
+        (["text.tokenizer=moses"], "text.source_language"),
+        (["text.tokenizer=moses", "text.source_language=de"],
+         "text.target_language"),
+        (["text.tokenizer=moses", "text.source_language=german",
+          "text.target_language=en"], "text.source_language", "'german'"),
+        (["text.tokenizer=moses", "text.source_language=de",
+          "text.target_language=en", "text.subword=characters"], "characters"),
+        (["text.source_language=de"], "text.tokenizer"),
+        (["text.moses_escape=true"], "text.tokenizer"),
     ):
         arguments = list(base)
         for assignment in assignments:
@@ -555,7 +587,7 @@ def model_descriptions():
         ("cut", json.dumps(good)[:200]),
         ("invalid UTF-8", b'{"format": "\xff"}'),
         ("another format", changed(["format"], "else"), "format"),
-        ("a later version", changed(["format_version"], 2), "version"),
+        ("a later version", changed(["format_version"], 3), "version"),
         ("a huge version", changed(["format_version"], 2**70), "version"),
         ("no format", changed(["format"], None), "format"),
         ("no version", changed(["format_version"], None), "format_version"),
@@ -1043,7 +1075,7 @@ def streams():
 
 
 FAMILIES = [
-    usage, numbers_on_the_command_line, evaluate, bpe, configuration_files,
+    usage, numbers_on_the_command_line, evaluate, tokenize, bpe, configuration_files,
     configuration_values, contradictions, training_data, output_folders,
     no_models, truncated_checkpoints, corrupted_checkpoints,
     rewritten_checkpoints, model_descriptions, vocabularies, training_states,

@@ -66,6 +66,9 @@ class TorchFreeStart(unittest.TestCase):
         codes.write_text("#version: 0.2\na b\n")
         self.assert_maps_no_torch("bpe", "apply", "--codes", codes)
 
+    def test_tokenize_maps_no_torch(self):
+        self.assert_maps_no_torch("tokenize", "--language", "en")
+
     def test_translate_does_map_torch(self):
         # The witness that the checks above can fail.
         result = run(
@@ -91,7 +94,7 @@ class TorchFreeStart(unittest.TestCase):
 
 class Help(unittest.TestCase):
     VERBS = ["train", "translate", "score", "evaluate", "average", "bpe", "info",
-             "perplexity", "generate"]
+             "perplexity", "generate", "tokenize"]
 
     def test_without_a_verb_the_verbs_go_to_standard_error(self):
         result = run()
@@ -325,6 +328,28 @@ class Info(unittest.TestCase):
             self.assertIn(wanted, text)
 
 
+class Tokenize(unittest.TestCase):
+    LINE = "Sie sagt: \"Geht's um 3. Mai-Ausgabe?\"\n"
+
+    def test_text_becomes_tokens_and_tokens_text(self):
+        for flags, tokens in (
+            ([], "Sie sagt : \" Geht ' s um 3. Mai-Ausgabe ? \""),
+            (["--split-dashes"], "Sie sagt : \" Geht ' s um 3. Mai @-@ Ausgabe ? \""),
+            (["--escape", "--lowercase"],
+             "sie sagt : &quot; geht &apos; s um 3. mai-ausgabe ? &quot;"),
+        ):
+            with self.subTest(flags=flags):
+                result = run("tokenize", "-l", "de", *flags, stdin=self.LINE)
+                self.assertEqual((result.code, result.message), (0, ""))
+                self.assertEqual(result.out.decode(), tokens + "\n")
+        undone = run("tokenize", "-l", "fr", "--undo", stdin="l' eau &amp; l' air .\n")
+        self.assertEqual(undone.out.decode(), "l'eau & l'air.\n")
+
+    def test_lines_stay_lines(self):
+        result = run("tokenize", "-l", "en", stdin="\n a.\r\n\nb.")
+        self.assertEqual(result.out.decode(), "\na .\n\nb .\n")
+
+
 class Streams(unittest.TestCase):
     def test_a_reader_that_leaves_ends_the_program_quietly(self):
         text = "1 2 31 31\n" * 2000
@@ -347,6 +372,7 @@ class Streams(unittest.TestCase):
             ["info", support.model()],
             ["translate", "--model", support.model()],
             ["bpe", "learn", "--merges", "1"],
+            ["tokenize", "--language", "en"],
         ):
             with self.subTest(arguments=arguments[0]), \
                     open("/dev/full", "wb") as full:

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "language_folder.h"
+#include "seqconv/base/files.h"
 #include "seqconv/text/unicode.h"
 #include "support/errors.h"
 
@@ -287,6 +288,25 @@ TEST_P(Streamed, WhateverComesNothingIsLost) {
     all += stream.finish();
     EXPECT_EQ(all, replace_invalid_utf8(text_->decode(ids)));
   }
+}
+
+TEST_F(Generator, MosesTokensComeByWholeLines) {
+  LanguageSettings settings;
+  settings.training = "The dog's asleep (here).\nA man, a \"dog\".\n";
+  settings.text.tokenizer = Tokenizer::kMoses;
+  settings.text.language = "en";
+  const LoadedLanguageModel model = make(settings);
+  TextStream stream(model.text.text);
+  for (const char* line : {"The dog's asleep (here).", "A man, a \"dog\"."}) {
+    for (const int32_t id : model.text.text->encode(line))
+      EXPECT_EQ(stream.add(id), "");
+    EXPECT_EQ(stream.add(Vocabulary::kEnd), std::string(line) + "\n");
+  }
+  stream.add(model.text.text->encode("dog").front());
+  EXPECT_EQ(stream.finish(), "dog");
+  const Json config =
+      Json::parse(read_file(folder_.path() / "model" / "config.json"));
+  EXPECT_EQ(config["format_version"], 2);
 }
 
 }  // namespace

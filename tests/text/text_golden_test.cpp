@@ -23,10 +23,12 @@ TEST(TextGolden, EncodesTokenisedLinesAsTheReferenceModelDid) {
       std::make_shared<Vocabulary>(Vocabulary::load(folder / "dict.de.txt"));
   EXPECT_EQ(vocabulary->size(), golden["vocab_size"].get<int64_t>());
   EXPECT_EQ(vocabulary->to_text(), read_file(folder / "dict.de.txt"));
+  TextOptions options;
+  options.lowercase = true;
   const TextPipeline pipeline(
       make_bpe_segmenter(Bpe::load(folder / "bpecodes")),
       vocabulary,
-      /*lowercase=*/true);
+      Preparation(options, ""));
   int lines = 0;
   const auto compare = [&](const Json& row, const std::string& side) {
     const auto line = row[side + "_tok"].get<std::string>();

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "seqconv/text/segmenter.h"
+#include "seqconv/text/text_pipeline.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

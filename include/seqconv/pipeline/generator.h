@@ -12,7 +12,8 @@
 namespace seqconv {
 
 /// Turns ids into text as they come. Its memory does not grow: what is shown
-/// depends on a few ids only.
+/// depends on a few ids only. Moses tokens are the exception: they come by
+/// whole lines, as where a sign belongs depends on the line.
 class TextStream {
  public:
   explicit TextStream(std::shared_ptr<const TextPipeline> text)

@@ -25,7 +25,7 @@ struct MosesOptions {
 /// package sacremoses 0.1.1 has it.
 ///
 /// Signs are split off, but for dots of numbers and abbreviations and for
-/// commas between digits. Special by language are apostrophes (en: "do n't" is
+/// commas between digits. Special by language are apostrophes (en: "don't" is
 /// "don 't"; fr, it: "l' homme"; elsewhere a token of its own), the
 /// abbreviations after which a dot stays (as bn ca cs de en es et fi fr ga gu
 /// hi hu is it kn lt lv ml mni mr nl or pa pl pt ro ru sk sl sv ta tdt te yue

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "seqconv/text/bpe.h"
-#include "seqconv/text/text_pipeline.h"
+#include "seqconv/text/preparation.h"
+#include "seqconv/text/text_options.h"
 
 namespace seqconv {
 
@@ -65,16 +66,15 @@ struct SentencePieceTraining {
   int64_t size = 8000;  ///< number of pieces, <unk> included
   SentencePieceKind kind = SentencePieceKind::kUnigram;
   double character_coverage = 0.9995;
-  bool lowercase = false;
 };
 
-/// Trains a SentencePiece model on the lines of text files (strictly read) and
-/// returns the bytes of its file; the same bytes for the same text. Of more
-/// than two million lines it takes every n-th. Text too poor for `size` pieces
-/// gives a smaller model and a warning that names its size. Error when `size`
-/// is too small for the characters, or no text is there.
+/// Trains a SentencePiece model on the prepared lines of text files (strictly
+/// read) and returns the bytes of its file; the same bytes for the same text.
+/// Of more than two million lines it takes every n-th. Text too poor for `size`
+/// pieces gives a smaller model and a warning that names its size. Error when
+/// `size` is too small for the characters, or no text is there.
 std::string train_sentencepiece(
-    const std::vector<std::string>& files,
+    const std::vector<TextFile>& files,
     const SentencePieceTraining& training);
 
 }  // namespace seqconv

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "seqconv/base/options.h"
+
+namespace seqconv {
+
+/// How lines become symbols.
+enum class Subword {
+  kNone,           ///< the line is split at blanks
+  kBpe,            ///< subword-nmt merges on words split at blanks
+  kSentencePiece,  ///< SentencePiece on the raw line
+  kCharacters,     ///< a symbol a character, blanks among them
+  kBytes,          ///< a symbol a byte of the UTF-8 line, blanks among them
+};
+template <>
+struct EnumNames<Subword> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Subword>>(
+          {{"none", Subword::kNone},
+           {"bpe", Subword::kBpe},
+           {"sentencepiece", Subword::kSentencePiece},
+           {"characters", Subword::kCharacters},
+           {"bytes", Subword::kBytes}});
+};
+
+/// SentencePiece's model families.
+enum class SentencePieceKind { kUnigram, kBpe };
+template <>
+struct EnumNames<SentencePieceKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, SentencePieceKind>>(
+          {{"unigram", SentencePieceKind::kUnigram},
+           {"bpe", SentencePieceKind::kBpe}});
+};
+
+/// What splits lines into words before anything else does.
+enum class Tokenizer {
+  kNone,   ///< nothing: the text is taken as it is
+  kMoses,  ///< text/moses.h, by the language of the side
+};
+template <>
+struct EnumNames<Tokenizer> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Tokenizer>>(
+          {{"none", Tokenizer::kNone}, {"moses", Tokenizer::kMoses}});
+};
+
+/// The [text] section: everything that turns raw text into ids.
+struct TextOptions {
+  Tokenizer tokenizer = Tokenizer::kNone;
+  std::string source_language;
+  std::string target_language;
+  std::string language;
+  bool moses_escape = false;
+  bool moses_split_dashes = false;
+  Subword subword = Subword::kSentencePiece;
+  int64_t subword_size = 8000;
+  std::string bpe_codes;
+  std::string sentencepiece_model;
+  SentencePieceKind sentencepiece_kind = SentencePieceKind::kUnigram;
+  double character_coverage = 0.9995;
+  bool joined = true;
+  bool lowercase = false;
+  std::string source_dictionary;
+  std::string target_dictionary;
+  std::string dictionary;
+  int64_t min_count = 1;
+  int64_t max_vocabulary = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("tokenizer",
+      tokenizer,
+      "none (raw or already tokenised text) or moses; what is decoded is put "
+      "together again");
+    v("source_language", source_language, "For moses: such as de, en or fr");
+    v("target_language", target_language, "For moses: such as de, en or fr");
+    v("language", language, "For moses: language of a language model's text");
+    v("moses_escape", moses_escape, "Write & as &amp; and so on, in the model");
+    v("moses_split_dashes",
+      moses_split_dashes,
+      "Write a-b as a @-@ b, in the model");
+    v("subword",
+      subword,
+      "What a symbol is: none (a word), bpe, sentencepiece, characters or "
+      "bytes");
+    v("subword_size",
+      subword_size,
+      "Number of merges (bpe) or pieces (sentencepiece) to learn");
+    v("bpe_codes", bpe_codes, "Existing subword-nmt codes (else learned)");
+    v("sentencepiece_model",
+      sentencepiece_model,
+      "Existing SentencePiece model (else trained)");
+    v("sentencepiece_kind", sentencepiece_kind, "unigram or bpe");
+    v("character_coverage",
+      character_coverage,
+      "Share of characters that SentencePiece must cover");
+    v("joined", joined, "One vocabulary and subword model for both sides");
+    v("lowercase", lowercase, "Lower-case both sides first");
+    v("source_dictionary", source_dictionary, "Existing dict.txt (else built)");
+    v("target_dictionary", target_dictionary, "Existing dict.txt (else built)");
+    v("dictionary",
+      dictionary,
+      "Existing dict.txt of a language model (else built)");
+    v("min_count", min_count, "Symbols rarer than this become <unk>");
+    v("max_vocabulary", max_vocabulary, "Largest vocabulary, 0 = no limit");
+  }
+
+  /// UsageError for values out of range and for keys that contradict each
+  /// other; `path` prefixes the keys in messages. Which languages must be there
+  /// depends on the task: see check_languages.
+  void validate(const std::string& path = "text") const;
+};
+
+/// UsageError unless the languages fit the tokenizer: moses needs each of
+/// `wanted` ("source_language", ...), every other language must be empty.
+void check_languages(
+    const TextOptions& options,
+    const std::vector<std::string>& wanted);
+
+}  // namespace seqconv

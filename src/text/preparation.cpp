@@ -1,0 +1,47 @@
+#include "seqconv/text/preparation.h"
+
+#include "seqconv/base/error.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+
+Preparation::Preparation(
+    const TextOptions& options,
+    const std::string& language)
+    : lowercase_(options.lowercase) {
+  switch (options.tokenizer) {
+    case Tokenizer::kNone:
+      return;
+    case Tokenizer::kMoses:
+      tokenizer_ = std::make_shared<MosesTokenizer>(
+          language,
+          MosesOptions{
+              .escape = options.moses_escape,
+              .split_dashes = options.moses_split_dashes});
+      detokenizer_ = std::make_shared<MosesDetokenizer>(language);
+      return;
+  }
+  fail("unknown tokenizer ", static_cast<int>(options.tokenizer));
+}
+
+std::string Preparation::apply(std::string_view line) const {
+  std::string text = clean_line(line);
+  if (tokenizer_)
+    text = tokenizer_->tokenize(text);
+  return lowercase_ ? to_lower(text) : text;
+}
+
+std::string Preparation::undo(std::string text) const {
+  return detokenizer_ ? detokenizer_->detokenize(text) : text;
+}
+
+std::vector<TextFile> prepared_files(
+    const std::vector<std::string>& paths,
+    const Preparation& preparation) {
+  std::vector<TextFile> files;
+  for (const std::string& path : paths)
+    files.emplace_back(path, preparation);
+  return files;
+}
+
+}  // namespace seqconv

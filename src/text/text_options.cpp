@@ -1,0 +1,166 @@
+#include "seqconv/text/text_options.h"
+
+#include <algorithm>
+#include <array>
+
+#include "seqconv/base/error.h"
+#include "seqconv/text/moses.h"
+
+namespace seqconv {
+namespace {
+
+template <class T>
+void need_range(
+    bool holds,
+    const std::string& key,
+    const char* range,
+    const T& value) {
+  if (!holds)
+    fail_usage(key, " must be ", range, ", but got ", value);
+}
+
+struct Language {
+  const char* key;
+  const std::string& code;
+};
+
+std::array<Language, 3> languages_of(const TextOptions& options) {
+  return {
+      {{"source_language", options.source_language},
+       {"target_language", options.target_language},
+       {"language", options.language}}};
+}
+
+/// The key of a dictionary when none is left to build, else null.
+const char* given_dictionary(const TextOptions& options) {
+  if (!options.dictionary.empty())
+    return "dictionary";
+  const bool source = !options.source_dictionary.empty();
+  const bool target = !options.target_dictionary.empty();
+  if (options.joined ? source || target : source && target)
+    return source ? "source_dictionary" : "target_dictionary";
+  return nullptr;
+}
+
+/// UsageError when a vocabulary that nothing is left out of has limits.
+template <class Key>
+void check_limits(const TextOptions& options, const Key& key) {
+  if (options.min_count == 1 && options.max_vocabulary == 0)
+    return;
+  const std::string limit =
+      key(options.min_count != 1 ? "min_count" : "max_vocabulary");
+  if (const char* dictionary = given_dictionary(options))
+    fail_usage(
+        limit,
+        " has no effect with ",
+        key(dictionary),
+        ": the dictionary is taken as it is");
+  if (options.subword == Subword::kBytes)
+    fail_usage(
+        limit,
+        " has no effect with ",
+        key("subword"),
+        " = 'bytes': its vocabulary is all 256 bytes");
+}
+
+/// UsageError when Moses tokens are wanted where they make no sense, or their
+/// settings without them.
+template <class Key>
+void check_tokenizer(const TextOptions& options, const Key& key) {
+  const bool moses = options.tokenizer == Tokenizer::kMoses;
+  const auto needs_moses = [&](const char* name) {
+    fail_usage(
+        key(name),
+        " needs ",
+        key("tokenizer"),
+        concat(" = 'moses', but that is '", enum_name(options.tokenizer), "'"));
+  };
+  if (!moses && options.moses_escape)
+    needs_moses("moses_escape");
+  if (!moses && options.moses_split_dashes)
+    needs_moses("moses_split_dashes");
+  for (const Language& language : languages_of(options)) {
+    if (language.code.empty())
+      continue;
+    if (!moses)
+      needs_moses(language.key);
+    check_language(language.code, key(language.key));
+  }
+  if (moses &&
+      (options.subword == Subword::kCharacters ||
+       options.subword == Subword::kBytes))
+    fail_usage(
+        key("tokenizer"),
+        " = 'moses' makes words, but ",
+        key("subword"),
+        concat(" = '", enum_name(options.subword)),
+        "' reads blanks and signs as they are; use none, bpe or sentencepiece");
+}
+
+}  // namespace
+
+void TextOptions::validate(const std::string& path) const {
+  const auto key = [&](const char* name) {
+    return path.empty() ? std::string(name) : path + "." + name;
+  };
+  const auto check_file =
+      [&](const char* file_key, const std::string& file, Subword wanted) {
+        if (!file.empty() && subword != wanted)
+          fail_usage(
+              key(file_key),
+              " needs ",
+              key("subword"),
+              concat(" = '", enum_name(wanted)),
+              concat("', but that is '", enum_name(subword), "'"));
+      };
+  check_file("bpe_codes", bpe_codes, Subword::kBpe);
+  check_file(
+      "sentencepiece_model",
+      sentencepiece_model,
+      Subword::kSentencePiece);
+  need_range(
+      subword_size >= 1 && subword_size <= 1'000'000,
+      key("subword_size"),
+      "from 1 to 1000000",
+      subword_size);
+  need_range(
+      character_coverage >= 0.98 && character_coverage <= 1,
+      key("character_coverage"),
+      "from 0.98 to 1",
+      character_coverage);
+  need_range(min_count >= 1, key("min_count"), ">= 1", min_count);
+  need_range(
+      max_vocabulary == 0 || max_vocabulary > 4,
+      key("max_vocabulary"),
+      "0 (no limit) or > 4, as four symbols are special",
+      max_vocabulary);
+  check_limits(*this, key);
+  check_tokenizer(*this, key);
+}
+
+void check_languages(
+    const TextOptions& options,
+    const std::vector<std::string>& wanted) {
+  for (const Language& language : languages_of(options)) {
+    const bool needed = options.tokenizer == Tokenizer::kMoses &&
+        std::find(wanted.begin(), wanted.end(), language.key) != wanted.end();
+    if (needed && language.code.empty())
+      fail_usage(
+          "text.tokenizer = 'moses' needs text.",
+          language.key,
+          ", the code of the text's language such as de, but that is empty");
+    if (!needed && !language.code.empty())
+      fail_usage(
+          "text.",
+          language.key,
+          " = '",
+          language.code,
+          "' has no effect here: ",
+          wanted.size() == 1
+              ? "a language model has text.language"
+              : "a translation model has text.source_language and "
+                "text.target_language");
+  }
+}
+
+}  // namespace seqconv

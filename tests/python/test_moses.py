@@ -1,0 +1,134 @@
+"""`seqconv tokenize` against sacremoses, on generated lines and the golden ones."""
+
+import itertools
+import json
+import os
+import pathlib
+import random
+import subprocess
+
+import pytest
+from sacremoses import MosesDetokenizer, MosesTokenizer
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", ROOT.parent / "shared/golden"))
+BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
+REQUIRED = os.environ.get("SEQCONV_GOLDEN_REQUIRED") == "1"
+
+LANGUAGES = ["as", "ca", "cs", "de", "en", "es", "et", "fi", "fr", "ga", "gu", "hi", "hu", "is",
+             "it", "ja", "kn", "ko", "lt", "lv", "ml", "mr", "nl", "or", "pa", "pl", "pt", "ro",
+             "ru", "sk", "sl", "sv", "ta", "te", "xx", "yue", "zh"]
+# Not cs: its decimals differ on purpose, see docs/tokenization.md.
+DETOKENIZED = ["de", "en", "es", "fi", "fr", "ga", "it", "ja", "ko"]
+OPTIONS = list(itertools.product((False, True), repeat=2))
+
+WORDS = ["Mr", "Dr", "No", "Nr", "Art", "pp", "usw", "z.B", "etc", "e.g", "U.S", "A", "v", "III",
+         "čís", "Sr", "ustawa", "tel", "г", "д", "p.ex", "c.-à-d", "hello", "World", "l", "qu",
+         "don", "dogs", "EU", "ssa", "café", "e\u0301", "naïve", "Straße", "İstanbul", "ΣΑΣ",
+         "привет", "हिन्दी", "தமிழ்", "ภาษา", "日本", "語", "カナ", "한국", "مرحبا", "שלום",
+         "𝐀", "ⓐ", "ǅ", "ªº"]
+NUMBERS = ["5", "1990", "1,000", "3.14", "٣", "५", "²", "½", "Ⅷ", "〇", "1st", "0"]
+SIGNS = [".", "..", "...", "....", ",", ",,", ",,,", "'", "''", "'''", '"', "`", "``", "-", "--",
+         "–", "—", "&", "&amp;", "&#124;", "&bar;", "|", "<", ">", "[", "]", "(", ")", "{", "}",
+         "/", "\\", "@", "@-@", " @-@ ", "#", "$", "€", "₽", "¥", "%", "?", "!", ":", ";", "¿",
+         "¡", "«", "»", "„", "“", "”", "‘", "’", "…", "。", "、", "!", "।", "😀", "👍🏽", "\ufeff",
+         "\u200b", "\u00ad", "\u0301", "~", "^", "*", "_", "+", "=", ".'", ".''", "'s", "n't"]
+SPACES = [" ", " ", " ", " ", " ", "  ", "\t", "\u00a0", "\u3000", "\u2028", "\x0b", "\x1f",
+          "\x85", "\x01", "\x7f"]
+MIXTURES = ["http://x.org/a-b?c=d&e", "me@example.com", "x@-@y", "rock'n'roll", "1990's", "3-4",
+            "5%-ig", "(s.o.)", "O'Neill's", "l'homme", "J.-P.", "..a", "a..", "10.000,50"]
+
+
+def line_of(choose, count):
+    pieces = []
+    for _ in range(count):
+        kind = choose([WORDS, WORDS, NUMBERS, SIGNS, SIGNS, MIXTURES])
+        pieces.append(choose(kind))
+        pieces.append(choose(["", "", choose(SPACES)]))
+    return "".join(pieces)
+
+
+def lines_of(seed, number=400):
+    source = random.Random(seed)
+    return [line_of(source.choice, source.randint(0, 14)) for _ in range(number)]
+
+
+def run(lines, language, *flags):
+    program = subprocess.run(
+        [BIN / "seqconv", "tokenize", "--language", language, *flags],
+        input="".join(line + "\n" for line in lines).encode(),
+        capture_output=True,
+    )
+    assert program.returncode == 0, program.stderr.decode()
+    return program.stdout.decode().split("\n")[:-1]
+
+
+def flags_of(escape, dashes):
+    return ["--escape"] * escape + ["--split-dashes"] * dashes
+
+
+def package_tokens(lines, language, escape, dashes):
+    tokenizer = MosesTokenizer(language)
+    return [
+        tokenizer.tokenize(line, escape=escape, aggressive_dash_splits=dashes) for line in lines
+    ]
+
+
+def different(lines, ours, theirs):
+    assert len(ours) == len(theirs)
+    return [row for row in zip(lines, ours, theirs) if row[1] != row[2]][:5]
+
+
+@pytest.mark.parametrize("escape, dashes", OPTIONS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tokens_of_mixtures_equal_the_package(language, escape, dashes):
+    lines = lines_of(language)
+    ours = run(lines, language, *flags_of(escape, dashes))
+    theirs = package_tokens(lines, language, escape, dashes)
+    assert different(lines, ours, [" ".join(tokens) for tokens in theirs]) == []
+
+
+@pytest.mark.parametrize("language", DETOKENIZED)
+def test_text_of_mixtures_equals_the_package(language):
+    detokenizer = MosesDetokenizer(language)
+    for escape, dashes in OPTIONS:
+        tokens = package_tokens(lines_of(language), language, escape, dashes)
+        # Also lines that no tokenizer has made.
+        tokens += [line.split() for line in lines_of(language + "raw")]
+        lines = [" ".join(words) for words in tokens]
+        theirs = [detokenizer.detokenize(words) for words in tokens]
+        assert different(lines, run(lines, language, "--undo"), theirs) == []
+
+
+def test_characters_are_of_the_same_kinds_as_in_the_package():
+    # All of the alphabets, a part of the ideographs and of what is not assigned.
+    codes = itertools.chain(range(1, 0x3400), range(0x3400, 0x110000, 197), range(0xA000, 0xAC00),
+                            range(0xF900, 0x10000), range(0x10000, 0x1FFFF, 31))
+    characters = [chr(c) for c in codes if not 0xD800 <= c < 0xE000 and chr(c) not in "\n\r"]
+    for language, characters in (("en", characters), ("zh", characters[0x2E00:])):
+        # Beside letters, dots, commas and apostrophes, and with small letters to come.
+        lines = [f"a{c}b {c}'{c} 1,{c},1 x{c}. X. {c}" for c in characters]
+        ours = run(lines, language)
+        theirs = package_tokens(lines, language, False, False)
+        rows = different(characters, ours, [" ".join(tokens) for tokens in theirs])
+        # The package's lists hold the sign that shows combining marks.
+        assert [row for row in rows if row[0] != "\u25cc"] == []
+
+
+def test_lower_case_comes_behind_the_tokens():
+    lines = lines_of("lower")
+    want = [" ".join(tokens).lower() for tokens in package_tokens(lines, "de", False, False)]
+    assert different(lines, run(lines, "de", "--lowercase"), want) == []
+
+
+def test_golden_lines_have_the_golden_tokens():
+    path = GOLDEN / "multi30k-dynamicconv/golden.json"
+    if not path.exists() and not REQUIRED:
+        pytest.skip(f"no {path}")
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    for side, language in (("src", "de"), ("ref", "en")):
+        if side + "_raw" not in rows[0]:
+            continue
+        lines = [row[side + "_raw"] for row in rows]
+        want = [row[side + "_tok"] for row in rows]
+        assert different(lines, run(lines, language, "--lowercase"), want) == []
