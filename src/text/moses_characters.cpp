@@ -170,7 +170,8 @@ uint8_t Characters::compute(char32_t c) const {
   if (scripts_ == 0 || (plain & kAlnum) || !is_of_scripts(c, scripts_))
     return plain;
   // The lists of numerals have none that are letters of Han.
-  const bool number = u_charType(static_cast<UChar32>(c)) == U_OTHER_NUMBER;
+  const bool number =
+      c < 0x10000 && u_charType(static_cast<UChar32>(c)) == U_OTHER_NUMBER;
   return static_cast<uint8_t>(plain | kAlpha | kAlnum | (number ? kNumber : 0));
 }
 

@@ -1075,8 +1075,9 @@ def streams():
 
 
 FAMILIES = [
-    usage, numbers_on_the_command_line, evaluate, tokenize, bpe, configuration_files,
-    configuration_values, contradictions, training_data, output_folders,
+    usage, numbers_on_the_command_line, evaluate, tokenize, bpe,
+    configuration_files, configuration_values, contradictions, training_data,
+    output_folders,
     no_models, truncated_checkpoints, corrupted_checkpoints,
     rewritten_checkpoints, model_descriptions, vocabularies, training_states,
     lines_to_translate, json_requests, extreme_searches, scores, streams,

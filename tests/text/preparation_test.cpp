@@ -117,7 +117,7 @@ TEST_F(MosesText, EachSideIsTokenisedByItsOwnLanguage) {
         ElementsAre("l'", "homme'", "s"));
     EXPECT_THAT(
         text.target->segment("l'homme's"),
-        ElementsAre("l", "'homme's"));
+        ElementsAre("l", "'homme", "'s"));
     EXPECT_EQ(&text.source->vocabulary() == &text.target->vocabulary(), joined);
   }
 }
@@ -170,7 +170,8 @@ TEST_F(MosesText, FoldersWithoutATokenizerSayNothingOfOne) {
   const TranslationText text = create(o);
   EXPECT_EQ(text.source, text.target);
   std::vector<std::string> keys;
-  for (const auto& [key, value] : text.save(folder_.path() / "model").items())
+  const Json json = text.save(folder_.path() / "model");
+  for (const auto& [key, value] : json.items())
     keys.push_back(key);
   EXPECT_THAT(
       keys,
@@ -183,7 +184,7 @@ TEST_F(MosesText, FoldersWithATokenizerMustNameTheLanguages) {
   const auto load = [&](const Json& text) {
     return error_of([&] { TranslationText::load(model, text); });
   };
-  EXPECT_EQ(load(good), "");
+  EXPECT_NO_THROW(TranslationText::load(model, good));
   for (const char* key :
        {"source_language", "target_language", "moses_escape"}) {
     Json bad = good;
