@@ -104,6 +104,7 @@ TranslationText TranslationText::create(
   const auto sources = prepared_files(source_files, source_lines);
   const auto targets = prepared_files(target_files, target_lines);
   const auto make_side = [&](const std::vector<TextFile>& files,
+                             const Preparation& preparation,
                              VocabularyPointer vocabulary) {
     const auto segmenter = given ? given : learn_segmenter(options, files);
     if (!vocabulary)
@@ -111,20 +112,22 @@ TranslationText TranslationText::create(
     return std::make_shared<const TextPipeline>(
         segmenter,
         vocabulary,
-        files.front().preparation);
+        preparation);
   };
   TranslationText text;
   text.options = options;
   if (options.joined) {
     auto files = sources;
     files.insert(files.end(), targets.begin(), targets.end());
-    text.source = make_side(files, given_joined_vocabulary(options));
+    text.source = make_side(files, source_lines, given_joined_vocabulary(options));
     text.target = other_side(text.source, target_lines);
   } else {
     text.source =
-        make_side(sources, given_vocabulary(options.source_dictionary));
+        make_side(
+            sources, source_lines, given_vocabulary(options.source_dictionary));
     text.target =
-        make_side(targets, given_vocabulary(options.target_dictionary));
+        make_side(
+            targets, target_lines, given_vocabulary(options.target_dictionary));
   }
   text.source_samples = pick_samples(source_files);
   text.target_samples = pick_samples(target_files);
