@@ -62,6 +62,30 @@ void add_text(CLI::App& verb, TextOptions& text) {
       "Merges of subword-nmt (in published archives: code, bpecodes); without "
       "them text comes and goes in the model's own symbols");
   file("--sentencepiece", text.sentencepiece_model, "Model of SentencePiece");
+  add_choice(
+      verb,
+      "--tokenizer",
+      text.tokenizer,
+      "none (the text is tokenised already) or moses")
+      ->group("Text");
+  const auto language =
+      [&](const char* flag, std::string& value, const char* help) {
+        verb.add_option(flag, value, help)->type_name("CODE")->group("Text");
+      };
+  language("--source-language", text.source_language, "moses: of the source");
+  language("--target-language", text.target_language, "moses: of the target");
+  language("--language", text.language, "moses: of a language model");
+  verb.add_flag(
+          "--moses-escape",
+          text.moses_escape,
+          "moses: tokens with &apos; and the like, as most published models "
+          "have them")
+      ->group("Text");
+  verb.add_flag(
+          "--moses-split-dashes",
+          text.moses_split_dashes,
+          "moses: a-b becomes a @-@ b, as in the WMT models")
+      ->group("Text");
   verb.add_flag("--lowercase", text.lowercase, "Lower-case text first")
       ->group("Text");
 }

@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly SANITIZED=(base text metrics kernels data decode)
+readonly SANITIZED=(base text metrics kernels data decode architecture checkpoint)
 # A folder's target builds all that its CMakeLists.txt names.
 sanitized_targets=()
 for layer in "${SANITIZED[@]}"; do

@@ -25,7 +25,12 @@ ExportedModel read_model(const fs::path& folder) {
   const Task task = task_of_model(folder);
   if (task == Task::kTranslation) {
     const auto model = read_translation_description(folder);
-    return {task, model.options, model.vocabulary(), {}};
+    const TextOptions& text = model.text.options;
+    return {
+        task,
+        model.options,
+        model.vocabulary(),
+        {text.source_language, text.target_language}};
   }
   const auto model = read_language_description(folder);
   return {task, model.options, model.vocabulary(), {}};

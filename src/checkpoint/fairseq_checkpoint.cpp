@@ -36,7 +36,12 @@ void merge(Json& arguments, const Json& table) {
 FairseqCheckpoint::FairseqCheckpoint(
     const std::filesystem::path& path,
     CheckpointWeights weights)
-    : file_(path) {
+    : FairseqCheckpoint(PyTorchFile(path), weights) {}
+
+FairseqCheckpoint::FairseqCheckpoint(
+    PyTorchFile file,
+    CheckpointWeights weights)
+    : file_(std::move(file)) {
   const PickleValue root = file_.root();
   SEQCONV_CHECK(
       root.is_dictionary(),
@@ -55,7 +60,7 @@ FairseqCheckpoint::FairseqCheckpoint(
     read_model(ema);
   } else {
     SEQCONV_CHECK(
-        is_state(model) || (model.is_none() && is_state(root)),
+        !model.entries().empty() || (model.is_none() && is_state(root)),
         where(),
         ": the checkpoint must hold a dictionary of tensors under 'model', but "
         "'model' is ",

@@ -119,15 +119,18 @@ TranslationText TranslationText::create(
   if (options.joined) {
     auto files = sources;
     files.insert(files.end(), targets.begin(), targets.end());
-    text.source = make_side(files, source_lines, given_joined_vocabulary(options));
+    text.source =
+        make_side(files, source_lines, given_joined_vocabulary(options));
     text.target = other_side(text.source, target_lines);
   } else {
-    text.source =
-        make_side(
-            sources, source_lines, given_vocabulary(options.source_dictionary));
-    text.target =
-        make_side(
-            targets, target_lines, given_vocabulary(options.target_dictionary));
+    text.source = make_side(
+        sources,
+        source_lines,
+        given_vocabulary(options.source_dictionary));
+    text.target = make_side(
+        targets,
+        target_lines,
+        given_vocabulary(options.target_dictionary));
   }
   text.source_samples = pick_samples(source_files);
   text.target_samples = pick_samples(target_files);

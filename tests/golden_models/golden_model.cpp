@@ -49,18 +49,24 @@ ModelOptions without_dropout(ModelOptions options) {
 }  // namespace
 
 std::vector<fs::path> golden_model_folders() {
-  std::vector<fs::path> folders;
-  const fs::path root = golden_folder() / "models";
-  if (fs::is_directory(root))
-    for (const auto& entry : fs::directory_iterator(root))
-      if (fs::exists(entry.path() / "model.pt"))
-        folders.push_back(entry.path());
-  std::sort(folders.begin(), folders.end());
-  return folders;
+  const fs::path usual =
+      fs::path(SEQCONV_SOURCE_DIR) / ".." / "shared" / "golden" / "models";
+  std::map<std::string, fs::path> folders;  // by their own names
+  for (const fs::path& root :
+       {usual, golden_folder(), golden_folder() / "models"})
+    if (fs::is_directory(root))
+      for (const auto& entry : fs::directory_iterator(root))
+        if (fs::exists(entry.path() / "model.pt") &&
+            fs::exists(entry.path() / "outputs.json"))
+          folders[fs::canonical(entry.path())] = entry.path();
+  std::vector<fs::path> result;
+  for (const auto& [name, path] : folders)
+    result.push_back(path);
+  return result;
 }
 
 std::string golden_model_name(const ::testing::TestParamInfo<fs::path>& info) {
-  std::string name = info.param.filename().string();
+  std::string name = concat(info.index, "_", info.param.filename().string());
   for (char& c : name)
     c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;

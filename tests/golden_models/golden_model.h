@@ -15,7 +15,8 @@
 /// A checkpoint of the reference code with what it computed, imported.
 namespace seqconv::testing {
 
-/// Folders of golden models, sorted.
+/// Folders of golden models: those of the usual place, and those that
+/// SEQCONV_GOLDEN names or has under models/.
 std::vector<std::filesystem::path> golden_model_folders();
 
 /// The name of a test that such a folder is the parameter of.

@@ -25,6 +25,7 @@ class FairseqCheckpoint {
   FairseqCheckpoint(
       const std::filesystem::path& path,
       CheckpointWeights weights);
+  FairseqCheckpoint(PyTorchFile file, CheckpointWeights weights);
 
   const std::string& where() const { return file_.where(); }
   /// Tensors by name; bookkeeping ones (see is_bookkeeping) are left out.

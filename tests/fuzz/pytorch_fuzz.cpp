@@ -1,0 +1,10 @@
+#include <cstdint>
+
+#include "checkpoint/read_everything.h"
+
+// Arbitrary bytes as a PyTorch file and as a checkpoint.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  seqconv::testing::read_everything(
+      {reinterpret_cast<const std::byte*>(data), size});
+  return 0;
+}
