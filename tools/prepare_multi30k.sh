@@ -6,15 +6,15 @@
 # DATA holds multi30k/train.de.xz and so on (packed or plain). Default: the
 # environment variable SEQCONV_DATA, else ../shared/data beside the project.
 # Writes runs/multi30k/data/{train,valid,test}.{de,en} (Moses tokens, lower case)
-# and {train,valid,test}.raw.{de,en} (as they came). Running it again does only
+# and {train,valid,test}.raw.{de,en} (as they came), with the program SEQCONV or
+# build/release/bin/seqconv. Running it again does only
 # what is missing or older than its source.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=${1:-${SEQCONV_DATA:-$root/../shared/data}}
 out=$root/runs/multi30k/data
-python=$root/.venv/bin/python
-sacremoses='sacremoses==0.1.1'
+seqconv=${SEQCONV:-$root/build/release/bin/seqconv}
 
 say() { printf 'prepare_multi30k: %s\n' "$*" >&2; }
 die() {
@@ -61,14 +61,11 @@ unpack() {
   esac
 }
 
-tokenise() { "$python" "$root/tools/moses_tokenize.py" "$1" <"$2"; }
+tokenise() { "$seqconv" tokenize --language "$1" --lowercase <"$2"; }
 
-need_sacremoses() {
-  [[ -x $python ]] || die "$python is missing; run bash tools/setup.sh first"
-  if ! "$python" -c 'import sacremoses' 2>/dev/null; then
-    say "installing $sacremoses into .venv (about 2 MB)"
-    "$python" -m pip install --quiet "$sacremoses" >&2
-  fi
+need_program() {
+  [[ -x $seqconv ]] || die "$seqconv is missing; build it first (bash" \
+    "tools/setup.sh && cmake --preset release && cmake --build build/release)"
 }
 
 prepare_file() {
@@ -80,7 +77,7 @@ prepare_file() {
     write_file "$raw" unpack "$source"
   fi
   if [[ ! -f $tokens || $raw -nt $tokens ]]; then
-    need_sacremoses
+    need_program
     say "tokenising $split.$language"
     write_file "$tokens" tokenise "$language" "$raw"
   fi

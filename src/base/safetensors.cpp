@@ -351,9 +351,10 @@ void write_safetensors(
     const std::map<std::string, std::string>& metadata) {
   std::map<std::string, TensorSource> sources;
   for (const auto& [name, view] : tensors)
-    sources[name] = {view.type, view.shape, [&view](const ByteSink& sink) {
-                       sink(view.data);
-                     }};
+    sources[name] = {
+        view.type,
+        view.shape,
+        [data = view.data](const ByteSink& sink) { sink(data); }};
   stream_safetensors(path, sources, metadata);
 }
 

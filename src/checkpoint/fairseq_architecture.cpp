@@ -38,7 +38,7 @@ class StackReader {
       glu.push_back(gated(layer));
     }
     stack_.block = shortened(stack_.block);
-    note("block", Json(enum_name(stack_.block_at(0))), "names of tensors");
+    note("block", enum_name(stack_.block_at(0)), "names of tensors");
     stack_.glu = shortened(glu);
     note("glu", std::vector<bool>(stack_.glu), "shapes of linear1");
     read_heads();
@@ -51,8 +51,7 @@ class StackReader {
   std::string key(const std::string& name) const {
     return "model." + side_ + "." + name;
   }
-  template <class T>
-  void note(const std::string& name, const T& value, const char* reason) {
+  void note(const std::string& name, const Json& value, const char* reason) {
     clues_.note(key(name), value, reason);
   }
   std::string place(int64_t layer, const std::string& name) const {
@@ -244,19 +243,16 @@ class StackReader {
     if (stack_.block_at(0) == BlockKind::kTalk)
       return;
     using kernels::Normalization;
+    const char* reason = "assumed: fairseq's default";
     if (const auto softmax = clues_.boolean("weight_softmax")) {
       stack_.normalization = {
           *softmax ? Normalization::kSoftmax : Normalization::kNone};
-      note(
-          "normalization",
-          Json(enum_name(stack_.normalization[0])),
-          "stored argument weight_softmax");
+      reason = "stored argument weight_softmax";
     } else if (preset_) {
       stack_.normalization = preset_->normalization;
-      note("normalization", Json(enum_name(stack_.normalization[0])), "preset");
-    } else {
-      note("normalization", "softmax", "assumed: fairseq's default");
+      reason = "preset";
     }
+    note("normalization", enum_name(stack_.normalization[0]), reason);
   }
 
   Clues& clues_;

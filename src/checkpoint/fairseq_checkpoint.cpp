@@ -113,9 +113,15 @@ void FairseqCheckpoint::list_ignored_classes() {
 }
 
 const StridedTensor& FairseqCheckpoint::read(const std::string& name) const {
-  const StridedTensor& tensor = tensors_.at(name);
+  const auto found = tensors_.find(name);
+  SEQCONV_CHECK(
+      found != tensors_.end(),
+      where(),
+      ": the checkpoint lacks the tensor '",
+      name,
+      "'");
   file_.check_storage({file_.pickle(), values_.at(name)});
-  return tensor;
+  return found->second;
 }
 
 }  // namespace seqconv

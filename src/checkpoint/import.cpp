@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "import_text.h"
 #include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int64_t kElementsAtATime = 1 << 16;
+constexpr int64_t kElementsToRelease = 1 << 21;  // of each checkpoint
 
 /// A checkpoint and where it has our parameters.
 struct Source {
@@ -50,123 +52,6 @@ Sources open_checkpoints(const ImportRequest& request) {
   return sources;
 }
 
-/// The name of an embedding whose rows are the symbols of a side, and their
-/// number.
-std::pair<std::string, int64_t> embedding_rows(
-    const FairseqCheckpoint& checkpoint,
-    const std::string& side) {
-  const std::string tokens = side + ".embed_tokens.";
-  int64_t rows = 0;
-  for (int64_t band = 0;; ++band) {
-    const auto found = checkpoint.tensors().find(
-        concat(tokens, "embeddings.", band, ".0.weight"));
-    if (found == checkpoint.tensors().end())
-      break;
-    rows += found->second.shape.at(0);
-  }
-  if (rows > 0)
-    return {tokens + "embeddings", rows};
-  return {
-      tokens + "weight",
-      checkpoint.tensors().at(tokens + "weight").shape.at(0)};
-}
-
-void check_vocabulary(
-    const FairseqCheckpoint& checkpoint,
-    const std::string& side,
-    const std::string& dictionary,
-    int64_t size) {
-  const auto [name, rows] = embedding_rows(checkpoint, side);
-  SEQCONV_CHECK(
-      rows == size,
-      dictionary,
-      ": wrong dictionary for this checkpoint: it has ",
-      size,
-      " symbols (the four special ones counted), but '",
-      name,
-      "' of ",
-      checkpoint.where(),
-      " has ",
-      rows,
-      " rows");
-}
-
-/// Lines for the self-test of the model folder, made of the vocabulary's own
-/// symbols: the most frequent ones, and some rarer.
-std::vector<std::string> sample_lines(const TextPipeline& pipeline) {
-  constexpr int32_t kFirst = 4;
-  constexpr int32_t kSymbols = 12;
-  const auto size = static_cast<int32_t>(pipeline.vocabulary().size());
-  std::vector<std::string> lines;
-  for (const int32_t begin : {kFirst, size / 2}) {
-    std::vector<int32_t> ids;
-    for (int32_t id = begin; id < size && id < begin + kSymbols; ++id)
-      ids.push_back(id);
-    lines.push_back(pipeline.decode(ids));
-  }
-  return lines;
-}
-
-void need_dictionary(const std::string& file, const char* flag, Task task) {
-  if (file.empty())
-    fail_usage(
-        "the checkpoint holds a ",
-        task == Task::kTranslation ? "translation" : "language",
-        " model, which needs ",
-        flag);
-}
-
-TranslationText read_text(
-    TextOptions options,
-    const FairseqCheckpoint& checkpoint) {
-  if (!options.dictionary.empty())
-    fail_usage(
-        "--dictionary is for language models, but ",
-        checkpoint.where(),
-        " holds a translation model: give --source-dictionary and "
-        "--target-dictionary");
-  constexpr Task kTask = Task::kTranslation;
-  need_dictionary(options.source_dictionary, "--source-dictionary", kTask);
-  need_dictionary(options.target_dictionary, "--target-dictionary", kTask);
-  options.joined = Vocabulary::load(options.source_dictionary).to_text() ==
-      Vocabulary::load(options.target_dictionary).to_text();
-  TranslationText text = TranslationText::create(options, {}, {});
-  check_vocabulary(
-      checkpoint,
-      "encoder",
-      options.source_dictionary,
-      text.source->vocabulary().size());
-  check_vocabulary(
-      checkpoint,
-      "decoder",
-      options.target_dictionary,
-      text.target->vocabulary().size());
-  text.source_samples = sample_lines(*text.source);
-  text.target_samples = sample_lines(*text.target);
-  return text;
-}
-
-LanguageText read_language_text(
-    const TextOptions& options,
-    const FairseqCheckpoint& checkpoint) {
-  if (!options.source_dictionary.empty() || !options.target_dictionary.empty())
-    fail_usage(
-        "--source-dictionary and --target-dictionary are for translation "
-        "models, but ",
-        checkpoint.where(),
-        " holds a language model: give --dictionary");
-  need_dictionary(options.dictionary, "--dictionary", Task::kLanguageModel);
-  LanguageText text = LanguageText::create(options, {});
-  check_vocabulary(
-      checkpoint,
-      "decoder",
-      options.dictionary,
-      text.text->vocabulary().size());
-  text.knows_unknown = true;  // fairseq's models have one in every dictionary
-  text.samples = sample_lines(*text.text);
-  return text;
-}
-
 /// How the text of training was cut, where the arguments say it.
 StreamOptions read_stream(const FairseqCheckpoint& checkpoint) {
   StreamOptions stream;
@@ -197,11 +82,14 @@ void match(Sources& sources, const FairseqLayout& layout) {
 }
 
 /// Checks the storages of a parameter's parts, which has not been done before.
-void check_storages(
-    const FairseqCheckpoint& checkpoint,
-    const MatchedParameter& parameter) {
-  for (const TheirRows& part : parameter.parts)
-    checkpoint.read(part.name);
+void check_storages(const Source& source, size_t index) {
+  for (const TheirRows& part : source.parameters[index].parts)
+    source.checkpoint.read(part.name);
+}
+
+void release(const Sources& sources) {
+  for (const Source& source : sources)
+    source.checkpoint.release();
 }
 
 void warn_not_finite(
@@ -220,9 +108,8 @@ void warn_not_finite(
 
 /// Every bit as it is.
 void copy_parameter(const Source& source, size_t index, const ByteSink& sink) {
-  const MatchedParameter& parameter = source.parameters[index];
-  check_storages(source.checkpoint, parameter);
-  for (const TheirRows& part : parameter.parts) {
+  check_storages(source, index);
+  for (const TheirRows& part : source.parameters[index].parts) {
     const StridedTensor tensor = rows_of(source.checkpoint, part);
     size_t not_finite = 0;
     tensor.visit([&](std::span<const std::byte> piece) {
@@ -269,28 +156,32 @@ void average_parameter(
     const Sources& sources,
     size_t index,
     const ByteSink& sink) {
-  for (const Source& source : sources)
-    check_storages(source.checkpoint, source.parameters[index]);
+  for (const Source& source : sources) {
+    check_storages(source, index);
+    source.checkpoint.release();
+  }
   const MatchedParameter& first = sources.front().parameters[index];
+  int64_t since_release = 0;
   for (size_t part = 0; part < first.parts.size(); ++part) {
     const StridedTensor tensor =
         rows_of(sources.front().checkpoint, first.parts[part]);
     const int64_t all = tensor.shape.at(0);
-    const int64_t width =
-        std::max<int64_t>(tensor.count() / std::max<int64_t>(all, 1), 1);
-    const int64_t step = std::max<int64_t>(kElementsAtATime / width, 1);
+    const int64_t width = tensor.count() / std::max<int64_t>(all, 1);
+    const int64_t step =
+        std::max<int64_t>(kElementsAtATime / std::max<int64_t>(width, 1), 1);
     for (int64_t begin = 0; begin < all; begin += step) {
-      const std::vector<float> mean = mean_of_rows(
-          sources,
-          index,
-          part,
-          begin,
-          std::min(step, all - begin));
+      const int64_t rows = std::min(step, all - begin);
+      const std::vector<float> mean =
+          mean_of_rows(sources, index, part, begin, rows);
       sink(std::as_bytes(std::span<const float>(mean)));
+      since_release += rows * width;
+      if (since_release > kElementsToRelease) {
+        release(sources);
+        since_release = 0;
+      }
     }
   }
-  for (const Source& source : sources)
-    source.checkpoint.release();
+  release(sources);
 }
 
 void write_parameters(const Sources& sources, const fs::path& file) {
@@ -363,7 +254,7 @@ void import_checkpoint(const ImportRequest& request) {
           TranslationDescription{
               .folder = output,
               .options = found.options,
-              .text = read_text(request.text, first)},
+              .text = import_text(request.text, first)},
           output);
       break;
     case Task::kLanguageModel:
@@ -373,7 +264,7 @@ void import_checkpoint(const ImportRequest& request) {
           LanguageDescription{
               .folder = output,
               .options = found.options,
-              .text = read_language_text(request.text, first),
+              .text = import_language_text(request.text, first),
               .stream = read_stream(first)},
           output);
       break;

@@ -32,7 +32,8 @@ class FairseqCheckpoint {
   const std::map<std::string, StridedTensor>& tensors() const {
     return tensors_;
   }
-  /// The tensor called `name`, whose storage is checked first.
+  /// The tensor called `name`, whose storage is checked first; Error when there
+  /// is none.
   const StridedTensor& read(const std::string& name) const;
   /// Settings of model and task by name, an empty object when none are stored.
   const Json& arguments() const { return arguments_; }

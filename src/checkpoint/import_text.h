@@ -1,0 +1,22 @@
+#pragma once
+
+#include "seqconv/checkpoint/fairseq_checkpoint.h"
+#include "seqconv/text/language_text.h"
+#include "seqconv/text/text_pipeline.h"
+
+namespace seqconv {
+
+/// The text of an imported translation model: dictionaries, joined when they
+/// are the same, subwords and tokenisation of `options`. UsageError that names
+/// the flag for a dictionary that is missing or of the other task; Error for
+/// one that does not fit the checkpoint's embeddings.
+TranslationText import_text(
+    TextOptions options,
+    const FairseqCheckpoint& checkpoint);
+
+/// The same for a language model.
+LanguageText import_language_text(
+    const TextOptions& options,
+    const FairseqCheckpoint& checkpoint);
+
+}  // namespace seqconv
