@@ -17,15 +17,14 @@ T load(std::span<const std::byte> bytes, size_t index) {
   return value;
 }
 
+/// A float16's exponent and fraction, read as those of a float32, are too small
+/// by 2^112; subnormal numbers come out right too.
 double half_to_double(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  const double sign = bits & 0x8000 ? -1 : 1;
-  if (exponent == 31)
-    return fraction ? NAN : sign * INFINITY;
-  if (exponent == 0)
-    return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(fraction + 1024, exponent - 25);
+  const uint32_t magnitude = bits & 0x7FFF;
+  const float sign = bits & 0x8000 ? -1 : 1;
+  if (magnitude >= 0x7C00)
+    return magnitude > 0x7C00 ? NAN : sign * INFINITY;
+  return sign * std::bit_cast<float>(magnitude << 13) * 0x1p112f;
 }
 
 double bfloat_to_double(uint16_t bits) {

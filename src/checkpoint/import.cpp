@@ -77,8 +77,10 @@ StreamOptions read_stream(const FairseqCheckpoint& checkpoint) {
 }
 
 void match(Sources& sources, const FairseqLayout& layout) {
-  for (Source& source : sources)
+  for (Source& source : sources) {
     source.parameters = match_tensors(layout, source.checkpoint);
+    source.checkpoint.release();
+  }
 }
 
 /// Checks the storages of a parameter's parts, which has not been done before.

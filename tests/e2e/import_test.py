@@ -13,6 +13,7 @@ import json
 import lzma
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -205,17 +206,17 @@ def check_large(setting):
     subprocess.run([sys.executable, __file__, "--write-large", path], check=True)
     size = path.stat().st_size / 1e6
     output = setting.folder / "large"
-    start = time.monotonic()
-    process = subprocess.Popen(
-        [setting.program, "import", "--checkpoint", path, "--output", output]
-        + ["--source-dictionary", path.with_suffix(".txt")]
-        + ["--target-dictionary", path.with_suffix(".txt")],
-        stderr=subprocess.DEVNULL,
+    command = [setting.program, "import", "--checkpoint", path, "--output", output]
+    command += ["--source-dictionary", path.with_suffix(".txt")]
+    command += ["--target-dictionary", path.with_suffix(".txt")]
+    # By a small process: one that is started inherits the peak of its starter.
+    measured = subprocess.run(
+        [sys.executable, __file__, "--measure", *map(str, command)],
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0
-    seconds = time.monotonic() - start
-    peak = usage.ru_maxrss * 1024 / 1e6
+    seconds, peak = map(float, measured.stdout.split())
     information = setting.run("info", output)
     assert "parameters: 213237760" in information, information
     print(f"{size:.0f} MB imported in {seconds:.1f} s, peak memory {peak:.0f} MB")
@@ -223,9 +224,21 @@ def check_large(setting):
     path.unlink()
 
 
+def measure(command):
+    """Prints the seconds that a command takes and its peak memory in MB."""
+    start = time.monotonic()
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    seconds = time.monotonic() - start
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(seconds, peak * 1024 / 1e6)
+
+
 def main():
     if sys.argv[1] == "--write-large":
         write_large(pathlib.Path(sys.argv[2]))
+        return 0
+    if sys.argv[1] == "--measure":
+        measure(sys.argv[2:])
         return 0
     program, source_dir = sys.argv[1], pathlib.Path(sys.argv[2])
     sys.path.insert(0, str(source_dir / "tests/python"))
