@@ -74,6 +74,14 @@ void need_dictionary(const std::string& file, const char* flag, Task task) {
         flag);
 }
 
+void need_language(
+    const TextOptions& options,
+    const std::string& language,
+    const char* flag) {
+  if (options.tokenizer == Tokenizer::kMoses && language.empty())
+    fail_usage("--tokenizer moses needs ", flag, ", a code such as de");
+}
+
 }  // namespace
 
 TranslationText import_text(
@@ -88,6 +96,8 @@ TranslationText import_text(
   constexpr Task kTask = Task::kTranslation;
   need_dictionary(options.source_dictionary, "--source-dictionary", kTask);
   need_dictionary(options.target_dictionary, "--target-dictionary", kTask);
+  need_language(options, options.source_language, "--source-language");
+  need_language(options, options.target_language, "--target-language");
   options.joined = Vocabulary::load(options.source_dictionary).to_text() ==
       Vocabulary::load(options.target_dictionary).to_text();
   TranslationText text = TranslationText::create(options, {}, {});
@@ -116,6 +126,7 @@ LanguageText import_language_text(
         checkpoint.where(),
         " holds a language model: give --dictionary");
   need_dictionary(options.dictionary, "--dictionary", Task::kLanguageModel);
+  need_language(options, options.language, "--language");
   LanguageText text = LanguageText::create(options, {});
   check_vocabulary(
       checkpoint,

@@ -1,14 +1,6 @@
-"""Bad input of `seqconv import` and `seqconv export`, and what they make of good
-one: the families of hostile_test.py, with small checkpoints of every kind.
-"""
+"""Bad input of `seqconv import` and `seqconv export`."""
 
-import os
-import pathlib
-import sys
-import unittest
-
-sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
-from hostile_test import Case
+from hostile.case import Case, written
 from support import ROOT, run, scratch
 
 DATA = ROOT / "tests" / "checkpoint" / "data"
@@ -23,13 +15,7 @@ def import_case(name, code, *wanted, checkpoint="published.pt", flags=BOTH, outp
     return Case(f"import: {name}", arguments, code, *wanted)
 
 
-def written(name, content):
-    path = scratch() / name
-    path.write_bytes(content)
-    return path
-
-
-def checkpoints():
+def checkpoints_to_import():
     whole = (DATA / "published.pt").read_bytes()
     legacy = (DATA / "published_2019.pt").read_bytes()
     yield import_case("no file", 1, "nowhere.pt", checkpoint="nowhere.pt")
@@ -52,7 +38,7 @@ def checkpoints():
     yield import_case("no average", 1, "no moving average", flags=(*BOTH, "--ema"))
 
 
-def flags():
+def import_flags():
     yield import_case("no dictionary", 2, "needs --source-dictionary", flags=())
     yield import_case(
         *("one dictionary", 2, "needs --target-dictionary"), flags=BOTH[:2]
@@ -74,7 +60,7 @@ def flags():
         *(2, "contradict"),
         flags=(*BOTH, "--bpe-codes", DICTIONARY, "--sentencepiece", DICTIONARY),
     )
-    yield import_case("moses without languages", 2, "source_language", flags=(*BOTH, "--tokenizer", "moses"))
+    yield import_case("moses without languages", 2, "--source-language", flags=(*BOTH, "--tokenizer", "moses"))
     yield import_case("languages without moses", 2, "language", flags=(*BOTH, "--source-language", "de"))
     yield import_case("another tokenizer", 2, "moses", flags=(*BOTH, "--tokenizer", "mose"))
     yield import_case("no preset", 2, "lightconv_wmt_en_de_big", flags=(*BOTH, "--preset", "lightconv_big"))
@@ -97,55 +83,8 @@ def exports():
     yield Case("export: nowhere", [*command, model, "/nowhere/out.pt"], 1, "/nowhere/out.pt")
 
 
-class BadImports(unittest.TestCase):
-    def check(self, family):
-        complaints = [case.complaint() for case in family()]
-        self.assertGreater(len(complaints), 4)
-        self.assertEqual([each for each in complaints if each], [])
-
-    def test_checkpoints(self):
-        self.check(checkpoints)
-
-    def test_flags(self):
-        self.check(flags)
-
-    def test_exports(self):
-        self.check(exports)
-
-
-class Imports(unittest.TestCase):
-    def test_a_preset_tells_what_the_checkpoint_does_not(self):
-        preset = scratch() / "preset.toml"
-        side = "layers = 1\nheads = 2\nkernel_sizes = [3]\n"
-        preset.write_text(f"[model.encoder]\n{side}[model.decoder]\n{side}")
-        model = scratch() / "preset_model"
-        done = run(
-            *("import", "--checkpoint", DATA / "bare.pt", *BOTH),
-            *("--preset", preset, "--output", model),
-        )
-        self.assertEqual(done.code, 0, done.message)
-        self.assertIn("model.decoder.heads = 2 (preset)", done.message)
-        self.assertIn("holds no arguments", done.message)
-
-    def test_the_folder_is_one_for_every_other_verb(self):
-        model = scratch() / "whole_model"
-        files = [DATA / "published.pt", DATA / "half.pt"]
-        done = run("import", "--checkpoint", *files, *BOTH, "--output", model)
-        self.assertEqual(done.code, 0, done.message)
-        lines = "w1 w2 w3\n\nw0 w5\n"
-        translated = run("translate", "--model", model, stdin=lines)
-        self.assertEqual(translated.code, 0, translated.message)
-        self.assertEqual(len(translated.lines), 3)
-        source = scratch() / "lines.txt"
-        source.write_text("w1 w2 w3\nw0 w5\n")
-        scored = run("score", "--model", model, "--source", source, "--target", source)
-        self.assertEqual(scored.code, 0, scored.message)
-        mean = scratch() / "mean_model"
-        averaged = run("average", "--output", mean, model, model)
-        self.assertEqual(averaged.code, 0, averaged.message)
-        described = run("info", mean)
-        self.assertIn("parameters:", "\n".join(described.lines))
-
-
-if __name__ == "__main__":
-    unittest.main()
+FAMILIES = [
+    checkpoints_to_import,
+    import_flags,
+    exports,
+]

@@ -1,0 +1,165 @@
+"""Bad command lines of every verb that needs no model."""
+
+import support
+from hostile.case import GARBAGE, LONG, Case, written
+
+
+def usage():
+    model = ["--model", "nowhere"]
+    table = [
+        (["frobnicate"], "frobnicate"),
+        (["trian"], "train"),
+        (["--frob"], "--frob"),
+        (["translate"], "--model"),
+        (["translate", "--model"], "--model"),
+        (["translate", *model, "--baem", "3"], "--beam"),
+        (["translate", *model, "extra"], "extra"),
+        (["translate", *model, "--format", "xml"], "xml"),
+        (["translate", *model, "--format", ""], "--format"),
+        (["translate", *model, "--beam", "2", "--n-best", "3"], "n_best"),
+        (["score", *model], "--source"),
+        (["score", *model, "--source", "a"], "--target"),
+        (["score", *model, "--source", "a", "--target"], "--target"),
+        (["evaluate"], "bleu"),
+        (["evaluate", "blue"], "bleu"),
+        (["evaluate", "bleu"], "--reference"),
+        (["evaluate", "bleu", "--reference", "a", "--tokenize", "zh"], "zh"),
+        (["evaluate", "bleu", "--reference", "a", "--style", "x"], "--style"),
+        (["evaluate", "bleu", "--reference", "a", "--smooth", "add"], "add"),
+        (["evaluate", "bleu", "-r", "a", "--compound-split"], "compound_split"),
+        (["evaluate", "chrf", "-r", "a", "--word-order", "99"], "word_order"),
+        (["evaluate", "chrf", "-r", "a", "--char-order", "0"], "char_order"),
+        (["average"], "--output"),
+        (["average", "--output", "x"], "CHECKPOINT"),
+        (["bpe"], "learn"),
+        (["bpe", "lern"], "learn"),
+        (["bpe", "learn"], "--merges"),
+        (["bpe", "apply"], "--codes"),
+        (["info"], "DIR"),
+        (["text", "a.bin"], "--dictionary"),
+        (["text", "--dictionary", "d"], "FILE"),
+        (["translate", *model, "--input"], "--input"),
+        (["train"], "CONFIG"),
+        (["train", support.config(), "--set"], "--set"),
+        (["train", support.config(), "--resume", "--init-from", "x"],
+         "--init-from"),
+        (["train", support.config(), "second.toml"], "second.toml"),
+    ]
+    for arguments, *wanted in table:
+        yield Case(f"usage {arguments}", arguments, 2, *wanted)
+
+
+def numbers_on_the_command_line():
+    model = ["translate", "--model", "nowhere"]
+    bad = ["x", "-1", "1.5", "", "99999999999999999999", "1e3", "0x10", " 3"]
+    for flag in ("--beam", "--n-best", "--max-length-b", "--min-length",
+                 "--no-repeat-ngram", "--batch-tokens", "--buffer-lines",
+                 "--threads"):
+        for value in bad:
+            yield Case(f"{flag} {value!r}", [*model, f"{flag}={value}"], 2, flag)
+    for flag in ("--length-penalty", "--max-length-a", "--unknown-penalty"):
+        for value in ("x", "nan", "inf", "1e999", "", "1,5"):
+            yield Case(f"{flag} {value!r}", [*model, f"{flag}={value}"], 2, flag)
+    for value in ("0", "-3", "x", "1e9"):
+        yield Case(f"--merges {value}", ["bpe", "learn", f"--merges={value}"],
+                   2, "--merges")
+
+
+def evaluate():
+    good = written("ref.txt", "a b c d e\nf g h i j\n")
+    pair = b"a b c d e\nf g h i j\n"
+    bleu = ["evaluate", "bleu", "--reference"]
+    yield Case("good", [*bleu, good], 0, stdin=pair)
+    yield Case("no reference", [*bleu, "nowhere.txt"], 1, "nowhere.txt",
+               stdin=pair)
+    yield Case("reference is a folder", [*bleu, support.scratch()], 1, "folder",
+               stdin=pair)
+    yield Case("too few hypotheses", [*bleu, good], 1, "ref.txt", "2", "1",
+               stdin=b"a\n")
+    yield Case("too many hypotheses", [*bleu, good], 1, "ref.txt", "2", "3",
+               stdin=pair + b"k\n")
+    yield Case("nothing at all", [*bleu, written("empty", "")], 1,
+               "no hypotheses")
+    yield Case("one of two references short",
+               [*bleu, good, written("short.txt", "a\n")], 1, "short.txt",
+               stdin=pair)
+    yield Case("garbage reference", [*bleu, written("garbage", GARBAGE)], 1,
+               "garbage:", stdin=pair)
+    yield Case("latin-1 reference",
+               [*bleu, written("latin1", b"a\nf\xfcnf\n")], 1, "latin1:2",
+               stdin=pair)
+    for name, stdin in (
+        ("invalid UTF-8", b"a \xff\nb\n"), ("NUL", b"a \0 b\nc\n"),
+        ("CRLF", b"a b\r\nc\r\n"), ("mark", b"\xef\xbb\xbfa\nb\n"),
+        ("no final newline", b"a\nb"), ("blank", b"\n\n"),
+        ("long words", b"x" * LONG + b"\n" + b"y " * LONG + b"\n"),
+    ):
+        for metric in ("bleu", "chrf"):
+            yield Case(f"{metric} of {name}",
+                       ["evaluate", metric, "-r", good], 0, stdin=stdin)
+    for tokenizer in ("13a", "none", "intl", "char"):
+        yield Case(f"tokenizer {tokenizer}, odd Unicode",
+                   [*bleu, good, "--tokenize", tokenizer], 0,
+                   stdin="\u2028 \U0001F600\u0301 \u202e\nß ﬁ Ⅷ\n".encode())
+
+
+def tokenize():
+    verb = ["tokenize", "--language"]
+    yield Case("no language", ["tokenize"], 2, "--language")
+    for language in ("", "german", "DE", "de-DE", "d"):
+        yield Case(f"language '{language}'", [*verb, language], 2, "--language",
+                   "two or three small letters", f"'{language}'")
+    for flag in ("--escape", "--split-dashes", "--lowercase"):
+        yield Case(f"undo with {flag}", [*verb, "en", "--undo", flag], 2, flag,
+                   "--undo")
+    yield Case("invalid UTF-8", [*verb, "en"], 1, "standard input:2",
+               stdin=b"abc\n\xff\n")
+    for undo in ([], ["--undo"]):
+        for name, stdin in (
+            ("nothing", b""), ("blank lines", b"\n \n\n"), ("CRLF", b"abc\r\n"),
+            ("control characters", b"\x01\x1b\x7f.\n"),
+            ("a long word", b"abc" * LONG), ("a long line", b"abc. " * LONG),
+            ("dots", b"." * LONG), ("dashes", b"-" * LONG),
+            ("ampersands", b"&" * LONG), ("quotes", b"'\" " * LONG),
+        ):
+            yield Case(f"{name} {undo}", [*verb, "en", *undo], 0, stdin=stdin)
+
+
+def bpe():
+    apply = ["bpe", "apply", "--codes"]
+    for name, content, wanted in (
+        ("one column", "#version: 0.2\nab\n", ":2"),
+        ("bad version", "#version: 9.9\na b\n", "9.9"),
+        ("garbage", GARBAGE, "codes"),
+        ("four columns", "#version: 0.2\na b c d\n", ":2"),
+        ("invalid UTF-8", b"#version: 0.2\na \xff\n", ":2"),
+    ):
+        path = written(f"codes {name}", content)
+        yield Case(f"codes: {name}", [*apply, path], 1, "codes", wanted)
+    yield Case("codes missing", [*apply, "nowhere"], 1, "nowhere")
+    yield Case("codes are a folder", [*apply, support.scratch()], 1)
+    good = written("good codes", "#version: 0.2\na b\nab c\n")
+    yield Case("invalid UTF-8", [*apply, good], 1, "standard input:2",
+               stdin=b"abc\n\xff\n")
+    for name, stdin in (
+        ("nothing", b""), ("blank lines", b"\n \n\n"), ("CRLF", b"abc\r\n"),
+        ("a long word", b"abc" * LONG), ("a long line", b"abc " * LONG),
+    ):
+        yield Case(f"apply to {name}", [*apply, good], 0, stdin=stdin)
+    learn = ["bpe", "learn", "--merges", "10"]
+    yield Case("learn from nothing", learn, 1)
+    yield Case("learn from blanks", learn, 1, stdin=b"\n  \n")
+    yield Case("learn from garbage", learn, 1, "standard input:",
+               stdin=GARBAGE)
+    yield Case("learn from a missing file", [*learn, "nowhere"], 1, "nowhere")
+    yield Case("learn from a folder", [*learn, support.scratch()], 1)
+    yield Case("learn from a long word", learn, 0, stdin=b"ab" * LONG)
+
+
+FAMILIES = [
+    usage,
+    numbers_on_the_command_line,
+    evaluate,
+    tokenize,
+    bpe,
+]

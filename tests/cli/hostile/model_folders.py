@@ -1,0 +1,238 @@
+"""Model folders that are damaged, or were made to do harm."""
+
+import json
+import random
+import struct
+
+import support
+from hostile.case import GARBAGE, TRANSLATE, Case, written
+
+
+def spoiled(name, file, change):
+    """A copy of the model with one file changed."""
+    folder = support.copy_model(f"spoiled-{name}")
+    path = folder / file
+    path.write_bytes(change(path.read_bytes()))
+    return folder
+
+
+def opens(folder, name, codes, *wanted):
+    yield Case(f"translate, {name}",
+               ["translate", *TRANSLATE, "--model", folder], codes, *wanted,
+               stdin=b"1 2\n")
+    shown = (0, 1) if 1 in ((codes,) if isinstance(codes, int) else codes) else 0
+    yield Case(f"info, {name}", ["info", folder], shown)
+
+
+def no_models():
+    for name, path in (
+        ("nothing", "nowhere"), ("an empty folder", written("e/x", "").parent),
+        ("a text file", written("text.safetensors", "hello")),
+        ("a device", "/dev/null"), ("an empty name", ""),
+    ):
+        yield from opens(path, f"model is {name}", 1)
+        yield Case(f"score, model is {name}",
+                   ["score", "--model", path, "--source", support.config(),
+                    "--target", support.config()], 1)
+        yield Case(f"average, model is {name}",
+                   ["average", "--output", support.scratch() / "m", path], 1)
+
+
+def truncated_checkpoints():
+    size = (support.model() / "model.safetensors").stat().st_size
+    for keep in (0, 1, 7, 8, 9, 50, 500, size // 2, size - 1):
+        folder = spoiled(f"cut{keep}", "model.safetensors", lambda b: b[:keep])
+        yield from opens(folder, f"checkpoint cut to {keep}", 1,
+                         "model.safetensors")
+    folder = spoiled("longer", "model.safetensors", lambda b: b + b"\0" * 9)
+    yield from opens(folder, "checkpoint with a tail", 1, "model.safetensors")
+    folder = support.copy_model("spoiled-gone")
+    (folder / "model.safetensors").unlink()
+    yield from opens(folder, "checkpoint gone", 1, "model.safetensors")
+
+
+def corrupted_checkpoints():
+    good = (support.model() / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", good[:8])
+    for value in (0, 1, length - 1, length + 1, 10**8, 2**63, 2**64 - 1):
+        folder = spoiled(f"length{value}", "model.safetensors",
+                         lambda b: struct.pack("<Q", value) + b[8:])
+        yield from opens(folder, f"header length {value}", 1,
+                         "model.safetensors")
+    generator = random.Random(3)
+    for i in range(16):  # every region of the header
+        place = 8 + length * i // 16 + generator.randrange(length // 16)
+        byte = generator.randrange(256)
+        folder = spoiled(
+            f"header{i}", "model.safetensors",
+            lambda b: b[:place] + bytes([byte]) + b[place + 1:])
+        yield from opens(folder, f"header byte {place} is {byte}", (0, 1))
+    for i in range(3):  # numbers may be any numbers: the answer is nonsense
+        place = 8 + length + (len(good) - 8 - length - 64) * i // 3
+        folder = spoiled(
+            f"data{i}", "model.safetensors",
+            lambda b: b[:place] + b"\xff" * 64 + b[place + 64:])
+        yield from opens(folder, f"data byte {place} is NaN", (0, 1))
+
+
+def rewritten_checkpoints():
+    """Headers that are JSON, but not what they should be."""
+    good = (support.model() / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", good[:8])
+    header = json.loads(good[8 : 8 + length])
+    body = good[8 + length :]
+    names = [name for name in header if name != "__metadata__"]
+    first, second = names[0], names[1]
+
+    def build(change):
+        table = json.loads(json.dumps(header))
+        replaced = change(table)
+        text = json.dumps(table if replaced is None else replaced).encode()
+        return struct.pack("<Q", len(text)) + text + body
+
+    def entry(key, value):
+        return lambda table: table[first].__setitem__(key, value)
+
+    for name, change in {
+        "a list": lambda t: [],
+        "empty": lambda t: {},
+        "without a tensor": lambda t: t.pop(first) and None,
+        "renamed": lambda t: t.__setitem__("frob", t.pop(first)),
+        "an unknown type": entry("dtype", "F99"),
+        "whole numbers": entry("dtype", "I32"),
+        "a number for a type": entry("dtype", 3),
+        "another shape": entry("shape", header[first]["shape"][::-1] + [1]),
+        "a negative shape": entry("shape", [-1]),
+        "a huge shape": entry("shape", [2**62, 8]),
+        "a text shape": entry("shape", "x"),
+        "no shape": lambda t: t[first].pop("shape") and None,
+        "offsets swapped": entry(
+            "data_offsets", header[first]["data_offsets"][::-1]),
+        "offsets outside": entry("data_offsets", [0, 2**60]),
+        "negative offsets": entry("data_offsets", [-8, 0]),
+        "one offset": entry("data_offsets", [0]),
+        "an overlap": entry("data_offsets", header[second]["data_offsets"]),
+        "metadata of numbers": lambda t: t.__setitem__("__metadata__", {"a": 1}),
+        "a list for a tensor": lambda t: t.__setitem__(first, []),
+    }.items():
+        folder = spoiled(f"rewritten-{name.replace(' ', '-')}",
+                         "model.safetensors", lambda b: build(change))
+        yield from opens(folder, f"header: {name}", 1, "model.safetensors")
+    deep = b'{"a":' * 20000 + b"1" + b"}" * 20000
+    folder = spoiled("deep", "model.safetensors",
+                     lambda b: struct.pack("<Q", len(deep)) + deep)
+    yield from opens(folder, "a deep header", 1, "model.safetensors")
+
+
+def model_descriptions():
+    good = json.loads((support.model() / "config.json").read_text())
+
+    def changed(path, value):
+        table = json.loads(json.dumps(good))
+        inner = table
+        for key in path[:-1]:
+            inner = inner[key]
+        if value is None:
+            del inner[path[-1]]
+        else:
+            inner[path[-1]] = value
+        return json.dumps(table)
+
+    for name, content, *wanted in (
+        ("empty", ""), ("garbage", GARBAGE), ("a list", "[]"),
+        ("a number", "3"), ("deep", "[" * 100_000 + "]" * 100_000),
+        ("cut", json.dumps(good)[:200]),
+        ("invalid UTF-8", b'{"format": "\xff"}'),
+        ("another format", changed(["format"], "else"), "format"),
+        ("a later version", changed(["format_version"], 3), "version"),
+        ("a huge version", changed(["format_version"], 2**70), "version"),
+        ("no format", changed(["format"], None), "format"),
+        ("no version", changed(["format_version"], None), "format_version"),
+        ("no architecture", changed(["architecture"], None), "architecture"),
+        ("no text", changed(["text"], None), "text"),
+        ("text is a list", changed(["text"], [])),
+        ("architecture is a list", changed(["architecture"], [])),
+        ("unknown key", changed(["architecture", "dimm"], 3), "dim"),
+        ("another width", changed(["architecture", "dim"], 32), "shape"),
+        ("a huge width", changed(["architecture", "dim"], 2**40), ""),
+        ("more layers",
+         changed(["architecture", "encoder", "layers"], 3), ""),
+        ("a million layers",
+         changed(["architecture", "encoder", "layers"], 10**6), ""),
+        ("wrong heads", changed(["architecture", "encoder", "heads"], 3),
+         "heads"),
+        ("no subword", changed(["text", "subword"], None), ""),
+        ("unknown subword", changed(["text", "subword"], "x"), "subword"),
+        ("no source", changed(["text", "source"], None), ""),
+        ("dictionary above", changed(["text", "source", "dictionary"],
+                                     "../dict.txt"), "inside"),
+        ("dictionary elsewhere", changed(["text", "source", "dictionary"],
+                                         "/etc/passwd"), "inside"),
+        ("dictionary is a number",
+         changed(["text", "source", "dictionary"], 3), ""),
+        ("wrong sample", changed(["text", "source", "samples", 0, "ids"],
+                                 [4, 4, 4]), "wrong vocabulary"),
+        ("samples are text", changed(["text", "source", "samples"], "x"), ""),
+        ("beam 0", changed(["decoding", "beam"], 0), "beam"),
+    ):
+        folder = spoiled(f"described-{name.replace(' ', '-')}", "config.json",
+                         lambda b: content if isinstance(content, bytes)
+                         else content.encode())
+        yield from opens(folder, f"config.json: {name}", (1, 2), *wanted)
+
+
+def vocabularies():
+    good = (support.model() / "dict.txt").read_bytes()
+    lines = good.splitlines(keepends=True)
+    for name, content, *wanted in (
+        ("empty", b""), ("garbage", GARBAGE, "dict.txt"),
+        ("swapped", b"".join([lines[1], lines[0]] + lines[2:]),
+         "wrong vocabulary"),
+        ("reversed", b"".join(lines[::-1]), "wrong vocabulary"),
+        ("of another model", b"hello 3\nworld 2\n" * 1, "vocabulary"),
+        ("cut", good[:-20]), ("one more", good + b"extra 1\n" * 1),
+        ("twins", lines[0] + good, "dict.txt"),
+        ("without counts", b"a\nb\n", "dict.txt:1"),
+        ("invalid UTF-8", b"\xff 1\n" + good, "dict.txt:1"),
+    ):
+        folder = spoiled(f"dict-{name.replace(' ', '-')}", "dict.txt",
+                         lambda b: content)
+        yield from opens(folder, f"dict.txt: {name}", 1, *wanted)
+    folder = support.copy_model("spoiled-no-dict")
+    (folder / "dict.txt").unlink()
+    yield from opens(folder, "dict.txt: gone", 1, "dict.txt")
+
+
+def training_states():
+    def case(name, change, *wanted):
+        folder = spoiled(f"state-{name.replace(' ', '-')}",
+                         "training/state.safetensors", change)
+        return Case(f"resume, state {name}",
+                    ["train", support.config(), "--resume", "--output", folder,
+                     "--set", "training.max_updates=6"], 1, *wanted)
+
+    size = (support.model() / "training/state.safetensors").stat().st_size
+    for keep in (0, 8, 300, size // 2, size - 1):
+        yield case(f"cut to {keep}", lambda b: b[:keep], "state.safetensors")
+    for place in (size // 2, size - 5):
+        yield case(f"changed at {place}",
+                   lambda b: b[:place] + b"\x55\xaa" + b[place + 2:],
+                   "state.safetensors")
+    yield case("garbage", lambda b: GARBAGE, "state.safetensors")
+    folder = support.copy_model("resume-other")
+    for assignment, wanted in (("model.dim=32", "model.dim"),
+                               ("training.seed=9", "seed")):
+        yield Case(f"resume with {assignment}",
+                   ["train", support.config(), "--resume", "--output", folder,
+                    "--set", assignment], (1, 2), wanted)
+
+
+FAMILIES = [
+    no_models,
+    truncated_checkpoints,
+    corrupted_checkpoints,
+    rewritten_checkpoints,
+    model_descriptions,
+    vocabularies,
+    training_states,
+]
