@@ -9,13 +9,6 @@
 namespace seqconv {
 namespace {
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += concat(i ? ", " : "", shape[i]);
-  return text + "]";
-}
-
 void check_same_tensors(
     const SafetensorsReader& first,
     const SafetensorsReader& other) {
@@ -43,7 +36,7 @@ void check_same_tensors(
         first.path().string());
 }
 
-std::vector<float> mean_of(
+std::vector<float> mean_of_tensor(
     const std::string& name,
     const std::deque<SafetensorsReader>& readers) {
   const int64_t count = readers.front().at(name).count();
@@ -54,10 +47,7 @@ std::vector<float> mean_of(
         reader.at(name).data,
         sums,
         concat(reader.path().string(), ": tensor '", name, "'"));
-  std::vector<float> mean(sums.size());
-  for (size_t i = 0; i < sums.size(); ++i)
-    mean[i] = static_cast<float>(sums[i] / static_cast<double>(readers.size()));
-  return mean;
+  return mean_of(sums, readers.size());
 }
 
 }  // namespace
@@ -78,7 +68,8 @@ void average_safetensors(
         ElementType::kF32,
         view.shape,
         [&readers, key = name](const ByteSink& sink) {
-          sink(std::as_bytes(std::span<const float>(mean_of(key, readers))));
+          sink(std::as_bytes(
+              std::span<const float>(mean_of_tensor(key, readers))));
         }};
   stream_safetensors(output, sources, metadata);
 }

@@ -77,6 +77,13 @@ void add_elements(
       element_name(type));
 }
 
+std::vector<float> mean_of(std::span<const double> sums, size_t count) {
+  std::vector<float> mean(sums.size());
+  for (size_t i = 0; i < sums.size(); ++i)
+    mean[i] = static_cast<float>(sums[i] / static_cast<double>(count));
+  return mean;
+}
+
 size_t count_not_finite(ElementType type, std::span<const std::byte> bytes) {
   switch (type) {
     case ElementType::kF64:

@@ -178,6 +178,13 @@ size_t element_size(ElementType type) {
   return info(type).size;
 }
 
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += concat(i ? ", " : "", shape[i]);
+  return text + "]";
+}
+
 std::string_view element_name(ElementType type) {
   return info(type).name;
 }

@@ -358,9 +358,7 @@ void read_rates(const Clues& clues, ModelOptions& options) {
 }  // namespace
 
 Task task_of(const FairseqCheckpoint& checkpoint) {
-  const auto& tensors = checkpoint.tensors();
-  const auto encoder = tensors.lower_bound("encoder.");
-  return encoder != tensors.end() && encoder->first.starts_with("encoder.")
+  return Clues(checkpoint, nullptr).has_prefix("encoder.")
       ? Task::kTranslation
       : Task::kLanguageModel;
 }

@@ -148,10 +148,7 @@ std::vector<float> mean_of_rows(
       at += count;
     });
   }
-  std::vector<float> mean(sums.size());
-  for (size_t i = 0; i < sums.size(); ++i)
-    mean[i] = static_cast<float>(sums[i] / static_cast<double>(sources.size()));
-  return mean;
+  return mean_of(sums, sources.size());
 }
 
 void average_parameter(

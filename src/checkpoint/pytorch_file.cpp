@@ -6,33 +6,12 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/checkpoint/zip_archive.h"
+#include "storage_classes.h"
 
 namespace seqconv {
 namespace {
 
 constexpr size_t kMostDimensions = 8;
-
-/// A class of storages, as the persistent ids name them.
-struct StorageClass {
-  std::string_view name;
-  int64_t element_size;
-  std::optional<ElementType> type;  ///< empty: no parameter has it
-};
-
-constexpr StorageClass kClasses[] = {
-    {"FloatStorage", 4, ElementType::kF32},
-    {"HalfStorage", 2, ElementType::kF16},
-    {"BFloat16Storage", 2, ElementType::kBF16},
-    {"DoubleStorage", 8, ElementType::kF64},
-    {"LongStorage", 8, ElementType::kI64},
-    {"IntStorage", 4, ElementType::kI32},
-    {"ByteStorage", 1, ElementType::kU8},
-    {"ShortStorage", 2, {}},
-    {"CharStorage", 1, {}},
-    {"BoolStorage", 1, {}},
-    {"ComplexFloatStorage", 8, {}},
-    {"ComplexDoubleStorage", 16, {}},
-};
 
 /// What stands in the tuple of a persistent id.
 struct StorageId {
@@ -58,7 +37,7 @@ std::optional<StorageId> storage_id(const PickleValue& value) {
       .key = std::string(parts[2].node().text),
       .count = parts[4].node().integer};
   const std::string_view name = id.name.substr(id.name.find_last_of('.') + 1);
-  for (const StorageClass& kind : kClasses)
+  for (const StorageClass& kind : kStorageClasses)
     if (kind.name == name)
       id.kind = &kind;
   return id;
@@ -227,12 +206,20 @@ void PyTorchFile::open_legacy(std::span<const std::byte> bytes) {
       ": the byte order must be little-endian, but the file says it is not");
   pickle_ = next();
   const auto keys = next();
+  read_legacy_storages(bytes.subspan(at), keys->root());
+}
+
+/// Behind the pickles: of each storage its number of elements, then these.
+void PyTorchFile::read_legacy_storages(
+    std::span<const std::byte> bytes,
+    const PickleValue& keys) {
   std::map<std::string, int64_t> element_sizes;
   for (PickleId id = 0; id < pickle_->nodes().size(); ++id)
     if (const auto storage = storage_id({*pickle_, id});
         storage && storage->kind)
       element_sizes[storage->key] = storage->kind->element_size;
-  for (const PickleValue& key : keys->root().elements()) {
+  size_t at = 0;
+  for (const PickleValue& key : keys.elements()) {
     const std::string name(key.node().text);
     const auto size = element_sizes.find(name);
     SEQCONV_CHECK(

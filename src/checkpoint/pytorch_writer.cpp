@@ -4,28 +4,16 @@
 
 #include "pickle_writer.h"
 #include "seqconv/base/error.h"
+#include "storage_classes.h"
 #include "zip_writer.h"
 
 namespace seqconv {
 namespace {
 
 std::string_view storage_class(ElementType type) {
-  switch (type) {
-    case ElementType::kF64:
-      return "DoubleStorage";
-    case ElementType::kF32:
-      return "FloatStorage";
-    case ElementType::kF16:
-      return "HalfStorage";
-    case ElementType::kBF16:
-      return "BFloat16Storage";
-    case ElementType::kI64:
-      return "LongStorage";
-    case ElementType::kI32:
-      return "IntStorage";
-    case ElementType::kU8:
-      return "ByteStorage";
-  }
+  for (const StorageClass& kind : kStorageClasses)
+    if (kind.type == type)
+      return kind.name;
   fail("unknown element type ", static_cast<int>(type));
 }
 

@@ -98,14 +98,4 @@ StridedTensor StridedTensor::rows(int64_t begin, int64_t count) const {
   return part;
 }
 
-StridedTensor StridedTensor::squeezed() const {
-  StridedTensor result{type, {}, {}, storage};
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] != 1) {
-      result.shape.push_back(shape[i]);
-      result.strides.push_back(strides[i]);
-    }
-  return result;
-}
-
 }  // namespace seqconv

@@ -11,13 +11,6 @@ namespace {
 
 constexpr size_t kMostListed = 60;
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += concat(i ? ", " : "", shape[i]);
-  return text + "]";
-}
-
 std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
   std::erase(shape, 1);
   return shape;

@@ -39,13 +39,6 @@ at::ScalarType scalar_type(
       element_name(view.type));
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += concat(i ? ", " : "", shape[i]);
-  return text + "]";
-}
-
 TensorView view_of(const at::Tensor& tensor) {
   return {
       ElementType::kF32,

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "seqconv/base/elements.h"
 #include "seqconv/checkpoint/model_description.h"
 #include "support.h"
 #include "support/errors.h"
@@ -11,12 +10,6 @@
 
 // Checkpoints of one model in every key scheme and container: the same tensors.
 namespace seqconv {
-
-std::vector<double> testing::values_of(const TensorView& view) {
-  std::vector<double> values(static_cast<size_t>(view.count()));
-  add_elements(view.type, view.data, values, "a test's tensor");
-  return values;
-}
 
 namespace {
 

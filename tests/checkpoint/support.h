@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "seqconv/base/elements.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/import.h"
 
@@ -30,6 +31,10 @@ inline ImportRequest synthetic_import(
 }
 
 /// Elements as float64, whatever their type.
-std::vector<double> values_of(const TensorView& view);
+inline std::vector<double> values_of(const TensorView& view) {
+  std::vector<double> values(static_cast<size_t>(view.count()));
+  add_elements(view.type, view.data, values, "a test's tensor");
+  return values;
+}
 
 }  // namespace seqconv::testing

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "seqconv/base/safetensors.h"
 
@@ -17,6 +18,9 @@ void add_elements(
     std::span<const std::byte> bytes,
     std::span<double> sums,
     const std::string& where);
+
+/// The mean of `count` tensors out of their sum, as float32.
+std::vector<float> mean_of(std::span<const double> sums, size_t count);
 
 /// How many of the elements are NaN or infinite; 0 for whole numbers.
 size_t count_not_finite(ElementType type, std::span<const std::byte> bytes);

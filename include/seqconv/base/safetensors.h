@@ -19,6 +19,9 @@ size_t element_size(ElementType type);
 /// The name that safetensors files use: "F32", "BF16", ...
 std::string_view element_name(ElementType type);
 
+/// "[2, 3]", for messages.
+std::string shape_text(const std::vector<int64_t>& shape);
+
 /// A tensor in somebody else's memory: row-major, little-endian. Files that
 /// others wrote may place it at any byte: copy with memcpy. Those of
 /// write_safetensors are aligned to the element.

@@ -30,8 +30,6 @@ struct StridedTensor {
   void visit(const std::function<void(std::span<const std::byte>)>& take) const;
   /// Rows [begin, begin + count) of the first dimension.
   StridedTensor rows(int64_t begin, int64_t count) const;
-  /// Without the dimensions of size 1.
-  StridedTensor squeezed() const;
 };
 
 /// A file that torch.save has written, memory-mapped: the zip container of
@@ -68,6 +66,9 @@ class PyTorchFile {
   void open(std::span<const std::byte> bytes);
   void open_archive(std::span<const std::byte> bytes);
   void open_legacy(std::span<const std::byte> bytes);
+  void read_legacy_storages(
+      std::span<const std::byte> bytes,
+      const PickleValue& keys);
 
   MappedFile file_;
   std::string where_;
