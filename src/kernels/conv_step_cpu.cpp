@@ -54,7 +54,8 @@ class Stepper {
       ops_.weighted_sum(ring + oldest * C + c, C, tap, unbroken, sums, R);
       ops_.weighted_sum(ring + c, C, tap + unbroken, past - unbroken, sums, R);
       ops_.weighted_sum(args_.x + at + c, C, tap + past, 1, sums, R);
-      finish(taps_.scale() == nullptr ? A(1) : taps_.scale()[h], c);
+      if (args_.bias != nullptr)
+        add_bias(c);
       ops_.narrow(sums, R, args_.y + at + c);
     }
     if (slots > 0)
@@ -62,13 +63,10 @@ class Stepper {
   }
 
  private:
-  /// sums = scale * sums + bias, for the channels from c.
-  void finish(A scale, int64_t c) {
-    const int64_t R = shape_.head_channels();
-    A* const sums = sums_.data();
-    const A* const bias = args_.bias == nullptr ? nullptr : args_.bias + c;
-    for (int64_t i = 0; i < R; ++i)
-      sums[i] = sums[i] * scale + (bias == nullptr ? A(0) : bias[i]);
+  /// Of the channels from c.
+  void add_bias(int64_t c) {
+    for (int64_t i = 0; i < shape_.head_channels(); ++i)
+      sums_.data()[i] += args_.bias[c + i];
   }
 
   const ConvStep<S, L>& args_;

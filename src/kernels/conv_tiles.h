@@ -129,7 +129,6 @@ struct HeadTaps {
   int64_t tap_t = 0;
   int64_t tap_r = 0;
   bool lanes = false;  ///< a tap for every channel; head_stride is not used
-  const A* scale = nullptr;  ///< [rows, heads] or null
 };
 
 /// Rows that are finished for all heads before the next ones are begun, when
@@ -221,9 +220,6 @@ void convolve_place(
            .kernel_size = shape.kernel_size,
            .rows = std::min(together, real - t),
            .channels = taps.lanes ? at.heads * R : R,
-           .scale =
-               taps.scale == nullptr ? nullptr : taps.scale + t * at.heads + h,
-           .scale_stride = at.heads,
            .bias =
                conv.bias == nullptr ? nullptr : conv.bias + (at.head + h) * R,
            .out = conv.out + origin + (at.first + t) * C + h * R,

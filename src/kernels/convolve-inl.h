@@ -7,6 +7,7 @@
 
 #include <hwy/cache_control.h>
 
+#include "kernels/rolling-inl.h"
 #include "kernels/tile_ops.h"
 #include "kernels/vectors-inl.h"
 
@@ -16,7 +17,6 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 /// Rows (time) x vectors (channels) of sums kept in registers.
 inline constexpr int kRowBlock = 6;
 inline constexpr int kVectorBlock = kRegisters == 32 ? 4 : 2;
-inline constexpr int kInside = -1;
 
 /// Hides from g++ what is known about two pointers, lest it makes many of them.
 template <class A>
@@ -38,15 +38,6 @@ HWY_INLINE void finish_block(
   const int64_t tail = kTail ? tile.channels - c - (NV - 1) * L : L;
   const int64_t stride = tile.out_stride;
   S* const out = tile.out + t * stride + c;
-  if (tile.scale != nullptr)
-#pragma GCC unroll 8
-    for (int i = 0; i < NT; ++i) {
-      const auto scale =
-          hn::Set(Tag<A>(), tile.scale[(t + i) * tile.scale_stride]);
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        acc[i][v] = hn::Mul(acc[i][v], scale);
-    }
   if (tile.bias != nullptr)
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
@@ -73,9 +64,8 @@ HWY_INLINE void finish_block(
 
 /// NT outputs of NV vectors, the last of which holds `tail` channels, beginning
 /// at output t and channel c. Every output adds up its taps in ascending order
-/// whatever NT is, so that results do not depend on where a block begins. With
-/// kTaps > 0 that is K and all rows exist; else K >= NT - 1, and with
-/// kTaps = kInside all rows exist.
+/// whatever NT is, so that results do not depend on where a block begins.
+/// K >= NT - 1; kInside: all rows exist.
 template <
     class S,
     class A,
@@ -83,7 +73,7 @@ template <
     int NV,
     bool kTail,
     bool kLaneTaps,
-    int kTaps>
+    bool kInside>
 HWY_INLINE void
 convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   constexpr int L = kLanes<A>;
@@ -121,11 +111,7 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   }
 #define SEQCONV_ADD_ROW(r, FIRST, LAST) \
   SEQCONV_ADD_ROW_AT(r, taps + i * tile.tap_t + (r)*tile.tap_r, FIRST, LAST)
-  if constexpr (kTaps > 0) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kTaps + NT - 1; ++r)
-      SEQCONV_ADD_ROW(r, r - kTaps + 1, r)
-  } else if constexpr (kTaps == kInside) {
+  if constexpr (kInside) {
 #pragma GCC unroll 8
     for (int r = 0; r < NT - 1; ++r)
       SEQCONV_ADD_ROW(r, 0, r)
@@ -164,77 +150,52 @@ convolve_block(const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   finish_block<S, A, NT, NV, kTail>(tile, t, c, acc);
 }
 
-/// A block's share of what is fetched ahead: blocks of NV vectors share a row.
-template <int NV, class S, class A>
-HWY_INLINE void
-fetch_ahead(const ConvTile<S, A>& tile, int64_t t, int64_t c, int64_t count) {
-  constexpr int64_t kWidth = NV * kLanes<A>;
-  const int64_t parts = HWY_MAX(tile.channels / kWidth, int64_t{1});
-  // Where there are wide blocks, they fetch everything.
-  const bool narrow = NV == 1 && tile.channels >= kVectorBlock * kLanes<A>;
-  if (tile.ahead != nullptr && !narrow && c / kWidth < parts)
-    tile.ahead->rows(t, count, c / kWidth, parts);
-}
-
-template <class S, class A, int NV, bool kTail, bool kLaneTaps, int kTaps>
+template <class S, class A, int NV, bool kTail, bool kLaneTaps>
 HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
   constexpr int NT = kRowBlock;
   // Most blocks are wide ones: only they have a form without questions.
-  constexpr int kQuick =
-      NV == kVectorBlock && !kTail && !kLaneTaps ? kInside : 0;
+  constexpr bool kQuick = NV == kVectorBlock && !kTail && !kLaneTaps;
+  // Where there are wide blocks, they fetch everything.
+  const bool fetches = NV > 1 || tile.channels < kVectorBlock * kLanes<A>;
+  constexpr int64_t kWidth = NV * kLanes<A>;
+  const int64_t parts = HWY_MAX(tile.channels / kWidth, int64_t{1});
   int64_t t = 0;
-  if constexpr (kTaps > 0) {
-    // Near the ends of the sequence: one by one.
-    for (; t < tile.rows && t < tile.first; ++t)
-      convolve_block<S, A, 1, NV, kTail, kLaneTaps, 0>(tile, t, c);
-    const int64_t end = HWY_MIN(tile.rows, tile.last - kTaps + 1);
-    for (; t + NT <= end; t += NT) {
-      fetch_ahead<NV>(tile, t, c, NT);
-      convolve_block<S, A, NT, NV, kTail, kLaneTaps, kTaps>(tile, t, c);
+  if (tile.kernel_size >= NT)
+    for (; t + NT <= tile.rows; t += NT) {
+      if (fetches && tile.ahead != nullptr && c / kWidth < parts)
+        tile.ahead->rows(t, NT, c / kWidth, parts);
+      const bool inside =
+          t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
+      if (kQuick && inside)
+        convolve_block<S, A, NT, NV, kTail, kLaneTaps, kQuick>(tile, t, c);
+      else
+        convolve_block<S, A, NT, NV, kTail, kLaneTaps, false>(tile, t, c);
     }
-  } else {
-    if (tile.kernel_size >= NT)
-      for (; t + NT <= tile.rows; t += NT) {
-        fetch_ahead<NV>(tile, t, c, NT);
-        const bool inside =
-            t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
-        if (kQuick != 0 && inside)
-          convolve_block<S, A, NT, NV, kTail, kLaneTaps, kQuick>(tile, t, c);
-        else
-          convolve_block<S, A, NT, NV, kTail, kLaneTaps, 0>(tile, t, c);
-      }
-    if (tile.kernel_size >= 3)
-      for (; t + 4 <= tile.rows; t += 4)
-        convolve_block<S, A, 4, NV, kTail, kLaneTaps, 0>(tile, t, c);
-  }
+  if (tile.kernel_size >= 3)
+    for (; t + 4 <= tile.rows; t += 4)
+      convolve_block<S, A, 4, NV, kTail, kLaneTaps, false>(tile, t, c);
   for (; t < tile.rows; ++t)
-    convolve_block<S, A, 1, NV, kTail, kLaneTaps, 0>(tile, t, c);
+    convolve_block<S, A, 1, NV, kTail, kLaneTaps, false>(tile, t, c);
 }
 
-template <class S, class A, bool kLaneTaps, int kTaps>
-HWY_INLINE void convolve_any(const ConvTile<S, A>& tile) {
+/// Whole vectors from channel c on, and what is left of one.
+template <class S, class A, bool kLaneTaps>
+HWY_INLINE void convolve_from(const ConvTile<S, A>& tile, int64_t c) {
   constexpr int64_t L = kLanes<A>, kBlock = kVectorBlock * L;
-  int64_t c = 0;
   for (; c + kBlock <= tile.channels; c += kBlock)
-    convolve_columns<S, A, kVectorBlock, false, kLaneTaps, kTaps>(tile, c);
+    convolve_columns<S, A, kVectorBlock, false, kLaneTaps>(tile, c);
   for (; c + L <= tile.channels; c += L)
-    convolve_columns<S, A, 1, false, kLaneTaps, 0>(tile, c);
+    convolve_columns<S, A, 1, false, kLaneTaps>(tile, c);
   if (c < tile.channels)
-    convolve_columns<S, A, 1, true, kLaneTaps, 0>(tile, c);
+    convolve_columns<S, A, 1, true, kLaneTaps>(tile, c);
 }
 
 template <class S, class A>
 void convolve(const ConvTile<S, A>& tile) {
   if (tile.lane_taps)
-    convolve_any<S, A, true, 0>(tile);
-  else if (tile.kernel_size == 3)
-    convolve_any<S, A, false, 3>(tile);
-  else if (tile.kernel_size == 5)
-    convolve_any<S, A, false, 5>(tile);
-  else if (tile.kernel_size == 7)
-    convolve_any<S, A, false, 7>(tile);
+    convolve_from<S, A, true>(tile, 0);
   else
-    convolve_any<S, A, false, 0>(tile);
+    convolve_from<S, A, false>(tile, roll_few_taps(tile));
   if (tile.streaming)
     hwy::FlushStream();
 }

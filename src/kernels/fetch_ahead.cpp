@@ -5,10 +5,8 @@
 namespace seqconv::kernels {
 namespace {
 
-constexpr int64_t kLine = 64;
-
 /// Fetches rows of `times` * kLines lines.
-template <int kLines>
+template <int kLines, int64_t kLine>
 void fetch(const char* row, int64_t stride, int64_t rows, int64_t times) {
   for (int64_t r = 0; r < rows; ++r, row += stride)
     for (int64_t n = 0; n < times; ++n)
@@ -41,6 +39,18 @@ void FetchAhead::add_bytes(
       rows};
 }
 
+FetchAhead FetchAhead::part(int64_t part, int64_t parts) const {
+  FetchAhead some;
+  for (int n = 0; n < count_; ++n) {
+    Rows of = tensors_[static_cast<size_t>(n)];
+    const int64_t line = of.lines * part / parts;
+    of.lines = of.lines * (part + 1) / parts - line;
+    of.first += line * kLine;
+    some.tensors_[static_cast<size_t>(some.count_++)] = of;
+  }
+  return some;
+}
+
 void FetchAhead::rows(int64_t first, int64_t count, int64_t part, int64_t parts)
     const {
   for (int n = 0; n < count_; ++n) {
@@ -49,17 +59,17 @@ void FetchAhead::rows(int64_t first, int64_t count, int64_t part, int64_t parts)
     const int64_t rows = std::min(count, of.rows - first);
     if (parts > 1) {
       const int64_t line = of.lines * part / parts;
-      fetch<1>(
+      fetch<1, kLine>(
           row + line * kLine,
           of.stride,
           rows,
           of.lines * (part + 1) / parts - line);
     } else if (of.lines == 4)
-      fetch<4>(row, of.stride, rows, 1);
+      fetch<4, kLine>(row, of.stride, rows, 1);
     else if (of.lines == 3)
-      fetch<3>(row, of.stride, rows, 1);
+      fetch<3, kLine>(row, of.stride, rows, 1);
     else
-      fetch<1>(row, of.stride, rows, of.lines);
+      fetch<1, kLine>(row, of.stride, rows, of.lines);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace seqconv::kernels {
@@ -28,7 +29,28 @@ class FetchAhead {
   void rows(int64_t first, int64_t count, int64_t part = 0, int64_t parts = 1)
       const;
 
+  /// Part number `part` of `parts` equal parts of all rows.
+  FetchAhead part(int64_t part, int64_t parts) const;
+
+  /// Fetches the first row of each and goes on to the next: within loops whose
+  /// registers a call would cost.
+  [[gnu::always_inline]] void next_row() {
+    for (int n = 0; n < count_; ++n) {
+      Rows& of = tensors_[static_cast<size_t>(n)];
+      if (of.rows <= 0)
+        continue;
+      for (int64_t line = 0; line < of.lines; ++line)
+        __builtin_prefetch(
+            of.first + line * kLine,
+            /*write=*/0,
+            /*locality=*/2);
+      of.first += of.stride;
+      --of.rows;
+    }
+  }
+
  private:
+  static constexpr int64_t kLine = 64;
   static constexpr int kMostTensors = 8;
   struct Rows {
     const char* first;

@@ -25,19 +25,28 @@ class StaticTaps {
         all_{.rows = 1, .heads = shape.heads, .valid = 1},
         rows_(shape, options, {weight}, isa) {
     rows_.make_normalized(all_);
+    const int64_t K = shape.kernel_size, pitch = rows_.head_stride();
+    mirrored_.reserve(shape.heads * pitch);
+    for (int64_t h = 0; h < shape.heads; ++h)
+      std::reverse_copy(
+          rows_.taps(0, h),
+          rows_.taps(0, h) + K,
+          mirrored_.data() + h * pitch);
   }
 
   /// The heads of a place. Reversed: the gradient of the input.
   HeadTaps<A> heads(const ConvPlace& at, bool reversed) {
     const int64_t K = shape_.kernel_size, C = shape_.channels;
     const int64_t R = shape_.head_channels();
-    const int64_t first = reversed ? K - 1 : 0, way = reversed ? -1 : 1;
+    // Input row r meets tap K-1 - (r - t): of a mirrored kernel forward.
     if (R >= kNarrowHead)
       return {
-          .data = rows_.taps(0, at.head) + first,
+          .data = (reversed ? rows_.taps(0, 0) : mirrored_.data()) +
+              at.head * rows_.head_stride() + K - 1,
           .head_stride = rows_.head_stride(),
-          .tap_t = -way,
-          .tap_r = way};
+          .tap_t = 1,
+          .tap_r = -1};
+    const int64_t first = reversed ? K - 1 : 0, way = reversed ? -1 : 1;
     spread();
     return {
         .data = lanes_.data() + first * C + at.head * R,
@@ -78,6 +87,7 @@ class StaticTaps {
   const ConvShape& shape_;
   TapBlock all_;
   TapRows<A> rows_;
+  Scratch<A> mirrored_;
   bool spread_ = false;
   Scratch<A> lanes_;  // [K, C]
 };

@@ -38,8 +38,7 @@ class PositionForward {
         .data = taps_.taps(0, 0),
         .head_stride = taps_.head_stride(),
         .tap_t = taps_.pitch() - 1,
-        .tap_r = 1,
-        .scale = taps_.scale()};
+        .tap_r = 1};
     convolve_place(
         ops_,
         shape,

@@ -5,7 +5,10 @@
 #define SEQCONV_KERNELS_TAPS_INL_H
 #endif
 
+#include <utility>
+
 #include "kernels/tile_ops.h"
+#include "kernels/tiles.h"
 #include "kernels/vectors-inl.h"
 
 /// From raw kernels to taps: softmax and its gradient on segments of K.
@@ -90,26 +93,6 @@ HWY_INLINE Vec<A> exp_of_negative(Vec<A> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, out);
 }
 
-template <class A>
-bool exp_all(A* w, int64_t count) {
-  constexpr int64_t L = kLanes<A>;
-  const Tag<A> d;
-  const auto largest = hn::Set(d, ExpConstants<A>::kLargest);
-  auto good = hn::Eq(largest, largest);
-  int64_t i = 0;
-  for (; i + L <= count; i += L) {
-    const auto x = load(w + i);
-    good = hn::And(good, hn::Le(hn::Abs(x), largest));
-    hn::StoreU(exp_of_moderate<A>(x), d, w + i);
-  }
-  if (i < count) {
-    const auto x = load_some<A>(w + i, count - i);
-    good = hn::And(good, hn::Le(hn::Abs(x), largest));
-    store_some<A>(exp_of_moderate<A>(x), w + i, count - i);
-  }
-  return hn::AllTrue(d, good);
-}
-
 /// Softmax of a single segment, whatever its values.
 template <class A>
 void softmax_any(A* w, int64_t kernel_size) {
@@ -139,183 +122,220 @@ HWY_INLINE hn::Mask<Tag<A>> is_moderate(Vec<A> x) {
   return hn::Le(hn::Abs(x), hn::Set(Tag<A>(), ExpConstants<A>::kLargest));
 }
 
-/// Segments whose sums are made together: one division serves them all.
+/// Vectors whose sums are made together: one division serves them all.
 template <class A>
-inline constexpr int kSegmentGroup = sizeof(A) == 4 && kLanes<A> >= 4 ? 4 : 1;
+inline constexpr int kSumGroup = sizeof(A) == 4 && kLanes<A> >= 4 ? 4 : 1;
 
-/// 1 / the sum of the lanes of v[i], in all lanes of out[i].
-template <class A>
-HWY_INLINE void inverse_lane_sums(
-    const Vec<A>* v,
-    Vec<A> (&out)[kSegmentGroup<A>]) {
-  const Tag<A> d;
-  const auto one = hn::Set(d, A(1));
-  if constexpr (kSegmentGroup<A> == 1) {
-    out[0] = hn::Div(one, hn::SumOfLanes(d, v[0]));
-  } else {
 #if HWY_TARGET != HWY_SCALAR
-    // Every block of four lanes gets a sum of each of the four vectors.
-    auto sums = add_neighbours<8, A>(
-        add_neighbours<4, A>(v[0], v[1]),
-        add_neighbours<4, A>(v[2], v[3]));
-    if constexpr (kLanes<A> >= 8)
-      sums = hn::Add(sums, hn::SwapAdjacentBlocks(sums));
-    if constexpr (kLanes<A> >= 16)
-      sums = hn::Add(sums, hn::ConcatLowerUpper(d, sums, sums));
-    const auto inverse = hn::Div(one, sums);
-    out[0] = hn::Broadcast<0>(inverse);
-    out[1] = hn::Broadcast<1>(inverse);
-    out[2] = hn::Broadcast<2>(inverse);
-    out[3] = hn::Broadcast<3>(inverse);
+/// 1 / the sums of the segments of kPitch lanes in v[i], each in all lanes of
+/// its segment in out[i].
+template <int kPitch, class A>
+HWY_INLINE void inverse_segment_sums(const Vec<A> (&v)[4], Vec<A> (&out)[4]) {
+  const Tag<A> d;
+  // Every block of four lanes gets a sum of each of the four vectors.
+  auto sums = add_neighbours<8, A>(
+      add_neighbours<4, A>(v[0], v[1]),
+      add_neighbours<4, A>(v[2], v[3]));
+  if constexpr (kLanes<A> >= 8 && kPitch >= 8)
+    sums = hn::Add(sums, hn::SwapAdjacentBlocks(sums));
+  if constexpr (kLanes<A> >= 16 && kPitch >= 16)
+    sums = hn::Add(sums, hn::ConcatLowerUpper(d, sums, sums));
+  const auto inverse = hn::Div(hn::Set(d, A(1)), sums);
+  out[0] = hn::Broadcast<0>(inverse);
+  out[1] = hn::Broadcast<1>(inverse);
+  out[2] = hn::Broadcast<2>(inverse);
+  out[3] = hn::Broadcast<3>(inverse);
+}
 #endif
+
+#if HWY_TARGET != HWY_SCALAR
+/// `count` elements in the first lanes of a vector of N, the others zero.
+template <int N, class L>
+HWY_INLINE auto load_first(const L* p, int64_t count) {
+  const hn::CappedTag<float, N> d;
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<L, float>)
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, p);
+#endif
+  HWY_ALIGN float lanes[N] = {};
+  for (int64_t i = 0; i < HWY_MIN(count, int64_t{N}); ++i)
+    lanes[i] = kernels::widen(p[i]);
+  return hn::Load(d, lanes);
+}
+
+/// N lanes: rows of raw kernels, kPitch lanes each, the last of `rows` again
+/// and again.
+template <int N, int kPitch, class L>
+HWY_INLINE auto
+load_raw_rows(const L* raw, int64_t stride, int64_t rows, int64_t count) {
+  if constexpr (N <= kPitch) {
+    return load_first<N>(raw, count);
+  } else {
+    constexpr int64_t kHalf = N / kPitch / 2;
+    const int64_t below = HWY_MIN(rows - 1, kHalf);
+    return hn::Combine(
+        hn::CappedTag<float, N>(),
+        load_raw_rows<N / 2, kPitch>(
+            raw + below * stride,
+            stride,
+            HWY_MAX(rows - kHalf, int64_t{1}),
+            count),
+        load_raw_rows<N / 2, kPitch>(raw, stride, rows, count));
   }
 }
 
-/// Goes through the segments of a tile, row by row and head by head.
-template <class L, class A>
-struct SegmentCursor {
-  const SoftmaxTile<L, A>& tile;
-  const L* raw = tile.raw;
-  A* w = tile.w;
-  int64_t head = 0;
-
-  HWY_INLINE void next() {
-    w += tile.pitch;
-    raw += tile.kernel_size;
-    if (++head < tile.heads)
-      return;
-    head = 0;
-    raw += tile.raw_stride - tile.heads * tile.kernel_size;
-  }
-};
-
-/// e^raw of a segment of NV vectors, the last one with `tail` elements.
-template <class L, class A, int NV>
-HWY_INLINE hn::Mask<Tag<A>> exp_segment(
+/// e^raw of some rows of a head, or of one that takes NV vectors.
+template <int kPitch, class L, class A, int NV>
+HWY_INLINE hn::Mask<Tag<A>> exp_segments(
+    const SoftmaxTile<L, A>& tile,
     const L* raw,
-    int64_t tail,
+    int64_t rows,
     hn::Mask<Tag<A>> used,
     Vec<A> (&e)[NV]) {
+  constexpr int N = kLanes<A>;
   auto good = used;
 #pragma GCC unroll 4
   for (int v = 0; v < NV; ++v) {
-    const bool last = v == NV - 1;
-    const auto x = last ? load_some<A>(raw + v * kLanes<A>, tail)
-                        : load_wide(raw + v * kLanes<A>);
+    Vec<A> x;
+    if (v < NV - 1)
+      x = load_wide(raw + v * N);
+    else
+      x = load_raw_rows<N, kPitch>(
+          raw + v * N,
+          tile.raw_stride,
+          rows,
+          tile.kernel_size - v * N);
     good = v == 0 ? is_moderate<A>(x) : hn::And(good, is_moderate<A>(x));
     e[v] = exp_of_moderate<A>(x);
-    if (last)
+    if (v == NV - 1)
       e[v] = hn::IfThenElseZero(used, e[v]);
   }
   return good;
 }
 
-/// Softmax of segments of NV vectors, a group at a time; of the last ones one
-/// stands for several.
-template <class L, class A, int NV>
-HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& tile) {
-  constexpr int kGroup = kSegmentGroup<A>;
-  const Tag<A> d;
-  const int64_t tail = tile.kernel_size - (NV - 1) * kLanes<A>;
-  const auto used = hn::FirstN(d, static_cast<size_t>(tail));
-  auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
-  SegmentCursor<L, A> at{tile};
-  const int64_t count = tile.rows * tile.heads;
-  for (int64_t s = 0; s < count; s += kGroup) {
-    Vec<A> e[kGroup][NV], sums[kGroup], scale[kGroup];
-    A* w[kGroup];
+/// Softmax of rows from t on of head h: as many as a group of vectors holds;
+/// behind the last row, that one again.
+template <int kPitch, class L, class A>
+HWY_INLINE hn::Mask<Tag<A>> softmax_group(
+    const SoftmaxTile<L, A>& tile,
+    int64_t t,
+    int64_t h,
+    hn::Mask<Tag<A>> used) {
+  constexpr int kGroup = kSumGroup<A>, N = kLanes<A>;
+  constexpr int NV = HWY_MAX(1, kPitch / N);
+  constexpr int64_t kRows = HWY_MAX(1, N / kPitch);
+  Vec<A> e[kGroup][NV], sums[kGroup], scale[kGroup];
+  auto good = hn::Eq(hn::Zero(Tag<A>()), hn::Zero(Tag<A>()));
 #pragma GCC unroll 4
-    for (int g = 0; g < kGroup; ++g) {
-      w[g] = at.w;
-      good = hn::And(good, exp_segment<L, A, NV>(at.raw, tail, used, e[g]));
-      sums[g] = e[g][0];
+  for (int g = 0; g < kGroup; ++g) {
+    const int64_t row = HWY_MIN(t + g * kRows, tile.rows - 1);
+    const L* const raw =
+        tile.raw + row * tile.raw_stride + h * tile.kernel_size;
+    good = hn::And(
+        good,
+        exp_segments<kPitch, L, A, NV>(tile, raw, tile.rows - row, used, e[g]));
+    sums[g] = e[g][0];
 #pragma GCC unroll 4
-      for (int v = 1; v < NV; ++v)
-        sums[g] = hn::Add(sums[g], e[g][v]);
-      if (s + g + 1 < count)
-        at.next();
-    }
-    inverse_lane_sums<A>(sums, scale);
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroup; ++g)
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        hn::StoreU(hn::Mul(e[g][v], scale[g]), d, w[g] + v * kLanes<A>);
+    for (int v = 1; v < NV; ++v)
+      sums[g] = hn::Add(sums[g], e[g][v]);
   }
-  return hn::AllTrue(d, good);
+  inverse_segment_sums<kPitch, A>(sums, scale);
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroup; ++g) {
+    const int64_t row = HWY_MIN(t + g * kRows, tile.rows - 1);
+    A* const w = tile.w + h * tile.head_stride + row * kPitch;
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) {
+      const auto taps = hn::Mul(e[g][v], scale[g]);
+      if (HWY_LIKELY(row + kRows <= tile.rows))
+        hn::StoreU(taps, Tag<A>(), w + v * N);
+      else
+        store_some<A>(taps, w, (tile.rows - row) * kPitch);
+    }
+  }
+  return good;
 }
 
-/// Segments of more vectors than registers would hold.
+/// Softmax of segments of kPitch lanes.
+template <int kPitch, class L, class A>
+HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& all) {
+  constexpr int N = kLanes<A>;
+  constexpr int64_t kRows = kSumGroup<A> * HWY_MAX(1, N / kPitch);
+  const Tag<A> d;
+  const auto tile = all;
+  HWY_ALIGN A tap_of_lane[N];
+  for (int i = 0; i < N; ++i)
+    tap_of_lane[i] = static_cast<A>(i % kPitch + HWY_MAX(0, kPitch - N));
+  const auto used = hn::Lt(
+      hn::Load(d, tap_of_lane),
+      hn::Set(d, static_cast<A>(tile.kernel_size)));
+  auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
+  for (int64_t h = 0; h < tile.heads; ++h)
+    for (int64_t t = 0; t < tile.rows; t += kRows)
+      good = hn::And(good, softmax_group<kPitch>(tile, t, h, used));
+  return hn::AllTrue(d, good);
+}
+#endif
+
+/// Segments one by one, of more vectors than registers would hold.
 template <class L, class A>
 HWY_INLINE bool softmax_long_segments(const SoftmaxTile<L, A>& tile) {
   const Tag<A> d;
   constexpr int64_t N = kLanes<A>;
-  const int64_t K = tile.kernel_size;
+  const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
   bool good = true;
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t h = 0; h < tile.heads; ++h) {
       const L* const raw = tile.raw + t * tile.raw_stride + h * K;
-      A* const w = tile.w + (t * tile.heads + h) * tile.pitch;
+      A* const w = tile.w + h * tile.head_stride + t * pitch;
       auto sum = hn::Zero(d);
-      for (int64_t j = 0; j < tile.pitch; j += N) {
+      for (int64_t j = 0; j < pitch; j += N) {
         const auto used =
             hn::FirstN(d, static_cast<size_t>(HWY_MAX(K - j, int64_t{0})));
         const auto x = K > j ? load_some<A>(raw + j, K - j) : hn::Zero(d);
         good = good && hn::AllTrue(d, is_moderate<A>(x));
         const auto e = hn::IfThenElseZero(used, exp_of_moderate<A>(x));
-        hn::StoreU(e, d, w + j);
+        store_some<A>(e, w + j, pitch - j);
         sum = hn::Add(sum, e);
       }
       const auto scale = hn::Div(hn::Set(d, A(1)), hn::SumOfLanes(d, sum));
-      for (int64_t j = 0; j < tile.pitch; j += N)
-        hn::StoreU(hn::Mul(load(w + j), scale), d, w + j);
+      for (int64_t j = 0; j < pitch; j += N)
+        store_some<A>(
+            hn::Mul(load_some<A>(w + j, pitch - j), scale),
+            w + j,
+            pitch - j);
     }
   return good;
 }
 
 template <class L, class A>
-bool softmax_tile(const SoftmaxTile<L, A>& tile) {
-  const int64_t vectors = tile.pitch / kLanes<A>;
-  if ((vectors - 1) * kLanes<A> >= tile.kernel_size)
-    return softmax_long_segments(tile);
-  switch (vectors) {
-    case 1:
-      return softmax_segments<L, A, 1>(tile);
-    case 2:
-      return softmax_segments<L, A, 2>(tile);
-    case 4:
-      return softmax_segments<L, A, 4>(tile);
-    default:
+bool softmax_tile(const SoftmaxTile<L, A>& all) {
+  auto tile = all;
+  const int64_t pitch = tap_pitch(tile.kernel_size);
+  // The heads of a single row are as good as rows of a single head.
+  if (tile.rows == 1 && tile.head_stride == pitch) {
+    tile.raw_stride = tile.kernel_size;
+    tile.rows = std::exchange(tile.heads, 1);
+  }
+#if HWY_TARGET != HWY_SCALAR
+  // The last vector of a segment must hold some of its taps.
+  const bool even = pitch <= kLanes<A> || pitch - kLanes<A> < tile.kernel_size;
+  if constexpr (kSumGroup<A> == 4) {
+    if (!even)
       return softmax_long_segments(tile);
+    if (pitch == 4)
+      return softmax_segments<4>(tile);
+    if (pitch == 8)
+      return softmax_segments<8>(tile);
+    if (pitch == 16)
+      return softmax_segments<16>(tile);
+    if (pitch == 32 && kLanes<A> >= 8)
+      return softmax_segments<32>(tile);
+    if (pitch == 64 && kLanes<A> >= 16)
+      return softmax_segments<64>(tile);
   }
-}
-
-template <class A, int K>
-HWY_INLINE void
-sums_of_few(const A* w, int64_t segments, int64_t kernel_size, A* sums) {
-  const int64_t count = K > 0 ? K : kernel_size;
-  for (int64_t s = 0; s < segments; ++s, w += count) {
-    A sum = w[0];
-    for (int64_t j = 1; j < count; ++j)
-      sum += w[j];
-    sums[s] = sum;
-  }
-}
-
-template <class A>
-void inverse_sums(
-    const A* w,
-    int64_t segments,
-    int64_t kernel_size,
-    A* inverse) {
-  if (kernel_size == 3)
-    sums_of_few<A, 3>(w, segments, kernel_size, inverse);
-  else if (kernel_size == 7)
-    sums_of_few<A, 7>(w, segments, kernel_size, inverse);
-  else
-    sums_of_few<A, 0>(w, segments, kernel_size, inverse);
-  for (int64_t s = 0; s < segments; ++s)
-    inverse[s] = A(1) / inverse[s];
+#endif
+  return softmax_long_segments(tile);
 }
 
 template <class L, class A>

@@ -47,9 +47,8 @@ TapOptions tap_options(const Args& args) {
   return {args.normalization, args.renormalize_edges, args.drop};
 }
 
-/// The taps of a block, made from raw kernels in memory of its own: rows of one
-/// segment a head. Short segments follow one another without gaps, so that
-/// vectors are full; longer ones begin at whole vectors and end in zeros.
+/// The taps of a block, made from raw kernels in memory of its own: head by
+/// head, a segment of tap_pitch(K) for every row, zero beyond K.
 template <class L, class A = AccumulatorOf<L>, int64_t kInline = 0>
 class TapRows {
  public:
@@ -63,24 +62,18 @@ class TapRows {
         raw_(raw),
         rows_(row_ops<L, A>(isa)),
         ops_(tap_ops<A>(isa)),
-        dense_(shape.kernel_size <= 8),
-        segment_(
-            dense_ ? shape.kernel_size
-                   : ceil_div(shape.kernel_size, kTapSlack) * kTapSlack) {}
+        pitch_(tap_pitch(shape.kernel_size)) {}
 
   /// Elements between rows, and between heads.
   int64_t pitch() const { return pitch_; }
-  int64_t head_stride() const { return segment_; }
+  int64_t head_stride() const { return head_stride_; }
 
   /// What a convolution uses; row `row` of head `head` of the block.
   const A* taps(int64_t row, int64_t head) {
-    return current().data() + row * pitch_ + head * segment_;
+    return current().data() + row * pitch_ + head * head_stride_;
   }
-  /// [rows, heads]: what outputs of taps() must be multiplied by after make();
-  /// null: nothing.
-  const A* scale() { return scaled_ ? scale_.data() : nullptr; }
 
-  /// Makes taps() and scale(). All positions of the block are real.
+  /// Makes taps(). All positions of the block are real.
   void make(const TapBlock& block) {
     complete_ = false;
     begin(block);
@@ -88,25 +81,25 @@ class TapRows {
     drop(block, 0, block.rows);
   }
 
-  /// Makes taps() that need no scale, keeping what backward() needs. Positions
-  /// that are not real have zero taps.
+  /// Makes taps(), keeping what backward() needs. Positions that are not real
+  /// have zero taps.
   void make_normalized(const TapBlock& block) {
     complete_ = true;
     begin(block);
     const int64_t from = std::clamp<int64_t>(-block.first, 0, block.rows);
     const int64_t to =
         std::clamp<int64_t>(block.valid - block.first, from, block.rows);
-    A* const w = normalized_.data();
-    std::fill_n(w, from * pitch_, A(0));
-    std::fill_n(w + to * pitch_, (block.rows - to) * pitch_, A(0));
+    for (int64_t h = 0; h < block.heads; ++h) {
+      std::fill_n(segment(0, h), from * pitch_, A(0));
+      std::fill_n(segment(to, h), (block.rows - to) * pitch_, A(0));
+    }
     if (to > from)
       make_rows(block, from, to);
-    if (scaled_)
-      apply_scale(block, from, to);
     if (options_.drop.active()) {
-      dropped_.reserve(block.rows * pitch_ + kTapSlack);
-      std::copy_n(w, block.rows * pitch_, dropped_.data());
-      factors_.fill_zero(block.rows * pitch_);
+      const int64_t count = block.heads * head_stride_;
+      dropped_.reserve(count + kTapSlack);
+      std::copy_n(normalized_.data(), count, dropped_.data());
+      factors_.fill_zero(count);
       drop(block, from, to);
     }
   }
@@ -124,7 +117,7 @@ class TapRows {
       L* out,
       int64_t out_stride) {
     const int64_t K = shape_.kernel_size;
-    const int64_t at = row * pitch_ + head * segment_;
+    const int64_t at = row * pitch_ + head * head_stride_;
     if (options_.drop.active())
       for (int64_t t = 0; t < rows; ++t)
         ops_.multiply(
@@ -160,13 +153,11 @@ class TapRows {
   }
 
   void begin(const TapBlock& block) {
-    pitch_ = block.heads * segment_;
-    scaled_ = false;
-    normalized_.reserve(block.rows * pitch_ + kTapSlack);
-    if (dense_)
-      scale_.reserve(block.rows * block.heads);
+    head_stride_ = block.rows * pitch_;
+    const int64_t count = block.heads * head_stride_ + kTapSlack;
+    normalized_.reserve(count);
     if (options_.drop.active())
-      factors_.reserve(block.rows * pitch_ + kTapSlack);
+      factors_.reserve(count);
   }
 
   const L* raw_at(const TapBlock& block, int64_t row, int64_t head) const {
@@ -177,17 +168,17 @@ class TapRows {
             (block.head + head) * shape_.kernel_size);
   }
   A* segment(int64_t row, int64_t head) {
-    return normalized_.data() + row * pitch_ + head * segment_;
+    return normalized_.data() + row * pitch_ + head * head_stride_;
   }
 
   /// A segment as it is in the tensor.
   void load(const TapBlock& block, int64_t row, int64_t head) {
     A* const w = segment(row, head);
     rows_.widen(raw_at(block, row, head), shape_.kernel_size, w);
-    std::fill(w + shape_.kernel_size, w + segment_, A(0));
+    std::fill(w + shape_.kernel_size, w + pitch_, A(0));
   }
 
-  /// Raw rows [from, to) -> taps, perhaps without their common factor.
+  /// Raw rows [from, to) -> taps.
   void make_rows(const TapBlock& block, int64_t from, int64_t to) {
     if (options_.normalization != Normalization::kSoftmax)
       return for_segments(block, from, to, [&](int64_t t, int64_t h) {
@@ -197,50 +188,22 @@ class TapRows {
             segment(t, h),
             shape_.kernel_size);
       });
-    const bool quick =
-        dense_ ? quick_dense(block, from, to) : quick_padded(block, from, to);
+    // A single tap is 1 and has no gradient, exactly: it is divided by itself.
+    const bool quick = shape_.kernel_size > 1 &&
+        rows_.softmax(
+            {.raw = raw_at(block, from, 0),
+             .raw_stride = raw_.row_stride,
+             .rows = to - from,
+             .heads = block.heads,
+             .kernel_size = shape_.kernel_size,
+             .w = segment(from, 0),
+             .head_stride = head_stride_});
     if (quick && !options_.renormalize_edges)
       return;
     for_segments(block, from, to, [&](int64_t t, int64_t h) {
       if (!quick || (options_.renormalize_edges && at_edge(block, t)))
         make_carefully(block, t, h);
     });
-  }
-
-  bool quick_padded(const TapBlock& block, int64_t from, int64_t to) {
-    return rows_.softmax(
-        {.raw = raw_at(block, from, 0),
-         .raw_stride = raw_.row_stride,
-         .rows = to - from,
-         .heads = block.heads,
-         .kernel_size = shape_.kernel_size,
-         .w = segment(from, 0),
-         .pitch = segment_});
-  }
-
-  bool quick_dense(const TapBlock& block, int64_t from, int64_t to) {
-    const int64_t K = shape_.kernel_size, count = (to - from) * block.heads;
-    for (int64_t t = from; t < to; ++t)
-      rows_.widen(raw_at(block, t, 0), pitch_, segment(t, 0));
-    A* const scale = scale_.data() + from * block.heads;
-    scaled_ = true;
-    // A single tap is 1 and has no gradient, exactly: it is divided by itself.
-    if (K > 1 && ops_.exp(segment(from, 0), count * K)) {
-      ops_.inverse_sums(segment(from, 0), count, K, scale);
-      return true;
-    }
-    std::fill_n(scale, count, A(1));
-    return false;
-  }
-
-  void apply_scale(const TapBlock& block, int64_t from, int64_t to) {
-    const int64_t K = shape_.kernel_size, count = (to - from) * block.heads;
-    A* w = segment(from, 0);
-    const A* const scale = scale_.data() + from * block.heads;
-    for (int64_t i = 0; i < count; ++i, w += K)
-      for (int64_t j = 0; j < K; ++j)
-        w[j] *= scale[i];
-    scaled_ = false;
   }
 
   template <class Work>
@@ -278,8 +241,6 @@ class TapRows {
       std::fill(w + end, w + K, cut);
     }
     ops_.softmax(w, K);
-    if (scaled_)
-      scale_.data()[t * block.heads + h] = A(1);
   }
 
   /// DropConnect on rows [from, to).
@@ -292,12 +253,15 @@ class TapRows {
               block.batch,
               block.first + t,
               (block.head + h) * shape_.kernel_size),
-          factors_.data() + t * pitch_ + h * segment_);
+          factors_.data() + t * pitch_ + h * head_stride_);
     });
-    ops_.multiply(
-        current().data() + from * pitch_,
-        factors_.data() + from * pitch_,
-        (to - from) * pitch_);
+    for (int64_t h = 0; h < block.heads; ++h) {
+      const int64_t at = from * pitch_ + h * head_stride_;
+      ops_.multiply(
+          current().data() + at,
+          factors_.data() + at,
+          (to - from) * pitch_);
+    }
   }
 
   /// 0 or 1/(1-p) for the taps of a segment, whose numbers begin at `first`.
@@ -305,7 +269,7 @@ class TapRows {
     const TapDrop& drop = options_.drop;
     const int64_t K = shape_.kernel_size;
     const A scale = static_cast<A>(1.0 / (1.0 - drop.p));
-    std::fill(factors + K, factors + segment_, A(0));
+    std::fill(factors + K, factors + pitch_, A(0));
     if (drop.mask != nullptr) {
       for (int64_t j = 0; j < K; ++j)
         factors[j] = drop.mask[first + j] != 0 ? scale : A(0);
@@ -324,13 +288,10 @@ class TapRows {
   const RawKernels<const L> raw_;
   const RowOps<L, A>& rows_;
   const TapOps<A>& ops_;
-  bool dense_;
-  int64_t segment_;
-  int64_t pitch_ = 0;
-  bool scaled_ = false;
+  int64_t pitch_;
+  int64_t head_stride_ = 0;
   bool complete_ = false;
   Scratch<A, kInline> normalized_;
-  Scratch<A, kInline> scale_;
   Scratch<A, kInline> factors_;
   Scratch<A, kInline> dropped_;
   Scratch<A, kInline> raw_row_;

@@ -34,9 +34,7 @@ struct Tables {
   template <class A>
   static const TapOps<A>& taps() {
     static constexpr TapOps<A> kTable = {
-        .exp = exp_all<A>,
         .softmax = softmax_any<A>,
-        .inverse_sums = inverse_sums<A>,
         .multiply = multiply<A>};
     return kTable;
   }

@@ -16,8 +16,15 @@ namespace seqconv::kernels {
 /// Elements that the tap operations may read and write beyond the last row.
 inline constexpr int64_t kTapSlack = 16;
 
-/// out[t] = bias + scale[t] * sum_r tap(t, r) * in[r], r = t .. t + K-1. Only
-/// rows r in [first, last) exist, the others count as zero.
+/// Elements from the taps of one position to those of the next.
+constexpr int64_t tap_pitch(int64_t kernel_size) {
+  if (kernel_size <= 8)
+    return kernel_size <= 4 ? 4 : 8;
+  return (kernel_size + kTapSlack - 1) / kTapSlack * kTapSlack;
+}
+
+/// out[t] = bias + sum_r tap(t, r) * in[r], r = t .. t + K-1. Only rows r in
+/// [first, last) exist, the others count as zero.
 template <class S, class A>
 struct ConvTile {
   const S* in = nullptr;
@@ -31,8 +38,6 @@ struct ConvTile {
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;
-  const A* scale = nullptr;  ///< of row t at t * scale_stride; null: 1
-  int64_t scale_stride = 0;
   const A* bias = nullptr;  ///< [channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
@@ -70,8 +75,8 @@ struct ProductTile {
   const FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead, in tap_products
 };
 
-/// Raw kernels of rows of heads, and where their taps go: segments `pitch`
-/// apart, a multiple of kTapSlack, zero beyond K.
+/// Raw kernels of rows of heads, and where their taps go: head by head, rows
+/// of tap_pitch(K), zero beyond K.
 template <class L, class A>
 struct SoftmaxTile {
   const L* raw = nullptr;
@@ -80,7 +85,7 @@ struct SoftmaxTile {
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
-  int64_t pitch = 0;
+  int64_t head_stride = 0;  ///< of w
 };
 
 /// Segments w of K taps, made by softmax, the gradients of those, and where the
@@ -139,17 +144,8 @@ struct RowOps {
 /// spare.
 template <class A>
 struct TapOps {
-  /// w = e^w for all; false, and w is spoilt, if a value is NaN or so large
-  /// that this would not be exact.
-  bool (*exp)(A* w, int64_t count);
   /// Softmax of one segment, whatever its values.
   void (*softmax)(A* w, int64_t kernel_size);
-  /// inverse[i] = 1 / (sum of segment i); segments without gaps, K <= 8.
-  void (*inverse_sums)(
-      const A* w,
-      int64_t segments,
-      int64_t kernel_size,
-      A* inverse);
   void (*multiply)(A* a, const A* b, int64_t count);
 };
 

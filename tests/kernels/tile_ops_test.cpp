@@ -54,69 +54,110 @@ TEST_P(TileOps, StreamingStoresWriteTheSame) {
     ASSERT_EQ(plain.values[i], streamed.values[i]) << i;
 }
 
-TEST_P(TileOps, AnOutputHasTheSameBitsWhereverABlockBegins) {
-  constexpr int64_t kChannels = 70, kRows = 13, kTaps = 9;
-  const auto x = draw<float>(random_, (kRows + kTaps - 1) * kChannels);
-  const auto taps = draw<float>(random_, kTaps);
-  std::vector<float> all(kRows * kChannels), one(kChannels);
+/// All rows at once and every row alone, with taps of their own for every
+/// output (way 1: outputs' taps are rows of `taps`; way -1: inputs' are).
+void expect_same_bits(Isa isa, int64_t K, int way, std::mt19937& random) {
+  constexpr int64_t kChannels = 70;
+  const int64_t rows = 2 * K + 5, pitch = tap_pitch(K), all_rows = rows + K - 1;
+  const auto x = draw<float>(random, all_rows * kChannels);
+  const auto taps = draw<float>(random, (all_rows + 1) * pitch);
+  std::vector<float> all(place(rows * kChannels)), one(kChannels);
   ConvTile<float, float> tile{
       .in = x.data(),
       .in_stride = kChannels,
-      .first = 0,
-      .last = kRows + kTaps - 1,
-      .taps = taps.data(),
-      .tap_t = -1,
-      .tap_r = 1,
-      .kernel_size = kTaps,
-      .rows = kRows,
+      .first = 1,
+      .last = all_rows - 1,
+      .taps = taps.data() + (way > 0 ? 0 : K - 1),
+      .tap_t = way > 0 ? pitch - 1 : 1,
+      .tap_r = way > 0 ? 1 : pitch - 1,
+      .kernel_size = K,
+      .rows = rows,
       .channels = kChannels,
       .out = all.data(),
       .out_stride = kChannels};
-  const auto& ops = row_ops<float, float>(GetParam());
+  const auto& ops = row_ops<float, float>(isa);
   ops.convolve(tile);
+  const ConvTile<float, float> whole = tile;
   tile.rows = 1;
   tile.out = one.data();
-  for (int64_t t = 0; t < kRows; ++t) {
+  for (int64_t t = 0; t < rows; ++t) {
     tile.in = x.data() + t * kChannels;
-    tile.last = kRows + kTaps - 1 - t;
+    tile.taps = whole.taps + t * (tile.tap_t + tile.tap_r);
+    tile.first = whole.first - t;
+    tile.last = whole.last - t;
     ops.convolve(tile);
     for (int64_t c = 0; c < kChannels; ++c)
-      ASSERT_EQ(one[place(c)], all[place(t * kChannels + c)]) << t << " " << c;
+      ASSERT_EQ(one[place(c)], all[place(t * kChannels + c)])
+          << "K " << K << " row " << t << " channel " << c;
   }
 }
 
+TEST_P(TileOps, AnOutputHasTheSameBitsWhereverABlockBegins) {
+  for (const int64_t K : {2, 3, 5, 7, 9, 15, 16, 31, 33})
+    for (const int way : {1, -1})
+      expect_same_bits(GetParam(), K, way, random_);
+}
+
+/// Ratios of softmax({x, 0}) are e^x, but for one rounding of each.
 template <class A>
 void expect_exp(Isa isa, double most, double relative) {
-  std::vector<A> values;
-  for (int i = -4000; i <= 4000; ++i)
-    values.push_back(static_cast<A>(i * most / 4000));
-  const std::vector<A> x = values;
-  const int64_t count = static_cast<int64_t>(values.size());
-  values.resize(values.size() + kTapSlack);
-  ASSERT_TRUE(tap_ops<A>(isa).exp(values.data(), count));
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double want = std::exp(static_cast<double>(x[i]));
-    ASSERT_NEAR(double(values[i]) / want, 1, relative) << x[i];
+  constexpr int64_t kCount = 8001;
+  std::vector<A> raw;
+  for (int64_t i = 0; i < kCount; ++i) {
+    raw.push_back(static_cast<A>(double(i - kCount / 2) * most / 4000));
+    raw.push_back(0);
+  }
+  std::vector<A> w(place(kCount * tap_pitch(2) + kTapSlack));
+  ASSERT_TRUE((row_ops<A, A>(isa).softmax(
+      {.raw = raw.data(),
+       .raw_stride = 2,
+       .rows = kCount,
+       .heads = 1,
+       .kernel_size = 2,
+       .w = w.data(),
+       .head_stride = kCount * tap_pitch(2)})));
+  for (int64_t i = 0; i < kCount; ++i) {
+    const A* const taps = w.data() + i * tap_pitch(2);
+    const double want = std::exp(double(raw[place(2 * i)]));
+    ASSERT_NEAR(double(taps[0]) / double(taps[1]) / want, 1, relative)
+        << raw[place(2 * i)];
+    ASSERT_EQ(taps[2], 0);
   }
 }
 
-TEST_P(TileOps, ExpIsExactToTwoUnitsOfTheLastPlace) {
-  expect_exp<float>(GetParam(), 80, 2.4e-7);
-  expect_exp<double>(GetParam(), 600, 1e-15);
+TEST_P(TileOps, ExpIsExactToThreeUnitsOfTheLastPlace) {
+  expect_exp<float>(GetParam(), 80, 3.6e-7);
+  expect_exp<double>(GetParam(), 600, 1.3e-15);
 }
 
-TEST_P(TileOps, ExpRefusesWhatItCannotDo) {
-  for (const float bad :
-       {80.1f,
-        -80.1f,
-        std::numeric_limits<float>::infinity(),
-        -std::numeric_limits<float>::infinity(),
-        std::nanf("")})
-    for (const size_t at : {size_t{0}, size_t{17}, size_t{34}}) {
-      std::vector<float> w(35 + kTapSlack, 1.0f);
-      w[at] = bad;
-      EXPECT_FALSE(tap_ops<float>(GetParam()).exp(w.data(), 35)) << bad;
-    }
+/// Of a block of logits of which one is `bad`.
+bool quick_softmax(Isa isa, int64_t K, float bad, int64_t at) {
+  constexpr int64_t kRows = 5, kHeads = 3;
+  std::vector<float> raw(place(kRows * kHeads * K), 1.0f);
+  raw[place(at)] = bad;
+  std::vector<float> w(place(kRows * kHeads * tap_pitch(K) + kTapSlack));
+  return row_ops<float, float>(isa).softmax(
+      {.raw = raw.data(),
+       .raw_stride = kHeads * K,
+       .rows = kRows,
+       .heads = kHeads,
+       .kernel_size = K,
+       .w = w.data(),
+       .head_stride = kRows * tap_pitch(K)});
+}
+
+TEST_P(TileOps, QuickSoftmaxRefusesWhatItCannotDo) {
+  for (const int64_t K : {2, 3, 7, 9, 15, 17, 31, 63, 65}) {
+    EXPECT_TRUE(quick_softmax(GetParam(), K, 79.9f, 0)) << K;
+    for (const float bad :
+         {80.1f,
+          -80.1f,
+          std::numeric_limits<float>::infinity(),
+          -std::numeric_limits<float>::infinity(),
+          std::nanf("")})
+      for (int64_t at = 0; at < 15 * K; ++at)
+        EXPECT_FALSE(quick_softmax(GetParam(), K, bad, at)) << K << " " << at;
+  }
 }
 
 TEST_P(TileOps, SoftmaxTakesEveryValue) {

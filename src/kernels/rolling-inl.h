@@ -1,0 +1,222 @@
+#if defined(SEQCONV_KERNELS_ROLLING_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_ROLLING_INL_H
+#undef SEQCONV_KERNELS_ROLLING_INL_H
+#else
+#define SEQCONV_KERNELS_ROLLING_INL_H
+#endif
+
+#include "kernels/tile_ops.h"
+#include "kernels/tiles.h"
+#include "kernels/vectors-inl.h"
+
+/// Convolution with few taps: every input row is read once and added to the K
+/// outputs that it feeds, whose sums are in registers and move on by one with
+/// every row.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+/// Vectors of a row whose sums fit the registers, beside the row itself (and a
+/// tap, where products do not take it from memory).
+template <int K>
+inline constexpr int kRollingVectors =
+    (K + 1) * 4 + (kRegisters == 16) <= kRegisters   ? 4
+    : (K + 1) * 2 + (kRegisters == 16) <= kRegisters ? 2
+    : K + 1 + (kRegisters == 16) <= kRegisters       ? 1
+                                                     : 0;
+
+/// The sums of K neighbouring outputs; tap j of a row's taps lies at j * kStep.
+template <class S, class A, int K, int NV, int kStep>
+struct RollingSums {
+  static constexpr int kBegun = K - 1;  ///< sums that a row leaves unfinished
+
+  Vec<A> sum[K][NV];
+
+  HWY_INLINE RollingSums() {
+#pragma GCC unroll 32
+    for (int s = 0; s < K; ++s)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        sum[s][v] = hn::Zero(Tag<A>());
+  }
+
+  /// Adds a row to the sums kFirst .. kLast; sum s takes tap kTap - s.
+  template <int kFirst, int kLast, int kTap>
+  HWY_INLINE void add(const S* in, const A* taps) {
+    Vec<A> row[NV];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      row[v] = in_register(load_wide(in + v * kLanes<A>));
+#pragma GCC unroll 32
+    for (int s = kFirst; s <= kLast; ++s) {
+      const auto tap = hn::Set(Tag<A>(), taps[(kTap - s) * kStep]);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        sum[s][v] = hn::MulAdd(tap, row[v], sum[s][v]);
+    }
+  }
+
+  /// Sums that every row would add to are one row further.
+  HWY_INLINE void move_on() {
+#pragma GCC unroll 32
+    for (int s = 0; s + 1 < K; ++s)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        sum[s][v] = sum[s + 1][v];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      sum[K - 1][v] = hn::Zero(Tag<A>());
+  }
+
+  /// Sum s is complete.
+  HWY_INLINE void finish(int s, const A* bias, bool streaming, S* out) const {
+    Vec<A> y[NV];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      y[v] = hn::Add(sum[s][v], load(bias + v * kLanes<A>));
+    if (streaming) {
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        store_streaming(y[v], out + v * kLanes<A>);
+    } else {
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        store_narrow(y[v], out + v * kLanes<A>);
+    }
+  }
+};
+
+/// Where rolling sums are: the next row, its taps and the next output.
+template <class S, class A>
+struct RollingPlace {
+  const S* in;
+  const A* taps;
+  S* out;
+  int64_t in_step, tap_step, out_step;
+  int64_t first, last;  ///< rows that exist, from the next one
+  const A* bias;
+  bool streaming;
+  FetchAhead ahead;
+
+  HWY_INLINE bool exists() const { return first <= 0 && last > 0; }
+  HWY_INLINE void next_row() {
+    in += in_step;
+    taps += tap_step;
+    --first;
+    --last;
+  }
+  /// Finishes sum s.
+  template <class Sums>
+  HWY_INLINE void finish(const Sums& sums, int s) {
+    ahead.next_row();
+    sums.finish(s, bias, streaming, out);
+    out += out_step;
+  }
+};
+
+/// Rows before the first one that completes an output: row kRow begins output
+/// kRow.
+template <int kRow, class Sums, class Place>
+HWY_INLINE void roll_in(Sums& sums, Place& at) {
+  if constexpr (kRow < Sums::kBegun) {
+    if (HWY_LIKELY(at.exists()))
+      sums.template add<0, kRow, kRow>(at.in, at.taps);
+    at.next_row();
+    roll_in<kRow + 1>(sums, at);
+  }
+}
+
+/// Rows behind those that begin outputs: row kRow is the last of sum kRow.
+template <int kRow, class Sums, class Place>
+HWY_INLINE void roll_out(Sums& sums, Place& at) {
+  constexpr int kBegun = Sums::kBegun;
+  if constexpr (kRow < kBegun) {
+    if (HWY_LIKELY(at.exists()))
+      sums.template add<kRow, kBegun - 1, kBegun + kRow>(at.in, at.taps);
+    at.finish(sums, kRow);
+    at.next_row();
+    roll_out<kRow + 1>(sums, at);
+  }
+}
+
+/// All outputs of NV vectors from channel c; K-1 rows or more.
+template <class S, class A, int K, int NV, int kStep>
+void roll_column(const ConvTile<S, A>& tile, int64_t c) {
+  static constexpr A kNoBias[NV * kLanes<A>] = {};
+  constexpr int64_t kWidth = NV * kLanes<A>;
+  const int64_t parts = HWY_MAX(tile.channels / kWidth, int64_t{1});
+  RollingSums<S, A, K, NV, kStep> sums;
+  RollingPlace<S, A> at = {
+      .in = tile.in + c,
+      .taps = tile.taps,
+      .out = tile.out + c,
+      .in_step = tile.in_stride,
+      .tap_step = tile.tap_t + tile.tap_r,
+      .out_step = tile.out_stride,
+      .first = tile.first,
+      .last = tile.last,
+      .bias = tile.bias != nullptr ? tile.bias + c : kNoBias,
+      .streaming = tile.streaming};
+  if (tile.ahead != nullptr && c / kWidth < parts)
+    at.ahead = tile.ahead->part(c / kWidth, parts);
+  roll_in<0>(sums, at);
+  for (int64_t left = tile.rows - (K - 1); left > 0; --left) {
+    sums.template add<0, K - 1, K - 1>(at.in, at.taps);
+    at.finish(sums, 0);
+    sums.move_on();
+    at.next_row();
+  }
+  roll_out<0>(sums, at);
+}
+
+/// As many channels as whole vectors hold; returns how many.
+template <class S, class A, int K, int kStep>
+HWY_INLINE int64_t roll_columns(const ConvTile<S, A>& tile) {
+  constexpr int NV = kRollingVectors<K>;
+  int64_t c = 0;
+  for (; c + NV * kLanes<A> <= tile.channels; c += NV * kLanes<A>)
+    roll_column<S, A, K, NV, kStep>(tile, c);
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
+    roll_column<S, A, K, 1, kStep>(tile, c);
+  return c;
+}
+
+template <class S, class A, int K>
+HWY_INLINE int64_t roll(const ConvTile<S, A>& tile) {
+  if constexpr (kRollingVectors < K >> 0) {
+    // Not for a few rows, of which most begin or end outputs. Those that feed K
+    // outputs must exist.
+    if (tile.rows < 2 * (K - 1) || tile.first > K - 1 || tile.last < tile.rows)
+      return 0;
+    // Taps of a row from the last to the first, or those of the outputs.
+    if (tile.tap_t == 1)
+      return roll_columns<S, A, K, -1>(tile);
+    constexpr int kPitch = static_cast<int>(tap_pitch(K));
+    if (tile.tap_t == kPitch - 1)
+      return roll_columns<S, A, K, 1 - kPitch>(tile);
+  }
+  return 0;
+}
+
+/// Convolves as many channels as it can, the first ones; returns how many.
+template <class S, class A>
+HWY_INLINE int64_t roll_few_taps(const ConvTile<S, A>& tile) {
+  switch (tile.kernel_size) {
+    case 3:
+      return roll<S, A, 3>(tile);
+    case 5:
+      return roll<S, A, 5>(tile);
+    case 7:
+      return roll<S, A, 7>(tile);
+    case 15:
+      return roll<S, A, 15>(tile);
+    case 31:
+      return roll<S, A, 31>(tile);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
