@@ -133,7 +133,7 @@ struct HeadTaps {
 
 /// Rows that are finished for all heads before the next ones are begun, when
 /// memory and not the arithmetic is waited for: reading goes straight on.
-inline constexpr int64_t kStreamRows = 12;
+inline constexpr int64_t kStreamRows = 32;
 
 /// A convolution of [B, T, C] that is done place by place.
 template <class S, class A>
@@ -229,14 +229,14 @@ void convolve_place(
     }
 }
 
-/// Whether stores of a pass over x and y go past the caches.
+/// Whether stores to `out` go past the caches, in a pass over so many tensors
+/// of its size.
 template <class S>
-bool streams(const ConvShape& shape, const S* out) {
-  const auto whole = [](int64_t bytes) { return bytes % 64 == 0; };
-  const int64_t size = sizeof(S);
-  return whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(out))) &&
-      whole(shape.head_channels() * size) &&
-      exceeds_cache(2 * shape.batch * shape.steps * shape.channels * size);
+bool streams(const ConvShape& shape, const S* out, int64_t tensors) {
+  return streams_rows(
+      out,
+      shape.head_channels(),
+      tensors * shape.batch * shape.steps * shape.channels);
 }
 
 }  // namespace seqconv::kernels

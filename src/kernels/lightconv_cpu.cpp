@@ -177,7 +177,8 @@ class BackwardTile {
         taps_(taps),
         partial_(partial),
         ops_(row_ops<S, A>(isa)),
-        products_(args.shape, args.x, args.grad_y, ops_) {}
+        products_(args.shape, args.x, args.grad_y, ops_),
+        streaming_(streams(args.shape, args.grad_x, 3)) {}
 
   void operator()(const ConvPlace& at, const ConvPlace& next, int64_t piece) {
     const ConvShape& shape = args_.shape;
@@ -191,6 +192,7 @@ class BackwardTile {
          .taps = taps_.heads(at, /*reversed=*/true),
          .in = args_.grad_y,
          .out = args_.grad_x,
+         .streaming = streaming_,
          .fetch = products_.direct_input()},
         kFetchNoMore);
     if (at.real() == 0)
@@ -244,6 +246,7 @@ class BackwardTile {
   std::vector<double>& partial_;
   const RowOps<S, A>& ops_;
   ConvProducts<S, A> products_;
+  const bool streaming_;
   std::vector<double> lanes_;  // [K, channels]
 };
 
@@ -292,7 +295,7 @@ void lightconv_forward(
   taps.spread();
   const int64_t step = tile_rows(shape.kernel_size);
   const int64_t heads = forward_heads(shape);
-  const bool streaming = streams(shape, args.y);
+  const bool streaming = streams(shape, args.y, 2);
   const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
   const auto work = [&](const ConvPlace& at, const ConvPlace& next) {
     convolve_place(

@@ -21,7 +21,7 @@ class PositionForward {
         own_kernels_(raw.row_stride != 0),
         ops_(row_ops<S, A>(isa)),
         taps_(args.shape, tap_options(args), raw, isa),
-        streaming_(streams(args.shape, args.y)) {}
+        streaming_(streams(args.shape, args.y, 2)) {}
 
   void operator()(const ConvPlace& at, const ConvPlace& next) {
     const ConvShape& shape = args_.shape;
@@ -79,7 +79,8 @@ class PositionBackward {
         step_(tile_rows(shape_.kernel_size)),
         pitch_(ceil_div(shape_.kernel_size, kTapSlack) * kTapSlack),
         grad_(step_ * pitch_ + kTapSlack),
-        products_(shape_, args.x, args.grad_y, ops_) {}
+        products_(shape_, args.x, args.grad_y, ops_),
+        streaming_(streams(shape_, args.grad_x, 3)) {}
 
   /// Writes grad_x there, and for every head the gradients of the raw kernels
   /// of the real positions, `stride` apart, from out(head) on; then calls
@@ -119,6 +120,7 @@ class PositionBackward {
               .tap_r = taps_.pitch() - 1},
          .in = args_.grad_y,
          .out = args_.grad_x,
+         .streaming = streaming_,
          .fetch_out = !many_taps,
          .fetch = products_.direct_input()},
         [&](FetchAhead& fetch, const ConvPlace& rows) {
@@ -129,7 +131,7 @@ class PositionBackward {
       const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
       ProductsAhead ahead;
       products_.fetch_inputs(ahead.products, then);
-      if (many_taps)
+      if (many_taps && !streaming_)
         fetch_rows(ahead.products, shape_, then, args_.grad_x, R);
       if (h == 0 && own_kernels_)
         fetch_rows(ahead.products, shape_, next, args_.grad_kernels, K);
@@ -164,6 +166,7 @@ class PositionBackward {
   int64_t pitch_;
   Scratch<A> grad_;  // [rows, pitch]
   ConvProducts<S, A> products_;
+  const bool streaming_;
 };
 
 /// Heads whose taps are made together, for tiles of `rows` positions.

@@ -19,17 +19,17 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
         const TalkWindows<A> w =
             tile.windows + (tile.lane_windows ? t * kTalkLanes + c : t);
         const A g = widen(tile.g[t * tile.g_stride + c]);
-        if (s >= *w.low && s < *w.high)
+        if (s >= *w.low() && s < *w.high())
           sum += g;
-        if (s >= *w.high && s < *w.low)
+        if (s >= *w.high() && s < *w.low())
           sum -= g;
-        if (*w.left > 0 && s == *w.low_edge && *w.low_edge < *w.low)
-          sum += *w.left * g;
-        if (*w.right > 0 && s == *w.high && *w.high < *w.high_edge)
-          sum += *w.right * g;
-        if ((*w.left != *w.left || *w.right != *w.right) && s >= *w.low &&
-            s < *w.high)
-          sum += *w.left + *w.right;
+        if (*w.left() > 0 && s == *w.low_edge() && *w.low_edge() < *w.low())
+          sum += *w.left() * g;
+        if (*w.right() > 0 && s == *w.high() && *w.high() < *w.high_edge())
+          sum += *w.right() * g;
+        if ((*w.left() != *w.left() || *w.right() != *w.right()) &&
+            s >= *w.low() && s < *w.high())
+          sum += *w.left() + *w.right();
       }
       tile.grad_x[s * tile.grad_x_stride + c] = narrow<S>(sum * tile.scale);
     }
@@ -44,6 +44,7 @@ class BackwardTile {
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)),
         offset_ops_(row_ops<O, A>(isa)),
+        streaming_(streams(args.shape, args.grad_x, 3)),
         scale_(A(1) / static_cast<A>(args.shape.window())),
         left_(kTalkRows + kTalkLanes),
         right_(kTalkRows + kTalkLanes),
@@ -99,10 +100,12 @@ class BackwardTile {
         .g_stride = C,
         .span = span,
         .behind = reach_.left,
-        .ring = strip.lanes ? span + 1 : std::min(span + 1, talk_ring(reach_)),
+        .ring = strip.lanes ? span + 1
+                            : std::min(span + 1, talk_ring(reach_, kTalkChunk)),
         .grad_x = grad_x + first * C,
         .grad_x_stride = C,
         .next = next_strip(args_.shape, strip, rows.count),
+        .streaming = streaming_,
         .x = args_.x + at + from * C,
         .x_stride = C,
         .left = left_.data(),
@@ -186,6 +189,7 @@ class BackwardTile {
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
   const RowOps<O, A>& offset_ops_;
+  const bool streaming_;
   A scale_;
   Scratch<A> steps_;
   Scratch<A> left_;

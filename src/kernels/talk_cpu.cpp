@@ -20,14 +20,14 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
         return widen(tile.x[r * tile.x_stride + c]);
       };
       A sum = 0;
-      for (int64_t r = *w.low; r < *w.high; ++r)
+      for (int64_t r = *w.low(); r < *w.high(); ++r)
         sum += x(r);
-      for (int64_t r = *w.high; r < *w.low; ++r)
+      for (int64_t r = *w.high(); r < *w.low(); ++r)
         sum -= x(r);
-      if (*w.left != 0)
-        sum += *w.left * (*w.left > 0 ? x(*w.low_edge) : A(1));
-      if (*w.right != 0)
-        sum += *w.right * (*w.right > 0 ? x(*w.high) : A(1));
+      if (*w.left() != 0)
+        sum += *w.left() * (*w.left() > 0 ? x(*w.low_edge()) : A(1));
+      if (*w.right() != 0)
+        sum += *w.right() * (*w.right() > 0 ? x(*w.high()) : A(1));
       tile.y[t * tile.y_stride + c] = narrow<S>(sum * tile.scale);
     }
 }
@@ -39,7 +39,8 @@ class ForwardTile {
       : args_(args),
         reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
-        ops_(talk_ops<S, A>(isa)) {}
+        ops_(talk_ops<S, A>(isa)),
+        streaming_(streams(args.shape, args.y, 2)) {}
 
   void run(const TalkStrip& strip, int64_t index) {
     const TalkShape& shape = args_.shape;
@@ -63,10 +64,11 @@ class ForwardTile {
         .x_stride = C,
         .ahead = first - origin + reach_.right,
         .end = end,
-        .ring = strip.lanes ? end + 1 : std::min(end + 1, talk_ring(reach_)),
+        .ring = strip.lanes ? end + 1 : std::min(end + 1, talk_ring(reach_, 1)),
         .y = args_.y + at + first * C,
         .y_stride = C,
-        .next = next_strip(shape, strip, rows)};
+        .next = next_strip(shape, strip, rows),
+        .streaming = streaming_};
     TalkPlaces places = {
         .origin = origin,
         .last = end,
@@ -88,6 +90,7 @@ class ForwardTile {
   const TalkReach& reach_;
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
+  const bool streaming_;
   Scratch<A> sums_;
 };
 

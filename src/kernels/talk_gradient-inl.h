@@ -25,8 +25,8 @@ class RowProducts {
   /// Adds rows 0 .. count-1 to the results where there is a fraction.
   HWY_INLINE void
   add_to(A* left, A* right, const TalkWindows<A>& w, int64_t count) {
-    add(left_, w.left, left, count);
-    add(right_, w.right, right, count);
+    add(left_, w.left(), left, count);
+    add(right_, w.right(), right, count);
   }
 
  private:
@@ -45,11 +45,11 @@ class RowProducts {
   HWY_ALIGN A right_[kLanes<A> * kLanes<A>];
 };
 
-template <class S, class A, int NV, bool kTail>
+template <class S, class A, int NV, Stores kStores>
 class GradColumns {
  public:
   HWY_INLINE
-  GradColumns(const TalkGradTile<S, A>& tile, const Columns<A, NV, kTail>& c)
+  GradColumns(const TalkGradTile<S, A>& tile, const Columns<A, NV, kStores>& c)
       : tile_(tile), columns_(c) {
     const int64_t rows = HWY_MIN(tile.ring, tile.span + 1);
     for (int64_t r = 0; r < rows; ++r)
@@ -97,13 +97,18 @@ class GradColumns {
   /// The steps of windows [begin, end).
   template <bool kEdges>
   HWY_INLINE void spread(int64_t begin, int64_t end) {
-    const TalkWindows<A>& w = tile_.windows;
+    const TalkWindows<A> w = tile_.windows;
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t low = w.low[i], low_edge = w.low_edge[i];
-      const int32_t high = w.high[i], high_edge = w.high_edge[i];
-      const auto left = hn::Set(d_, w.left[i]), right = hn::Set(d_, w.right[i]);
+      const int32_t low = w.low()[i], low_edge = w.low_edge()[i];
+      const int32_t high = w.high()[i], high_edge = w.high_edge()[i];
+      const auto left = hn::Set(d_, w.left()[i]),
+                 right = hn::Set(d_, w.right()[i]);
       const S* const g = tile_.g + i * tile_.g_stride;
       auto left_product = hn::Zero(d_), right_product = left_product;
+      const S* const left_x =
+          kEdges ? tile_.x + w.left_input()[i] * tile_.x_stride : nullptr;
+      const S* const right_x =
+          kEdges ? tile_.x + w.right_input()[i] * tile_.x_stride : nullptr;
       if constexpr (kEdges) {
         columns_.prefetch(g + tile_.next);
         columns_.prefetch(tile_.x + i * tile_.x_stride + tile_.next);
@@ -118,11 +123,10 @@ class GradColumns {
         add(high, v, hn::Sub(right_part, grad));
         add(high_edge, v, hn::Neg(right_part));
         if constexpr (kEdges) {
-          const auto x = [&](int32_t input) HWY_ATTR {
-            return columns_.get(tile_.x + input * tile_.x_stride, v);
-          };
-          left_product = hn::MulAdd(grad, x(w.left_input[i]), left_product);
-          right_product = hn::MulAdd(grad, x(w.right_input[i]), right_product);
+          left_product =
+              hn::MulAdd(grad, columns_.get(left_x, v), left_product);
+          right_product =
+              hn::MulAdd(grad, columns_.get(right_x, v), right_product);
         }
       }
       if constexpr (kEdges)
@@ -138,7 +142,7 @@ class GradColumns {
     for (; done_ < until; ++done_) {
       A* const from = tile_.steps + slot_ * kTalkChannels;
       S* const out = tile_.grad_x + done_ * tile_.grad_x_stride;
-      columns_.prefetch(out + tile_.next);
+      columns_.prefetch_output(out + tile_.next);
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v) {
         sum_[v] = hn::Add(sum_[v], hn::Load(d_, from + v * L));
@@ -149,19 +153,19 @@ class GradColumns {
     }
   }
 
-  const TalkGradTile<S, A>& tile_;
-  const Columns<A, NV, kTail>& columns_;
+  const TalkGradTile<S, A> tile_;  // a copy: nothing that is written changes it
+  const Columns<A, NV, kStores> columns_;
   Vec<A> sum_[NV];
   int64_t done_ = 0;  // finished rows
   int64_t slot_ = 0;  // of the next one
   RowProducts<A> products_;
 };
 
-template <class S, class A, int NV, bool kTail>
+template <class S, class A, int NV, Stores kStores>
 HWY_INLINE bool grad_columns(
     const TalkGradTile<S, A>& tile,
-    const Columns<A, NV, kTail>& columns) {
-  return GradColumns<S, A, NV, kTail>(tile, columns).run();
+    const Columns<A, NV, kStores>& columns) {
+  return GradColumns<S, A, NV, kStores>(tile, columns).run();
 }
 
 template <class S, class A>
@@ -180,11 +184,11 @@ HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
           grad + c);
     for (int64_t c = 0; c < count; ++c) {
       const TalkWindows<A> w = tile.windows + (t * kTalkLanes + c);
-      const A g = grad[c], left = *w.left * g, right = *w.right * g;
-      steps[*w.low_edge + c] += left;
-      steps[*w.low + c] += g - left;
-      steps[*w.high + c] += right - g;
-      steps[*w.high_edge + c] -= right;
+      const A g = grad[c], left = *w.left() * g, right = *w.right() * g;
+      steps[*w.low_edge() + c] += left;
+      steps[*w.low() + c] += g - left;
+      steps[*w.high() + c] += right - g;
+      steps[*w.high_edge() + c] -= right;
     }
   }
   const auto scale = hn::Set(d, tile.scale);
@@ -233,10 +237,10 @@ void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
                 tile.channels - c)));
       return sum;
     };
-    if (*w.left != 0)
-      tile.left[t] += product(*w.left_input);
-    if (*w.right != 0)
-      tile.right[t] += product(*w.right_input);
+    if (*w.left() != 0)
+      tile.left[t] += product(*w.left_input());
+    if (*w.right() != 0)
+      tile.right[t] += product(*w.right_input());
   }
 }
 

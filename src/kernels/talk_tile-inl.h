@@ -14,75 +14,113 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 /// Prefix sums of some columns, made row by row.
-template <class S, class A, int NV, bool kTail>
-struct RunningSums {
-  const TalkTile<S, A>& tile;
-  const Columns<A, NV, kTail>& columns;
-  Vec<A> sum[NV];
-  int64_t made = 0;  ///< inputs that are summed up
-  int64_t slot = 0;  ///< of the last sum
-
-  HWY_INLINE RunningSums(
-      const TalkTile<S, A>& t,
-      const Columns<A, NV, kTail>& c)
-      : tile(t), columns(c) {
+template <class S, class A, int NV, Stores kStores>
+class RunningSums {
+ public:
+  HWY_INLINE
+  RunningSums(
+      const TalkTile<S, A>& tile,
+      const Columns<A, NV, kStores>& columns)
+      : columns_(columns),
+        x_(tile.x),
+        x_stride_(tile.x_stride),
+        next_(tile.next),
+        first_(tile.sums),
+        end_(tile.sums + tile.ring * kTalkChannels),
+        last_(tile.sums) {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
-      sum[v] = hn::Zero(Tag<A>());
-      hn::Store(sum[v], Tag<A>(), tile.sums + v * kLanes<A>);
+      sum_[v] = hn::Zero(Tag<A>());
+      hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
     }
   }
 
-  HWY_INLINE void extend(int64_t until) {
-    for (; made < until; ++made) {
-      const S* const x = tile.x + made * tile.x_stride;
-      columns.prefetch(x + tile.next);
-      slot = slot + 1 == tile.ring ? 0 : slot + 1;
-      A* const to = tile.sums + slot * kTalkChannels;
+  HWY_INLINE void add_row() {
+    columns_.prefetch(x_ + next_);
+    last_ += kTalkChannels;
+    if (last_ == end_)
+      last_ = first_;
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) {
-        sum[v] = hn::Add(sum[v], columns.get(x, v));
-        hn::Store(sum[v], Tag<A>(), to + v * kLanes<A>);
-      }
+    for (int v = 0; v < NV; ++v) {
+      sum_[v] = hn::Add(sum_[v], columns_.get(x_, v));
+      hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
     }
+    x_ += x_stride_;
   }
+  HWY_INLINE void add_rows(int64_t count) {
+    for (; count > 0; --count)
+      add_row();
+  }
+
+  HWY_INLINE bool finite() const {
+    return all_finite<A, NV>(sum_);
+  }
+
+ private:
+  const Columns<A, NV, kStores>& columns_;
+  const S* x_;  // the next row
+  const int64_t x_stride_;
+  const int64_t next_;
+  A* const first_;  // the ring
+  A* const end_;
+  A* last_;  // the sum made last
+  Vec<A> sum_[NV];
 };
 
-template <class S, class A, int NV, bool kTail>
-HWY_INLINE bool talk_columns(
+/// Output t, at y: what lies between the borders of its window.
+template <class S, class A, int NV, Stores kStores>
+HWY_INLINE void talk_window_sum(
     const TalkTile<S, A>& tile,
-    const Columns<A, NV, kTail>& columns) {
+    const Columns<A, NV, kStores>& columns,
+    const TalkWindows<A>& w,
+    int64_t t,
+    S* y) {
   constexpr int64_t L = kLanes<A>;
   const Tag<A> d;
-  RunningSums<S, A, NV, kTail> sums(tile, columns);
+  // prefix + part * (edge - prefix); one border after the other, for pointers
+  // are what registers are short of.
+  const auto border =
+      [&](int32_t at, int32_t edge_at, Vec<A> part, int v) HWY_ATTR {
+        const A* const prefix = tile.sums + at + v * L;
+        const A* const edge = tile.sums + edge_at + v * L;
+        const auto sum = in_register(hn::Load(d, prefix));
+        return hn::MulAdd(part, hn::Sub(hn::Load(d, edge), sum), sum);
+      };
+  columns.prefetch_output(y + tile.next);
   const auto scale = hn::Set(d, tile.scale);
-  const A* const from = tile.sums;
-  for (int64_t first = 0; first < tile.rows; first += kTalkChunk) {
-    const int64_t end = HWY_MIN(tile.rows, first + kTalkChunk);
-    sums.extend(HWY_MIN(tile.end, end - 1 + tile.ahead));
-    for (int64_t t = first; t < end; ++t) {
-      const TalkWindows<A>& w = tile.windows;
-      const A* const low = from + w.low[t];
-      const A* const low_edge = from + w.low_edge[t];
-      const A* const high = from + w.high[t];
-      const A* const high_edge = from + w.high_edge[t];
-      const auto left = hn::Set(d, w.left[t]), right = hn::Set(d, w.right[t]);
-      S* const y = tile.y + t * tile.y_stride;
-      columns.prefetch(y + tile.next);
+  const auto left = hn::Set(d, w.left()[t]), right = hn::Set(d, w.right()[t]);
+  Vec<A> begin[NV];
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) {
-        const auto l = in_register(hn::Load(d, low + v * L));
-        const auto h = in_register(hn::Load(d, high + v * L));
-        const auto begin =
-            hn::MulAdd(left, hn::Sub(hn::Load(d, low_edge + v * L), l), l);
-        const auto until =
-            hn::MulAdd(right, hn::Sub(hn::Load(d, high_edge + v * L), h), h);
-        columns.put(hn::Mul(hn::Sub(until, begin), scale), y, v);
-      }
-    }
+  for (int v = 0; v < NV; ++v)
+    begin[v] = border(w.low()[t], w.low_edge()[t], left, v);
+#pragma GCC unroll 4
+  for (int v = 0; v < NV; ++v) {
+    const auto end = border(w.high()[t], w.high_edge()[t], right, v);
+    columns.put(hn::Mul(hn::Sub(end, begin[v]), scale), y, v);
   }
-  sums.extend(tile.end);
-  return all_finite<A, NV>(sums.sum);
+}
+
+template <class S, class A, int NV, Stores kStores>
+HWY_INLINE bool talk_columns(
+    const TalkTile<S, A>& all,
+    const Columns<A, NV, kStores>& columns) {
+  const TalkTile<S, A> tile = all;
+  const TalkWindows<A> w = tile.windows;
+  RunningSums<S, A, NV, kStores> sums(tile, columns);
+  sums.add_rows(HWY_MIN(tile.end, tile.ahead - 1));
+  // With every window a row is summed up: one after the other would wait for
+  // loads in one half of the time and for stores in the other.
+  const int64_t both =
+      HWY_MIN(tile.rows, HWY_MAX(tile.end - tile.ahead + 1, int64_t{0}));
+  S* y = tile.y;
+  for (int64_t t = 0; t < both; ++t, y += tile.y_stride) {
+    sums.add_row();
+    talk_window_sum(tile, columns, w, t, y);
+  }
+  for (int64_t t = both; t < tile.rows; ++t, y += tile.y_stride)
+    talk_window_sum(tile, columns, w, t, y);
+  sums.add_rows(tile.end - (tile.ahead - 1) - both);
+  return sums.finite();
 }
 
 /// kLanes places as places of single channels.
@@ -122,11 +160,11 @@ HWY_INLINE bool talk_lanes(const TalkTile<S, A>& tile) {
       const auto at = [&](const int32_t* places) HWY_ATTR {
         return hn::GatherIndex(d, tile.sums, lane_places<A>(places, c));
       };
-      const auto l = at(w.low), h = at(w.high);
+      const auto l = at(w.low()), h = at(w.high());
       const auto begin =
-          hn::MulAdd(load(w.left + c), hn::Sub(at(w.low_edge), l), l);
+          hn::MulAdd(load(w.left() + c), hn::Sub(at(w.low_edge()), l), l);
       const auto until =
-          hn::MulAdd(load(w.right + c), hn::Sub(at(w.high_edge), h), h);
+          hn::MulAdd(load(w.right() + c), hn::Sub(at(w.high_edge()), h), h);
       store_some<A>(
           hn::Mul(hn::Sub(until, begin), scale),
           tile.y + t * tile.y_stride + c,

@@ -12,32 +12,34 @@ namespace seqconv::kernels {
 /// Windows as differences of prefix sums S[i] = x[0] + ... + x[i-1]:
 ///   S[high] + right * (S[high + right'] - S[high])
 ///     - S[low] - left * (S[low - left'] - S[low]),
-/// left' = 1 where left > 0, right' likewise. Arrays of one entry a window;
-/// borders are places in a buffer (TalkPlaces).
+/// left' = 1 where left > 0, right' likewise. Arrays of one entry a window,
+/// `stride` apart in one piece of memory, which takes fewer registers than as
+/// many pointers; borders are places in a buffer (TalkPlaces).
 template <class A>
 struct TalkWindows {
-  int32_t* low = nullptr;
-  int32_t* low_edge = nullptr;  ///< of low - left'
-  int32_t* high = nullptr;
-  int32_t* high_edge = nullptr;  ///< of high + right'
-  A* left = nullptr;             ///< in [0, 1), or NaN
-  A* right = nullptr;
+  /// Arrays of numbers, the last two only where they are wanted.
+  static constexpr int64_t kNumbers = 6;
+  static constexpr int64_t kFractions = 2;
+
+  int32_t* numbers = nullptr;
+  A* fractions = nullptr;
+  int64_t stride = 0;
+  bool inputs = false;  ///< whether left_input() and right_input() are wanted
+
+  int32_t* low() const { return numbers; }
+  int32_t* low_edge() const { return numbers + stride; }  ///< of low - left'
+  int32_t* high() const { return numbers + 2 * stride; }
+  /// Of high + right'.
+  int32_t* high_edge() const { return numbers + 3 * stride; }
+  A* left() const { return fractions; }  ///< in [0, 1), or NaN
+  A* right() const { return fractions + stride; }
   /// Positions of the inputs that the fractions are of, from the first entry's
-  /// position on; where there is no fraction, of any input. Null: not wanted.
-  int32_t* left_input = nullptr;
-  int32_t* right_input = nullptr;
+  /// position on; where there is no fraction, of any input.
+  int32_t* left_input() const { return numbers + 4 * stride; }
+  int32_t* right_input() const { return numbers + 5 * stride; }
 
   TalkWindows operator+(int64_t n) const {
-    const auto at = [n](auto* p) { return p == nullptr ? p : p + n; };
-    return {
-        low + n,
-        low_edge + n,
-        high + n,
-        high_edge + n,
-        left + n,
-        right + n,
-        at(left_input),
-        at(right_input)};
+    return {numbers + n, fractions + n, stride, inputs};
   }
 };
 
@@ -72,13 +74,13 @@ struct TalkReach {
 inline constexpr int64_t kTalkLanes = 16;
 /// Channels of a tile whose channels share their windows, at most.
 inline constexpr int64_t kTalkChannels = 64;
-/// Windows that are worked on before more rows are summed up or finished.
+/// Windows that step into a gradient before rows of it are finished.
 inline constexpr int64_t kTalkChunk = 16;
 
-/// Rows that a ring must hold so that a chunk of windows finds its borders:
-/// few enough to stay in the first-level cache.
-constexpr int64_t talk_ring(const TalkReach& reach) {
-  return reach.left + reach.right + kTalkChunk;
+/// Rows that a ring must hold so that `windows` windows in a row find their
+/// borders: few enough to stay in the first-level cache.
+constexpr int64_t talk_ring(const TalkReach& reach, int64_t windows) {
+  return reach.left + reach.right + windows;
 }
 
 /// Rows of outputs, one window each (or kTalkLanes, one for every channel).
@@ -99,6 +101,7 @@ struct TalkTile {
   int64_t y_stride = 0;
   /// Inputs and outputs so many elements further on will be needed next.
   int64_t next = 0;
+  bool streaming = false;  ///< stores to y go past the caches
 };
 
 /// Windows that may reach the `span` inputs of a tile; borders are clipped to
@@ -120,7 +123,8 @@ struct TalkGradTile {
   A* steps = nullptr;  ///< as TalkTile::sums
   S* grad_x = nullptr;
   int64_t grad_x_stride = 0;
-  int64_t next = 0;  ///< as TalkTile::next
+  int64_t next = 0;        ///< as TalkTile::next
+  bool streaming = false;  ///< stores to grad_x go past the caches
   /// Offsets (not with lane windows): <g[t], x at the fractional borders of t>
   /// is added to left[t] and right[t], 0 <= t < span; 0 at whole borders.
   const S* x = nullptr;  ///< of the position of window 0

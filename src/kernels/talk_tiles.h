@@ -21,27 +21,17 @@ class WindowArrays {
     if (n <= entries_)
       return;
     entries_ = n;
-    numbers_.reserve(6 * n);
-    parts_.reserve(2 * n);
+    numbers_.reserve(TalkWindows<A>::kNumbers * n);
+    fractions_.reserve(TalkWindows<A>::kFractions * n);
   }
   TalkWindows<A> get(bool inputs) {
-    int32_t* const p = numbers_.data();
-    const int64_t n = entries_;
-    return {
-        p,
-        p + n,
-        p + 2 * n,
-        p + 3 * n,
-        parts_.data(),
-        parts_.data() + n,
-        inputs ? p + 4 * n : nullptr,
-        inputs ? p + 5 * n : nullptr};
+    return {numbers_.data(), fractions_.data(), entries_, inputs};
   }
 
  private:
   int64_t entries_ = 0;
   Scratch<int32_t> numbers_;
-  Scratch<A> parts_;
+  Scratch<A> fractions_;
 };
 
 /// Channels [channel, channel + channels) of sequence `batch`, one window a
@@ -173,6 +163,16 @@ next_strip(const TalkShape& shape, const TalkStrip& strip, int64_t rows) {
   const int64_t end = strip.channel + strip.channels;
   return end < shape.channels ? strip.channels
                               : rows * shape.channels - strip.channel;
+}
+
+/// Whether a pass over so many tensors of the shape of x stores `out` past the
+/// caches.
+template <class S>
+bool streams(const TalkShape& shape, const S* out, int64_t tensors) {
+  return streams_rows(
+      out,
+      shape.head_channels(),
+      tensors * shape.batch * shape.steps * shape.channels);
 }
 
 /// How far the windows of these offsets [B, T, H] reach: offsets of models lie

@@ -5,6 +5,8 @@
 #define SEQCONV_KERNELS_TALK_WINDOWS_INL_H
 #endif
 
+#include <hwy/cache_control.h>
+
 #include "kernels/talk_tile_ops.h"
 #include "kernels/vectors-inl.h"
 
@@ -100,12 +102,12 @@ HWY_INLINE void talk_window(
   const auto row = hn::Sub(t, origin), one = hn::Set(d, A(1));
   const auto low = hn::Sub(row, left.whole);
   const auto high = hn::Add(hn::Add(row, right.whole), one);
-  places.put(low, out.low);
-  places.put(hn::Sub(low, left.edge()), out.low_edge);
-  places.put(high, out.high);
-  places.put(hn::Add(high, right.edge()), out.high_edge);
-  hn::StoreU(left.rest, d, out.left);
-  hn::StoreU(right.rest, d, out.right);
+  places.put(low, out.low());
+  places.put(hn::Sub(low, left.edge()), out.low_edge());
+  places.put(high, out.high());
+  places.put(hn::Add(high, right.edge()), out.high_edge());
+  hn::StoreU(left.rest, d, out.left());
+  hn::StoreU(right.rest, d, out.right());
 }
 
 /// The inputs that fractions are of, counted from position `first`; with a NaN
@@ -122,8 +124,8 @@ HWY_INLINE void talk_inputs(
     position = hn::Max(hn::Zero(Tag<A>()), hn::Min(position, last));
     hn::StoreU(to_whole(hn::Sub(position, first)), IntTag<A>(), p);
   };
-  put(hn::Sub(hn::Sub(t, left.whole), left.edge()), out.left_input);
-  put(hn::Add(hn::Add(t, right.whole), right.edge()), out.right_input);
+  put(hn::Sub(hn::Sub(t, left.whole), left.edge()), out.left_input());
+  put(hn::Add(hn::Add(t, right.whole), right.edge()), out.right_input());
 }
 
 /// Writes whole vectors: the arrays have room for kTalkLanes more entries.
@@ -155,33 +157,46 @@ void talk_windows(
         back);
     const Distance<A> right(to_right, hn::Neg(back), ahead);
     talk_window<A>(left, right, t, origin, writer, out + i);
-    if (out.left_input != nullptr)
+    if (out.inputs)
       talk_inputs<A>(left, right, t, first, last, out + i);
   }
 }
 
+/// How the vectors of a row are stored: whole, the first `tail` lanes of one,
+/// or whole and past the caches.
+enum class Stores { kWhole, kTail, kStreaming };
+
 /// Channels that one pass over the rows serves: NV vectors, or one of `tail`
 /// channels.
-template <class A, int NV, bool kTail>
+template <class A, int NV, Stores kStores>
 struct Columns {
-  int64_t tail;
+  int64_t tail = kLanes<A>;
 
   template <class S>
   HWY_INLINE Vec<A> get(const S* p, int v) const {
-    return kTail ? load_some<A>(p, tail) : load_wide(p + v * kLanes<A>);
+    return kStores == Stores::kTail ? load_some<A>(p, tail)
+                                    : load_wide(p + v * kLanes<A>);
   }
   template <class S>
   HWY_INLINE void put(Vec<A> value, S* p, int v) const {
-    if (kTail)
+    if (kStores == Stores::kTail)
       store_some<A>(value, p, tail);
+    else if (kStores == Stores::kStreaming)
+      store_streaming(value, p + v * kLanes<A>);
     else
       store_narrow(value, p + v * kLanes<A>);
   }
-  /// A row that will be read or written when these columns are done.
+  /// A row that will be read when these columns are done.
   template <class S>
   HWY_INLINE void prefetch(const S* p) const {
-    if (!kTail)
+    if (kStores != Stores::kTail)
       prefetch_lines(p, NV * kLanes<A>);
+  }
+  /// A row that put() will fill when these columns are done.
+  template <class S>
+  HWY_INLINE void prefetch_output(const S* p) const {
+    if (kStores != Stores::kStreaming)
+      prefetch(p);
   }
 };
 
@@ -197,17 +212,21 @@ HWY_INLINE bool all_finite(const Vec<A> (&v)[NV]) {
 
 /// Whether CALL(tile, columns) is true for all of the tile's channels, four
 /// vectors at a time where there are as many.
-#define SEQCONV_FOR_COLUMNS(CALL)                            \
-  constexpr int64_t L = kLanes<A>;                           \
-  int64_t left = tile.channels;                              \
-  auto rest = tile;                                          \
-  bool good = true;                                          \
-  for (; left >= 4 * L; left -= 4 * L, advance(rest, 4 * L)) \
-    good = CALL<S, A, 4, false>(rest, {0}) && good;          \
-  for (; left >= L; left -= L, advance(rest, L))             \
-    good = CALL<S, A, 1, false>(rest, {0}) && good;          \
-  if (left > 0)                                              \
-    good = CALL<S, A, 1, true>(rest, {left}) && good;        \
+#define SEQCONV_FOR_COLUMNS(CALL)                                        \
+  constexpr int64_t L = kLanes<A>;                                       \
+  int64_t left = tile.channels;                                          \
+  auto rest = tile;                                                      \
+  bool good = true;                                                      \
+  for (; left >= 4 * L; left -= 4 * L, advance(rest, 4 * L))             \
+    good = (tile.streaming ? CALL<S, A, 4, Stores::kStreaming>(rest, {}) \
+                           : CALL<S, A, 4, Stores::kWhole>(rest, {})) && \
+        good;                                                            \
+  for (; left >= L; left -= L, advance(rest, L))                         \
+    good = CALL<S, A, 1, Stores::kWhole>(rest, {}) && good;              \
+  if (left > 0)                                                          \
+    good = CALL<S, A, 1, Stores::kTail>(rest, {left}) && good;           \
+  if (tile.streaming)                                                    \
+    hwy::FlushStream();                                                  \
   return good
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -2,14 +2,34 @@
 
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
+
 namespace seqconv::kernels {
+namespace {
+
+/// Bytes of the last-level cache that this processor shares with its
+/// neighbours, or 0. sysconf() adds up those of all sockets on some machines.
+int64_t last_level_cache() {
+  for (const char* level : {"3", "2"}) {
+    const std::string file = "/sys/devices/system/cpu/cpu0/cache/index" +
+        std::string(level) + "/size";
+    int64_t size = 0;
+    char unit = 0;
+    if (std::ifstream(file) >> size >> unit)
+      return size * (unit == 'K' ? 1024 : unit == 'M' ? 1024 * 1024 : 1);
+  }
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  return sysconf(_SC_LEVEL3_CACHE_SIZE);
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
 
 bool exceeds_cache(int64_t bytes) {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  static const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#else
-  constexpr int64_t cache = 0;
-#endif
+  static const int64_t cache = last_level_cache();
   return cache > 0 && bytes > cache;
 }
 

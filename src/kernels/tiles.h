@@ -104,4 +104,14 @@ struct TileIndex {
 /// could read them again: then stores go past it.
 bool exceeds_cache(int64_t bytes);
 
+/// Whether stores to `out` go past the caches, in pieces of `width` elements,
+/// in a pass over `elements` in all.
+template <class S>
+bool streams_rows(const S* out, int64_t width, int64_t elements) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(S));
+  const auto whole = [](int64_t bytes) { return bytes % 64 == 0; };
+  return whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(out))) &&
+      whole(width * kSize) && exceeds_cache(elements * kSize);
+}
+
 }  // namespace seqconv::kernels
