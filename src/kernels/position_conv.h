@@ -77,7 +77,7 @@ class PositionBackward {
         ops_(row_ops<S, A>(isa)),
         taps_(shape_, tap_options(args), raw, isa),
         step_(tile_rows(shape_.kernel_size)),
-        pitch_(ceil_div(shape_.kernel_size, kTapSlack) * kTapSlack),
+        pitch_(tap_pitch(shape_.kernel_size)),
         grad_(step_ * pitch_ + kTapSlack),
         products_(shape_, args.x, args.grad_y, ops_),
         streaming_(streams(shape_, args.grad_x, 3)) {}

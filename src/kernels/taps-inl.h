@@ -184,6 +184,18 @@ load_raw_rows(const L* raw, int64_t stride, int64_t rows, int64_t count) {
   }
 }
 
+/// The lanes that hold taps, of vectors of segments of kPitch lanes or of the
+/// last vector of one.
+template <int kPitch, class A>
+HWY_INLINE hn::Mask<Tag<A>> lanes_of_taps(int64_t kernel_size) {
+  constexpr int N = kLanes<A>;
+  const Tag<A> d;
+  HWY_ALIGN A tap[N];
+  for (int i = 0; i < N; ++i)
+    tap[i] = static_cast<A>(i % kPitch + HWY_MAX(0, kPitch - N));
+  return hn::Lt(hn::Load(d, tap), hn::Set(d, static_cast<A>(kernel_size)));
+}
+
 /// e^raw of some rows of a head, or of one that takes NV vectors.
 template <int kPitch, class L, class A, int NV>
 HWY_INLINE hn::Mask<Tag<A>> exp_segments(
@@ -263,12 +275,7 @@ HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& all) {
   constexpr int64_t kRows = kSumGroup<A> * HWY_MAX(1, N / kPitch);
   const Tag<A> d;
   const auto tile = all;
-  HWY_ALIGN A tap_of_lane[N];
-  for (int i = 0; i < N; ++i)
-    tap_of_lane[i] = static_cast<A>(i % kPitch + HWY_MAX(0, kPitch - N));
-  const auto used = hn::Lt(
-      hn::Load(d, tap_of_lane),
-      hn::Set(d, static_cast<A>(tile.kernel_size)));
+  const auto used = lanes_of_taps<kPitch, A>(tile.kernel_size);
   auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
   for (int64_t h = 0; h < tile.heads; ++h)
     for (int64_t t = 0; t < tile.rows; t += kRows)
@@ -338,13 +345,71 @@ bool softmax_tile(const SoftmaxTile<L, A>& all) {
   return softmax_long_segments(tile);
 }
 
+#if HWY_TARGET == HWY_AVX3
+/// Sums over the segments of kPitch lanes, each in all lanes of its segment.
+template <int kPitch, class A>
+HWY_INLINE Vec<A> segment_sums(Vec<A> v) {
+  static_assert(kPitch == 4 || kPitch == 8);
+  v = hn::Add(v, hn::Shuffle1032(v));
+  v = hn::Add(v, hn::Shuffle2301(v));
+  return kPitch == 4 ? v : hn::Add(v, hn::SwapAdjacentBlocks(v));
+}
+
+/// N lanes: rows of kPitch lanes, whose first `count` are stored.
+template <int N, int kPitch, class V>
+HWY_INLINE void store_rows(V v, float* out, int64_t stride, int64_t count) {
+  const hn::CappedTag<float, N> d;
+  if constexpr (N == kPitch) {
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, out);
+  } else {
+    const hn::CappedTag<float, N / 2> half;
+    store_rows<N / 2, kPitch>(hn::LowerHalf(half, v), out, stride, count);
+    store_rows<N / 2, kPitch>(
+        hn::UpperHalf(half, v),
+        out + N / 2 / kPitch * stride,
+        stride,
+        count);
+  }
+}
+
+/// As many rows as fill whole vectors; returns how many.
+template <int kPitch, class A>
+HWY_INLINE int64_t softmax_backward_rows(const SoftmaxGradient<float, A>& in) {
+  constexpr int N = kLanes<A>;
+  constexpr int64_t kRows = N / kPitch;
+  // Taps beyond K are zero, their gradients anything.
+  const auto used = lanes_of_taps<kPitch, A>(in.kernel_size);
+  int64_t t = 0;
+  for (; t + kRows <= in.rows; t += kRows) {
+    const auto w = load(in.w + t * kPitch);
+    const auto grad = hn::IfThenElseZero(used, load(in.grad + t * kPitch));
+    const auto mean = segment_sums<kPitch, A>(hn::Mul(w, grad));
+    store_rows<N, kPitch>(
+        hn::Mul(w, hn::Sub(grad, mean)),
+        in.out + t * in.out_stride,
+        in.out_stride,
+        in.kernel_size);
+  }
+  return t;
+}
+#endif
+
 template <class L, class A>
 void softmax_backward(const SoftmaxGradient<L, A>& in) {
   constexpr int64_t N = kLanes<A>;
   const Tag<A> d;
   const int64_t whole = (in.kernel_size - 1) / N * N;
   const int64_t tail = in.kernel_size - whole;
-  for (int64_t t = 0; t < in.rows; ++t) {
+  int64_t t = 0;
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<L, float>) {
+    const int64_t pitch = tap_pitch(in.kernel_size);
+    if (in.w_stride == pitch && in.grad_stride == pitch && pitch <= 8)
+      t = pitch == 4 ? softmax_backward_rows<4>(in)
+                     : softmax_backward_rows<8>(in);
+  }
+#endif
+  for (; t < in.rows; ++t) {
     const A* const w = in.w + t * in.w_stride;
     const A* const grad = in.grad + t * in.grad_stride;
     L* const out = in.out + t * in.out_stride;

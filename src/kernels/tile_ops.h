@@ -108,8 +108,7 @@ struct RowOps {
   void (*convolve)(const ConvTile<S, A>& tile);
   /// out [rows, kStagePitch].
   void (*stage)(const StageTile<S>& tile, A* out);
-  /// out[t * out_stride + j] = <g[t], x[t + j]>; rows of at least K +
-  /// kTapSlack.
+  /// out[t * out_stride + j] = <g[t], x[t + j]>; rows of at least tap_pitch(K).
   void (
       *tap_products)(const ProductTile<S, A>& tile, A* out, int64_t out_stride);
   /// sums[j] += sum_t <g[t], x[t + j]>.
