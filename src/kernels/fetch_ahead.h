@@ -32,18 +32,21 @@ class FetchAhead {
   /// Part number `part` of `parts` equal parts of all rows.
   FetchAhead part(int64_t part, int64_t parts) const;
 
-  /// Fetches the first row of each and goes on to the next: within loops whose
-  /// registers a call would cost.
+  /// Fetches the first row of each and goes on to the next, within loops whose
+  /// registers a call would cost. Most rows have kLines lines.
+  template <int kLines>
   [[gnu::always_inline]] void next_row() {
     for (int n = 0; n < count_; ++n) {
       Rows& of = tensors_[static_cast<size_t>(n)];
       if (of.rows <= 0)
         continue;
-      for (int64_t line = 0; line < of.lines; ++line)
-        __builtin_prefetch(
-            of.first + line * kLine,
-            /*write=*/0,
-            /*locality=*/2);
+      if (of.lines == kLines)
+#pragma GCC unroll 8
+        for (int line = 0; line < kLines; ++line)
+          fetch_line(of.first + line * kLine);
+      else
+        for (int64_t line = 0; line < of.lines; ++line)
+          fetch_line(of.first + line * kLine);
       of.first += of.stride;
       --of.rows;
     }
@@ -59,6 +62,9 @@ class FetchAhead {
     int64_t rows;
   };
 
+  [[gnu::always_inline]] static void fetch_line(const char* line) {
+    __builtin_prefetch(line, /*write=*/0, /*locality=*/2);
+  }
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);
 

@@ -15,73 +15,71 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Vectors of a row whose sums fit the registers, beside the row itself (and a
-/// tap, where products do not take it from memory).
+/// Vectors of a row that, with a tap and the sums, fit the registers.
 template <int K>
-inline constexpr int kRollingVectors =
-    (K + 1) * 4 + (kRegisters == 16) <= kRegisters   ? 4
-    : (K + 1) * 2 + (kRegisters == 16) <= kRegisters ? 2
-    : K + 1 + (kRegisters == 16) <= kRegisters       ? 1
-                                                     : 0;
+inline constexpr int kRollingVectors = K * 4 + 1 <= kRegisters ? 4
+    : K * 2 + 1 <= kRegisters                                  ? 2
+    : K + 1 <= kRegisters                                      ? 1
+                                                               : 0;
 
-/// The sums of K neighbouring outputs; tap j of a row's taps lies at j * kStep.
+/// The sums of the K-1 outputs that a row leaves unfinished; tap j of a row's
+/// taps lies at j * kStep.
 template <class S, class A, int K, int NV, int kStep>
 struct RollingSums {
-  static constexpr int kBegun = K - 1;  ///< sums that a row leaves unfinished
+  static constexpr int kSums = K - 1;
 
-  Vec<A> sum[K][NV];
+  Vec<A> sum[kSums][NV];
 
   HWY_INLINE RollingSums() {
 #pragma GCC unroll 32
-    for (int s = 0; s < K; ++s)
+    for (int s = 0; s < kSums; ++s)
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
         sum[s][v] = hn::Zero(Tag<A>());
+  }
+
+  static HWY_INLINE void read(const S* in, Vec<A> (&row)[NV]) {
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      row[v] = in_register(load_wide(in + v * kLanes<A>));
+  }
+  static HWY_INLINE Vec<A> tap(const A* taps, int j) {
+    return hn::Set(Tag<A>(), taps[j * kStep]);
   }
 
   /// Adds a row to the sums kFirst .. kLast; sum s takes tap kTap - s.
   template <int kFirst, int kLast, int kTap>
   HWY_INLINE void add(const S* in, const A* taps) {
     Vec<A> row[NV];
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v)
-      row[v] = in_register(load_wide(in + v * kLanes<A>));
+    read(in, row);
 #pragma GCC unroll 32
     for (int s = kFirst; s <= kLast; ++s) {
-      const auto tap = hn::Set(Tag<A>(), taps[(kTap - s) * kStep]);
+      const auto w = tap(taps, kTap - s);
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
-        sum[s][v] = hn::MulAdd(tap, row[v], sum[s][v]);
+        sum[s][v] = hn::MulAdd(w, row[v], sum[s][v]);
     }
   }
 
-  /// Sums that every row would add to are one row further.
-  HWY_INLINE void move_on() {
+  /// Adds a row that completes an output, `done`, and begins another: the sums
+  /// move on by one.
+  HWY_INLINE void add_and_move(const S* in, const A* taps, Vec<A> (&done)[NV]) {
+    Vec<A> row[NV];
+    read(in, row);
+    const auto last = tap(taps, kSums), first = tap(taps, 0);
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      done[v] = hn::MulAdd(last, row[v], sum[0][v]);
 #pragma GCC unroll 32
-    for (int s = 0; s + 1 < K; ++s)
+    for (int s = 1; s < kSums; ++s) {
+      const auto w = tap(taps, kSums - s);
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
-        sum[s][v] = sum[s + 1][v];
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v)
-      sum[K - 1][v] = hn::Zero(Tag<A>());
-  }
-
-  /// Sum s is complete.
-  HWY_INLINE void finish(int s, const A* bias, bool streaming, S* out) const {
-    Vec<A> y[NV];
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v)
-      y[v] = hn::Add(sum[s][v], load(bias + v * kLanes<A>));
-    if (streaming) {
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        store_streaming(y[v], out + v * kLanes<A>);
-    } else {
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        store_narrow(y[v], out + v * kLanes<A>);
+        sum[s - 1][v] = hn::MulAdd(w, row[v], sum[s][v]);
     }
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      sum[kSums - 1][v] = hn::Mul(first, row[v]);
   }
 };
 
@@ -104,12 +102,23 @@ struct RollingPlace {
     --first;
     --last;
   }
-  /// Finishes sum s.
-  template <class Sums>
-  HWY_INLINE void finish(const Sums& sums, int s) {
-    ahead.next_row();
-    sums.finish(s, bias, streaming, out);
+  template <int NV>
+  HWY_INLINE void finish(const Vec<A> (&done)[NV]) {
+    Vec<A> y[NV];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      y[v] = hn::Add(done[v], load(bias + v * kLanes<A>));
+    if (streaming) {
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        store_streaming(y[v], out + v * kLanes<A>);
+    } else {
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        store_narrow(y[v], out + v * kLanes<A>);
+    }
     out += out_step;
+    ahead.next_row<NV * kLanes<A>* int{sizeof(S)} / 64>();
   }
 };
 
@@ -117,7 +126,7 @@ struct RollingPlace {
 /// kRow.
 template <int kRow, class Sums, class Place>
 HWY_INLINE void roll_in(Sums& sums, Place& at) {
-  if constexpr (kRow < Sums::kBegun) {
+  if constexpr (kRow < Sums::kSums) {
     if (HWY_LIKELY(at.exists()))
       sums.template add<0, kRow, kRow>(at.in, at.taps);
     at.next_row();
@@ -128,11 +137,11 @@ HWY_INLINE void roll_in(Sums& sums, Place& at) {
 /// Rows behind those that begin outputs: row kRow is the last of sum kRow.
 template <int kRow, class Sums, class Place>
 HWY_INLINE void roll_out(Sums& sums, Place& at) {
-  constexpr int kBegun = Sums::kBegun;
-  if constexpr (kRow < kBegun) {
+  constexpr int kSums = Sums::kSums;
+  if constexpr (kRow < kSums) {
     if (HWY_LIKELY(at.exists()))
-      sums.template add<kRow, kBegun - 1, kBegun + kRow>(at.in, at.taps);
-    at.finish(sums, kRow);
+      sums.template add<kRow, kSums - 1, kSums + kRow>(at.in, at.taps);
+    at.finish(sums.sum[kRow]);
     at.next_row();
     roll_out<kRow + 1>(sums, at);
   }
@@ -160,9 +169,9 @@ void roll_column(const ConvTile<S, A>& tile, int64_t c) {
     at.ahead = tile.ahead->part(c / kWidth, parts);
   roll_in<0>(sums, at);
   for (int64_t left = tile.rows - (K - 1); left > 0; --left) {
-    sums.template add<0, K - 1, K - 1>(at.in, at.taps);
-    at.finish(sums, 0);
-    sums.move_on();
+    Vec<A> done[NV];
+    sums.add_and_move(at.in, at.taps, done);
+    at.finish(done);
     at.next_row();
   }
   roll_out<0>(sums, at);
@@ -209,8 +218,6 @@ HWY_INLINE int64_t roll_few_taps(const ConvTile<S, A>& tile) {
       return roll<S, A, 7>(tile);
     case 15:
       return roll<S, A, 15>(tile);
-    case 31:
-      return roll<S, A, 31>(tile);
     default:
       return 0;
   }
