@@ -191,7 +191,8 @@ HWY_INLINE int64_t roll_columns(const ConvTile<S, A>& tile) {
 
 template <class S, class A, int K>
 HWY_INLINE int64_t roll(const ConvTile<S, A>& tile) {
-  if constexpr (kRollingVectors < K >> 0) {
+  constexpr bool kFits = kRollingVectors<K> != 0;
+  if constexpr (kFits) {
     // Not for a few rows, of which most begin or end outputs. Those that feed K
     // outputs must exist.
     if (tile.rows < 2 * (K - 1) || tile.first > K - 1 || tile.last < tile.rows)

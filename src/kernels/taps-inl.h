@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "kernels/exp-inl.h"
 #include "kernels/tile_ops.h"
 #include "kernels/tiles.h"
 #include "kernels/vectors-inl.h"
@@ -14,84 +15,6 @@
 /// From raw kernels to taps: softmax and its gradient on segments of K.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
-
-/// How e^x is computed: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n * P(r).
-template <class A>
-struct ExpConstants;
-
-template <>
-struct ExpConstants<float> {
-  static constexpr float kLargest = 80.0f;  ///< 2^n and its sums are normal
-  static constexpr float kLn2High = 0x1.63p-1f;
-  static constexpr float kLn2Low = -0x1.bd0106p-13f;
-  static constexpr int kDegree = 5;
-  /// Relative error 7.6e-8 for |r| <= ln 2 / 2 (Remez' algorithm).
-  static constexpr float kPolynomial[] = {
-      0x1.000002p+0f,
-      0x1.fffff6p-1f,
-      0x1.fffd14p-2f,
-      0x1.555a22p-3f,
-      0x1.5761p-5f,
-      0x1.0fe494p-7f};
-  static constexpr int kMantissaBits = 23;
-  /// Rounds to whole when added, and leaves n + bias in the low bits.
-  static constexpr float kShifter = 0x1.8p23f + 127;
-};
-
-template <>
-struct ExpConstants<double> {
-  static constexpr double kLargest = 600.0;
-  static constexpr double kLn2High = 0x1.62e42fee00000p-1;
-  static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
-  static constexpr int kDegree = 13;
-  static constexpr double kPolynomial[] = {
-      1.0,
-      1.0,
-      1.0 / 2,
-      1.0 / 6,
-      1.0 / 24,
-      1.0 / 120,
-      1.0 / 720,
-      1.0 / 5040,
-      1.0 / 40320,
-      1.0 / 362880,
-      1.0 / 3628800,
-      1.0 / 39916800,
-      1.0 / 479001600,
-      1.0 / 6227020800};
-  static constexpr int kMantissaBits = 52;
-  static constexpr double kShifter = 0x1.8p52 + 1023;
-};
-
-/// e^x where |x| <= kLargest; garbage elsewhere.
-template <class A>
-HWY_INLINE Vec<A> exp_of_moderate(Vec<A> x) {
-  using C = ExpConstants<A>;
-  const Tag<A> d;
-  const hn::RebindToUnsigned<Tag<A>> du;
-  const auto shifter = hn::Set(d, C::kShifter);
-  const auto shifted =
-      hn::MulAdd(x, hn::Set(d, A(1.4426950408889634)), shifter);
-  const auto n = hn::Sub(shifted, shifter);
-  auto r = hn::NegMulAdd(n, hn::Set(d, C::kLn2High), x);
-  r = hn::NegMulAdd(n, hn::Set(d, C::kLn2Low), r);
-  auto p = hn::Set(d, C::kPolynomial[C::kDegree]);
-#pragma GCC unroll 16
-  for (int k = C::kDegree - 1; k >= 0; --k)
-    p = hn::MulAdd(p, r, hn::Set(d, C::kPolynomial[k]));
-  const auto power = hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted));
-  return hn::Mul(p, hn::BitCast(d, power));
-}
-
-/// e^x for x <= 0; 0 below -kLargest. NaN stays NaN.
-template <class A>
-HWY_INLINE Vec<A> exp_of_negative(Vec<A> x) {
-  const Tag<A> d;
-  const auto low = hn::Set(d, -ExpConstants<A>::kLargest);
-  const auto e = exp_of_moderate<A>(hn::IfThenElse(hn::Lt(x, low), low, x));
-  const auto out = hn::IfThenElse(hn::Lt(x, low), hn::Zero(d), e);
-  return hn::IfThenElse(hn::IsNaN(x), x, out);
-}
 
 /// Softmax of a single segment, whatever its values.
 template <class A>
@@ -114,12 +37,6 @@ void softmax_any(A* w, int64_t kernel_size) {
     total += w[j];
   for (int64_t j = 0; j < K; ++j)
     w[j] /= total;
-}
-
-/// Whether exp_of_moderate is exact for all lanes.
-template <class A>
-HWY_INLINE hn::Mask<Tag<A>> is_moderate(Vec<A> x) {
-  return hn::Le(hn::Abs(x), hn::Set(Tag<A>(), ExpConstants<A>::kLargest));
 }
 
 /// Vectors whose sums are made together: one division serves them all.
