@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/kernel_support.h"
+#include "kernels/talk_tiles.h"
 
 /// Inner loops whose properties the operators' tests cannot see.
 namespace seqconv::kernels {
@@ -37,9 +38,9 @@ TEST_P(TileOps, StreamingStoresWriteTheSame) {
       .in_stride = kChannels,
       .first = 3,
       .last = kRows + 3,
-      .taps = taps.data(),
-      .tap_t = -1,
-      .tap_r = 1,
+      .taps = taps.data() + kTaps - 1,
+      .tap_t = 1,
+      .tap_r = -1,
       .kernel_size = kTaps,
       .rows = kRows,
       .channels = kChannels,
@@ -52,6 +53,94 @@ TEST_P(TileOps, StreamingStoresWriteTheSame) {
   ops.convolve(tile);
   for (int64_t i = 0; i < kRows * kChannels; ++i)
     ASSERT_EQ(plain.values[i], streamed.values[i]) << i;
+}
+
+/// A head of 64 channels with random windows, for the loops of TaLK.
+class TalkHead {
+ public:
+  static constexpr int64_t kRows = 20, kReach = 4, kChannels = kTalkChannels;
+
+  TalkHead(Isa isa, std::mt19937& random)
+      : ops_(talk_ops<float, float>(isa)),
+        x_(draw<float>(random, kRows * kChannels)),
+        g_(draw<float>(random, kRows * kChannels)),
+        ring_((kRows + 1) * kChannels) {
+    std::uniform_real_distribution<float> distance(0, kReach - 1);
+    std::vector<float> left(kRows), right(kRows);
+    for (float& value : left)
+      value = distance(random);
+    for (float& value : right)
+      value = distance(random);
+    arrays_.reserve(kRows);
+    ops_.windows(
+        {.left = left.data(),
+         .right = right.data(),
+         .count = kRows,
+         .valid = kRows},
+        {.last = kRows, .ring = kRows + 1, .pitch = kChannels},
+        arrays_.get(/*inputs=*/true));
+  }
+
+  void forward(bool streaming, float* y) {
+    EXPECT_TRUE(ops_.forward(
+        {.windows = arrays_.get(true),
+         .rows = kRows,
+         .channels = kChannels,
+         .x = x_.data(),
+         .x_stride = kChannels,
+         .ahead = kReach + 1,
+         .end = kRows,
+         .ring = kRows + 1,
+         .sums = ring_.data(),
+         .y = y,
+         .y_stride = kChannels,
+         .streaming = streaming}));
+  }
+
+  void gradient(bool streaming, float* grad_x) {
+    std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
+    EXPECT_TRUE(ops_.gradient(
+        {.windows = arrays_.get(true),
+         .rows = kRows,
+         .channels = kChannels,
+         .g = g_.data(),
+         .g_stride = kChannels,
+         .span = kRows,
+         .behind = kReach,
+         .ring = kRows + 1,
+         .steps = ring_.data(),
+         .grad_x = grad_x,
+         .grad_x_stride = kChannels,
+         .streaming = streaming,
+         .x = x_.data(),
+         .x_stride = kChannels,
+         .left = left.data(),
+         .right = right.data()}));
+  }
+
+ private:
+  const TalkOps<float, float>& ops_;
+  std::vector<float> x_, g_;
+  Scratch<float> ring_;
+  WindowArrays<float> arrays_;
+};
+
+TEST_P(TileOps, StreamingStoresOfTalkWriteTheSame) {
+  constexpr int64_t kCount = TalkHead::kRows * TalkHead::kChannels;
+  TalkHead head(GetParam(), random_);
+  for (const auto pass : {&TalkHead::forward, &TalkHead::gradient}) {
+    Scratch<float> plain(kCount), streamed(kCount);
+    plain.fill_zero(kCount);
+    streamed.fill_zero(kCount);
+    (head.*pass)(false, plain.data());
+    (head.*pass)(true, streamed.data());
+    float largest = 0;
+    for (int64_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(plain.data()[i], streamed.data()[i]) << i;
+      largest = std::max(largest, plain.data()[i]);
+    }
+    EXPECT_GT(largest, 0);
+  }
 }
 
 /// All rows at once and every row alone, with taps of their own for every
