@@ -229,14 +229,4 @@ void convolve_place(
     }
 }
 
-/// Whether stores to `out` go past the caches, in a pass over so many tensors
-/// of its size.
-template <class S>
-bool streams(const ConvShape& shape, const S* out, int64_t tensors) {
-  return streams_rows(
-      out,
-      shape.head_channels(),
-      tensors * shape.batch * shape.steps * shape.channels);
-}
-
 }  // namespace seqconv::kernels

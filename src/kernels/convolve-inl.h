@@ -157,13 +157,12 @@ HWY_INLINE void convolve_columns(const ConvTile<S, A>& tile, int64_t c) {
   constexpr bool kQuick = NV == kVectorBlock && !kTail && !kLaneTaps;
   // Where there are wide blocks, they fetch everything.
   const bool fetches = NV > 1 || tile.channels < kVectorBlock * kLanes<A>;
-  constexpr int64_t kWidth = NV * kLanes<A>;
-  const int64_t parts = HWY_MAX(tile.channels / kWidth, int64_t{1});
+  const FetchAhead ahead =
+      fetches ? columns_ahead(tile, c, NV * kLanes<A>) : FetchAhead();
   int64_t t = 0;
   if (tile.kernel_size >= NT)
     for (; t + NT <= tile.rows; t += NT) {
-      if (fetches && tile.ahead != nullptr && c / kWidth < parts)
-        tile.ahead->rows(t, NT, c / kWidth, parts);
+      ahead.rows(t, NT);
       const bool inside =
           t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
       if (kQuick && inside)

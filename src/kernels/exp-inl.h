@@ -13,10 +13,10 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 
 /// How e^x is computed: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n * P(r).
 template <class A>
-struct ExpConstants;
+struct ModerateExpConstants;
 
 template <>
-struct ExpConstants<float> {
+struct ModerateExpConstants<float> {
   static constexpr float kLargest = 80.0f;  ///< 2^n and its sums are normal
   static constexpr float kLn2High = 0x1.63p-1f;
   static constexpr float kLn2Low = -0x1.bd0106p-13f;
@@ -35,7 +35,7 @@ struct ExpConstants<float> {
 };
 
 template <>
-struct ExpConstants<double> {
+struct ModerateExpConstants<double> {
   static constexpr double kLargest = 600.0;
   static constexpr double kLn2High = 0x1.62e42fee00000p-1;
   static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
@@ -62,7 +62,7 @@ struct ExpConstants<double> {
 /// e^x where |x| <= kLargest; garbage elsewhere.
 template <class A>
 HWY_INLINE Vec<A> exp_of_moderate(Vec<A> x) {
-  using C = ExpConstants<A>;
+  using C = ModerateExpConstants<A>;
   const Tag<A> d;
   const hn::RebindToUnsigned<Tag<A>> du;
   const auto shifter = hn::Set(d, C::kShifter);
@@ -83,7 +83,7 @@ HWY_INLINE Vec<A> exp_of_moderate(Vec<A> x) {
 template <class A>
 HWY_INLINE Vec<A> exp_of_negative(Vec<A> x) {
   const Tag<A> d;
-  const auto low = hn::Set(d, -ExpConstants<A>::kLargest);
+  const auto low = hn::Set(d, -ModerateExpConstants<A>::kLargest);
   const auto e = exp_of_moderate<A>(hn::IfThenElse(hn::Lt(x, low), low, x));
   const auto out = hn::IfThenElse(hn::Lt(x, low), hn::Zero(d), e);
   return hn::IfThenElse(hn::IsNaN(x), x, out);
@@ -92,7 +92,9 @@ HWY_INLINE Vec<A> exp_of_negative(Vec<A> x) {
 /// Whether exp_of_moderate is exact for all lanes.
 template <class A>
 HWY_INLINE hn::Mask<Tag<A>> is_moderate(Vec<A> x) {
-  return hn::Le(hn::Abs(x), hn::Set(Tag<A>(), ExpConstants<A>::kLargest));
+  return hn::Le(
+      hn::Abs(x),
+      hn::Set(Tag<A>(), ModerateExpConstants<A>::kLargest));
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

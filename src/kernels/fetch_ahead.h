@@ -24,10 +24,8 @@ class FetchAhead {
         rows);
   }
 
-  /// Fetches rows [first, first + count) of each, as far as they exist: of
-  /// `parts` equal parts of a row number `part`.
-  void rows(int64_t first, int64_t count, int64_t part = 0, int64_t parts = 1)
-      const;
+  /// Fetches rows [first, first + count) of each, as far as they exist.
+  void rows(int64_t first, int64_t count) const;
 
   /// Part number `part` of `parts` equal parts of all rows.
   FetchAhead part(int64_t part, int64_t parts) const;
@@ -40,13 +38,7 @@ class FetchAhead {
       Rows& of = tensors_[static_cast<size_t>(n)];
       if (of.rows <= 0)
         continue;
-      if (of.lines == kLines)
-#pragma GCC unroll 8
-        for (int line = 0; line < kLines; ++line)
-          fetch_line(of.first + line * kLine);
-      else
-        for (int64_t line = 0; line < of.lines; ++line)
-          fetch_line(of.first + line * kLine);
+      fetch<kLines>(of.first, of.lines);
       of.first += of.stride;
       --of.rows;
     }
@@ -62,8 +54,16 @@ class FetchAhead {
     int64_t rows;
   };
 
-  [[gnu::always_inline]] static void fetch_line(const char* line) {
-    __builtin_prefetch(line, /*write=*/0, /*locality=*/2);
+  /// Fetches a row of `lines`, mostly kLines.
+  template <int kLines>
+  [[gnu::always_inline]] static void fetch(const char* row, int64_t lines) {
+    if (lines == kLines)
+#pragma GCC unroll 8
+      for (int i = 0; i < kLines; ++i)
+        __builtin_prefetch(row + i * kLine, /*write=*/0, /*locality=*/2);
+    else
+      for (int64_t i = 0; i < lines; ++i)
+        __builtin_prefetch(row + i * kLine, /*write=*/0, /*locality=*/2);
   }
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);

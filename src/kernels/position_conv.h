@@ -77,8 +77,7 @@ class PositionBackward {
         ops_(row_ops<S, A>(isa)),
         taps_(shape_, tap_options(args), raw, isa),
         step_(tile_rows(shape_.kernel_size)),
-        pitch_(tap_pitch(shape_.kernel_size)),
-        grad_(step_ * pitch_ + kTapSlack),
+        grad_(step_ * taps_.pitch() + kTapSlack),
         products_(shape_, args.x, args.grad_y, ops_),
         streaming_(streams(shape_, args.grad_x, 3)) {}
 
@@ -141,7 +140,10 @@ class PositionBackward {
           R,
           ahead,
           [&](int64_t row, const ProductTile<S, A>& tile) {
-            ops_.tap_products(tile, grad_.data() + row * pitch_, pitch_);
+            ops_.tap_products(
+                tile,
+                grad_.data() + row * taps_.pitch(),
+                taps_.pitch());
           });
       taps_.backward(
           block,
@@ -149,7 +151,7 @@ class PositionBackward {
           real,
           h,
           grad_.data(),
-          pitch_,
+          taps_.pitch(),
           out(at.head + h),
           stride);
       done(at.head + h);
@@ -163,7 +165,6 @@ class PositionBackward {
   const RowOps<S, A>& ops_;
   TapRows<L, A> taps_;
   int64_t step_;
-  int64_t pitch_;
   Scratch<A> grad_;  // [rows, pitch]
   ConvProducts<S, A> products_;
   const bool streaming_;

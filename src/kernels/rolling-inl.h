@@ -151,8 +151,6 @@ HWY_INLINE void roll_out(Sums& sums, Place& at) {
 template <class S, class A, int K, int NV, int kStep>
 void roll_column(const ConvTile<S, A>& tile, int64_t c) {
   static constexpr A kNoBias[NV * kLanes<A>] = {};
-  constexpr int64_t kWidth = NV * kLanes<A>;
-  const int64_t parts = HWY_MAX(tile.channels / kWidth, int64_t{1});
   RollingSums<S, A, K, NV, kStep> sums;
   RollingPlace<S, A> at = {
       .in = tile.in + c,
@@ -164,9 +162,8 @@ void roll_column(const ConvTile<S, A>& tile, int64_t c) {
       .first = tile.first,
       .last = tile.last,
       .bias = tile.bias != nullptr ? tile.bias + c : kNoBias,
-      .streaming = tile.streaming};
-  if (tile.ahead != nullptr && c / kWidth < parts)
-    at.ahead = tile.ahead->part(c / kWidth, parts);
+      .streaming = tile.streaming,
+      .ahead = columns_ahead(tile, c, NV * kLanes<A>)};
   roll_in<0>(sums, at);
   for (int64_t left = tile.rows - (K - 1); left > 0; --left) {
     Vec<A> done[NV];

@@ -165,16 +165,6 @@ next_strip(const TalkShape& shape, const TalkStrip& strip, int64_t rows) {
                               : rows * shape.channels - strip.channel;
 }
 
-/// Whether a pass over so many tensors of the shape of x stores `out` past the
-/// caches.
-template <class S>
-bool streams(const TalkShape& shape, const S* out, int64_t tensors) {
-  return streams_rows(
-      out,
-      shape.head_channels(),
-      tensors * shape.batch * shape.steps * shape.channels);
-}
-
 /// How far the windows of these offsets [B, T, H] reach: offsets of models lie
 /// in [0, 1], others may reach further or to the other side.
 template <class O, class A = AccumulatorOf<O>>

@@ -63,9 +63,7 @@ HWY_INLINE void inverse_segment_sums(const Vec<A> (&v)[4], Vec<A> (&out)[4]) {
   out[2] = hn::Broadcast<2>(inverse);
   out[3] = hn::Broadcast<3>(inverse);
 }
-#endif
 
-#if HWY_TARGET != HWY_SCALAR
 /// `count` elements in the first lanes of a vector of N, the others zero.
 template <int N, class L>
 HWY_INLINE auto load_first(const L* p, int64_t count) {

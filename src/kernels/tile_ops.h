@@ -45,6 +45,15 @@ struct ConvTile {
   bool streaming = false;             ///< stores go past the caches
 };
 
+/// The share of `width` channels from c in what a tile fetches ahead.
+template <class S, class A>
+FetchAhead columns_ahead(const ConvTile<S, A>& tile, int64_t c, int64_t width) {
+  const int64_t parts = tile.channels < width ? 1 : tile.channels / width;
+  const int64_t part = c / width;
+  return tile.ahead == nullptr || part >= parts ? FetchAhead()
+                                                : tile.ahead->part(part, parts);
+}
+
 /// Elements between rows of staged tiles, and most channels of one.
 inline constexpr int64_t kStagePitch = 64;
 

@@ -104,14 +104,16 @@ struct TileIndex {
 /// could read them again: then stores go past it.
 bool exceeds_cache(int64_t bytes);
 
-/// Whether stores to `out` go past the caches, in pieces of `width` elements,
-/// in a pass over `elements` in all.
-template <class S>
-bool streams_rows(const S* out, int64_t width, int64_t elements) {
+/// Whether stores to `out`, a tensor of the shape of x, go past the caches in a
+/// pass over so many such tensors.
+template <class Shape, class S>
+bool streams(const Shape& shape, const S* out, int64_t tensors) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(S));
   const auto whole = [](int64_t bytes) { return bytes % 64 == 0; };
   return whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(out))) &&
-      whole(width * kSize) && exceeds_cache(elements * kSize);
+      whole(shape.head_channels() * kSize) &&
+      exceeds_cache(
+             tensors * shape.batch * shape.steps * shape.channels * kSize);
 }
 
 }  // namespace seqconv::kernels
