@@ -11,8 +11,6 @@ namespace seqconv::kernels {
 /// reads at once would only wait for one another.
 class FetchAhead {
  public:
-  void clear() { count_ = 0; }
-
   /// Rows of `width` elements, `stride` elements apart.
   template <class S>
   void add(const S* first, int64_t stride, int64_t width, int64_t rows) {
