@@ -73,6 +73,48 @@ struct PlaceGrid {
   }
 };
 
+/// Positions of a place: `most`, or fewer where there would be too few places
+/// for many threads, but no fewer than `least`.
+inline int64_t
+rows_of_place(const ConvShape& shape, int64_t most, int64_t least) {
+  constexpr int64_t kPlaces = 64;
+  int64_t rows = most;
+  while (rows / 2 >= least &&
+         shape.batch * ceil_div(shape.steps, rows) < kPlaces)
+    rows /= 2;
+  return rows;
+}
+
+/// Heads of a place that is walked through row by row: whole rows, unless those
+/// that an output sees would leave the second-level cache.
+inline int64_t heads_of_rows(const ConvShape& shape) {
+  constexpr int64_t kMostChannels = 1024;
+  const int64_t groups = ceil_div(shape.channels, kMostChannels);
+  return ceil_div(shape.heads, std::min(groups, shape.heads));
+}
+
+/// Positions and heads of a place in a backward pass that makes taps of its
+/// own, those of K-1 positions around it besides.
+inline std::pair<int64_t, int64_t> backward_place(
+    const ConvShape& shape,
+    const CachePlan& plan) {
+  constexpr int64_t kMostTaps = 1 << 16;  // of the second-level cache
+  const int64_t K = shape.kernel_size, most = tile_rows(K);
+  const int64_t rows = rows_of_place(shape, most, most / 2);
+  const int64_t pitch = tap_pitch(K);
+  if (!plan.fetches && shape.heads * (rows + K - 1) * pitch <= kMostTaps)
+    return {rows, heads_of_rows(shape)};
+  // Where taps fill lines of the cache, heads need not be neighbours in them.
+  return {rows, pitch == 16 ? std::min<int64_t>(shape.heads, 8) : 1};
+}
+
+/// Rows whose taps, so many for each of them, stay in the first-level cache: a
+/// multiple of what a convolution takes at once.
+inline int64_t rows_together(int64_t taps_of_row) {
+  constexpr int64_t kTaps = 4096, kBlock = 6;
+  return std::max<int64_t>(1, kTaps / taps_of_row / kBlock) * kBlock;
+}
+
 /// Calls work(place, next place) for all places, where make_work() makes the
 /// work of one thread; the last place of a thread is its own next one.
 template <class MakeWork>
@@ -86,12 +128,8 @@ void for_places(
       grain_for(operations_per_place),
       [&](int64_t begin, int64_t end) {
         auto work = make_work();
-        ConvPlace at = grid.get(begin);
-        for (int64_t item = begin; item < end; ++item) {
-          const ConvPlace next = grid.get(std::min(item + 1, end - 1));
-          work(at, next);
-          at = next;
-        }
+        for (int64_t item = begin; item < end; ++item)
+          work(grid.get(item), grid.get(std::min(item + 1, end - 1)));
       });
 }
 
@@ -131,10 +169,6 @@ struct HeadTaps {
   bool lanes = false;  ///< a tap for every channel; head_stride is not used
 };
 
-/// Rows that are finished for all heads before the next ones are begun, when
-/// memory and not the arithmetic is waited for: reading goes straight on.
-inline constexpr int64_t kStreamRows = 32;
-
 /// A convolution of [B, T, C] that is done place by place.
 template <class S, class A>
 struct PlaceConvolution {
@@ -142,91 +176,91 @@ struct PlaceConvolution {
   HeadTaps<A> taps;
   const S* in = nullptr;
   S* out = nullptr;
-  const A* bias = nullptr;   ///< [C] or null
-  bool streaming = false;    ///< stores go past the caches
-  bool fetch_out = true;     ///< `out` is fetched for what comes next
-  const S* fetch = nullptr;  ///< a tensor that is fetched too, or null
+  const A* bias = nullptr;  ///< [C] or null
+  CachePlan plan;
 };
 
-/// Adds what a convolution of a place needs.
 template <class S, class A>
-void fetch_convolution(
-    FetchAhead& fetch,
+ConvTile<S, A> tile_of_place(
     const ConvShape& shape,
     const ConvPlace& at,
     const PlaceConvolution<S, A>& conv) {
-  const int64_t R = shape.head_channels();
-  const int64_t after = shape.kernel_size - 1 - conv.padding_left;
-  fetch_rows(fetch, shape, at, conv.in, R, after);
-  if (!conv.streaming && conv.fetch_out)
-    fetch_rows(fetch, shape, at, conv.out, R);
-  if (conv.fetch != nullptr)
-    fetch_rows(fetch, shape, at, conv.fetch, R, conv.padding_left);
+  const HeadTaps<A>& taps = conv.taps;
+  const int64_t C = shape.channels, R = shape.head_channels();
+  const int64_t origin = at.batch * shape.steps * C + at.head * R;
+  const int64_t begin = at.first - conv.padding_left;  // of input row 0
+  return {
+      .in = conv.in + origin + begin * C,
+      .in_stride = C,
+      .first = -begin,
+      .last = at.valid - begin,
+      .taps = taps.data,
+      .tap_t = taps.tap_t,
+      .tap_r = taps.tap_r,
+      .head_stride = taps.head_stride,
+      .lane_taps = taps.lanes,
+      .kernel_size = shape.kernel_size,
+      .rows = at.real(),
+      .heads = taps.lanes ? 1 : at.heads,
+      .channels = taps.lanes ? at.heads * R : R,
+      .bias = conv.bias == nullptr ? nullptr : conv.bias + at.head * R,
+      .out = conv.out + origin + at.first * C,
+      .out_stride = C,
+      .streaming = conv.plan.streams};
 }
 
-/// Nothing, for convolve_place().
-inline constexpr auto kFetchNoMore = [](FetchAhead&, const ConvPlace&) {};
-
 /// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and
-/// the heads of a place; the other rows become zero. What the next rows and
-/// heads need is fetched meanwhile, and what fetch_more(fetch, rows of the next
-/// place) adds.
-template <class S, class A, class FetchMore>
+/// the heads of a place; the other rows become zero. Row by row; `ahead` (null:
+/// nothing) is fetched meanwhile.
+template <class S, class A>
 void convolve_place(
+    const RowOps<S, A>& ops,
+    const ConvShape& shape,
+    const ConvPlace& at,
+    const PlaceConvolution<S, A>& conv,
+    const FetchAhead* ahead = nullptr) {
+  ConvTile<S, A> tile = tile_of_place(shape, at, conv);
+  tile.ahead = ahead;
+  const int64_t C = shape.channels;
+  S* const out = conv.out + (at.batch * shape.steps + at.first) * C +
+      at.head * shape.head_channels();
+  zero_rows(out, C, at.heads * shape.head_channels(), at.real(), at.rows);
+  ops.convolve(tile);
+}
+
+/// The same head by head if memory is what is waited for, with what the next
+/// head needs of `in`, `out` and `also` (null: none) fetched meanwhile, and
+/// what fetch_more(ahead, next place) adds: spread over all the work of a
+/// place, reading waits less than when it goes along rows of a part of it.
+template <class S, class A, class FetchMore>
+void convolve_heads(
     const RowOps<S, A>& ops,
     const ConvShape& shape,
     const ConvPlace& at,
     const ConvPlace& next,
     const PlaceConvolution<S, A>& conv,
+    bool fetch_out,
+    const S* also,
     const FetchMore& fetch_more) {
-  const HeadTaps<A>& taps = conv.taps;
-  const int64_t C = shape.channels, R = shape.head_channels();
-  const int64_t T = shape.steps, real = at.real();
-  const int64_t origin = at.batch * T * C + at.head * R;
-  zero_rows(
-      conv.out + origin,
-      C,
-      at.heads * R,
-      at.first + real,
-      at.first + at.rows);
-  const int64_t begin =
-      at.first - conv.padding_left;  // position of input row 0
-  const int64_t together =
-      conv.streaming ? kStreamRows : std::max<int64_t>(1, real);
-  const int64_t parts = taps.lanes ? 1 : at.heads;
-  for (int64_t t = 0; t < real; t += together)
-    for (int64_t h = 0; h < parts; ++h) {
-      FetchAhead fetch;
-      if (h == 0)
-        fetch_more(fetch, next.part(t, together));
-      const ConvPlace then = h + 1 < parts ? at.part(t, together)
-          : t + together < real            ? at.part(t + together, together)
-                                           : next.part(0, together);
-      fetch_convolution(
-          fetch,
-          shape,
-          taps.lanes ? then : then.only((h + 1) % parts),
-          conv);
-      ops.convolve(
-          {.in = conv.in + origin + (begin + t) * C + h * R,
-           .in_stride = C,
-           .first = -(begin + t),
-           .last = at.valid - (begin + t),
-           .taps =
-               taps.data + h * taps.head_stride + t * (taps.tap_t + taps.tap_r),
-           .tap_t = taps.tap_t,
-           .tap_r = taps.tap_r,
-           .lane_taps = taps.lanes,
-           .kernel_size = shape.kernel_size,
-           .rows = std::min(together, real - t),
-           .channels = taps.lanes ? at.heads * R : R,
-           .bias =
-               conv.bias == nullptr ? nullptr : conv.bias + (at.head + h) * R,
-           .out = conv.out + origin + (at.first + t) * C + h * R,
-           .out_stride = C,
-           .ahead = &fetch,
-           .streaming = conv.streaming});
-    }
+  if (!conv.plan.fetches || conv.taps.lanes || at.real() == 0)
+    return convolve_place(ops, shape, at, conv);
+  const int64_t R = shape.head_channels();
+  const int64_t after = shape.kernel_size - 1 - conv.padding_left;
+  for (int64_t h = 0; h < at.heads; ++h) {
+    const ConvPlace one = at.only(h);
+    const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
+    FetchAhead ahead;
+    if (h == 0)
+      fetch_more(ahead, next);
+    fetch_rows(ahead, shape, then, conv.in, R, after);
+    if (fetch_out && !conv.plan.streams)
+      fetch_rows(ahead, shape, then, conv.out, R);
+    if (also != nullptr)
+      fetch_rows(ahead, shape, then, also, R, conv.padding_left);
+    PlaceConvolution<S, A> part = conv;
+    part.taps.data += h * conv.taps.head_stride;
+    convolve_place(ops, shape, one, part, &ahead);
+  }
 }
 
 }  // namespace seqconv::kernels

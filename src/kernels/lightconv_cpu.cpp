@@ -25,7 +25,7 @@ class StaticTaps {
         all_{.rows = 1, .heads = shape.heads, .valid = 1},
         rows_(shape, options, {weight}, isa) {
     rows_.make_normalized(all_);
-    const int64_t K = shape.kernel_size, pitch = rows_.head_stride();
+    const int64_t K = shape.kernel_size, pitch = rows_.pitch();
     mirrored_.reserve(shape.heads * pitch);
     for (int64_t h = 0; h < shape.heads; ++h)
       std::reverse_copy(
@@ -42,8 +42,8 @@ class StaticTaps {
     if (R >= kNarrowHead)
       return {
           .data = (reversed ? rows_.taps(0, 0) : mirrored_.data()) +
-              at.head * rows_.head_stride() + K - 1,
-          .head_stride = rows_.head_stride(),
+              at.head * rows_.pitch() + K - 1,
+          .head_stride = rows_.pitch(),
           .tap_t = 1,
           .tap_r = -1};
     const int64_t first = reversed ? K - 1 : 0, way = reversed ? -1 : 1;
@@ -68,19 +68,13 @@ class StaticTaps {
     spread_ = true;
   }
 
-  /// Gradients of the taps [H, K], which it may change, -> of the weights.
+  /// Elements from the taps of a head to those of the next.
+  int64_t pitch() const { return rows_.pitch(); }
+
+  /// Gradients of the taps [H, pitch], which it may change, -> of the weights
+  /// [H, K].
   void backward(A* grad_taps, A* grad_weight) {
-    const int64_t K = shape_.kernel_size;
-    for (int64_t h = 0; h < shape_.heads; ++h)
-      rows_.backward(
-          all_,
-          0,
-          1,
-          h,
-          grad_taps + h * K,
-          0,
-          grad_weight + h * K,
-          0);
+    rows_.backward(all_, 0, 1, grad_taps, grad_weight, 0);
   }
 
  private:
@@ -104,8 +98,8 @@ struct Pieces {
   int64_t heads;  ///< of a group
   int64_t groups;
 
-  Pieces(const ConvShape& shape, int64_t heads_of_group)
-      : step(tile_rows(shape.kernel_size)),
+  Pieces(const ConvShape& shape, int64_t rows_of_tile, int64_t heads_of_group)
+      : step(rows_of_tile),
         tiles(ceil_div(shape.steps, step)),
         all(shape.batch * tiles),
         count(std::min(all, kMostPieces)),
@@ -145,23 +139,21 @@ void for_pieces(
       });
 }
 
-/// Sums [pieces, H, K] -> [H, K], in order.
+/// Sums [pieces, H, K] -> [H, K], in order; heads of `total` are `pitch` apart.
 template <class A>
-void add_pieces(const std::vector<double>& partial, int64_t count, A* total) {
+void add_pieces(
+    const std::vector<double>& partial,
+    const ConvShape& shape,
+    A* total,
+    int64_t pitch) {
+  const int64_t K = shape.kernel_size, count = shape.heads * K;
   for (int64_t i = 0; i < count; ++i) {
     double sum = 0;
     for (size_t n = static_cast<size_t>(i); n < partial.size();
          n += static_cast<size_t>(count))
       sum += partial[n];
-    total[i] = static_cast<A>(sum);
+    total[i / K * pitch + i % K] = static_cast<A>(sum);
   }
-}
-
-/// A group of heads in the forward pass: all where memory is what is waited
-/// for.
-int64_t forward_heads(const ConvShape& shape) {
-  return shape.kernel_size < 15 ? shape.heads
-                                : std::min<int64_t>(shape.heads, 8);
 }
 
 /// One tile of the backward pass.
@@ -172,18 +164,19 @@ class BackwardTile {
       const ConvBackward<S, A>& args,
       StaticTaps<A>& taps,
       std::vector<double>& partial,
+      const CachePlan& plan,
       Isa isa)
       : args_(args),
         taps_(taps),
         partial_(partial),
         ops_(row_ops<S, A>(isa)),
         products_(args.shape, args.x, args.grad_y, ops_),
-        streaming_(streams(args.shape, args.grad_x, 3)) {}
+        plan_(plan) {}
 
   void operator()(const ConvPlace& at, const ConvPlace& next, int64_t piece) {
     const ConvShape& shape = args_.shape;
     const int64_t K = shape.kernel_size;
-    convolve_place(
+    convolve_heads(
         ops_,
         shape,
         at,
@@ -192,9 +185,10 @@ class BackwardTile {
          .taps = taps_.heads(at, /*reversed=*/true),
          .in = args_.grad_y,
          .out = args_.grad_x,
-         .streaming = streaming_,
-         .fetch = products_.direct_input()},
-        kFetchNoMore);
+         .plan = plan_},
+        /*fetch_out=*/true,
+        products_.direct_input(),
+        [](FetchAhead&, const ConvPlace&) {});
     if (at.real() == 0)
       return;
     double* const sums = partial_.data() +
@@ -216,7 +210,8 @@ class BackwardTile {
  private:
   ProductsAhead ahead(const ConvPlace& next) const {
     ProductsAhead ahead;
-    products_.fetch_inputs(ahead.staging, next);
+    if (plan_.fetches)
+      products_.fetch_inputs(ahead.staging, next);
     return ahead;
   }
 
@@ -246,7 +241,7 @@ class BackwardTile {
   std::vector<double>& partial_;
   const RowOps<S, A>& ops_;
   ConvProducts<S, A> products_;
-  const bool streaming_;
+  const CachePlan plan_;
   std::vector<double> lanes_;  // [K, channels]
 };
 
@@ -255,30 +250,28 @@ template <class S, class A = AccumulatorOf<S>>
 void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t H = shape.heads, K = shape.kernel_size;
-  const Pieces pieces(shape, position_heads(shape, tile_rows(K) + K - 1));
+  using Work = PositionBackward<S, A>;
+  const auto [rows, heads] =
+      backward_place(shape, Work::plan(args, {args.kernels}));
+  const Pieces pieces(shape, rows, heads);
   std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
   for_pieces(shape, args.lengths, pieces, run, [&] {
+    const int64_t most = pieces.step * pieces.heads * K;
     return [&,
-            work = PositionBackward<S, A>(args, {args.kernels}, run.isa),
-            grad = std::vector<A>(static_cast<size_t>(pieces.step * K))](
+            work = Work(args, {args.kernels}, run.isa),
+            grad = std::vector<A>(static_cast<size_t>(most))](
                const ConvPlace& at,
                const ConvPlace& next,
                int64_t piece) mutable {
-      double* const sums = partial.data() + static_cast<size_t>(piece * H * K);
-      const auto add = [&](int64_t head) {
-        for (int64_t i = 0; i < at.real() * K; ++i)
-          sums[head * K + i % K] +=
-              static_cast<double>(grad[static_cast<size_t>(i)]);
-      };
-      work.run(
-          at,
-          next,
-          K,
-          [&](int64_t) { return grad.data(); },
-          add);
+      const int64_t width = at.heads * K;
+      work(at, next, grad.data(), width);
+      double* const sums =
+          partial.data() + static_cast<size_t>((piece * H + at.head) * K);
+      for (int64_t i = 0; i < at.real() * width; ++i)
+        sums[i % width] += static_cast<double>(grad[static_cast<size_t>(i)]);
     };
   });
-  add_pieces(partial, H * K, args.grad_kernels);
+  add_pieces(partial, shape, args.grad_kernels, K);
 }
 
 }  // namespace
@@ -293,23 +286,21 @@ void lightconv_forward(
     return position_conv_forward(args, RawKernels<const A>{args.kernels}, run);
   StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
   taps.spread();
-  const int64_t step = tile_rows(shape.kernel_size);
-  const int64_t heads = forward_heads(shape);
-  const bool streaming = streams(shape, args.y, 2);
+  const int64_t step = rows_of_place(shape, 64, 16);
+  const int64_t heads = heads_of_rows(shape);
+  const CachePlan plan = cache_plan(shape, args.y, 2 * shape.channels);
   const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
-  const auto work = [&](const ConvPlace& at, const ConvPlace& next) {
+  const auto work = [&](const ConvPlace& at, const ConvPlace&) {
     convolve_place(
         ops,
         shape,
         at,
-        next,
         {.padding_left = shape.padding_left,
          .taps = taps.heads(at, /*reversed=*/false),
          .in = args.x,
          .out = args.y,
          .bias = args.bias,
-         .streaming = streaming},
-        kFetchNoMore);
+         .plan = plan});
   };
   for_places(
       {shape, args.lengths, step, heads},
@@ -329,13 +320,17 @@ void lightconv_backward(
   const int64_t H = shape.heads, K = shape.kernel_size;
   StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
   taps.spread();
-  const Pieces pieces(shape, std::min<int64_t>(H, 8));
+  const CachePlan plan = cache_plan(shape, args.grad_x, 3 * shape.channels);
+  const Pieces pieces(
+      shape,
+      tile_rows(K),
+      plan.fetches ? std::min<int64_t>(H, 8) : heads_of_rows(shape));
   std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
   for_pieces(shape, args.lengths, pieces, run, [&] {
-    return BackwardTile<S>(args, taps, partial, run.isa);
+    return BackwardTile<S>(args, taps, partial, plan, run.isa);
   });
-  Scratch<A> grad(H * K);
-  add_pieces(partial, H * K, grad.data());
+  Scratch<A> grad(H * taps.pitch() + kTapSlack);
+  add_pieces(partial, shape, grad.data(), taps.pitch());
   taps.backward(grad.data(), args.grad_kernels);
 }
 

@@ -18,14 +18,24 @@ class PositionForward {
       const RawKernels<const L>& raw,
       Isa isa)
       : args_(args),
-        own_kernels_(raw.row_stride != 0),
         ops_(row_ops<S, A>(isa)),
         taps_(args.shape, tap_options(args), raw, isa),
-        streaming_(streams(args.shape, args.y, 2)) {}
+        plan_(cache_plan(
+            args.shape,
+            args.y,
+            2 * args.shape.channels + raw.row_stride)) {}
 
-  void operator()(const ConvPlace& at, const ConvPlace& next) {
+  /// A few rows at a time, whose taps stay in the first-level cache.
+  void operator()(const ConvPlace& at, const ConvPlace&) {
+    const int64_t step = rows_together(at.heads * taps_.pitch());
+    for (int64_t t = 0; t < at.rows; t += step)
+      convolve(at.part(t, step));
+  }
+
+ private:
+  void convolve(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
-    const int64_t K = shape.kernel_size, real = at.real();
+    const int64_t real = at.real();
     if (real > 0)
       taps_.make(
           {.batch = at.batch,
@@ -34,34 +44,26 @@ class PositionForward {
            .head = at.head,
            .heads = at.heads,
            .valid = at.valid});
-    const HeadTaps<A> taps = {
-        .data = taps_.taps(0, 0),
-        .head_stride = taps_.head_stride(),
-        .tap_t = taps_.pitch() - 1,
-        .tap_r = 1};
     convolve_place(
         ops_,
         shape,
         at,
-        next,
         {.padding_left = shape.padding_left,
-         .taps = taps,
+         .taps =
+             {.data = taps_.taps(0, 0),
+              .head_stride = taps_.pitch(),
+              .tap_t = taps_.row_stride() - 1,
+              .tap_r = 1},
          .in = args_.x,
          .out = args_.y,
          .bias = args_.bias,
-         .streaming = streaming_},
-        [&](FetchAhead& fetch, const ConvPlace& rows) {
-          if (own_kernels_)
-            fetch_rows(fetch, shape, rows, args_.kernels, K);
-        });
+         .plan = plan_});
   }
 
- private:
   const ConvForward<S, L>& args_;
-  const bool own_kernels_;  ///< of every position
   const RowOps<S, A>& ops_;
   TapRows<L, A> taps_;
-  bool streaming_;
+  const CachePlan plan_;
 };
 
 template <class S, class L, class A = AccumulatorOf<S>>
@@ -73,107 +75,113 @@ class PositionBackward {
       Isa isa)
       : args_(args),
         shape_(args.shape),
-        own_kernels_(raw.row_stride != 0),
         ops_(row_ops<S, A>(isa)),
         taps_(shape_, tap_options(args), raw, isa),
-        step_(tile_rows(shape_.kernel_size)),
-        grad_(step_ * taps_.pitch() + kTapSlack),
         products_(shape_, args.x, args.grad_y, ops_),
-        streaming_(streams(shape_, args.grad_x, 3)) {}
+        plan_(plan(args, raw)),
+        own_kernels_(raw.row_stride != 0) {}
 
-  /// Writes grad_x there, and for every head the gradients of the raw kernels
-  /// of the real positions, `stride` apart, from out(head) on; then calls
-  /// done(head).
-  template <class Out, class Done>
-  void run(
+  static CachePlan plan(
+      const ConvBackward<S, L>& args,
+      const RawKernels<const L>& raw) {
+    return cache_plan(
+        args.shape,
+        args.grad_x,
+        3 * args.shape.channels + 2 * raw.row_stride);
+  }
+
+  /// Writes grad_x there, and the gradients of the raw kernels of the real
+  /// positions, rows of all heads of the place, `stride` apart, to `out`.
+  void operator()(
       const ConvPlace& at,
       const ConvPlace& next,
-      int64_t stride,
-      const Out& out,
-      const Done& done) {
-    const int64_t K = shape_.kernel_size, R = shape_.head_channels();
+      L* out,
+      int64_t stride) {
     const int64_t real = at.real();
-    const int64_t before = K - 1 - shape_.padding_left;
+    const int64_t before = shape_.kernel_size - 1 - shape_.padding_left;
     const TapBlock block = {
         .batch = at.batch,
         .first = at.first - before,
-        .rows = real + K - 1,
+        .rows = real + shape_.kernel_size - 1,
         .head = at.head,
         .heads = at.heads,
         .valid = at.valid};
     if (real > 0)
       taps_.make_normalized(block);
-    // Products of many taps take long enough to fetch for both.
-    const bool many_taps = K > 16;
+    convolve(at, next);
+    if (real == 0)
+      return;
+    grad_.reserve(real * taps_.row_stride() + kTapSlack);
+    for (int64_t h = 0; h < at.heads; ++h)
+      make_products(at, h, next);
+    taps_.backward(block, before, real, grad_.data(), out, stride);
+  }
+
+ private:
+  /// The gradient of x.
+  void convolve(const ConvPlace& at, const ConvPlace& next) {
+    const int64_t K = shape_.kernel_size, before = K - 1 - shape_.padding_left;
     // Input s feeds output s - before + i through its tap K-1-i.
-    convolve_place(
+    convolve_heads(
         ops_,
         shape_,
         at,
         next,
         {.padding_left = before,
          .taps =
-             {.data = real > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
-              .head_stride = taps_.head_stride(),
+             {.data = at.real() > 0 ? taps_.taps(0, 0) + K - 1 : nullptr,
+              .head_stride = taps_.pitch(),
               .tap_t = 1,
-              .tap_r = taps_.pitch() - 1},
+              .tap_r = taps_.row_stride() - 1},
          .in = args_.grad_y,
          .out = args_.grad_x,
-         .streaming = streaming_,
-         .fetch_out = !many_taps,
-         .fetch = products_.direct_input()},
-        [&](FetchAhead& fetch, const ConvPlace& rows) {
+         .plan = plan_},
+        /*fetch_out=*/!many_taps(),
+        products_.direct_input(),
+        [&](FetchAhead& ahead, const ConvPlace& rows) {
           if (own_kernels_)
-            fetch_rows(fetch, shape_, rows, args_.kernels, K, before);
+            fetch_rows(ahead, shape_, rows, args_.kernels, K, before);
         });
-    for (int64_t h = 0; h < at.heads && real > 0; ++h) {
-      const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
-      ProductsAhead ahead;
+  }
+
+  /// The gradients of the taps of head h of the place.
+  void make_products(const ConvPlace& at, int64_t h, const ConvPlace& next) {
+    const int64_t K = shape_.kernel_size, R = shape_.head_channels();
+    const int64_t row_stride = taps_.row_stride();
+    const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
+    ProductsAhead ahead;
+    if (plan_.fetches) {
       products_.fetch_inputs(ahead.products, then);
-      if (many_taps && !streaming_)
+      if (many_taps() && !plan_.streams)
         fetch_rows(ahead.products, shape_, then, args_.grad_x, R);
       if (h == 0 && own_kernels_)
         fetch_rows(ahead.products, shape_, next, args_.grad_kernels, K);
-      products_.run(
-          at,
-          (at.head + h) * R,
-          R,
-          ahead,
-          [&](int64_t row, const ProductTile<S, A>& tile) {
-            ops_.tap_products(
-                tile,
-                grad_.data() + row * taps_.pitch(),
-                taps_.pitch());
-          });
-      taps_.backward(
-          block,
-          before,
-          real,
-          h,
-          grad_.data(),
-          taps_.pitch(),
-          out(at.head + h),
-          stride);
-      done(at.head + h);
     }
+    products_.run(
+        at,
+        (at.head + h) * R,
+        R,
+        ahead,
+        [&](int64_t row, const ProductTile<S, A>& tile) {
+          ops_.tap_products(
+              tile,
+              grad_.data() + row * row_stride + h * taps_.pitch(),
+              row_stride);
+        });
   }
 
- private:
+  /// Their products take long enough to fetch for the convolution too.
+  bool many_taps() const { return shape_.kernel_size > 16; }
+
   const ConvBackward<S, L>& args_;
   const ConvShape& shape_;
-  const bool own_kernels_;  ///< of every position
   const RowOps<S, A>& ops_;
   TapRows<L, A> taps_;
-  int64_t step_;
-  Scratch<A> grad_;  // [rows, pitch]
+  Scratch<A> grad_;  // [rows, heads, pitch]
   ConvProducts<S, A> products_;
-  const bool streaming_;
+  const CachePlan plan_;
+  const bool own_kernels_;  ///< of every position
 };
-
-/// Heads whose taps are made together, for tiles of `rows` positions.
-inline int64_t position_heads(const ConvShape& shape, int64_t rows) {
-  return heads_together(shape.heads, rows * shape.kernel_size);
-}
 
 template <class S, class L>
 void position_conv_forward(
@@ -181,8 +189,8 @@ void position_conv_forward(
     const RawKernels<const L>& raw,
     const Execution& run) {
   const ConvShape& shape = args.shape;
-  const int64_t step = tile_rows(shape.kernel_size);
-  const int64_t heads = position_heads(shape, step);
+  const int64_t step = rows_of_place(shape, 64, 16);
+  const int64_t heads = heads_of_rows(shape);
   for_places(
       {shape, args.lengths, step, heads},
       step * heads * (shape.head_channels() + 8) * shape.kernel_size,
@@ -203,9 +211,9 @@ void position_conv_backward(
     const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t K = shape.kernel_size, H = shape.heads;
-  const int64_t step = tile_rows(K);
-  const int64_t heads = position_heads(shape, step + K - 1);
   const auto raw = position_kernels(shape, args.kernels);
+  const auto [step, heads] =
+      backward_place(shape, PositionBackward<S, L>::plan(args, raw));
   for_places(
       {shape, args.lengths, step, heads},
       step * heads * (shape.head_channels() + 8) * K * 2,
@@ -214,15 +222,10 @@ void position_conv_backward(
         return [&, work = PositionBackward<S, L>(args, raw, run.isa)](
                    const ConvPlace& at,
                    const ConvPlace& next) mutable {
-          L* const out =
-              args.grad_kernels + (at.batch * shape.steps + at.first) * H * K;
-          zero_rows(out + at.head * K, H * K, at.heads * K, at.real(), at.rows);
-          work.run(
-              at,
-              next,
-              H * K,
-              [&](int64_t head) { return out + head * K; },
-              [](int64_t) {});
+          L* const out = args.grad_kernels +
+              ((at.batch * shape.steps + at.first) * H + at.head) * K;
+          zero_rows(out, H * K, at.heads * K, at.real(), at.rows);
+          work(at, next, out, H * K);
         };
       });
 }

@@ -9,9 +9,9 @@
 #include "kernels/tiles.h"
 #include "kernels/vectors-inl.h"
 
-/// Convolution with few taps: every input row is read once and added to the K
-/// outputs that it feeds, whose sums are in registers and move on by one with
-/// every row.
+/// Convolution of a single head with few taps: every input row is read once and
+/// added to the K outputs that it feeds, whose sums are in registers and move
+/// on by one with every row.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
@@ -23,8 +23,8 @@ inline constexpr int kRollingVectors = K * 4 + 1 <= kRegisters ? 4
                                                                : 0;
 
 /// The sums of the K-1 outputs that a row leaves unfinished; tap j of a row's
-/// taps lies at j * kStep.
-template <class S, class A, int K, int NV, int kStep>
+/// taps lies at -j.
+template <class S, class A, int K, int NV>
 struct RollingSums {
   static constexpr int kSums = K - 1;
 
@@ -44,7 +44,7 @@ struct RollingSums {
       row[v] = in_register(load_wide(in + v * kLanes<A>));
   }
   static HWY_INLINE Vec<A> tap(const A* taps, int j) {
-    return hn::Set(Tag<A>(), taps[j * kStep]);
+    return hn::Set(Tag<A>(), taps[-j]);
   }
 
   /// Adds a row to the sums kFirst .. kLast; sum s takes tap kTap - s.
@@ -148,10 +148,10 @@ HWY_INLINE void roll_out(Sums& sums, Place& at) {
 }
 
 /// All outputs of NV vectors from channel c; K-1 rows or more.
-template <class S, class A, int K, int NV, int kStep>
+template <class S, class A, int K, int NV>
 void roll_column(const ConvTile<S, A>& tile, int64_t c) {
   static constexpr A kNoBias[NV * kLanes<A>] = {};
-  RollingSums<S, A, K, NV, kStep> sums;
+  RollingSums<S, A, K, NV> sums;
   RollingPlace<S, A> at = {
       .in = tile.in + c,
       .taps = tile.taps,
@@ -175,14 +175,14 @@ void roll_column(const ConvTile<S, A>& tile, int64_t c) {
 }
 
 /// As many channels as whole vectors hold; returns how many.
-template <class S, class A, int K, int kStep>
+template <class S, class A, int K>
 HWY_INLINE int64_t roll_columns(const ConvTile<S, A>& tile) {
   constexpr int NV = kRollingVectors<K>;
   int64_t c = 0;
   for (; c + NV * kLanes<A> <= tile.channels; c += NV * kLanes<A>)
-    roll_column<S, A, K, NV, kStep>(tile, c);
+    roll_column<S, A, K, NV>(tile, c);
   for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
-    roll_column<S, A, K, 1, kStep>(tile, c);
+    roll_column<S, A, K, 1>(tile, c);
   return c;
 }
 
@@ -191,20 +191,16 @@ HWY_INLINE int64_t roll(const ConvTile<S, A>& tile) {
   constexpr bool kFits = kRollingVectors<K> != 0;
   if constexpr (kFits) {
     // Not for a few rows, of which most begin or end outputs. Those that feed K
-    // outputs must exist.
-    if (tile.rows < 2 * (K - 1) || tile.first > K - 1 || tile.last < tile.rows)
-      return 0;
-    // Taps of a row from the last to the first, or those of the outputs.
-    if (tile.tap_t == 1)
-      return roll_columns<S, A, K, -1>(tile);
-    constexpr int kPitch = static_cast<int>(tap_pitch(K));
-    if (tile.tap_t == kPitch - 1)
-      return roll_columns<S, A, K, 1 - kPitch>(tile);
+    // outputs must exist. Taps of a row lie from the last to the first.
+    if (tile.heads == 1 && tile.tap_t == 1 && tile.rows >= 2 * (K - 1) &&
+        tile.first <= K - 1 && tile.last >= tile.rows)
+      return roll_columns<S, A, K>(tile);
   }
   return 0;
 }
 
-/// Convolves as many channels as it can, the first ones; returns how many.
+/// Convolves as many channels of a single head as it can, the first ones;
+/// returns how many.
 template <class S, class A>
 HWY_INLINE int64_t roll_few_taps(const ConvTile<S, A>& tile) {
   switch (tile.kernel_size) {

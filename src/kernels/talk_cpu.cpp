@@ -40,7 +40,8 @@ class ForwardTile {
         reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)),
-        streaming_(streams(args.shape, args.y, 2)) {}
+        streaming_(
+            cache_plan(args.shape, args.y, 2 * args.shape.channels).streams) {}
 
   void run(const TalkStrip& strip, int64_t index) {
     const TalkShape& shape = args_.shape;

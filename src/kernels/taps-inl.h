@@ -78,24 +78,24 @@ HWY_INLINE auto load_first(const L* p, int64_t count) {
   return hn::Load(d, lanes);
 }
 
-/// N lanes: rows of raw kernels, kPitch lanes each, the last of `rows` again
-/// and again.
+/// N lanes: segments of K raw kernels, kPitch lanes each, the last of `count`
+/// again and again.
 template <int N, int kPitch, class L>
 HWY_INLINE auto
-load_raw_rows(const L* raw, int64_t stride, int64_t rows, int64_t count) {
+load_segments(const L* raw, int64_t stride, int64_t K, int64_t count) {
   if constexpr (N <= kPitch) {
-    return load_first<N>(raw, count);
+    return load_first<N>(raw, K);
   } else {
     constexpr int64_t kHalf = N / kPitch / 2;
-    const int64_t below = HWY_MIN(rows - 1, kHalf);
+    const int64_t below = HWY_MIN(count - 1, kHalf);
     return hn::Combine(
         hn::CappedTag<float, N>(),
-        load_raw_rows<N / 2, kPitch>(
+        load_segments<N / 2, kPitch>(
             raw + below * stride,
             stride,
-            HWY_MAX(rows - kHalf, int64_t{1}),
-            count),
-        load_raw_rows<N / 2, kPitch>(raw, stride, rows, count));
+            K,
+            HWY_MAX(count - kHalf, int64_t{1})),
+        load_segments<N / 2, kPitch>(raw, stride, K, count));
   }
 }
 
@@ -111,12 +111,13 @@ HWY_INLINE hn::Mask<Tag<A>> lanes_of_taps(int64_t kernel_size) {
   return hn::Lt(hn::Load(d, tap), hn::Set(d, static_cast<A>(kernel_size)));
 }
 
-/// e^raw of some rows of a head, or of one that takes NV vectors.
+/// e^raw of some of `count` segments, or of one that takes NV vectors.
 template <int kPitch, class L, class A, int NV>
 HWY_INLINE hn::Mask<Tag<A>> exp_segments(
-    const SoftmaxTile<L, A>& tile,
     const L* raw,
-    int64_t rows,
+    int64_t stride,
+    int64_t K,
+    int64_t count,
     hn::Mask<Tag<A>> used,
     Vec<A> (&e)[NV]) {
   constexpr int N = kLanes<A>;
@@ -126,12 +127,10 @@ HWY_INLINE hn::Mask<Tag<A>> exp_segments(
     Vec<A> x;
     if (v < NV - 1)
       x = load_wide(raw + v * N);
+    else if (NV > 1)
+      x = load_first<N>(raw + v * N, K - v * N);
     else
-      x = load_raw_rows<N, kPitch>(
-          raw + v * N,
-          tile.raw_stride,
-          rows,
-          tile.kernel_size - v * N);
+      x = load_segments<N, kPitch>(raw, stride, K, count);
     good = v == 0 ? is_moderate<A>(x) : hn::And(good, is_moderate<A>(x));
     e[v] = exp_of_moderate<A>(x);
     if (v == NV - 1)
@@ -140,27 +139,33 @@ HWY_INLINE hn::Mask<Tag<A>> exp_segments(
   return good;
 }
 
-/// Softmax of rows from t on of head h: as many as a group of vectors holds;
-/// behind the last row, that one again.
+/// Softmax of as many of `count` segments, K raw kernels each and `stride`
+/// apart, as a group of vectors holds; behind the last one, that one again.
 template <int kPitch, class L, class A>
 HWY_INLINE hn::Mask<Tag<A>> softmax_group(
-    const SoftmaxTile<L, A>& tile,
-    int64_t t,
-    int64_t h,
-    hn::Mask<Tag<A>> used) {
+    const L* raw,
+    int64_t stride,
+    int64_t K,
+    int64_t count,
+    hn::Mask<Tag<A>> used,
+    A* w) {
   constexpr int kGroup = kSumGroup<A>, N = kLanes<A>;
   constexpr int NV = HWY_MAX(1, kPitch / N);
-  constexpr int64_t kRows = HWY_MAX(1, N / kPitch);
+  constexpr int64_t kSegments = HWY_MAX(1, N / kPitch);
   Vec<A> e[kGroup][NV], sums[kGroup], scale[kGroup];
   auto good = hn::Eq(hn::Zero(Tag<A>()), hn::Zero(Tag<A>()));
 #pragma GCC unroll 4
   for (int g = 0; g < kGroup; ++g) {
-    const int64_t row = HWY_MIN(t + g * kRows, tile.rows - 1);
-    const L* const raw =
-        tile.raw + row * tile.raw_stride + h * tile.kernel_size;
+    const int64_t n = HWY_MIN(g * kSegments, count - 1);
     good = hn::And(
         good,
-        exp_segments<kPitch, L, A, NV>(tile, raw, tile.rows - row, used, e[g]));
+        exp_segments<kPitch, L, A, NV>(
+            raw + n * stride,
+            stride,
+            K,
+            count - n,
+            used,
+            e[g]));
     sums[g] = e[g][0];
 #pragma GCC unroll 4
     for (int v = 1; v < NV; ++v)
@@ -169,15 +174,15 @@ HWY_INLINE hn::Mask<Tag<A>> softmax_group(
   inverse_segment_sums<kPitch, A>(sums, scale);
 #pragma GCC unroll 4
   for (int g = 0; g < kGroup; ++g) {
-    const int64_t row = HWY_MIN(t + g * kRows, tile.rows - 1);
-    A* const w = tile.w + h * tile.head_stride + row * kPitch;
+    const int64_t n = HWY_MIN(g * kSegments, count - 1);
+    A* const to = w + n * kPitch;
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
       const auto taps = hn::Mul(e[g][v], scale[g]);
-      if (HWY_LIKELY(row + kRows <= tile.rows))
-        hn::StoreU(taps, Tag<A>(), w + v * N);
+      if (HWY_LIKELY(n + kSegments <= count))
+        hn::StoreU(taps, Tag<A>(), to + v * N);
       else
-        store_some<A>(taps, w, (tile.rows - row) * kPitch);
+        store_some<A>(taps, to, (count - n) * kPitch);
     }
   }
   return good;
@@ -185,31 +190,46 @@ HWY_INLINE hn::Mask<Tag<A>> softmax_group(
 
 /// Softmax of segments of kPitch lanes.
 template <int kPitch, class L, class A>
-HWY_INLINE bool softmax_segments(const SoftmaxTile<L, A>& all) {
+HWY_INLINE bool softmax_segments(
+    const SoftmaxTile<L, A>& tile,
+    int64_t stride) {
   constexpr int N = kLanes<A>;
-  constexpr int64_t kRows = kSumGroup<A> * HWY_MAX(1, N / kPitch);
+  constexpr int64_t kSegments = kSumGroup<A> * HWY_MAX(1, N / kPitch);
   const Tag<A> d;
-  const auto tile = all;
-  const auto used = lanes_of_taps<kPitch, A>(tile.kernel_size);
+  const int64_t K = tile.kernel_size, H = tile.heads;
+  const auto used = lanes_of_taps<kPitch, A>(K);
   auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
-  for (int64_t h = 0; h < tile.heads; ++h)
-    for (int64_t t = 0; t < tile.rows; t += kRows)
-      good = hn::And(good, softmax_group<kPitch>(tile, t, h, used));
+  for (int64_t t = 0; t < tile.rows; ++t) {
+    const L* const raw = tile.raw + t * tile.raw_stride;
+    A* const w = tile.w + t * H * kPitch;
+    for (int64_t h = 0; h < H; h += kSegments)
+      good = hn::And(
+          good,
+          softmax_group<kPitch, L, A>(
+              raw + h * stride,
+              stride,
+              K,
+              H - h,
+              used,
+              w + h * kPitch));
+  }
   return hn::AllTrue(d, good);
 }
 #endif
 
 /// Segments one by one, of more vectors than registers would hold.
 template <class L, class A>
-HWY_INLINE bool softmax_long_segments(const SoftmaxTile<L, A>& tile) {
+HWY_INLINE bool softmax_long_segments(
+    const SoftmaxTile<L, A>& tile,
+    int64_t stride) {
   const Tag<A> d;
   constexpr int64_t N = kLanes<A>;
   const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
   bool good = true;
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t h = 0; h < tile.heads; ++h) {
-      const L* const raw = tile.raw + t * tile.raw_stride + h * K;
-      A* const w = tile.w + h * tile.head_stride + t * pitch;
+      const L* const raw = tile.raw + t * tile.raw_stride + h * stride;
+      A* const w = tile.w + (t * tile.heads + h) * pitch;
       auto sum = hn::Zero(d);
       for (int64_t j = 0; j < pitch; j += N) {
         const auto used =
@@ -230,34 +250,39 @@ HWY_INLINE bool softmax_long_segments(const SoftmaxTile<L, A>& tile) {
   return good;
 }
 
+/// Segments in rows, `stride` apart, as one row if they follow each other
+/// evenly; the elements from one to the next.
+template <class Tile>
+HWY_INLINE int64_t join_rows(Tile& tile, int64_t stride) {
+  const bool single = tile.heads == 1;
+  if (single || stride == tile.heads * tile.kernel_size)
+    tile.heads *= std::exchange(tile.rows, 1);
+  return single ? stride : tile.kernel_size;
+}
+
 template <class L, class A>
-bool softmax_tile(const SoftmaxTile<L, A>& all) {
-  auto tile = all;
-  const int64_t pitch = tap_pitch(tile.kernel_size);
-  // The heads of a single row are as good as rows of a single head.
-  if (tile.rows == 1 && tile.head_stride == pitch) {
-    tile.raw_stride = tile.kernel_size;
-    tile.rows = std::exchange(tile.heads, 1);
-  }
+bool softmax_tile(SoftmaxTile<L, A> tile) {
+  const int64_t stride = join_rows(tile, tile.raw_stride);
 #if HWY_TARGET != HWY_SCALAR
+  const int64_t pitch = tap_pitch(tile.kernel_size);
   // The last vector of a segment must hold some of its taps.
   const bool even = pitch <= kLanes<A> || pitch - kLanes<A> < tile.kernel_size;
   if constexpr (kSumGroup<A> == 4) {
     if (!even)
-      return softmax_long_segments(tile);
+      return softmax_long_segments(tile, stride);
     if (pitch == 4)
-      return softmax_segments<4>(tile);
+      return softmax_segments<4>(tile, stride);
     if (pitch == 8)
-      return softmax_segments<8>(tile);
+      return softmax_segments<8>(tile, stride);
     if (pitch == 16)
-      return softmax_segments<16>(tile);
+      return softmax_segments<16>(tile, stride);
     if (pitch == 32 && kLanes<A> >= 8)
-      return softmax_segments<32>(tile);
+      return softmax_segments<32>(tile, stride);
     if (pitch == 64 && kLanes<A> >= 16)
-      return softmax_segments<64>(tile);
+      return softmax_segments<64>(tile, stride);
   }
 #endif
-  return softmax_long_segments(tile);
+  return softmax_long_segments(tile, stride);
 }
 
 #if HWY_TARGET == HWY_AVX3
@@ -270,76 +295,100 @@ HWY_INLINE Vec<A> segment_sums(Vec<A> v) {
   return kPitch == 4 ? v : hn::Add(v, hn::SwapAdjacentBlocks(v));
 }
 
-/// N lanes: rows of kPitch lanes, whose first `count` are stored.
+/// N lanes: segments of kPitch lanes, whose first K are stored.
 template <int N, int kPitch, class V>
-HWY_INLINE void store_rows(V v, float* out, int64_t stride, int64_t count) {
+HWY_INLINE void store_segments(V v, float* out, int64_t stride, int64_t K) {
   const hn::CappedTag<float, N> d;
   if constexpr (N == kPitch) {
-    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, out);
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(K)), d, out);
   } else {
     const hn::CappedTag<float, N / 2> half;
-    store_rows<N / 2, kPitch>(hn::LowerHalf(half, v), out, stride, count);
-    store_rows<N / 2, kPitch>(
+    store_segments<N / 2, kPitch>(hn::LowerHalf(half, v), out, stride, K);
+    store_segments<N / 2, kPitch>(
         hn::UpperHalf(half, v),
         out + N / 2 / kPitch * stride,
         stride,
-        count);
+        K);
   }
 }
 
-/// As many rows as fill whole vectors; returns how many.
+/// As many of `count` segments as fill whole vectors; returns how many.
 template <int kPitch, class A>
-HWY_INLINE int64_t softmax_backward_rows(const SoftmaxGradient<float, A>& in) {
+HWY_INLINE int64_t softmax_backward_packed(
+    const A* w,
+    const A* grad,
+    float* out,
+    int64_t stride,
+    int64_t K,
+    int64_t count) {
   constexpr int N = kLanes<A>;
-  constexpr int64_t kRows = N / kPitch;
+  constexpr int64_t kSegments = N / kPitch;
   // Taps beyond K are zero, their gradients anything.
-  const auto used = lanes_of_taps<kPitch, A>(in.kernel_size);
-  int64_t t = 0;
-  for (; t + kRows <= in.rows; t += kRows) {
-    const auto w = load(in.w + t * kPitch);
-    const auto grad = hn::IfThenElseZero(used, load(in.grad + t * kPitch));
-    const auto mean = segment_sums<kPitch, A>(hn::Mul(w, grad));
-    store_rows<N, kPitch>(
-        hn::Mul(w, hn::Sub(grad, mean)),
-        in.out + t * in.out_stride,
-        in.out_stride,
-        in.kernel_size);
+  const auto used = lanes_of_taps<kPitch, A>(K);
+  int64_t n = 0;
+  for (; n + kSegments <= count; n += kSegments) {
+    const auto taps = load(w + n * kPitch);
+    const auto g = hn::IfThenElseZero(used, load(grad + n * kPitch));
+    const auto mean = segment_sums<kPitch, A>(hn::Mul(taps, g));
+    store_segments<N, kPitch>(
+        hn::Mul(taps, hn::Sub(g, mean)),
+        out + n * stride,
+        stride,
+        K);
   }
-  return t;
+  return n;
 }
 #endif
 
+/// `count` segments, which go `stride` apart.
 template <class L, class A>
-void softmax_backward(const SoftmaxGradient<L, A>& in) {
+HWY_INLINE void softmax_backward_row(
+    const A* w,
+    const A* grad,
+    L* out,
+    int64_t stride,
+    int64_t K,
+    int64_t count) {
   constexpr int64_t N = kLanes<A>;
   const Tag<A> d;
-  const int64_t whole = (in.kernel_size - 1) / N * N;
-  const int64_t tail = in.kernel_size - whole;
-  int64_t t = 0;
+  const int64_t pitch = tap_pitch(K);
+  const int64_t whole = (K - 1) / N * N, tail = K - whole;
+  int64_t n = 0;
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (std::is_same_v<L, float>) {
-    const int64_t pitch = tap_pitch(in.kernel_size);
-    if (in.w_stride == pitch && in.grad_stride == pitch && pitch <= 8)
-      t = pitch == 4 ? softmax_backward_rows<4>(in)
-                     : softmax_backward_rows<8>(in);
-  }
+  if constexpr (std::is_same_v<L, float>)
+    if (pitch <= 8)
+      n = pitch == 4
+          ? softmax_backward_packed<4>(w, grad, out, stride, K, count)
+          : softmax_backward_packed<8>(w, grad, out, stride, K, count);
 #endif
-  for (; t < in.rows; ++t) {
-    const A* const w = in.w + t * in.w_stride;
-    const A* const grad = in.grad + t * in.grad_stride;
-    L* const out = in.out + t * in.out_stride;
-    const auto last_w = load_some<A>(w + whole, tail);
-    const auto last_g = load_some<A>(grad + whole, tail);
+  for (; n < count; ++n) {
+    const A* const taps = w + n * pitch;
+    const A* const g = grad + n * pitch;
+    L* const to = out + n * stride;
+    const auto last_w = load_some<A>(taps + whole, tail);
+    const auto last_g = load_some<A>(g + whole, tail);
     auto dot = hn::Mul(last_w, last_g);
     for (int64_t j = 0; j < whole; j += N)
-      dot = hn::MulAdd(load(w + j), load(grad + j), dot);
+      dot = hn::MulAdd(load(taps + j), load(g + j), dot);
     const auto mean = hn::SumOfLanes(d, dot);
     for (int64_t j = 0; j < whole; j += N)
-      store_narrow(
-          hn::Mul(load(w + j), hn::Sub(load(grad + j), mean)),
-          out + j);
-    store_some<A>(hn::Mul(last_w, hn::Sub(last_g, mean)), out + whole, tail);
+      store_narrow(hn::Mul(load(taps + j), hn::Sub(load(g + j), mean)), to + j);
+    store_some<A>(hn::Mul(last_w, hn::Sub(last_g, mean)), to + whole, tail);
   }
+}
+
+template <class L, class A>
+void softmax_backward(SoftmaxGradient<L, A> tile) {
+  const int64_t stride = join_rows(tile, tile.out_stride);
+  const int64_t row = tile.heads * tap_pitch(tile.kernel_size);
+  for (int64_t t = 0; t < tile.rows; ++t)
+    softmax_backward_row(
+        tile.w + t * row,
+        tile.grad + t * row,
+        tile.out + t * tile.out_stride,
+        stride,
+        tile.kernel_size,
+        tile.heads);
 }
 
 template <class A>

@@ -47,8 +47,8 @@ TapOptions tap_options(const Args& args) {
   return {args.normalization, args.renormalize_edges, args.drop};
 }
 
-/// The taps of a block, made from raw kernels in memory of its own: head by
-/// head, a segment of tap_pitch(K) for every row, zero beyond K.
+/// The taps of a block, made from raw kernels in memory of its own: row by row,
+/// a segment of tap_pitch(K) for every head, zero beyond K.
 template <class L, class A = AccumulatorOf<L>, int64_t kInline = 0>
 class TapRows {
  public:
@@ -64,13 +64,13 @@ class TapRows {
         ops_(tap_ops<A>(isa)),
         pitch_(tap_pitch(shape.kernel_size)) {}
 
-  /// Elements between rows, and between heads.
+  /// Elements between heads, and between rows.
   int64_t pitch() const { return pitch_; }
-  int64_t head_stride() const { return head_stride_; }
+  int64_t row_stride() const { return row_stride_; }
 
   /// What a convolution uses; row `row` of head `head` of the block.
   const A* taps(int64_t row, int64_t head) {
-    return current().data() + row * pitch_ + head * head_stride_;
+    return current().data() + row * row_stride_ + head * pitch_;
   }
 
   /// Makes taps(). All positions of the block are real.
@@ -89,14 +89,12 @@ class TapRows {
     const int64_t from = std::clamp<int64_t>(-block.first, 0, block.rows);
     const int64_t to =
         std::clamp<int64_t>(block.valid - block.first, from, block.rows);
-    for (int64_t h = 0; h < block.heads; ++h) {
-      std::fill_n(segment(0, h), from * pitch_, A(0));
-      std::fill_n(segment(to, h), (block.rows - to) * pitch_, A(0));
-    }
+    std::fill_n(segment(0, 0), from * row_stride_, A(0));
+    std::fill_n(segment(to, 0), (block.rows - to) * row_stride_, A(0));
     if (to > from)
       make_rows(block, from, to);
     if (options_.drop.active()) {
-      const int64_t count = block.heads * head_stride_;
+      const int64_t count = block.rows * row_stride_;
       dropped_.reserve(count + kTapSlack);
       std::copy_n(normalized_.data(), count, dropped_.data());
       factors_.fill_zero(count);
@@ -104,47 +102,39 @@ class TapRows {
     }
   }
 
-  /// Gradients `grad` of taps, which it may change, -> those of the raw
-  /// kernels, after make_normalized; rows [row, row + rows) of head `head` of
-  /// the block.
+  /// Gradients `grad` of taps, which lie as taps() do and which it may change,
+  /// -> those of the raw kernels, rows of all heads of the block `out_stride`
+  /// apart; after make_normalized, for rows [row, row + rows) of the block.
   void backward(
       const TapBlock& block,
       int64_t row,
       int64_t rows,
-      int64_t head,
       A* grad,
-      int64_t grad_stride,
       L* out,
       int64_t out_stride) {
-    const int64_t K = shape_.kernel_size;
-    const int64_t at = row * pitch_ + head * head_stride_;
+    const int64_t K = shape_.kernel_size, at = row * row_stride_;
     if (options_.drop.active())
-      for (int64_t t = 0; t < rows; ++t)
-        ops_.multiply(
-            grad + t * grad_stride,
-            factors_.data() + at + t * pitch_,
-            K);
+      ops_.multiply(grad, factors_.data() + at, rows * row_stride_);
     if (options_.normalization == Normalization::kSoftmax)
       return rows_.softmax_backward(
           {.w = normalized_.data() + at,
-           .w_stride = pitch_,
            .grad = grad,
-           .grad_stride = grad_stride,
            .out = out,
            .out_stride = out_stride,
            .rows = rows,
+           .heads = block.heads,
            .kernel_size = K});
     raw_row_.reserve(K);
-    for (int64_t t = 0; t < rows; ++t) {
-      A* const row_grad = grad + t * grad_stride;
-      rows_.widen(raw_at(block, row + t, head), K, raw_row_.data());
+    for_segments(block, 0, rows, [&](int64_t t, int64_t h) {
+      A* const segment_grad = grad + t * row_stride_ + h * pitch_;
+      rows_.widen(raw_at(block, row + t, h), K, raw_row_.data());
       normalize_row_backward(
           options_.normalization,
           raw_row_.data(),
-          row_grad,
+          segment_grad,
           K);
-      rows_.narrow(row_grad, K, out + t * out_stride);
-    }
+      rows_.narrow(segment_grad, K, out + t * out_stride + h * K);
+    });
   }
 
  private:
@@ -153,8 +143,8 @@ class TapRows {
   }
 
   void begin(const TapBlock& block) {
-    head_stride_ = block.rows * pitch_;
-    const int64_t count = block.heads * head_stride_ + kTapSlack;
+    row_stride_ = block.heads * pitch_;
+    const int64_t count = block.rows * row_stride_ + kTapSlack;
     normalized_.reserve(count);
     if (options_.drop.active())
       factors_.reserve(count);
@@ -168,7 +158,7 @@ class TapRows {
             (block.head + head) * shape_.kernel_size);
   }
   A* segment(int64_t row, int64_t head) {
-    return normalized_.data() + row * pitch_ + head * head_stride_;
+    return normalized_.data() + row * row_stride_ + head * pitch_;
   }
 
   /// A segment as it is in the tensor.
@@ -196,8 +186,7 @@ class TapRows {
              .rows = to - from,
              .heads = block.heads,
              .kernel_size = shape_.kernel_size,
-             .w = segment(from, 0),
-             .head_stride = head_stride_});
+             .w = segment(from, 0)});
     if (quick && !options_.renormalize_edges)
       return;
     for_segments(block, from, to, [&](int64_t t, int64_t h) {
@@ -253,15 +242,13 @@ class TapRows {
               block.batch,
               block.first + t,
               (block.head + h) * shape_.kernel_size),
-          factors_.data() + t * pitch_ + h * head_stride_);
+          factors_.data() + t * row_stride_ + h * pitch_);
     });
-    for (int64_t h = 0; h < block.heads; ++h) {
-      const int64_t at = from * pitch_ + h * head_stride_;
-      ops_.multiply(
-          current().data() + at,
-          factors_.data() + at,
-          (to - from) * pitch_);
-    }
+    const int64_t at = from * row_stride_;
+    ops_.multiply(
+        current().data() + at,
+        factors_.data() + at,
+        (to - from) * row_stride_);
   }
 
   /// 0 or 1/(1-p) for the taps of a segment, whose numbers begin at `first`.
@@ -289,7 +276,7 @@ class TapRows {
   const RowOps<L, A>& rows_;
   const TapOps<A>& ops_;
   int64_t pitch_;
-  int64_t head_stride_ = 0;
+  int64_t row_stride_ = 0;
   bool complete_ = false;
   Scratch<A, kInline> normalized_;
   Scratch<A, kInline> factors_;

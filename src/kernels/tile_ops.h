@@ -23,8 +23,8 @@ constexpr int64_t tap_pitch(int64_t kernel_size) {
   return (kernel_size + kTapSlack - 1) / kTapSlack * kTapSlack;
 }
 
-/// out[t] = bias + sum_r tap(t, r) * in[r], r = t .. t + K-1. Only rows r in
-/// [first, last) exist, the others count as zero.
+/// out[t] = bias + sum_r tap(t, r) * in[r], r = t .. t + K-1, for all channels
+/// of some heads. Only rows r in [first, last) exist, the others count as zero.
 template <class S, class A>
 struct ConvTile {
   const S* in = nullptr;
@@ -34,18 +34,21 @@ struct ConvTile {
   const A* taps = nullptr;  ///< tap(t, r) at t * tap_t + r * tap_r
   int64_t tap_t = 0;
   int64_t tap_r = 0;
-  bool lane_taps = false;  ///< taps are rows of `channels`, one a channel
+  int64_t head_stride = 0;  ///< from the taps of a head to those of the next
+  bool lane_taps = false;   ///< taps are rows of `channels`, one a channel
   int64_t kernel_size = 1;
   int64_t rows = 0;
-  int64_t channels = 0;
-  const A* bias = nullptr;  ///< [channels] or null
+  int64_t heads = 1;
+  int64_t channels = 0;     ///< of a head
+  const A* bias = nullptr;  ///< [heads * channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
-  const FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
   bool streaming = false;             ///< stores go past the caches
+  const FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
 };
 
-/// The share of `width` channels from c in what a tile fetches ahead.
+/// The share of `width` channels from c in what a tile of one head fetches
+/// ahead.
 template <class S, class A>
 FetchAhead columns_ahead(const ConvTile<S, A>& tile, int64_t c, int64_t width) {
   const int64_t parts = tile.channels < width ? 1 : tile.channels / width;
@@ -84,30 +87,29 @@ struct ProductTile {
   const FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead, in tap_products
 };
 
-/// Raw kernels of rows of heads, and where their taps go: head by head, rows
-/// of tap_pitch(K), zero beyond K.
+/// Raw kernels of rows of heads, and where their taps go: row by row, segments
+/// of tap_pitch(K), zero beyond K. Quick for all heads of a tensor, for one,
+/// and for multiples of four.
 template <class L, class A>
 struct SoftmaxTile {
   const L* raw = nullptr;
-  int64_t raw_stride = 0;
+  int64_t raw_stride = 0;  ///< of rows
   int64_t rows = 0;
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
-  int64_t head_stride = 0;  ///< of w
 };
 
-/// Segments w of K taps, made by softmax, the gradients of those, and where the
-/// gradients of the raw kernels go.
+/// Taps made by softmax and their gradients, both as SoftmaxTile::w, and where
+/// the gradients of the raw kernels go.
 template <class L, class A>
 struct SoftmaxGradient {
   const A* w = nullptr;
-  int64_t w_stride = 0;
   const A* grad = nullptr;
-  int64_t grad_stride = 0;
   L* out = nullptr;
-  int64_t out_stride = 0;
+  int64_t out_stride = 0;  ///< of rows
   int64_t rows = 0;
+  int64_t heads = 0;
   int64_t kernel_size = 1;
 };
 
@@ -141,9 +143,9 @@ struct RowOps {
       double* sums);
   /// Softmax of raw kernels; false, and the taps are garbage, if a value is NaN
   /// or too large for a quick exponential.
-  bool (*softmax)(const SoftmaxTile<S, A>& tile);
+  bool (*softmax)(SoftmaxTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
-  void (*softmax_backward)(const SoftmaxGradient<S, A>& segments);
+  void (*softmax_backward)(SoftmaxGradient<S, A> tile);
   void (*widen)(const S* src, int64_t count, A* dst);
   void (*narrow)(const A* src, int64_t count, S* dst);
 };

@@ -28,9 +28,15 @@ int64_t last_level_cache() {
 
 }  // namespace
 
-bool exceeds_cache(int64_t bytes) {
+CachePlan cache_plan(const void* out, int64_t bytes_of_head, int64_t bytes) {
   static const int64_t cache = last_level_cache();
-  return cache > 0 && bytes > cache;
+  // Streaming stores are those of whole lines.
+  const bool whole =
+      reinterpret_cast<uintptr_t>(out) % 64 == 0 && bytes_of_head % 64 == 0;
+  // The cache is shared with others, and lines of it by chance.
+  return {
+      .streams = whole && cache > 0 && bytes >= cache,
+      .fetches = bytes > cache / 3 * 2};
 }
 
 }  // namespace seqconv::kernels

@@ -100,20 +100,23 @@ struct TileIndex {
         group(item % groups) {}
 };
 
-/// Whether tensors of so many bytes leave the last-level cache before anybody
-/// could read them again: then stores go past it.
-bool exceeds_cache(int64_t bytes);
+/// How a pass over tensors of some bytes treats the caches.
+struct CachePlan {
+  bool streams = false;  ///< stores go past them: nobody would find them there
+  bool fetches = false;  ///< what is next comes from memory: it is fetched
+};
 
-/// Whether stores to `out`, a tensor of the shape of x, go past the caches in a
-/// pass over so many such tensors.
+/// The plan of a pass that stores to `out`, a tensor [B, T, C], and reads and
+/// writes so many elements at every position.
+CachePlan cache_plan(const void* out, int64_t bytes_of_head, int64_t bytes);
+
 template <class Shape, class S>
-bool streams(const Shape& shape, const S* out, int64_t tensors) {
+CachePlan cache_plan(const Shape& shape, const S* out, int64_t elements) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(S));
-  const auto whole = [](int64_t bytes) { return bytes % 64 == 0; };
-  return whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(out))) &&
-      whole(shape.head_channels() * kSize) &&
-      exceeds_cache(
-             tensors * shape.batch * shape.steps * shape.channels * kSize);
+  return cache_plan(
+      out,
+      shape.head_channels() * kSize,
+      shape.batch * shape.steps * elements * kSize);
 }
 
 }  // namespace seqconv::kernels

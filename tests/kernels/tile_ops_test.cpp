@@ -210,8 +210,7 @@ void expect_ratios(Isa isa, double most, double relative) {
        .rows = kCount,
        .heads = 1,
        .kernel_size = 2,
-       .w = w.data(),
-       .head_stride = kCount * tap_pitch(2)})));
+       .w = w.data()})));
   for (int64_t i = 0; i < kCount; ++i) {
     const A* const taps = w.data() + i * tap_pitch(2);
     const double want = std::exp(double(raw[place(2 * i)]));
@@ -238,8 +237,7 @@ bool quick_softmax(Isa isa, int64_t K, float bad, int64_t at) {
        .rows = kRows,
        .heads = kHeads,
        .kernel_size = K,
-       .w = w.data(),
-       .head_stride = kRows * tap_pitch(K)});
+       .w = w.data()});
 }
 
 TEST_P(TileOps, QuickSoftmaxRefusesWhatItCannotDo) {
