@@ -56,7 +56,7 @@ void expect_streamed(Isa isa, int64_t way, std::mt19937& random) {
     ASSERT_EQ(plain.values[i], streamed.values[i]) << i;
 }
 
-// Only taps from the last to the first make a rolling sum.
+// Taps from the last to the first make a rolling sum.
 TEST_P(TileOps, StreamingStoresWriteTheSame) {
   for (const int64_t way : {-1, 1})
     expect_streamed(GetParam(), way, random_);
@@ -150,42 +150,58 @@ TEST_P(TileOps, StreamingStoresOfTalkWriteTheSame) {
   }
 }
 
-/// All rows at once and every row alone, with taps of their own for every
-/// output (way 1: outputs' taps are rows of `taps`; way -1: inputs' are).
+/// All rows of both heads at once, all rows of a head, and every row alone,
+/// with taps of their own for every output (way 1: outputs' taps are rows of
+/// `taps`; way -1: inputs' are).
 void expect_same_bits(Isa isa, int64_t K, int way, std::mt19937& random) {
-  constexpr int64_t kChannels = 70;
+  constexpr int64_t kHeads = 2, kChannels = 70, kWidth = kHeads * kChannels;
   const int64_t rows = 2 * K + 5, pitch = tap_pitch(K), all_rows = rows + K - 1;
-  const auto x = draw<float>(random, all_rows * kChannels);
-  const auto taps = draw<float>(random, (all_rows + 1) * pitch);
-  std::vector<float> all(place(rows * kChannels)), one(kChannels);
-  ConvTile<float, float> tile{
+  const auto x = draw<float>(random, all_rows * kWidth);
+  const auto taps = draw<float>(random, (all_rows + 1) * kHeads * pitch);
+  std::vector<float> all(place(rows * kWidth)), some(place(rows * kWidth));
+  const ConvTile<float, float> whole{
       .in = x.data(),
-      .in_stride = kChannels,
+      .in_stride = kWidth,
       .first = 1,
       .last = all_rows - 1,
       .taps = taps.data() + (way > 0 ? 0 : K - 1),
-      .tap_t = way > 0 ? pitch - 1 : 1,
-      .tap_r = way > 0 ? 1 : pitch - 1,
+      .tap_t = way > 0 ? kHeads * pitch - 1 : 1,
+      .tap_r = way > 0 ? 1 : kHeads * pitch - 1,
+      .head_stride = pitch,
       .kernel_size = K,
       .rows = rows,
+      .heads = kHeads,
       .channels = kChannels,
       .out = all.data(),
-      .out_stride = kChannels};
+      .out_stride = kWidth};
   const auto& ops = row_ops<float, float>(isa);
-  ops.convolve(tile);
-  const ConvTile<float, float> whole = tile;
-  tile.rows = 1;
-  tile.out = one.data();
-  for (int64_t t = 0; t < rows; ++t) {
-    tile.in = x.data() + t * kChannels;
-    tile.taps = whole.taps + t * (tile.tap_t + tile.tap_r);
-    tile.first = whole.first - t;
-    tile.last = whole.last - t;
+  ops.convolve(whole);
+  // Rows [t, t + count) of head h.
+  const auto part = [&](int64_t t, int64_t count, int64_t h) {
+    ConvTile<float, float> tile = whole;
+    tile.in += t * kWidth + h * kChannels;
+    tile.taps += t * (tile.tap_t + tile.tap_r) + h * pitch;
+    tile.first -= t;
+    tile.last -= t;
+    tile.rows = count;
+    tile.heads = 1;
+    tile.out = some.data() + t * kWidth + h * kChannels;
     ops.convolve(tile);
-    for (int64_t c = 0; c < kChannels; ++c)
-      ASSERT_EQ(one[place(c)], all[place(t * kChannels + c)])
-          << "K " << K << " row " << t << " channel " << c;
-  }
+  };
+  const auto expect_all = [&](const char* what) {
+    for (int64_t i = 0; i < rows * kWidth; ++i)
+      ASSERT_EQ(some[place(i)], all[place(i)])
+          << what << ", K " << K << " row " << i / kWidth << " channel "
+          << i % kWidth;
+    std::fill(some.begin(), some.end(), 0.0f);
+  };
+  for (int64_t h = 0; h < kHeads; ++h)
+    part(0, rows, h);
+  expect_all("a head alone");
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t h = 0; h < kHeads; ++h)
+      part(t, 1, h);
+  expect_all("a row alone");
 }
 
 TEST_P(TileOps, AnOutputHasTheSameBitsWhereverABlockBegins) {
@@ -223,6 +239,43 @@ void expect_ratios(Isa isa, double most, double relative) {
 TEST_P(TileOps, QuickSoftmaxHasTheRatiosOfExponentials) {
   expect_ratios<float>(GetParam(), 80, 2.4e-7 + 1.2e-7);
   expect_ratios<double>(GetParam(), 600, 1e-15 + 2.3e-16);
+}
+
+/// Segments have the same bits among others of their rows and among those of
+/// their head.
+void expect_same_softmax(Isa isa, int64_t K, std::mt19937& random) {
+  constexpr int64_t kRows = 7, kHeads = 5, kAll = 6;
+  const int64_t pitch = tap_pitch(K);
+  const auto raw = draw<float>(random, kRows * kAll * K);
+  const auto softmax = [&](int64_t head, int64_t heads) {
+    std::vector<float> w(place(kRows * heads * pitch + kTapSlack));
+    EXPECT_TRUE((row_ops<float, float>(isa).softmax(
+        {.raw = raw.data() + head * K,
+         .raw_stride = kAll * K,
+         .rows = kRows,
+         .heads = heads,
+         .kernel_size = K,
+         .w = w.data()})));
+    return w;
+  };
+  const auto all = softmax(0, kAll), some = softmax(1, kHeads);
+  for (int64_t h = 0; h < kAll; ++h) {
+    const auto one = softmax(h, 1);
+    for (int64_t t = 0; t < kRows; ++t)
+      for (int64_t j = 0; j < pitch; ++j) {
+        const float want = all[place((t * kAll + h) * pitch + j)];
+        ASSERT_EQ(one[place(t * pitch + j)], want) << K << " " << h << " " << j;
+        if (h > 0) {
+          ASSERT_EQ(some[place((t * kHeads + h - 1) * pitch + j)], want)
+              << K << " " << h << " " << j;
+        }
+      }
+  }
+}
+
+TEST_P(TileOps, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
+  for (const int64_t K : {2, 3, 7, 9, 15, 17, 31, 63, 65})
+    expect_same_softmax(GetParam(), K, random_);
 }
 
 /// Of a block of logits of which one is `bad`.
