@@ -104,8 +104,8 @@ inline std::pair<int64_t, int64_t> backward_place(
   const int64_t pitch = tap_pitch(K);
   if (!plan.fetches && shape.heads * (rows + K - 1) * pitch <= kMostTaps)
     return {rows, heads_of_rows(shape)};
-  // Where taps fill lines of the cache, heads need not be neighbours in them.
-  return {rows, pitch == 16 ? std::min<int64_t>(shape.heads, 8) : 1};
+  // Few taps are gathered from lines that the heads beside them share.
+  return {rows, pitch <= 16 ? std::min<int64_t>(shape.heads, 8) : 1};
 }
 
 /// Rows whose taps, so many for each of them, stay in the first-level cache: a
