@@ -73,14 +73,12 @@ struct PlaceGrid {
   }
 };
 
-/// Positions of a place: `most`, or fewer where there would be too few places
-/// for many threads, but no fewer than `least`.
-inline int64_t
-rows_of_place(const ConvShape& shape, int64_t most, int64_t least) {
-  constexpr int64_t kPlaces = 64;
-  int64_t rows = most;
-  while (rows / 2 >= least &&
-         shape.batch * ceil_div(shape.steps, rows) < kPlaces)
+/// Positions of a place in a forward pass: fewer where there would be too few
+/// places for many threads.
+inline int64_t forward_rows(const ConvShape& shape) {
+  constexpr int64_t kMost = 64, kLeast = 16, kPlaces = 64;
+  int64_t rows = kMost;
+  while (rows > kLeast && shape.batch * ceil_div(shape.steps, rows) < kPlaces)
     rows /= 2;
   return rows;
 }
@@ -98,11 +96,13 @@ inline int64_t heads_of_rows(const ConvShape& shape) {
 inline std::pair<int64_t, int64_t> backward_place(
     const ConvShape& shape,
     const CachePlan& plan) {
-  constexpr int64_t kMostTaps = 1 << 16;  // of the second-level cache
-  const int64_t K = shape.kernel_size, most = tile_rows(K);
-  const int64_t rows = rows_of_place(shape, most, most / 2);
+  constexpr int64_t kMostTaps = 1 << 15;  // of the second-level cache
+  constexpr int64_t kPlaces = 16;         // for many threads
+  const int64_t K = shape.kernel_size, rows = tile_rows(K);
   const int64_t pitch = tap_pitch(K);
-  if (!plan.fetches && shape.heads * (rows + K - 1) * pitch <= kMostTaps)
+  const int64_t taps = shape.heads * (rows + K - 1) * pitch;
+  if (!plan.fetches && taps <= kMostTaps &&
+      shape.batch * ceil_div(shape.steps, rows) >= kPlaces)
     return {rows, heads_of_rows(shape)};
   // Few taps are gathered from lines that the heads beside them share.
   return {rows, pitch <= 16 ? std::min<int64_t>(shape.heads, 8) : 1};

@@ -286,7 +286,7 @@ void lightconv_forward(
     return position_conv_forward(args, RawKernels<const A>{args.kernels}, run);
   StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
   taps.spread();
-  const int64_t step = rows_of_place(shape, 64, 16);
+  const int64_t step = forward_rows(shape);
   const int64_t heads = heads_of_rows(shape);
   const CachePlan plan = cache_plan(shape, args.y, 2 * shape.channels);
   const RowOps<S, A>& ops = row_ops<S, A>(run.isa);

@@ -135,7 +135,7 @@ class PositionBackward {
               .tap_r = taps_.row_stride() - 1},
          .in = args_.grad_y,
          .out = args_.grad_x,
-         .plan = plan_},
+         .plan = {.streams = plan_.streams, .fetches = fetches(at)}},
         /*fetch_out=*/!many_taps(),
         products_.direct_input(),
         [&](FetchAhead& ahead, const ConvPlace& rows) {
@@ -150,7 +150,7 @@ class PositionBackward {
     const int64_t row_stride = taps_.row_stride();
     const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
     ProductsAhead ahead;
-    if (plan_.fetches) {
+    if (fetches(at)) {
       products_.fetch_inputs(ahead.products, then);
       if (many_taps() && !plan_.streams)
         fetch_rows(ahead.products, shape_, then, args_.grad_x, R);
@@ -168,6 +168,11 @@ class PositionBackward {
               grad_.data() + row * row_stride + h * taps_.pitch(),
               row_stride);
         });
+  }
+
+  /// Whole rows in the caches come by themselves.
+  bool fetches(const ConvPlace& at) const {
+    return plan_.fetches || at.heads < shape_.heads;
   }
 
   /// Their products take long enough to fetch for the convolution too.
@@ -189,7 +194,7 @@ void position_conv_forward(
     const RawKernels<const L>& raw,
     const Execution& run) {
   const ConvShape& shape = args.shape;
-  const int64_t step = rows_of_place(shape, 64, 16);
+  const int64_t step = forward_rows(shape);
   const int64_t heads = heads_of_rows(shape);
   for_places(
       {shape, args.lengths, step, heads},

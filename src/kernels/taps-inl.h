@@ -64,27 +64,13 @@ HWY_INLINE void inverse_segment_sums(const Vec<A> (&v)[4], Vec<A> (&out)[4]) {
   out[3] = hn::Broadcast<3>(inverse);
 }
 
-/// `count` elements in the first lanes of a vector of N, the others zero.
-template <int N, class L>
-HWY_INLINE auto load_first(const L* p, int64_t count) {
-  const hn::CappedTag<float, N> d;
-#if HWY_TARGET == HWY_AVX3
-  if constexpr (std::is_same_v<L, float>)
-    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, p);
-#endif
-  HWY_ALIGN float lanes[N] = {};
-  for (int64_t i = 0; i < HWY_MIN(count, int64_t{N}); ++i)
-    lanes[i] = kernels::widen(p[i]);
-  return hn::Load(d, lanes);
-}
-
 /// N lanes: segments of K raw kernels, kPitch lanes each, the last of `count`
 /// again and again.
 template <int N, int kPitch, class L>
 HWY_INLINE auto
 load_segments(const L* raw, int64_t stride, int64_t K, int64_t count) {
   if constexpr (N <= kPitch) {
-    return load_first<N>(raw, K);
+    return load_first(hn::CappedTag<float, N>(), raw, K);
   } else {
     constexpr int64_t kHalf = N / kPitch / 2;
     const int64_t below = HWY_MIN(count - 1, kHalf);
@@ -128,7 +114,7 @@ HWY_INLINE hn::Mask<Tag<A>> exp_segments(
     if (v < NV - 1)
       x = load_wide(raw + v * N);
     else if (NV > 1)
-      x = load_first<N>(raw + v * N, K - v * N);
+      x = load_first(Tag<A>(), raw + v * N, K - v * N);
     else
       x = load_segments<N, kPitch>(raw, stride, K, count);
     good = v == 0 ? is_moderate<A>(x) : hn::And(good, is_moderate<A>(x));

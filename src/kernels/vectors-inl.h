@@ -58,12 +58,16 @@ HWY_INLINE Vec<float> load_wide(const float* p) {
 HWY_INLINE Vec<double> load_wide(const double* p) {
   return load(p);
 }
+/// The bits of as many bfloat16 as vectors of D have floats -> these.
+template <class D, class V>
+HWY_INLINE hn::Vec<D> widen_bits(D d, V bits) {
+  const hn::RebindToUnsigned<D> du;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
+}
 HWY_INLINE Vec<float> load_wide(const BFloat16* p) {
   const Tag<float> d;
-  const hn::RebindToUnsigned<decltype(d)> du;
   const hn::Rebind<uint16_t, decltype(d)> half;
-  const auto bits = hn::LoadU(half, reinterpret_cast<const uint16_t*>(p));
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
+  return widen_bits(d, hn::LoadU(half, reinterpret_cast<const uint16_t*>(p)));
 }
 
 HWY_INLINE void store_narrow(Vec<float> v, float* p) {
@@ -72,8 +76,8 @@ HWY_INLINE void store_narrow(Vec<float> v, float* p) {
 HWY_INLINE void store_narrow(Vec<double> v, double* p) {
   hn::StoreU(v, Tag<double>(), p);
 }
-/// Rounds to nearest, ties to even; NaN stays NaN.
-HWY_INLINE void store_narrow(Vec<float> v, BFloat16* p) {
+/// Rounds to the bits of bfloat16, to nearest, ties to even; NaN stays NaN.
+HWY_INLINE auto narrow_bits(Vec<float> v) {
   const Tag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du;
   const hn::Rebind<uint16_t, decltype(d)> half;
@@ -84,8 +88,11 @@ HWY_INLINE void store_narrow(Vec<float> v, BFloat16* p) {
       hn::ShiftRight<16>(hn::Add(word, hn::Add(odd, hn::Set(du, 0x7fff))));
   const auto quiet = hn::Or(high, hn::Set(du, 0x40));
   const auto nan = hn::RebindMask(du, hn::IsNaN(v));
-  const auto out = hn::IfThenElse(nan, quiet, rounded);
-  hn::StoreU(hn::TruncateTo(half, out), half, reinterpret_cast<uint16_t*>(p));
+  return hn::TruncateTo(half, hn::IfThenElse(nan, quiet, rounded));
+}
+HWY_INLINE void store_narrow(Vec<float> v, BFloat16* p) {
+  const hn::Rebind<uint16_t, Tag<float>> half;
+  hn::StoreU(narrow_bits(v), half, reinterpret_cast<uint16_t*>(p));
 }
 
 /// Stores of whole, aligned vectors that go past the caches.
@@ -106,22 +113,40 @@ HWY_INLINE void prefetch_lines(const S* p, int64_t count) {
     __builtin_prefetch(begin + i, /*write=*/0, /*locality=*/2);
 }
 
-/// The first `count` lanes, the others zero; reads nothing beyond them.
+#if HWY_TARGET == HWY_AVX3
+/// The first `count` lanes of a vector of D, the others zero.
+template <class D>
+HWY_INLINE hn::Vec<D> load_masked(D d, const hn::TFromD<D>* p, int64_t count) {
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, p);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_masked(D d, const BFloat16* p, int64_t count) {
+  const hn::Rebind<uint16_t, D> half;
+  return widen_bits(
+      d,
+      load_masked(half, reinterpret_cast<const uint16_t*>(p), count));
+}
+#endif
+
+/// The first `count` lanes of a vector of D, the others zero; reads nothing
+/// beyond them.
+template <class D, class S>
+HWY_INLINE hn::Vec<D> load_first(D d, const S* p, int64_t count) {
+#if HWY_TARGET == HWY_AVX3
+  return load_masked(d, p, HWY_MIN(count, static_cast<int64_t>(hn::Lanes(d))));
+#else
+  constexpr auto kMost = static_cast<int64_t>(hn::MaxLanes(D()));
+  HWY_ALIGN hn::TFromD<D> lanes[kMost] = {};
+  for (int64_t i = 0; i < HWY_MIN(count, kMost); ++i)
+    lanes[i] = widen(p[i]);
+  return hn::Load(d, lanes);
+#endif
+}
+
+/// The same of a whole vector, which most are.
 template <class A, class S>
 HWY_INLINE Vec<A> load_some(const S* p, int64_t count) {
-  if (count >= kLanes<A>)
-    return load_wide(p);
-#if HWY_TARGET == HWY_AVX3
-  if constexpr (std::is_same_v<A, S>)
-    return hn::MaskedLoad(
-        hn::FirstN(Tag<A>(), static_cast<size_t>(count)),
-        Tag<A>(),
-        p);
-#endif
-  HWY_ALIGN S lanes[kLanes<A>] = {};
-  for (int64_t i = 0; i < count; ++i)
-    lanes[i] = p[i];
-  return load_wide(lanes);
+  return count >= kLanes<A> ? load_wide(p) : load_first(Tag<A>(), p, count);
 }
 
 template <class A, class S>
@@ -129,12 +154,16 @@ HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
   if (count >= kLanes<A>)
     return store_narrow(v, p);
 #if HWY_TARGET == HWY_AVX3
+  const auto store = [count](auto values, auto d, auto* to) HWY_ATTR {
+    hn::BlendedStore(values, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+  };
   if constexpr (std::is_same_v<A, S>)
-    return hn::BlendedStore(
-        v,
-        hn::FirstN(Tag<A>(), static_cast<size_t>(count)),
-        Tag<A>(),
-        p);
+    return store(v, Tag<A>(), p);
+  else
+    return store(
+        narrow_bits(v),
+        hn::Rebind<uint16_t, Tag<A>>(),
+        reinterpret_cast<uint16_t*>(p));
 #endif
   HWY_ALIGN S lanes[kLanes<A>];
   store_narrow(v, lanes);
