@@ -113,7 +113,12 @@ HWY_INLINE void prefetch_lines(const S* p, int64_t count) {
     __builtin_prefetch(begin + i, /*write=*/0, /*locality=*/2);
 }
 
-#if HWY_TARGET == HWY_AVX3
+/// Whether parts of vectors of S are read and written with masks, which touch
+/// nothing beyond them.
+template <class S>
+inline constexpr bool kMasks = HWY_TARGET == HWY_AVX3 ||
+    (HWY_TARGET == HWY_AVX2 && sizeof(S) >= 4);
+
 /// The first `count` lanes of a vector of D, the others zero.
 template <class D>
 HWY_INLINE hn::Vec<D> load_masked(D d, const hn::TFromD<D>* p, int64_t count) {
@@ -126,21 +131,20 @@ HWY_INLINE hn::Vec<D> load_masked(D d, const BFloat16* p, int64_t count) {
       d,
       load_masked(half, reinterpret_cast<const uint16_t*>(p), count));
 }
-#endif
 
 /// The first `count` lanes of a vector of D, the others zero; reads nothing
 /// beyond them.
 template <class D, class S>
 HWY_INLINE hn::Vec<D> load_first(D d, const S* p, int64_t count) {
-#if HWY_TARGET == HWY_AVX3
-  return load_masked(d, p, HWY_MIN(count, static_cast<int64_t>(hn::Lanes(d))));
-#else
   constexpr auto kMost = static_cast<int64_t>(hn::MaxLanes(D()));
-  HWY_ALIGN hn::TFromD<D> lanes[kMost] = {};
-  for (int64_t i = 0; i < HWY_MIN(count, kMost); ++i)
-    lanes[i] = widen(p[i]);
-  return hn::Load(d, lanes);
-#endif
+  if constexpr (kMasks<S>) {
+    return load_masked(d, p, HWY_MIN(count, kMost));
+  } else {
+    HWY_ALIGN hn::TFromD<D> lanes[kMost] = {};
+    for (int64_t i = 0; i < HWY_MIN(count, kMost); ++i)
+      lanes[i] = widen(p[i]);
+    return hn::Load(d, lanes);
+  }
 }
 
 /// The same of a whole vector, which most are.
@@ -153,22 +157,27 @@ template <class A, class S>
 HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
   if (count >= kLanes<A>)
     return store_narrow(v, p);
-#if HWY_TARGET == HWY_AVX3
-  const auto store = [count](auto values, auto d, auto* to) HWY_ATTR {
-    hn::BlendedStore(values, hn::FirstN(d, static_cast<size_t>(count)), d, to);
-  };
-  if constexpr (std::is_same_v<A, S>)
-    return store(v, Tag<A>(), p);
-  else
-    return store(
-        narrow_bits(v),
-        hn::Rebind<uint16_t, Tag<A>>(),
-        reinterpret_cast<uint16_t*>(p));
-#endif
-  HWY_ALIGN S lanes[kLanes<A>];
-  store_narrow(v, lanes);
-  for (int64_t i = 0; i < count; ++i)
-    p[i] = lanes[i];
+  if constexpr (kMasks<S>) {
+    const auto store = [count](auto values, auto d, auto* to) HWY_ATTR {
+      hn::BlendedStore(
+          values,
+          hn::FirstN(d, static_cast<size_t>(count)),
+          d,
+          to);
+    };
+    if constexpr (std::is_same_v<A, S>)
+      store(v, Tag<A>(), p);
+    else
+      store(
+          narrow_bits(v),
+          hn::Rebind<uint16_t, Tag<A>>(),
+          reinterpret_cast<uint16_t*>(p));
+  } else {
+    HWY_ALIGN S lanes[kLanes<A>];
+    store_narrow(v, lanes);
+    for (int64_t i = 0; i < count; ++i)
+      p[i] = lanes[i];
+  }
 }
 
 #if HWY_TARGET != HWY_SCALAR
