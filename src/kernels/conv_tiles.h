@@ -24,6 +24,11 @@ struct ConvPlace {
     return one;
   }
 
+  /// The head that comes after its head number h, before those of `next`.
+  ConvPlace after(int64_t h, const ConvPlace& next) const {
+    return h + 1 < heads ? only(h + 1) : next.only(0);
+  }
+
   /// Its rows [t, t + count) alone.
   ConvPlace part(int64_t t, int64_t count) const {
     ConvPlace some = *this;
@@ -111,8 +116,8 @@ inline std::pair<int64_t, int64_t> backward_place(
 /// Rows whose taps, so many for each of them, stay in the first-level cache: a
 /// multiple of what a convolution takes at once.
 inline int64_t rows_together(int64_t taps_of_row) {
-  constexpr int64_t kTaps = 4096, kBlock = 6;
-  return std::max<int64_t>(1, kTaps / taps_of_row / kBlock) * kBlock;
+  constexpr int64_t kTaps = 4096;
+  return std::max<int64_t>(1, kTaps / taps_of_row / kRowBlock) * kRowBlock;
 }
 
 /// Calls work(place, next place) for all places, where make_work() makes the
@@ -221,10 +226,8 @@ void convolve_place(
     const FetchAhead* ahead = nullptr) {
   ConvTile<S, A> tile = tile_of_place(shape, at, conv);
   tile.ahead = ahead;
-  const int64_t C = shape.channels;
-  S* const out = conv.out + (at.batch * shape.steps + at.first) * C +
-      at.head * shape.head_channels();
-  zero_rows(out, C, at.heads * shape.head_channels(), at.real(), at.rows);
+  const int64_t width = at.heads * shape.head_channels();
+  zero_rows(tile.out, tile.out_stride, width, at.real(), at.rows);
   ops.convolve(tile);
 }
 
@@ -247,8 +250,7 @@ void convolve_heads(
   const int64_t R = shape.head_channels();
   const int64_t after = shape.kernel_size - 1 - conv.padding_left;
   for (int64_t h = 0; h < at.heads; ++h) {
-    const ConvPlace one = at.only(h);
-    const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
+    const ConvPlace then = at.after(h, next);
     FetchAhead ahead;
     if (h == 0)
       fetch_more(ahead, next);
@@ -259,7 +261,7 @@ void convolve_heads(
       fetch_rows(ahead, shape, then, also, R, conv.padding_left);
     PlaceConvolution<S, A> part = conv;
     part.taps.data += h * conv.taps.head_stride;
-    convolve_place(ops, shape, one, part, &ahead);
+    convolve_place(ops, shape, at.only(h), part, &ahead);
   }
 }
 

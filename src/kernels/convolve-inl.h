@@ -16,8 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Rows (time) x vectors (channels) of sums kept in registers.
-inline constexpr int kRowBlock = 6;
+/// Vectors (channels) of kRowBlock rows of sums that are kept in registers.
 inline constexpr int kVectorBlock = kRegisters == 32 ? 4 : 2;
 
 /// The sums of NT outputs of NV vectors, the last of which holds `tail`
@@ -78,9 +77,7 @@ struct ConvBlock {
   }
 
   HWY_INLINE void next_row() {
-    in += in_stride;
-    low += tap_r;
-    high += tap_r;
+    skip_rows(1);
 #if HWY_COMPILER_GCC
     // Hides from g++ what is known about them, lest it makes many of them.
     asm("" : "+r"(low), "+r"(high));
@@ -193,7 +190,8 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
   constexpr int64_t L = kLanes<A>, kBlock = kVectorBlock * L;
   const bool inside =
       t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
-  if (tile.ahead != nullptr)
+  // What channels before `from` need as well has been fetched with them.
+  if (tile.ahead != nullptr && from == 0)
     tile.ahead->rows(t, NT);
   for (int64_t h = 0; h < tile.heads; ++h) {
     int64_t c = h * tile.channels + from;

@@ -201,7 +201,7 @@ class BackwardTile {
           at,
           (at.head + h) * R,
           R,
-          ahead(h + 1 < at.heads ? at.only(h + 1) : next.only(0)),
+          ahead(at.after(h, next)),
           [&](int64_t, const ProductTile<S, A>& tile) {
             ops_.shared_tap_products(tile, sums + h * K);
           });

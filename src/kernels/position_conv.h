@@ -148,7 +148,7 @@ class PositionBackward {
   void make_products(const ConvPlace& at, int64_t h, const ConvPlace& next) {
     const int64_t K = shape_.kernel_size, R = shape_.head_channels();
     const int64_t row_stride = taps_.row_stride();
-    const ConvPlace then = h + 1 < at.heads ? at.only(h + 1) : next.only(0);
+    const ConvPlace then = at.after(h, next);
     ProductsAhead ahead;
     if (fetches(at)) {
       products_.fetch_inputs(ahead.products, then);

@@ -147,6 +147,16 @@ HWY_INLINE void roll_out(Sums& sums, Place& at) {
   }
 }
 
+/// The share of `width` channels from c in what a tile of one head fetches
+/// ahead.
+template <class S, class A>
+FetchAhead columns_ahead(const ConvTile<S, A>& tile, int64_t c, int64_t width) {
+  const int64_t parts = tile.channels < width ? 1 : tile.channels / width;
+  const int64_t part = c / width;
+  return tile.ahead == nullptr || part >= parts ? FetchAhead()
+                                                : tile.ahead->part(part, parts);
+}
+
 /// All outputs of NV vectors from channel c; K-1 rows or more.
 template <class S, class A, int K, int NV>
 void roll_column(const ConvTile<S, A>& tile, int64_t c) {

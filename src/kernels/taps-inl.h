@@ -286,7 +286,7 @@ template <int N, int kPitch, class V>
 HWY_INLINE void store_segments(V v, float* out, int64_t stride, int64_t K) {
   const hn::CappedTag<float, N> d;
   if constexpr (N == kPitch) {
-    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(K)), d, out);
+    store_masked(v, d, out, K);
   } else {
     const hn::CappedTag<float, N / 2> half;
     store_segments<N / 2, kPitch>(hn::LowerHalf(half, v), out, stride, K);

@@ -16,7 +16,10 @@ namespace seqconv::kernels {
 /// Elements that the tap operations may read and write beyond the last row.
 inline constexpr int64_t kTapSlack = 16;
 
-/// Elements from the taps of one position to those of the next.
+/// Rows that a convolution finishes together, where it can.
+inline constexpr int kRowBlock = 6;
+
+/// Elements from the taps of one head to those of the next.
 constexpr int64_t tap_pitch(int64_t kernel_size) {
   if (kernel_size <= 8)
     return kernel_size <= 4 ? 4 : 8;
@@ -46,16 +49,6 @@ struct ConvTile {
   bool streaming = false;             ///< stores go past the caches
   const FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
 };
-
-/// The share of `width` channels from c in what a tile of one head fetches
-/// ahead.
-template <class S, class A>
-FetchAhead columns_ahead(const ConvTile<S, A>& tile, int64_t c, int64_t width) {
-  const int64_t parts = tile.channels < width ? 1 : tile.channels / width;
-  const int64_t part = c / width;
-  return tile.ahead == nullptr || part >= parts ? FetchAhead()
-                                                : tile.ahead->part(part, parts);
-}
 
 /// Elements between rows of staged tiles, and most channels of one.
 inline constexpr int64_t kStagePitch = 64;

@@ -33,7 +33,7 @@ CachePlan cache_plan(const void* out, int64_t bytes_of_head, int64_t bytes) {
   // Streaming stores are those of whole lines.
   const bool whole =
       reinterpret_cast<uintptr_t>(out) % 64 == 0 && bytes_of_head % 64 == 0;
-  // The cache is shared with others, and lines of it by chance.
+  // Others take their share of the cache: less than all of it is ours.
   return {
       .streams = whole && cache > 0 && bytes >= cache,
       .fetches = bytes > cache / 3 * 2};

@@ -79,15 +79,6 @@ inline int64_t valid_rows(const int64_t* lengths, int64_t b, int64_t steps) {
   return lengths == nullptr ? steps : lengths[b];
 }
 
-/// Heads that are worked on together so that `elements_per_head` of each of
-/// them stay in the first-level cache.
-inline int64_t heads_together(int64_t heads, int64_t elements_per_head) {
-  constexpr int64_t kElements = 4096;
-  const int64_t most =
-      std::max<int64_t>(1, kElements / std::max<int64_t>(1, elements_per_head));
-  return ceil_div(heads, ceil_div(heads, std::min(most, heads)));
-}
-
 /// Item number -> (sequence, tile, group of heads), groups fastest.
 struct TileIndex {
   int64_t batch;

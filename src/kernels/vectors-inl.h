@@ -153,25 +153,27 @@ HWY_INLINE Vec<A> load_some(const S* p, int64_t count) {
   return count >= kLanes<A> ? load_wide(p) : load_first(Tag<A>(), p, count);
 }
 
+/// Stores the first `count` lanes.
+template <class D>
+HWY_INLINE void
+store_masked(hn::Vec<D> v, D d, hn::TFromD<D>* p, int64_t count) {
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, p);
+}
+HWY_INLINE void
+store_masked(Vec<float> v, Tag<float>, BFloat16* p, int64_t count) {
+  store_masked(
+      narrow_bits(v),
+      hn::Rebind<uint16_t, Tag<float>>(),
+      reinterpret_cast<uint16_t*>(p),
+      count);
+}
+
 template <class A, class S>
 HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
   if (count >= kLanes<A>)
     return store_narrow(v, p);
   if constexpr (kMasks<S>) {
-    const auto store = [count](auto values, auto d, auto* to) HWY_ATTR {
-      hn::BlendedStore(
-          values,
-          hn::FirstN(d, static_cast<size_t>(count)),
-          d,
-          to);
-    };
-    if constexpr (std::is_same_v<A, S>)
-      store(v, Tag<A>(), p);
-    else
-      store(
-          narrow_bits(v),
-          hn::Rebind<uint16_t, Tag<A>>(),
-          reinterpret_cast<uint16_t*>(p));
+    store_masked(v, Tag<A>(), p, count);
   } else {
     HWY_ALIGN S lanes[kLanes<A>];
     store_narrow(v, lanes);
