@@ -16,24 +16,27 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
     for (int64_t s = 0; s < tile.span; ++s) {
       A sum = 0;
       for (int64_t t = 0; t < tile.rows; ++t) {
-        const TalkWindows<A> w =
-            tile.windows + (tile.lane_windows ? t * kTalkLanes + c : t);
+        const TalkWindow<A> w =
+            tile.windows[t * tile.lanes + talk_lane(tile.lanes, c)];
         const A g = widen(tile.g[t * tile.g_stride + c]);
-        if (s >= *w.low() && s < *w.high())
+        if (s >= w.low && s < w.high)
           sum += g;
-        if (s >= *w.high() && s < *w.low())
+        if (s >= w.high && s < w.low)
           sum -= g;
-        if (*w.left() > 0 && s == *w.low_edge() && *w.low_edge() < *w.low())
-          sum += *w.left() * g;
-        if (*w.right() > 0 && s == *w.high() && *w.high() < *w.high_edge())
-          sum += *w.right() * g;
-        if ((*w.left() != *w.left() || *w.right() != *w.right()) &&
-            s >= *w.low() && s < *w.high())
-          sum += *w.left() + *w.right();
+        if (w.left > 0 && s == w.low_edge && w.low_edge < w.low)
+          sum += w.left * g;
+        if (w.right > 0 && s == w.high && w.high < w.high_edge)
+          sum += w.right * g;
+        if ((w.left != w.left || w.right != w.right) && s >= w.low &&
+            s < w.high)
+          sum += w.left + w.right;
       }
       tile.grad_x[s * tile.grad_x_stride + c] = narrow<S>(sum * tile.scale);
     }
 }
+
+/// Rows of x that are fetched before windows reach them.
+constexpr int64_t kRowsAhead = 8;
 
 template <class S, class O, class A = AccumulatorOf<S>>
 class BackwardTile {
@@ -57,13 +60,13 @@ class BackwardTile {
     const TileRows rows = rows_of(b, index);
     for (int64_t i = 0; i < strips.of_part(); ++i) {
       const TalkStrip strip = strips.get(b, part * strips.of_part() + i);
-      if (!strip.lanes && i == 0)
+      if (!strip.narrow() && i == 0)
         clear_products();
       input_gradient(strip, rows);
-      if (!strip.lanes && i + 1 == strips.of_part())
+      if (!strip.narrow() && i + 1 == strips.of_part())
         store_products(b, strip.channel / args_.shape.head_channels(), rows);
     }
-    if (strips.lanes())
+    if (strips.narrow())
       for (int64_t h = 0; h < args_.shape.heads; ++h)
         narrow_offset_gradient(b, h, rows);
   }
@@ -91,8 +94,9 @@ class BackwardTile {
       return;
     const int64_t from = std::max<int64_t>(0, first - reach_.right);
     const int64_t to = std::min(rows.valid, first + span + reach_.left);
+    const int64_t next = next_strip(args_.shape, strip, rows.count);
     TalkGradTile<S, A> tile = {
-        .lane_windows = strip.lanes,
+        .lanes = strip.lanes,
         .first = from - first,
         .rows = to - from,
         .channels = strip.channels,
@@ -101,21 +105,23 @@ class BackwardTile {
         .g_stride = C,
         .span = span,
         .behind = reach_.left,
-        .ring = strip.lanes ? span + 1
-                            : std::min(span + 1, talk_ring(reach_, kTalkChunk)),
+        .ring = strip.narrow()
+            ? span + 1
+            : std::min(span + 1, talk_ring(reach_, kTalkChunk)),
         .grad_x = grad_x + first * C,
         .grad_x_stride = C,
-        .next = next_strip(args_.shape, strip, rows.count),
+        .next = next,
         .streaming = streaming_,
         .x = args_.x + at + from * C,
         .x_stride = C,
+        .x_next = streaming_ ? next : (reach_.right + kRowsAhead) * C,
         .left = left_.data(),
         .right = right_.data()};
     TalkPlaces places = {
         .origin = first,
         .last = span,
         .ring = tile.ring,
-        .pitch = strip.lanes ? kTalkLanes : kTalkChannels};
+        .pitch = talk_pitch(strip.lanes)};
     steps_.reserve(places.ring * places.pitch);
     tile.steps = steps_.data();
     tile.windows = windows_.make(

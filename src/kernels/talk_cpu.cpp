@@ -14,20 +14,20 @@ template <class S, class A>
 void sum_windows_singly(const TalkTile<S, A>& tile) {
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t c = 0; c < tile.channels; ++c) {
-      const TalkWindows<A> w =
-          tile.windows + (tile.lane_windows ? t * kTalkLanes + c : t);
+      const TalkWindow<A> w =
+          tile.windows[t * tile.lanes + talk_lane(tile.lanes, c)];
       const auto x = [&](int64_t r) {
         return widen(tile.x[r * tile.x_stride + c]);
       };
       A sum = 0;
-      for (int64_t r = *w.low(); r < *w.high(); ++r)
+      for (int64_t r = w.low; r < w.high; ++r)
         sum += x(r);
-      for (int64_t r = *w.high(); r < *w.low(); ++r)
+      for (int64_t r = w.high; r < w.low; ++r)
         sum -= x(r);
-      if (*w.left() != 0)
-        sum += *w.left() * (*w.left() > 0 ? x(*w.low_edge()) : A(1));
-      if (*w.right() != 0)
-        sum += *w.right() * (*w.right() > 0 ? x(*w.high()) : A(1));
+      if (w.left != 0)
+        sum += w.left * (w.left > 0 ? x(w.low_edge) : A(1));
+      if (w.right != 0)
+        sum += w.right * (w.right > 0 ? x(w.high) : A(1));
       tile.y[t * tile.y_stride + c] = narrow<S>(sum * tile.scale);
     }
 }
@@ -35,13 +35,16 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
 template <class S, class O, class A = AccumulatorOf<S>>
 class ForwardTile {
  public:
-  ForwardTile(const TalkForward<S, O>& args, const TalkReach& reach, Isa isa)
+  ForwardTile(
+      const TalkForward<S, O>& args,
+      const TalkReach& reach,
+      bool streaming,
+      Isa isa)
       : args_(args),
         reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)),
-        streaming_(
-            cache_plan(args.shape, args.y, 2 * args.shape.channels).streams) {}
+        streaming_(streaming) {}
 
   void run(const TalkStrip& strip, int64_t index) {
     const TalkShape& shape = args_.shape;
@@ -57,7 +60,7 @@ class ForwardTile {
     const int64_t origin = std::max<int64_t>(0, first - reach_.left);
     const int64_t end = std::min(valid, first + real + reach_.right) - origin;
     TalkTile<S, A> tile = {
-        .lane_windows = strip.lanes,
+        .lanes = strip.lanes,
         .rows = real,
         .channels = strip.channels,
         .scale = A(1) / static_cast<A>(shape.window()),
@@ -65,16 +68,17 @@ class ForwardTile {
         .x_stride = C,
         .ahead = first - origin + reach_.right,
         .end = end,
-        .ring = strip.lanes ? end + 1 : std::min(end + 1, talk_ring(reach_, 1)),
+        .ring =
+            strip.narrow() ? end + 1 : std::min(end + 1, talk_ring(reach_, 1)),
         .y = args_.y + at + first * C,
         .y_stride = C,
-        .next = next_strip(shape, strip, rows),
-        .streaming = streaming_};
+        .streaming = streaming_,
+        .next = next_strip(shape, strip, rows)};
     TalkPlaces places = {
         .origin = origin,
         .last = end,
         .ring = tile.ring,
-        .pitch = strip.lanes ? kTalkLanes : kTalkChannels};
+        .pitch = talk_pitch(strip.lanes)};
     sums_.reserve(places.ring * places.pitch);
     tile.sums = sums_.data();
     tile.windows = windows_.make(strip, first, real, valid, places);
@@ -174,7 +178,12 @@ class StreamStepper {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const TalkStrips strips(shape);
+  const bool streaming = cache_plan(shape, args.y, 2 * shape.channels).streams;
+  // What comes from memory is as fast in strips of one window.
+  const TalkStrips strips(
+      shape,
+      !streaming && talk_ops<S, AccumulatorOf<S>>(run.isa).pairs &&
+          TalkStrips::can_pair(shape, sizeof(S)));
   const TalkReach reach =
       talk_reach(shape, args.offset_left, args.offset_right, run);
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
@@ -182,7 +191,7 @@ void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
       shape.batch * tiles * strips.count(),
       grain_for(kTalkRows * (kTalkChannels * 4 + 16)),
       [&](int64_t begin, int64_t end) {
-        ForwardTile<S, O> work(args, reach, run.isa);
+        ForwardTile<S, O> work(args, reach, streaming, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, strips.count());
           work.run(strips.get(at.batch, at.group), at.tile);

@@ -25,18 +25,20 @@ class RowProducts {
   /// Adds rows 0 .. count-1 to the results where there is a fraction.
   HWY_INLINE void
   add_to(A* left, A* right, const TalkWindows<A>& w, int64_t count) {
-    add(left_, w.left(), left, count);
-    add(right_, w.right(), right, count);
+    Vec<A> left_part, right_part;
+    hn::LoadInterleaved2(Tag<A>(), w.fractions, left_part, right_part);
+    add(left_, left_part, left, count);
+    add(right_, right_part, right, count);
   }
 
  private:
   HWY_INLINE static void
-  add(const A* rows, const A* fraction, A* to, int64_t count) {
+  add(const A* rows, Vec<A> fraction, A* to, int64_t count) {
     const Tag<A> d;
     Vec<A> sums[kLanes<A>];
     for (int64_t i = 0; i < kLanes<A>; ++i)
       sums[i] = hn::Load(d, rows + i * kLanes<A>);
-    const auto some = hn::Ne(load_some<A>(fraction, count), hn::Zero(d));
+    const auto some = hn::Ne(fraction, hn::Zero(d));
     const auto sum = hn::IfThenElseZero(some, lane_sums<A>(sums));
     store_some<A>(hn::Add(load_some<A>(to, count), sum), to, count);
   }
@@ -89,48 +91,73 @@ class GradColumns {
   static constexpr int64_t L = kLanes<A>;
   static constexpr Tag<A> d_{};
 
-  HWY_INLINE void add(int32_t place, int v, Vec<A> value) {
-    A* const p = tile_.steps + place + v * L;
-    hn::Store(hn::Add(hn::Load(d_, p), value), d_, p);
+  /// Adds a window's gradient where it begins, or takes it off where it ends:
+  /// `part` of it at `edge`, the rest at `whole`. Returns lanes of its product
+  /// with x.
+  template <bool kBegins, bool kEdges>
+  HWY_INLINE Vec<A> step(
+      const Vec<A> (&grad)[NV],
+      A* whole,
+      A* edge,
+      Vec<A> part,
+      const S* x) const {
+    auto product = hn::Zero(d_);
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) {
+      const auto at_edge = hn::Load(d_, edge + v * L);
+      hn::Store(
+          kBegins ? hn::MulAdd(part, grad[v], at_edge)
+                  : hn::NegMulAdd(part, grad[v], at_edge),
+          d_,
+          edge + v * L);
+      const auto rest = hn::NegMulAdd(part, grad[v], grad[v]);
+      const auto at_whole = hn::Load(d_, whole + v * L);
+      hn::Store(
+          kBegins ? hn::Add(at_whole, rest) : hn::Sub(at_whole, rest),
+          d_,
+          whole + v * L);
+      if constexpr (kEdges)
+        product = hn::MulAdd(grad[v], columns_.get(x, v), product);
+    }
+    return product;
   }
 
   /// The steps of windows [begin, end).
   template <bool kEdges>
   HWY_INLINE void spread(int64_t begin, int64_t end) {
-    const TalkWindows<A> w = tile_.windows;
-    for (int64_t i = begin; i < end; ++i) {
-      const int32_t low = w.low()[i], low_edge = w.low_edge()[i];
-      const int32_t high = w.high()[i], high_edge = w.high_edge()[i];
-      const auto left = hn::Set(d_, w.left()[i]),
-                 right = hn::Set(d_, w.right()[i]);
-      const S* const g = tile_.g + i * tile_.g_stride;
-      auto left_product = hn::Zero(d_), right_product = left_product;
-      const S* const left_x =
-          kEdges ? tile_.x + w.left_input()[i] * tile_.x_stride : nullptr;
-      const S* const right_x =
-          kEdges ? tile_.x + w.right_input()[i] * tile_.x_stride : nullptr;
+    const TalkWindows<A> w = tile_.windows + begin;
+    const int32_t* inputs = w.inputs;
+    const A* fractions = w.fractions;
+    const S* g = tile_.g + begin * tile_.g_stride;
+    const S* const x = tile_.x;
+    const int64_t g_stride = tile_.g_stride, x_stride = tile_.x_stride;
+    const S* x_next = x + begin * x_stride + tile_.x_next;
+    A* const steps = tile_.steps;
+    const int64_t count = end - begin;
+    for (int64_t i = 0; i < count; ++i) {
+      const Borders<A> at(steps, w.places + 4 * i);
+      const S *left_x = nullptr, *right_x = nullptr;
       if constexpr (kEdges) {
+        const auto [left, right] = two_numbers(inputs + 2 * i);
+        left_x = x + left * x_stride;
+        right_x = x + right * x_stride;
         columns_.prefetch(g + tile_.next);
-        columns_.prefetch(tile_.x + i * tile_.x_stride + tile_.next);
+        columns_.prefetch_input(x_next);
+        x_next += x_stride;
       }
+      Vec<A> grad[NV];
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) {
-        const auto grad = in_register(columns_.get(g, v));
-        const auto left_part = hn::Mul(left, grad);
-        const auto right_part = hn::Mul(right, grad);
-        add(low_edge, v, left_part);
-        add(low, v, hn::Sub(grad, left_part));
-        add(high, v, hn::Sub(right_part, grad));
-        add(high_edge, v, hn::Neg(right_part));
-        if constexpr (kEdges) {
-          left_product =
-              hn::MulAdd(grad, columns_.get(left_x, v), left_product);
-          right_product =
-              hn::MulAdd(grad, columns_.get(right_x, v), right_product);
-        }
-      }
+      for (int v = 0; v < NV; ++v)
+        grad[v] = in_register(columns_.get(g, v));
+      const auto left = hn::Set(d_, fractions[2 * i]);
+      const auto right = hn::Set(d_, fractions[2 * i + 1]);
+      const auto left_product =
+          step<true, kEdges>(grad, at.low, at.low_edge, left, left_x);
+      const auto right_product =
+          step<false, kEdges>(grad, at.high, at.high_edge, right, right_x);
       if constexpr (kEdges)
-        products_.put(i - begin, left_product, right_product);
+        products_.put(i, left_product, right_product);
+      g += g_stride;
     }
   }
 
@@ -142,7 +169,8 @@ class GradColumns {
     for (; done_ < until; ++done_) {
       A* const from = tile_.steps + slot_ * kTalkChannels;
       S* const out = tile_.grad_x + done_ * tile_.grad_x_stride;
-      columns_.prefetch_output(out + tile_.next);
+      if (kStores != Stores::kStreaming)
+        columns_.prefetch(out + tile_.next);
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v) {
         sum_[v] = hn::Add(sum_[v], hn::Load(d_, from + v * L));
@@ -183,12 +211,12 @@ HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
           d,
           grad + c);
     for (int64_t c = 0; c < count; ++c) {
-      const TalkWindows<A> w = tile.windows + (t * kTalkLanes + c);
-      const A g = grad[c], left = *w.left() * g, right = *w.right() * g;
-      steps[*w.low_edge() + c] += left;
-      steps[*w.low() + c] += g - left;
-      steps[*w.high() + c] += right - g;
-      steps[*w.high_edge() + c] -= right;
+      const TalkWindow<A> w = tile.windows[t * kTalkLanes + c];
+      const A g = grad[c], left = w.left * g, right = w.right * g;
+      steps[w.low_edge + c] += left;
+      steps[w.low + c] += g - left;
+      steps[w.high + c] += right - g;
+      steps[w.high_edge + c] -= right;
     }
   }
   const auto scale = hn::Set(d, tile.scale);
@@ -217,7 +245,7 @@ HWY_INLINE void advance(TalkGradTile<S, A>& tile, int64_t channels) {
 
 template <class S, class A>
 bool talk_gradient_tile(const TalkGradTile<S, A>& tile) {
-  if (tile.lane_windows)
+  if (tile.lanes == kTalkLanes)
     return grad_lanes(tile);
   SEQCONV_FOR_COLUMNS(grad_columns);
 }
@@ -226,7 +254,8 @@ bool talk_gradient_tile(const TalkGradTile<S, A>& tile) {
 template <class S, class A>
 void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
   for (int64_t t = 0; t < tile.rows; ++t) {
-    const TalkWindows<A> w = tile.windows + t;
+    const TalkWindow<A> w = tile.windows[t];
+    const int32_t* const inputs = tile.windows.inputs + 2 * t;
     const auto product = [&](int64_t input) HWY_ATTR {
       A sum = 0;
       for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
@@ -237,10 +266,10 @@ void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
                 tile.channels - c)));
       return sum;
     };
-    if (*w.left() != 0)
-      tile.left[t] += product(*w.left_input());
-    if (*w.right() != 0)
-      tile.right[t] += product(*w.right_input());
+    if (w.left != 0)
+      tile.left[t] += product(inputs[0]);
+    if (w.right != 0)
+      tile.right[t] += product(inputs[1]);
   }
 }
 

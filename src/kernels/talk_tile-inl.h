@@ -13,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Prefix sums of some columns, made row by row.
-template <class S, class A, int NV, Stores kStores>
+/// Prefix sums of some columns, made row by row. Rows of them are kPitch apart.
+template <class S, class A, int NV, Stores kStores, int64_t kPitch>
 class RunningSums {
  public:
   HWY_INLINE
@@ -26,9 +26,9 @@ class RunningSums {
         x_stride_(tile.x_stride),
         next_(tile.next),
         first_(tile.sums),
-        end_(tile.sums + tile.ring * kTalkChannels),
+        end_(tile.sums + tile.ring * kPitch),
         last_(tile.sums) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
       sum_[v] = hn::Zero(Tag<A>());
       hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
@@ -36,11 +36,12 @@ class RunningSums {
   }
 
   HWY_INLINE void add_row() {
-    columns_.prefetch(x_ + next_);
-    last_ += kTalkChannels;
+    if (kStores == Stores::kStreaming)
+      columns_.prefetch(x_ + next_);
+    last_ += kPitch;
     if (last_ == end_)
       last_ = first_;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
       sum_[v] = hn::Add(sum_[v], columns_.get(x_, v));
       hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
@@ -57,7 +58,7 @@ class RunningSums {
   }
 
  private:
-  const Columns<A, NV, kStores>& columns_;
+  const Columns<A, NV, kStores> columns_;
   const S* x_;  // the next row
   const int64_t x_stride_;
   const int64_t next_;
@@ -67,73 +68,94 @@ class RunningSums {
   Vec<A> sum_[NV];
 };
 
-/// Output t, at y: what lies between the borders of its window.
-template <class S, class A, int NV, Stores kStores>
-HWY_INLINE void talk_window_sum(
-    const TalkTile<S, A>& tile,
-    const Columns<A, NV, kStores>& columns,
-    const TalkWindows<A>& w,
-    int64_t t,
-    S* y) {
-  constexpr int64_t L = kLanes<A>;
-  const Tag<A> d;
-  // prefix + part * (edge - prefix); one border after the other, for pointers
-  // are what registers are short of.
-  const auto border =
-      [&](int32_t at, int32_t edge_at, Vec<A> part, int v) HWY_ATTR {
-        const A* const prefix = tile.sums + at + v * L;
-        const A* const edge = tile.sums + edge_at + v * L;
-        const auto sum = in_register(hn::Load(d, prefix));
-        return hn::MulAdd(part, hn::Sub(hn::Load(d, edge), sum), sum);
-      };
-  columns.prefetch_output(y + tile.next);
-  const auto scale = hn::Set(d, tile.scale);
-  const auto left = hn::Set(d, w.left()[t]), right = hn::Set(d, w.right()[t]);
-  Vec<A> begin[NV];
-#pragma GCC unroll 4
-  for (int v = 0; v < NV; ++v)
-    begin[v] = border(w.low()[t], w.low_edge()[t], left, v);
-#pragma GCC unroll 4
-  for (int v = 0; v < NV; ++v) {
-    const auto end = border(w.high()[t], w.high_edge()[t], right, v);
-    columns.put(hn::Mul(hn::Sub(end, begin[v]), scale), y, v);
-  }
-}
+/// Row after row of outputs: what lies between the borders of their windows.
+/// The first of kWindows windows is that of the first NV vectors, the next that
+/// of the next ones.
+template <class S, class A, int NV, Stores kStores, int kWindows>
+class WindowSums {
+ public:
+  HWY_INLINE
+  WindowSums(const TalkTile<S, A>& tile, const Columns<A, NV, kStores>& columns)
+      : columns_(columns),
+        sums_(tile.sums),
+        places_(tile.windows.places),
+        fractions_(tile.windows.fractions),
+        y_(tile.y),
+        y_stride_(tile.y_stride),
+        scale_(hn::Set(d_, tile.scale)) {}
 
-template <class S, class A, int NV, Stores kStores>
+  HWY_INLINE void put_row() {
+#pragma GCC unroll 2
+    for (int i = 0; i < kWindows; ++i)
+      put(i, y_ + i * NV * L);
+    places_ += kWindows * 4;
+    fractions_ += kWindows * 2;
+    y_ += y_stride_;
+  }
+
+ private:
+  static constexpr Tag<A> d_{};
+  static constexpr int L = kLanes<A>;
+
+  HWY_INLINE void put(int i, S* y) const {
+    const Borders<const A> at(sums_ + i * NV * L, places_ + i * 4);
+    const auto left = hn::Set(d_, fractions_[i * 2]);
+    const auto right = hn::Set(d_, fractions_[i * 2 + 1]);
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) {
+      const auto begin = between(at.low + v * L, at.low_edge + v * L, left);
+      const auto end = between(at.high + v * L, at.high_edge + v * L, right);
+      columns_.put(hn::Mul(hn::Sub(end, begin), scale_), y, v);
+    }
+  }
+  /// sum + part * (edge - sum)
+  HWY_INLINE static Vec<A> between(const A* sum, const A* edge, Vec<A> part) {
+    const auto s = in_register(hn::Load(d_, sum));
+    return hn::MulAdd(part, hn::Sub(hn::Load(d_, edge), s), s);
+  }
+
+  const Columns<A, NV, kStores> columns_;
+  const A* const sums_;
+  const int32_t* places_;
+  const A* fractions_;
+  S* y_;
+  const int64_t y_stride_;
+  const Vec<A> scale_;
+};
+
+template <class S, class A, int NV, Stores kStores, int kWindows = 1>
 HWY_INLINE bool talk_columns(
-    const TalkTile<S, A>& all,
+    const TalkTile<S, A>& tile,
     const Columns<A, NV, kStores>& columns) {
-  const TalkTile<S, A> tile = all;
-  const TalkWindows<A> w = tile.windows;
-  RunningSums<S, A, NV, kStores> sums(tile, columns);
+  RunningSums<S, A, NV * kWindows, kStores, kWindows * kTalkChannels> sums(
+      tile,
+      {columns.tail});
+  WindowSums<S, A, NV, kStores, kWindows> windows(tile, columns);
   sums.add_rows(HWY_MIN(tile.end, tile.ahead - 1));
   // With every window a row is summed up: one after the other would wait for
   // loads in one half of the time and for stores in the other.
   const int64_t both =
       HWY_MIN(tile.rows, HWY_MAX(tile.end - tile.ahead + 1, int64_t{0}));
-  S* y = tile.y;
-  for (int64_t t = 0; t < both; ++t, y += tile.y_stride) {
+  const int64_t alone = tile.rows - both;
+  for (int64_t t = 0; t < both; ++t) {
     sums.add_row();
-    talk_window_sum(tile, columns, w, t, y);
+    windows.put_row();
   }
-  for (int64_t t = both; t < tile.rows; ++t, y += tile.y_stride)
-    talk_window_sum(tile, columns, w, t, y);
+  for (int64_t t = 0; t < alone; ++t)
+    windows.put_row();
   sums.add_rows(tile.end - (tile.ahead - 1) - both);
   return sums.finite();
 }
 
-/// kLanes places as places of single channels.
-template <class A>
-HWY_INLINE auto lane_places(const int32_t* places, int64_t lane) {
+/// Places as places of single channels, from channel `lane` on.
+template <class A, class V>
+HWY_INLINE auto lane_places(V places, int64_t lane) {
   const hn::RebindToSigned<Tag<A>> d;
   const auto column = hn::Iota(d, static_cast<hn::TFromD<decltype(d)>>(lane));
   if constexpr (sizeof(A) == 4)
-    return hn::Add(hn::LoadU(d, places + lane), column);
+    return hn::Add(places, column);
   else
-    return hn::Add(
-        hn::PromoteTo(d, hn::LoadU(IntTag<A>(), places + lane)),
-        column);
+    return hn::Add(hn::PromoteTo(d, places), column);
 }
 
 /// The same with a window of its own for every channel.
@@ -154,23 +176,30 @@ HWY_INLINE bool talk_lanes(const TalkTile<S, A>& tile) {
     finite = all_finite<A, 1>(sum) && finite;
   }
   const auto scale = hn::Set(d, tile.scale);
-  for (int64_t t = 0; t < tile.rows; ++t) {
-    const TalkWindows<A> w = tile.windows + t * kTalkLanes;
+  for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t c = 0; c < count; c += L) {
-      const auto at = [&](const int32_t* places) HWY_ATTR {
+      const TalkWindows<A> w = tile.windows + (t * kTalkLanes + c);
+      hn::Vec<IntTag<A>> low, low_edge, high, high_edge;
+      hn::LoadInterleaved4(
+          IntTag<A>(),
+          w.places,
+          low,
+          low_edge,
+          high,
+          high_edge);
+      Vec<A> left, right;
+      hn::LoadInterleaved2(d, w.fractions, left, right);
+      const auto at = [&](auto places) HWY_ATTR {
         return hn::GatherIndex(d, tile.sums, lane_places<A>(places, c));
       };
-      const auto l = at(w.low()), h = at(w.high());
-      const auto begin =
-          hn::MulAdd(load(w.left() + c), hn::Sub(at(w.low_edge()), l), l);
-      const auto until =
-          hn::MulAdd(load(w.right() + c), hn::Sub(at(w.high_edge()), h), h);
+      const auto l = at(low), h = at(high);
+      const auto begin = hn::MulAdd(left, hn::Sub(at(low_edge), l), l);
+      const auto until = hn::MulAdd(right, hn::Sub(at(high_edge), h), h);
       store_some<A>(
           hn::Mul(hn::Sub(until, begin), scale),
           tile.y + t * tile.y_stride + c,
           count - c);
     }
-  }
   return finite;
 }
 
@@ -181,10 +210,17 @@ HWY_INLINE void advance(TalkTile<S, A>& tile, int64_t channels) {
   tile.channels -= channels;
 }
 
+/// Whether the channels of one window fill the vectors that it is kept for.
+template <class A>
+inline constexpr bool kTalkPairs = 4 * kLanes<A> == kTalkChannels;
+
 template <class S, class A>
 bool talk_forward_tile(const TalkTile<S, A>& tile) {
-  if (tile.lane_windows)
+  if (tile.lanes == kTalkLanes)
     return talk_lanes(tile);
+  if constexpr (kTalkPairs<A>)
+    if (tile.lanes == 2)
+      return talk_columns<S, A, 4, Stores::kWhole, 2>(tile, {});
   SEQCONV_FOR_COLUMNS(talk_columns);
 }
 

@@ -17,6 +17,7 @@ struct Tables {
     static constexpr TalkOps<S, A> kTable = {
         .extremes = talk_extremes<S, A>,
         .windows = talk_windows<A>,
+        .pairs = kTalkPairs<A>,
         .forward = talk_forward_tile<S, A>,
         .gradient = talk_gradient_tile<S, A>,
         .edge_products = talk_edge_products<S, A>};

@@ -9,37 +9,37 @@
 /// talk_tile_ops.cpp.
 namespace seqconv::kernels {
 
-/// Windows as differences of prefix sums S[i] = x[0] + ... + x[i-1]:
-///   S[high] + right * (S[high + right'] - S[high])
-///     - S[low] - left * (S[low - left'] - S[low]),
-/// left' = 1 where left > 0, right' likewise. Arrays of one entry a window,
-/// `stride` apart in one piece of memory, which takes fewer registers than as
-/// many pointers; borders are places in a buffer (TalkPlaces).
+/// A window as a difference of prefix sums S[i] = x[0] + ... + x[i-1]:
+///   S[high] + right * (S[high_edge] - S[high])
+///     - S[low] - left * (S[low_edge] - S[low]);
+/// low_edge is low - 1 where left > 0, else low; high_edge likewise. Borders
+/// are places in a buffer (TalkPlaces).
+template <class A>
+struct TalkWindow {
+  int32_t low, low_edge, high, high_edge;
+  A left, right;  ///< in [0, 1), or NaN
+};
+
+/// Arrays of windows. Numbers that are wanted together lie together, so that
+/// one vector brings them.
 template <class A>
 struct TalkWindows {
-  /// Arrays of numbers, the last two only where they are wanted.
-  static constexpr int64_t kNumbers = 6;
-  static constexpr int64_t kFractions = 2;
+  int32_t* places = nullptr;  ///< [n, 4]: low, low_edge, high, high_edge
+  A* fractions = nullptr;     ///< [n, 2]: left, right
+  /// [n, 2]: positions of the inputs that the fractions are of, from window 0's
+  /// position on; of any input where there is no fraction. Null: not wanted.
+  int32_t* inputs = nullptr;
 
-  int32_t* numbers = nullptr;
-  A* fractions = nullptr;
-  int64_t stride = 0;
-  bool inputs = false;  ///< whether left_input() and right_input() are wanted
-
-  int32_t* low() const { return numbers; }
-  int32_t* low_edge() const { return numbers + stride; }  ///< of low - left'
-  int32_t* high() const { return numbers + 2 * stride; }
-  /// Of high + right'.
-  int32_t* high_edge() const { return numbers + 3 * stride; }
-  A* left() const { return fractions; }  ///< in [0, 1), or NaN
-  A* right() const { return fractions + stride; }
-  /// Positions of the inputs that the fractions are of, from the first entry's
-  /// position on; where there is no fraction, of any input.
-  int32_t* left_input() const { return numbers + 4 * stride; }
-  int32_t* right_input() const { return numbers + 5 * stride; }
-
+  TalkWindow<A> operator[](int64_t n) const {
+    const int32_t* const at = places + 4 * n;
+    const A* const part = fractions + 2 * n;
+    return {at[0], at[1], at[2], at[3], part[0], part[1]};
+  }
   TalkWindows operator+(int64_t n) const {
-    return {numbers + n, fractions + n, stride, inputs};
+    return {
+        places + 4 * n,
+        fractions + 2 * n,
+        inputs == nullptr ? nullptr : inputs + 2 * n};
   }
 };
 
@@ -50,7 +50,7 @@ struct TalkDistances {
   const A* left = nullptr;   ///< to the left, in tokens
   const A* right = nullptr;  ///< null: all 0
   int64_t first = 0;         ///< t of entries 0 .. lanes-1; then t + 1, ...
-  int64_t lanes = 1;         ///< entries of one position
+  int64_t lanes = 1;         ///< entries of one position, a power of two
   int64_t count = 0;         ///< entries
   int64_t valid = 0;
 };
@@ -72,8 +72,15 @@ struct TalkReach {
 
 /// Channels of a tile in which every channel has windows of its own.
 inline constexpr int64_t kTalkLanes = 16;
-/// Channels of a tile whose channels share their windows, at most.
+/// Channels that share their windows, at most.
 inline constexpr int64_t kTalkChannels = 64;
+
+/// Elements between rows of the sums of a tile with `lanes` windows a position:
+/// one, two of kTalkChannels channels each, or kTalkLanes.
+constexpr int64_t talk_pitch(int64_t lanes) {
+  return lanes == kTalkLanes ? kTalkLanes : lanes * kTalkChannels;
+}
+
 /// Windows that step into a gradient before rows of it are finished.
 inline constexpr int64_t kTalkChunk = 16;
 
@@ -83,25 +90,31 @@ constexpr int64_t talk_ring(const TalkReach& reach, int64_t windows) {
   return reach.left + reach.right + windows;
 }
 
-/// Rows of outputs, one window each (or kTalkLanes, one for every channel).
+/// Which of the windows of a position a channel of such a tile has.
+constexpr int64_t talk_lane(int64_t lanes, int64_t channel) {
+  return lanes == kTalkLanes ? channel : channel / kTalkChannels;
+}
+
+/// Rows of outputs.
 template <class S, class A>
 struct TalkTile {
-  TalkWindows<A> windows;
-  bool lane_windows = false;
+  TalkWindows<A> windows;  ///< [rows, lanes]
+  int64_t lanes = 1;       ///< as for talk_pitch()
   int64_t rows = 0;
-  int64_t channels = 0;  ///< at most kTalkChannels; kTalkLanes
+  int64_t channels =
+      0;  ///< at most talk_pitch(), of which two windows fill all
   A scale = 1;
   const S* x = nullptr;  ///< row 0 is row 0 of the windows
   int64_t x_stride = 0;
   int64_t ahead = 0;  ///< windows up to t touch no sum beyond row t + ahead
   int64_t end = 0;    ///< rows of x
-  int64_t ring = 1;   ///< with lane windows at least end + 1
-  A* sums = nullptr;  ///< [ring, kTalkChannels]; with lane windows kTalkLanes
+  int64_t ring = 1;   ///< with kTalkLanes windows at least end + 1
+  A* sums = nullptr;  ///< [ring, talk_pitch()]
   S* y = nullptr;
   int64_t y_stride = 0;
-  /// Inputs and outputs so many elements further on will be needed next.
-  int64_t next = 0;
   bool streaming = false;  ///< stores to y go past the caches
+  /// If streaming: inputs so many elements further on will be needed next.
+  int64_t next = 0;
 };
 
 /// Windows that may reach the `span` inputs of a tile; borders are clipped to
@@ -110,7 +123,7 @@ struct TalkTile {
 template <class S, class A>
 struct TalkGradTile {
   TalkWindows<A> windows;
-  bool lane_windows = false;
+  int64_t lanes = 1;  ///< as TalkTile::lanes
   int64_t first = 0;  ///< not positive
   int64_t rows = 0;
   int64_t channels = 0;
@@ -119,16 +132,18 @@ struct TalkGradTile {
   int64_t g_stride = 0;
   int64_t span = 0;
   int64_t behind = 0;  ///< windows from t on touch no row before t - behind
-  int64_t ring = 1;    ///< with lane windows at least span + 1
+  int64_t ring = 1;    ///< with kTalkLanes windows at least span + 1
   A* steps = nullptr;  ///< as TalkTile::sums
   S* grad_x = nullptr;
   int64_t grad_x_stride = 0;
-  int64_t next = 0;        ///< as TalkTile::next
+  /// Inputs and outputs so many elements further on will be needed next.
+  int64_t next = 0;
   bool streaming = false;  ///< stores to grad_x go past the caches
-  /// Offsets (not with lane windows): <g[t], x at the fractional borders of t>
-  /// is added to left[t] and right[t], 0 <= t < span; 0 at whole borders.
+  /// Offsets (not with kTalkLanes windows): <g[t], x at the fractional borders
+  /// of t> is added to left[t] and right[t], 0 <= t < span; 0 at whole borders.
   const S* x = nullptr;  ///< of the position of window 0
   int64_t x_stride = 0;
+  int64_t x_next = 0;  ///< as `next`; if not streaming, some rows
   A* left = nullptr;
   A* right = nullptr;
 };
@@ -162,6 +177,9 @@ struct TalkOps {
       const TalkDistances<A>& distances,
       const TalkPlaces& places,
       const TalkWindows<A>& out);
+  /// Whether forward() takes tiles with two windows a position; they are never
+  /// streaming.
+  bool pairs;
   /// False, and y is garbage, where an input is not finite: prefix sums would
   /// spread it over everything behind it.
   bool (*forward)(const TalkTile<S, A>& tile);

@@ -12,52 +12,68 @@
 /// are narrower than a vector.
 namespace seqconv::kernels {
 
-/// Arrays of TalkWindows for a number of entries.
+/// Memory of TalkWindows.
 template <class A>
 class WindowArrays {
  public:
-  void reserve(int64_t entries) {
-    const int64_t n = ceil_div(entries + kTalkLanes, kTalkLanes) * kTalkLanes;
-    if (n <= entries_)
-      return;
-    entries_ = n;
-    numbers_.reserve(TalkWindows<A>::kNumbers * n);
-    fractions_.reserve(TalkWindows<A>::kFractions * n);
-  }
-  TalkWindows<A> get(bool inputs) {
-    return {numbers_.data(), fractions_.data(), entries_, inputs};
+  TalkWindows<A> get(int64_t entries, bool inputs) {
+    places_.reserve(4 * entries);
+    fractions_.reserve(2 * entries);
+    if (inputs)
+      inputs_.reserve(2 * entries);
+    return {
+        places_.data(),
+        fractions_.data(),
+        inputs ? inputs_.data() : nullptr};
   }
 
  private:
-  int64_t entries_ = 0;
-  Scratch<int32_t> numbers_;
+  Scratch<int32_t> places_;
   Scratch<A> fractions_;
+  Scratch<int32_t> inputs_;
 };
 
-/// Channels [channel, channel + channels) of sequence `batch`, one window a
-/// position, or with `lanes` one for every channel.
+/// Channels [channel, channel + channels) of sequence `batch` with `lanes`
+/// windows a position (talk_pitch()).
 struct TalkStrip {
   int64_t batch = 0;
   int64_t channel = 0;
   int64_t channels = 0;
-  bool lanes = false;
+  int64_t lanes = 1;
+
+  bool narrow() const { return lanes == kTalkLanes; }
 };
 
 /// How channels are cut into strips.
 class TalkStrips {
  public:
-  explicit TalkStrips(const TalkShape& shape)
-      : channels_(shape.channels),
-        lanes_(shape.head_channels() < kTalkLanes),
-        part_(lanes_ ? channels_ : shape.head_channels()),
-        width_(lanes_ ? kTalkLanes : kTalkChannels),
-        of_part_(ceil_div(std::max<int64_t>(part_, 1), width_)),
-        parts_(part_ == 0 ? 0 : channels_ / part_) {}
+  /// With `pairs`, strips are as wide as two windows.
+  explicit TalkStrips(const TalkShape& shape, bool pairs = false)
+      : channels_(shape.channels), part_(shape.head_channels()) {
+    if (part_ < kTalkLanes) {
+      lanes_ = width_ = kTalkLanes;
+      part_ = channels_;
+    } else if (pairs) {
+      lanes_ = 2;
+      part_ = width_ = kPair;
+    }
+    of_part_ = ceil_div(std::max<int64_t>(part_, 1), width_);
+    parts_ = part_ == 0 ? 0 : channels_ / part_;
+  }
+
+  /// Whether rows lie a multiple of 4 KB apart, so that the lines of narrow
+  /// columns fight for the same cache sets, and all windows have pairs.
+  static bool can_pair(const TalkShape& shape, size_t element) {
+    constexpr size_t kPage = 4096;
+    return static_cast<size_t>(shape.channels) * element % kPage == 0 &&
+        shape.channels % kPair == 0 &&
+        shape.head_channels() % kTalkChannels == 0;
+  }
 
   int64_t parts() const { return parts_; }
   int64_t of_part() const { return of_part_; }
   int64_t count() const { return parts_ * of_part_; }
-  bool lanes() const { return lanes_; }
+  bool narrow() const { return lanes_ == kTalkLanes; }
   TalkStrip get(int64_t batch, int64_t strip) const {
     const int64_t first = strip % of_part_ * width_;
     return {
@@ -68,12 +84,14 @@ class TalkStrips {
   }
 
  private:
+  static constexpr int64_t kPair = 2 * kTalkChannels;
+
   int64_t channels_;
-  bool lanes_;
-  int64_t part_;     // channels whose strips are alike: a head, or all
-  int64_t width_;    // of a strip
-  int64_t of_part_;  // strips of a part
-  int64_t parts_;
+  int64_t part_;  // channels whose strips are alike: a head, a pair, or all
+  int64_t lanes_ = 1;
+  int64_t width_ = kTalkChannels;  // of a strip
+  int64_t of_part_ = 1;            // strips of a part
+  int64_t parts_ = 0;
 };
 
 /// Makes windows from offsets [B, T, H] of the type O. Distances to the
@@ -96,19 +114,18 @@ class WindowMaker {
       int64_t valid,
       const TalkPlaces& places,
       bool inputs = false) {
-    const int64_t lanes = strip.lanes ? kTalkLanes : 1, count = rows * lanes;
+    const int64_t count = rows * strip.lanes;
     to_left_.reserve(count);
     to_right_.reserve(count);
-    arrays_.reserve(count);
     distances(strip, first, rows, left_, shape_.max_left, to_left_.data());
     if (right_ != nullptr)
       distances(strip, first, rows, right_, shape_.max_right, to_right_.data());
-    const TalkWindows<A> out = arrays_.get(inputs);
+    const TalkWindows<A> out = arrays_.get(count + kTalkLanes, inputs);
     windows_(
         {.left = to_left_.data(),
          .right = right_ == nullptr ? nullptr : to_right_.data(),
          .first = first,
-         .lanes = lanes,
+         .lanes = strip.lanes,
          .count = count,
          .valid = valid},
         places,
@@ -127,17 +144,20 @@ class WindowMaker {
     const int64_t H = shape_.heads, R = shape_.head_channels();
     const A scale = static_cast<A>(most);
     const O* row = offsets + (strip.batch * shape_.steps + first) * H;
-    if (!strip.lanes) {
+    if (strip.lanes == 1) {
       const int64_t head = strip.channel / R;
       for (int64_t t = 0; t < rows; ++t, row += H)
         out[t] = widen(row[head]) * scale;
       return;
     }
-    for (int64_t t = 0; t < rows; ++t, row += H, out += kTalkLanes)
-      for (int64_t c = 0; c < kTalkLanes; ++c) {
-        const int64_t lane = std::min(c, strip.channels - 1);
-        out[c] = widen(row[(strip.channel + lane) / R]) * scale;
-      }
+    const int64_t width = strip.narrow() ? 1 : kTalkChannels;
+    const int64_t last = strip.channels / width - 1;
+    int64_t head[kTalkLanes];
+    for (int64_t c = 0; c < strip.lanes; ++c)
+      head[c] = (strip.channel + std::min(c, last) * width) / R;
+    for (int64_t t = 0; t < rows; ++t, row += H, out += strip.lanes)
+      for (int64_t c = 0; c < strip.lanes; ++c)
+        out[c] = widen(row[head[c]]) * scale;
   }
 
   const TalkShape& shape_;

@@ -7,6 +7,8 @@
 
 #include <hwy/cache_control.h>
 
+#include <utility>
+
 #include "kernels/talk_tile_ops.h"
 #include "kernels/vectors-inl.h"
 
@@ -40,23 +42,23 @@ TalkExtremes<A> talk_extremes(const S* values, int64_t count) {
       hn::GetLane(hn::MaxOfLanes(d, most))};
 }
 
-/// Stores rows as places.
+/// Rows as places.
 template <class A>
-class PlaceWriter {
+class Places {
  public:
-  explicit PlaceWriter(const TalkPlaces& places)
+  explicit Places(const TalkPlaces& places)
       : last_(hn::Set(d_, static_cast<A>(places.last))),
         ring_(hn::Set(d_, static_cast<A>(places.ring))),
         inverse_(hn::Set(d_, A(1) / static_cast<A>(places.ring))),
         pitch_(hn::Set(IntTag<A>(), static_cast<int32_t>(places.pitch))) {}
 
-  HWY_INLINE void put(Vec<A> row, int32_t* p) const {
+  HWY_INLINE hn::Vec<IntTag<A>> of(Vec<A> row) const {
     row = hn::Max(hn::Zero(d_), hn::Min(row, last_));
     // Half a row more, so that rounding never takes it to the round before.
     const auto half = hn::Set(d_, A(0.5));
     const auto rounds = hn::Floor(hn::Mul(hn::Add(row, half), inverse_));
     const auto slot = to_whole(hn::NegMulAdd(rounds, ring_, row));
-    hn::StoreU(hn::Mul(slot, pitch_), IntTag<A>(), p);
+    return hn::Mul(slot, pitch_);
   }
 
  private:
@@ -96,18 +98,20 @@ HWY_INLINE void talk_window(
     const Distance<A>& right,
     Vec<A> t,
     Vec<A> origin,
-    const PlaceWriter<A>& places,
+    const Places<A>& places,
     const TalkWindows<A>& out) {
   const Tag<A> d;
   const auto row = hn::Sub(t, origin), one = hn::Set(d, A(1));
   const auto low = hn::Sub(row, left.whole);
   const auto high = hn::Add(hn::Add(row, right.whole), one);
-  places.put(low, out.low());
-  places.put(hn::Sub(low, left.edge()), out.low_edge());
-  places.put(high, out.high());
-  places.put(hn::Add(high, right.edge()), out.high_edge());
-  hn::StoreU(left.rest, d, out.left());
-  hn::StoreU(right.rest, d, out.right());
+  hn::StoreInterleaved4(
+      places.of(low),
+      places.of(hn::Sub(low, left.edge())),
+      places.of(high),
+      places.of(hn::Add(high, right.edge())),
+      IntTag<A>(),
+      out.places);
+  hn::StoreInterleaved2(left.rest, right.rest, d, out.fractions);
 }
 
 /// The inputs that fractions are of, counted from position `first`; with a NaN
@@ -120,12 +124,15 @@ HWY_INLINE void talk_inputs(
     Vec<A> first,
     Vec<A> last,
     const TalkWindows<A>& out) {
-  const auto put = [&](Vec<A> position, int32_t* p) HWY_ATTR {
+  const auto input = [&](Vec<A> position) HWY_ATTR {
     position = hn::Max(hn::Zero(Tag<A>()), hn::Min(position, last));
-    hn::StoreU(to_whole(hn::Sub(position, first)), IntTag<A>(), p);
+    return to_whole(hn::Sub(position, first));
   };
-  put(hn::Sub(hn::Sub(t, left.whole), left.edge()), out.left_input());
-  put(hn::Add(hn::Add(t, right.whole), right.edge()), out.right_input());
+  hn::StoreInterleaved2(
+      input(hn::Sub(hn::Sub(t, left.whole), left.edge())),
+      input(hn::Add(hn::Add(t, right.whole), right.edge())),
+      IntTag<A>(),
+      out.inputs);
 }
 
 /// Writes whole vectors: the arrays have room for kTalkLanes more entries.
@@ -136,18 +143,19 @@ void talk_windows(
     const TalkWindows<A>& out) {
   const Tag<A> d;
   constexpr int64_t L = kLanes<A>;
-  const auto zero = hn::Zero(d), iota = hn::Iota(d, A(0));
+  const auto zero = hn::Zero(d);
   const auto first = hn::Set(d, static_cast<A>(in.first));
   const auto last = hn::Set(d, static_cast<A>(in.valid - 1));
   const auto origin = hn::Set(d, static_cast<A>(places.origin));
-  const PlaceWriter<A> writer(places);
+  const Places<A> writer(places);
   // Entries beyond the count are windows of the last position.
   const auto end =
       hn::Set(d, static_cast<A>(in.first + (in.count - 1) / in.lanes));
+  const auto lane_steps = hn::Floor(
+      hn::Div(hn::Iota(d, A(0)), hn::Set(d, static_cast<A>(in.lanes))));
   for (int64_t i = 0; i < in.count; i += L) {
-    auto t = hn::Set(d, static_cast<A>(in.first + i / in.lanes));
-    if (in.lanes == 1)
-      t = hn::Min(hn::Add(t, iota), end);
+    const auto from = hn::Set(d, static_cast<A>(in.first + i / in.lanes));
+    const auto t = hn::Min(hn::Add(from, lane_steps), end);
     const auto back = t, ahead = hn::Sub(last, t);
     const auto to_right =
         in.right == nullptr ? zero : load_some<A>(in.right + i, in.count - i);
@@ -157,10 +165,62 @@ void talk_windows(
         back);
     const Distance<A> right(to_right, hn::Neg(back), ahead);
     talk_window<A>(left, right, t, origin, writer, out + i);
-    if (out.inputs)
+    if (out.inputs != nullptr)
       talk_inputs<A>(left, right, t, first, last, out + i);
   }
 }
+
+/// The same value, in a register of its own: g++ would make vectors of several.
+template <class V>
+HWY_INLINE V scalar(V v) {
+#if HWY_COMPILER_GCC
+  asm("" : "+r"(v));
+#endif
+  return v;
+}
+
+/// Two numbers that lie together.
+HWY_INLINE std::pair<int64_t, int64_t> two_numbers(const int32_t* p) {
+#if HWY_TARGET == HWY_SCALAR
+  return {p[0], p[1]};
+#else
+  // By one load of a vector: every load of an integer would hold up those of
+  // vectors.
+  const hn::CappedTag<int64_t, 1> d;
+  const hn::CappedTag<int32_t, 2> d32;
+  const auto both =
+      scalar(hn::GetLane(in_register(hn::BitCast(d, hn::LoadU(d32, p)))));
+  return {static_cast<int32_t>(both), both >> 32};
+#endif
+}
+
+/// What stands at the borders of a window.
+template <class T>
+struct Borders {
+  T *low, *low_edge, *high, *high_edge;
+
+  /// `places` as in TalkWindows.
+  HWY_INLINE Borders(T* from, const int32_t* places) {
+#if HWY_TARGET == HWY_SCALAR
+    low = from + places[0];
+    low_edge = from + places[1];
+    high = from + places[2];
+    high_edge = from + places[3];
+#else
+    // One load of a vector: every load of an integer would hold up those of
+    // vectors.
+    const hn::Full128<uint64_t> d;
+    const auto four =
+        in_register(hn::BitCast(d, hn::LoadU(hn::Full128<int32_t>(), places)));
+    const uint64_t lows = scalar(hn::ExtractLane(four, 0));
+    const uint64_t highs = scalar(hn::ExtractLane(four, 1));
+    low = scalar(from + static_cast<uint32_t>(lows));
+    low_edge = scalar(from + (lows >> 32));
+    high = scalar(from + static_cast<uint32_t>(highs));
+    high_edge = scalar(from + (highs >> 32));
+#endif
+  }
+};
 
 /// How the vectors of a row are stored: whole, the first `tail` lanes of one,
 /// or whole and past the caches.
@@ -192,11 +252,16 @@ struct Columns {
     if (kStores != Stores::kTail)
       prefetch_lines(p, NV * kLanes<A>);
   }
-  /// A row that put() will fill when these columns are done.
+  /// A row that will be read when these columns are done, or, where stores do
+  /// not go past the caches, some rows later.
   template <class S>
-  HWY_INLINE void prefetch_output(const S* p) const {
-    if (kStores != Stores::kStreaming)
+  HWY_INLINE void prefetch_input(const S* p) const {
+    if (kStores == Stores::kStreaming)
       prefetch(p);
+    else if (kStores == Stores::kWhole)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        __builtin_prefetch(p + v * kLanes<A>, /*write=*/0, /*locality=*/3);
   }
 };
 

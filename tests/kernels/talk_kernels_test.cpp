@@ -181,14 +181,25 @@ TEST_P(TalkKernels, EqualSumsOverWindowsThatReachFurtherThanExpected) {
         {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .most = 2});
 }
 
+// Such rows have two windows a tile, with some types.
+TEST_P(TalkKernels, EqualSumsOverWindowsInRowsOfWholePages) {
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{1024, 16}, {1024, 8}, {2048, 16}})
+    for (const int64_t T : {1, 40, 300})
+      expect_plain_everywhere(
+          {.shape = {2, T, C, H, 7, 5}, .lengths = {T, T / 2}});
+}
+
 TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
-  for (const int64_t H : {1, 16}) {
-    const TalkShape s{1, 100, 16, H, 3, 3};
-    std::vector<float> x(1600, 1.0f), y(1600), grad(1600);
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{16, 1}, {16, 16}, {1024, 16}}) {
+    const TalkShape s{1, 100, C, H, 3, 3};
+    const size_t count = place(100 * C);
+    std::vector<float> x(count, 1.0f), y(count), grad(count);
     const std::vector<float> half(place(100 * H), 0.5f);
     std::vector<float> left(half.size()), right(half.size());
-    for (int64_t c = 0; c < 16; ++c)
-      x[place(40 * 16 + c)] = c % 2 == 0 ? NAN : INFINITY;
+    for (int64_t c = 0; c < C; ++c)
+      x[place(40 * C + c)] = c % 2 == 0 ? NAN : INFINITY;
     const Execution run{testing::serial, GetParam()};
     talk_forward(
         TalkForward<float, float>{
@@ -199,7 +210,7 @@ TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
             nullptr,
             y.data()},
         run);
-    const std::vector<float> ones(1600, 1.0f);
+    const std::vector<float> ones(count, 1.0f);
     talk_backward(
         TalkBackward<float, float>{
             s,
@@ -214,8 +225,8 @@ TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
         run);
     for (int64_t t = 0; t < 100; ++t) {
       const bool reached = t >= 38 && t <= 42;
-      for (int64_t c = 0; c < 16; ++c) {
-        const size_t i = place(t * 16 + c);
+      for (int64_t c = 0; c < C; ++c) {
+        const size_t i = place(t * C + c);
         EXPECT_EQ(std::isfinite(y[i]), !reached) << t;
         EXPECT_EQ(std::isfinite(grad[i]), !reached) << t;
       }

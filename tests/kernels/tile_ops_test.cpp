@@ -78,19 +78,18 @@ class TalkHead {
       value = distance(random);
     for (float& value : right)
       value = distance(random);
-    arrays_.reserve(kRows);
     ops_.windows(
         {.left = left.data(),
          .right = right.data(),
          .count = kRows,
          .valid = kRows},
         {.last = kRows, .ring = kRows + 1, .pitch = kChannels},
-        arrays_.get(/*inputs=*/true));
+        windows());
   }
 
   void forward(bool streaming, float* y) {
     EXPECT_TRUE(ops_.forward(
-        {.windows = arrays_.get(true),
+        {.windows = windows(),
          .rows = kRows,
          .channels = kChannels,
          .x = x_.data(),
@@ -107,7 +106,7 @@ class TalkHead {
   void gradient(bool streaming, float* grad_x) {
     std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
     EXPECT_TRUE(ops_.gradient(
-        {.windows = arrays_.get(true),
+        {.windows = windows(),
          .rows = kRows,
          .channels = kChannels,
          .g = g_.data(),
@@ -126,6 +125,10 @@ class TalkHead {
   }
 
  private:
+  TalkWindows<float> windows() {
+    return arrays_.get(kRows + kTalkLanes, /*inputs=*/true);
+  }
+
   const TalkOps<float, float>& ops_;
   std::vector<float> x_, g_;
   Scratch<float> ring_;
