@@ -49,7 +49,6 @@ HWY_INLINE void add_products(
     int64_t j,
     int64_t c,
     Vec<A> (&acc)[NA][NJ]) {
-  static_assert(NA == NT || NA == 1);
   Vec<A> grad[NT];
 #pragma GCC unroll 8
   for (int i = 0; i < NT; ++i) {
@@ -78,13 +77,13 @@ HWY_INLINE void clear(Vec<A> (&acc)[NT][NJ]) {
 }
 
 /// Adds the products of channels [c, ...).
-template <class S, class A, int NT, int NJ, int64_t kPitch>
+template <class S, class A, int NT, int NJ, int64_t kPitch, int NA>
 HWY_INLINE void add_all_products(
     const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
     int64_t c,
-    Vec<A> (&acc)[NT][NJ]) {
+    Vec<A> (&acc)[NA][NJ]) {
   for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
     add_products<S, A, NT, NJ, kPitch, false>(tile, t, j, c, acc);
   if (c < tile.channels)
@@ -213,31 +212,52 @@ void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
     product_rows_any<S, A, 0>(tile, out, out_stride);
 }
 
+/// Sets of sums of NJ taps, as many as registers hold: a sum waits for the one
+/// before, and few of them would leave the multipliers idle.
+constexpr int sets_of_sums(int NJ) {
+  if (kRegisters == 32)
+    return NJ > 8 ? 1 : NJ > 4 ? 2 : 4;
+  return NJ > 4 ? 1 : 2;
+}
+
 /// Products of NJ taps from j over all rows of channels [c, c + lanes).
-template <class S, class A, int NJ, bool kTail>
+template <class S, class A, int NJ, bool kTail, int NA>
 HWY_INLINE void column_products(
     const ProductTile<S, A>& tile,
     int64_t j,
     int64_t c,
-    Vec<A> (&sums)[1][NJ]) {
+    Vec<A> (&acc)[NA][NJ]) {
   constexpr int kRows = 4;
   int64_t t = 0;
   for (; t + kRows <= tile.rows; t += kRows)
-    add_products<S, A, kRows, NJ, 0, kTail>(tile, t, j, c, sums);
+    add_products<S, A, kRows, NJ, 0, kTail>(tile, t, j, c, acc);
   for (; t < tile.rows; ++t)
-    add_products<S, A, 1, NJ, 0, kTail>(tile, t, j, c, sums);
+    add_products<S, A, 1, NJ, 0, kTail>(tile, t, j, c, acc);
 }
 
+/// Adds all rows of sums to the first.
+template <class A, int NA, int NJ>
+HWY_INLINE void add_rows(Vec<A> (&acc)[NA][NJ]) {
+#pragma GCC unroll 4
+  for (int i = 1; i < NA; ++i)
+#pragma GCC unroll 16
+    for (int k = 0; k < NJ; ++k)
+      acc[0][k] = hn::Add(acc[0][k], acc[i][k]);
+}
+
+/// Row by row: a column of one vector would read a line here and a line there.
 template <class S, class A, int NJ>
 HWY_INLINE void
 shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
-  Vec<A> acc[1][NJ];
-  clear<A, 1, NJ>(acc);
-  int64_t c = 0;
-  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
-    column_products<S, A, NJ, false>(tile, j, c, acc);
-  if (c < tile.channels)
-    column_products<S, A, NJ, true>(tile, j, c, acc);
+  Vec<A> acc[sets_of_sums(NJ)][NJ];
+  clear<A>(acc);
+  constexpr int kRows = 4;
+  int64_t t = 0;
+  for (; t + kRows <= tile.rows; t += kRows)
+    add_all_products<S, A, kRows, NJ, 0>(tile, t, j, 0, acc);
+  for (; t < tile.rows; ++t)
+    add_all_products<S, A, 1, NJ, 0>(tile, t, j, 0, acc);
+  add_rows<A>(acc);
   for (int k = 0; k < NJ; ++k)
     sums[j + k] += static_cast<double>(lane_sum<A>(acc[0][k]));
 }
@@ -248,13 +268,14 @@ HWY_INLINE void
 lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
   const int64_t C = tile.channels;
   for (int64_t c = 0; c < C; c += kLanes<A>) {
-    Vec<A> acc[1][NJ];
-    clear<A, 1, NJ>(acc);
+    Vec<A> acc[sets_of_sums(NJ)][NJ];
+    clear<A>(acc);
     const int64_t count = HWY_MIN(C - c, int64_t{kLanes<A>});
     if (count == kLanes<A>)
       column_products<S, A, NJ, false>(tile, j, c, acc);
     else
       column_products<S, A, NJ, true>(tile, j, c, acc);
+    add_rows<A>(acc);
     HWY_ALIGN A lanes[kLanes<A>];
     for (int k = 0; k < NJ; ++k) {
       hn::Store(acc[0][k], Tag<A>(), lanes);
@@ -265,21 +286,24 @@ lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
 }
 
 /// Calls PRODUCTS<S, A, NJ>(tile, j, sums) for all taps, many at a time.
-#define SEQCONV_FOR_TAPS(PRODUCTS)           \
-  int64_t j = 0;                             \
-  const int64_t K = tile.kernel_size;        \
-  if constexpr (kRegisters == 32)            \
-    for (; j + 16 <= K; j += 16)             \
-      PRODUCTS<S, A, 16>(tile, j, sums);     \
-  for (; j + 8 <= K; j += 8)                 \
-    PRODUCTS<S, A, 8>(tile, j, sums);        \
-  if (K - j == 7)                            \
-    return PRODUCTS<S, A, 7>(tile, j, sums); \
-  if (j + 3 <= K) {                          \
-    PRODUCTS<S, A, 3>(tile, j, sums);        \
-    j += 3;                                  \
-  }                                          \
-  for (; j < K; ++j)                         \
+#define SEQCONV_FOR_TAPS(PRODUCTS)              \
+  int64_t j = 0;                                \
+  const int64_t K = tile.kernel_size;           \
+  if constexpr (kRegisters == 32) {             \
+    for (; j + 16 <= K; j += 16)                \
+      PRODUCTS<S, A, 16>(tile, j, sums);        \
+    if (K - j == 15)                            \
+      return PRODUCTS<S, A, 15>(tile, j, sums); \
+  }                                             \
+  for (; j + 8 <= K; j += 8)                    \
+    PRODUCTS<S, A, 8>(tile, j, sums);           \
+  if (K - j == 7)                               \
+    return PRODUCTS<S, A, 7>(tile, j, sums);    \
+  if (j + 3 <= K) {                             \
+    PRODUCTS<S, A, 3>(tile, j, sums);           \
+    j += 3;                                     \
+  }                                             \
+  for (; j < K; ++j)                            \
   PRODUCTS<S, A, 1>(tile, j, sums)
 
 template <class S, class A>
