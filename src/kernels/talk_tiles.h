@@ -8,8 +8,8 @@
 #include "kernels/tiles.h"
 #include "seqconv/kernels/talk.h"
 
-/// Windows of TaLK for tiles of one head, or of kTalkLanes channels whose heads
-/// are narrower than a vector.
+/// Windows of TaLK for tiles of one head, of two windows side by side, or of
+/// kTalkLanes channels whose heads are narrower than a vector.
 namespace seqconv::kernels {
 
 /// Memory of TalkWindows.

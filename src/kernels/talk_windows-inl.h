@@ -184,8 +184,7 @@ HWY_INLINE std::pair<int64_t, int64_t> two_numbers(const int32_t* p) {
 #if HWY_TARGET == HWY_SCALAR
   return {p[0], p[1]};
 #else
-  // By one load of a vector: every load of an integer would hold up those of
-  // vectors.
+  // As in Borders.
   const hn::CappedTag<int64_t, 1> d;
   const hn::CappedTag<int32_t, 2> d32;
   const auto both =
