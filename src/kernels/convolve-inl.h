@@ -78,10 +78,8 @@ struct ConvBlock {
 
   HWY_INLINE void next_row() {
     skip_rows(1);
-#if HWY_COMPILER_GCC
-    // Hides from g++ what is known about them, lest it makes many of them.
-    asm("" : "+r"(low), "+r"(high));
-#endif
+    low = scalar(low);
+    high = scalar(high);
   }
   HWY_INLINE void skip_rows(int64_t count) {
     in += count * in_stride;

@@ -210,7 +210,7 @@ HWY_INLINE void advance(TalkTile<S, A>& tile, int64_t channels) {
   tile.channels -= channels;
 }
 
-/// Whether the channels of one window fill the vectors that it is kept for.
+/// Whether four vectors hold just the channels of one window.
 template <class A>
 inline constexpr bool kTalkPairs = 4 * kLanes<A> == kTalkChannels;
 

@@ -101,8 +101,7 @@ struct TalkTile {
   TalkWindows<A> windows;  ///< [rows, lanes]
   int64_t lanes = 1;       ///< as for talk_pitch()
   int64_t rows = 0;
-  int64_t channels =
-      0;  ///< at most talk_pitch(), of which two windows fill all
+  int64_t channels = 0;  ///< at most talk_pitch(); of two windows exactly
   A scale = 1;
   const S* x = nullptr;  ///< row 0 is row 0 of the windows
   int64_t x_stride = 0;

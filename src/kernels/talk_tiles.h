@@ -16,7 +16,10 @@ namespace seqconv::kernels {
 template <class A>
 class WindowArrays {
  public:
-  TalkWindows<A> get(int64_t entries, bool inputs) {
+  /// For `count` windows.
+  TalkWindows<A> get(int64_t count, bool inputs) {
+    // Whole vectors are written and read.
+    const int64_t entries = count + kTalkLanes;
     places_.reserve(4 * entries);
     fractions_.reserve(2 * entries);
     if (inputs)
@@ -120,7 +123,7 @@ class WindowMaker {
     distances(strip, first, rows, left_, shape_.max_left, to_left_.data());
     if (right_ != nullptr)
       distances(strip, first, rows, right_, shape_.max_right, to_right_.data());
-    const TalkWindows<A> out = arrays_.get(count + kTalkLanes, inputs);
+    const TalkWindows<A> out = arrays_.get(count, inputs);
     windows_(
         {.left = to_left_.data(),
          .right = right_ == nullptr ? nullptr : to_right_.data(),
@@ -145,6 +148,7 @@ class WindowMaker {
     const A scale = static_cast<A>(most);
     const O* row = offsets + (strip.batch * shape_.steps + first) * H;
     if (strip.lanes == 1) {
+      // The usual case, worth a loop without another in it.
       const int64_t head = strip.channel / R;
       for (int64_t t = 0; t < rows; ++t, row += H)
         out[t] = widen(row[head]) * scale;

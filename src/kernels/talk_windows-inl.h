@@ -147,7 +147,7 @@ void talk_windows(
   const auto first = hn::Set(d, static_cast<A>(in.first));
   const auto last = hn::Set(d, static_cast<A>(in.valid - 1));
   const auto origin = hn::Set(d, static_cast<A>(places.origin));
-  const Places<A> writer(places);
+  const Places<A> to_places(places);
   // Entries beyond the count are windows of the last position.
   const auto end =
       hn::Set(d, static_cast<A>(in.first + (in.count - 1) / in.lanes));
@@ -164,27 +164,18 @@ void talk_windows(
         hn::Neg(ahead),
         back);
     const Distance<A> right(to_right, hn::Neg(back), ahead);
-    talk_window<A>(left, right, t, origin, writer, out + i);
+    talk_window<A>(left, right, t, origin, to_places, out + i);
     if (out.inputs != nullptr)
       talk_inputs<A>(left, right, t, first, last, out + i);
   }
 }
 
-/// The same value, in a register of its own: g++ would make vectors of several.
-template <class V>
-HWY_INLINE V scalar(V v) {
-#if HWY_COMPILER_GCC
-  asm("" : "+r"(v));
-#endif
-  return v;
-}
-
-/// Two numbers that lie together.
+/// Two numbers that lie together, by one load of a vector: every load of an
+/// integer would hold up those of vectors.
 HWY_INLINE std::pair<int64_t, int64_t> two_numbers(const int32_t* p) {
 #if HWY_TARGET == HWY_SCALAR
   return {p[0], p[1]};
 #else
-  // As in Borders.
   const hn::CappedTag<int64_t, 1> d;
   const hn::CappedTag<int32_t, 2> d32;
   const auto both =
@@ -206,8 +197,7 @@ struct Borders {
     high = from + places[2];
     high_edge = from + places[3];
 #else
-    // One load of a vector: every load of an integer would hold up those of
-    // vectors.
+    // One load for all four: two_numbers() twice takes longer.
     const hn::Full128<uint64_t> d;
     const auto four =
         in_register(hn::BitCast(d, hn::LoadU(hn::Full128<int32_t>(), places)));

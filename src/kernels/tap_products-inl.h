@@ -220,46 +220,35 @@ constexpr int sets_of_sums(int NJ) {
   return NJ > 4 ? 1 : 2;
 }
 
-/// Products of NJ taps from j over all rows of channels [c, c + lanes).
-template <class S, class A, int NJ, bool kTail, int NA>
-HWY_INLINE void column_products(
-    const ProductTile<S, A>& tile,
-    int64_t j,
-    int64_t c,
-    Vec<A> (&acc)[NA][NJ]) {
-  constexpr int kRows = 4;
-  int64_t t = 0;
-  for (; t + kRows <= tile.rows; t += kRows)
-    add_products<S, A, kRows, NJ, 0, kTail>(tile, t, j, c, acc);
-  for (; t < tile.rows; ++t)
-    add_products<S, A, 1, NJ, 0, kTail>(tile, t, j, c, acc);
-}
-
-/// Adds all rows of sums to the first.
-template <class A, int NA, int NJ>
-HWY_INLINE void add_rows(Vec<A> (&acc)[NA][NJ]) {
-#pragma GCC unroll 4
-  for (int i = 1; i < NA; ++i)
-#pragma GCC unroll 16
-    for (int k = 0; k < NJ; ++k)
-      acc[0][k] = hn::Add(acc[0][k], acc[i][k]);
-}
-
-/// Row by row: a column of one vector would read a line here and a line there.
+/// sums[k] = the products of tap j + k, lane by lane. Row by row: a column of
+/// one vector would read a line here and a line there.
 template <class S, class A, int NJ>
 HWY_INLINE void
-shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
-  Vec<A> acc[sets_of_sums(NJ)][NJ];
+sum_products(const ProductTile<S, A>& tile, int64_t j, Vec<A> (&sums)[NJ]) {
+  constexpr int kRows = 4, kSets = sets_of_sums(NJ);
+  Vec<A> acc[kSets][NJ];
   clear<A>(acc);
-  constexpr int kRows = 4;
   int64_t t = 0;
   for (; t + kRows <= tile.rows; t += kRows)
     add_all_products<S, A, kRows, NJ, 0>(tile, t, j, 0, acc);
   for (; t < tile.rows; ++t)
     add_all_products<S, A, 1, NJ, 0>(tile, t, j, 0, acc);
-  add_rows<A>(acc);
+#pragma GCC unroll 16
+  for (int k = 0; k < NJ; ++k) {
+    sums[k] = acc[0][k];
+#pragma GCC unroll 4
+    for (int i = 1; i < kSets; ++i)
+      sums[k] = hn::Add(sums[k], acc[i][k]);
+  }
+}
+
+template <class S, class A, int NJ>
+HWY_INLINE void
+shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
+  Vec<A> products[NJ];
+  sum_products<S, A, NJ>(tile, j, products);
   for (int k = 0; k < NJ; ++k)
-    sums[j + k] += static_cast<double>(lane_sum<A>(acc[0][k]));
+    sums[j + k] += static_cast<double>(lane_sum<A>(products[k]));
 }
 
 /// sums [K, channels].
@@ -268,18 +257,16 @@ HWY_INLINE void
 lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
   const int64_t C = tile.channels;
   for (int64_t c = 0; c < C; c += kLanes<A>) {
-    Vec<A> acc[sets_of_sums(NJ)][NJ];
-    clear<A>(acc);
-    const int64_t count = HWY_MIN(C - c, int64_t{kLanes<A>});
-    if (count == kLanes<A>)
-      column_products<S, A, NJ, false>(tile, j, c, acc);
-    else
-      column_products<S, A, NJ, true>(tile, j, c, acc);
-    add_rows<A>(acc);
+    ProductTile<S, A> column = tile;
+    column.g += c;
+    column.x += c;
+    column.channels = HWY_MIN(C - c, int64_t{kLanes<A>});
+    Vec<A> products[NJ];
+    sum_products<S, A, NJ>(column, j, products);
     HWY_ALIGN A lanes[kLanes<A>];
     for (int k = 0; k < NJ; ++k) {
-      hn::Store(acc[0][k], Tag<A>(), lanes);
-      for (int64_t i = 0; i < count; ++i)
+      hn::Store(products[k], Tag<A>(), lanes);
+      for (int64_t i = 0; i < column.channels; ++i)
         sums[(j + k) * C + c + i] += static_cast<double>(lanes[i]);
     }
   }

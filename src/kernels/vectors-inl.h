@@ -52,6 +52,16 @@ HWY_INLINE V in_register(V v) {
   return v;
 }
 
+/// The same pointer or integer, of which g++ knows nothing: it would make
+/// vectors of several, or many of one.
+template <class V>
+HWY_INLINE V scalar(V v) {
+#if HWY_COMPILER_GCC
+  asm("" : "+r"(v));
+#endif
+  return v;
+}
+
 HWY_INLINE Vec<float> load_wide(const float* p) {
   return load(p);
 }

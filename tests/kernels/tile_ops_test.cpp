@@ -125,9 +125,7 @@ class TalkHead {
   }
 
  private:
-  TalkWindows<float> windows() {
-    return arrays_.get(kRows + kTalkLanes, /*inputs=*/true);
-  }
+  TalkWindows<float> windows() { return arrays_.get(kRows, /*inputs=*/true); }
 
   const TalkOps<float, float>& ops_;
   std::vector<float> x_, g_;
