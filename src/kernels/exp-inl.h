@@ -30,8 +30,8 @@ struct ModerateExpConstants<float> {
       0x1.5761p-5f,
       0x1.0fe494p-7f};
   static constexpr int kMantissaBits = 23;
-  /// Rounds to whole when added, and leaves n + bias in the low bits.
-  static constexpr float kShifter = 0x1.8p23f + 127;
+  /// Rounds to whole when added, and leaves n in the low bits.
+  static constexpr float kShifter = 0x1.8p23f;
 };
 
 template <>
@@ -56,27 +56,37 @@ struct ModerateExpConstants<double> {
       1.0 / 479001600,
       1.0 / 6227020800};
   static constexpr int kMantissaBits = 52;
-  static constexpr double kShifter = 0x1.8p52 + 1023;
+  static constexpr double kShifter = 0x1.8p52;
 };
 
-/// e^x where |x| <= kLargest; garbage elsewhere.
-template <class A>
-HWY_INLINE Vec<A> exp_of_moderate(Vec<A> x) {
+/// e^x of N vectors in place where |x| <= kLargest; garbage elsewhere. Side by
+/// side: one of them would wait for itself.
+template <class A, int N>
+HWY_INLINE void exps_of_moderate(Vec<A> (&x)[N]) {
   using C = ModerateExpConstants<A>;
   const Tag<A> d;
   const hn::RebindToUnsigned<Tag<A>> du;
   const auto shifter = hn::Set(d, C::kShifter);
-  const auto shifted =
-      hn::MulAdd(x, hn::Set(d, A(1.4426950408889634)), shifter);
-  const auto n = hn::Sub(shifted, shifter);
-  auto r = hn::NegMulAdd(n, hn::Set(d, C::kLn2High), x);
-  r = hn::NegMulAdd(n, hn::Set(d, C::kLn2Low), r);
-  auto p = hn::Set(d, C::kPolynomial[C::kDegree]);
+  Vec<A> shifted[N], p[N];
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) {
+    shifted[i] = hn::MulAdd(x[i], hn::Set(d, A(1.4426950408889634)), shifter);
+    const auto n = hn::Sub(shifted[i], shifter);
+    x[i] = hn::NegMulAdd(n, hn::Set(d, C::kLn2High), x[i]);
+    x[i] = hn::NegMulAdd(n, hn::Set(d, C::kLn2Low), x[i]);
+    p[i] = hn::Set(d, C::kPolynomial[C::kDegree]);
+  }
 #pragma GCC unroll 16
   for (int k = C::kDegree - 1; k >= 0; --k)
-    p = hn::MulAdd(p, r, hn::Set(d, C::kPolynomial[k]));
-  const auto power = hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted));
-  return hn::Mul(p, hn::BitCast(d, power));
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i)
+      p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, C::kPolynomial[k]));
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) {
+    // Times 2^n: n goes to the exponent.
+    const auto n = hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted[i]));
+    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(du, p[i]), n));
+  }
 }
 
 /// e^x for x <= 0; 0 below -kLargest. NaN stays NaN.
@@ -84,18 +94,41 @@ template <class A>
 HWY_INLINE Vec<A> exp_of_negative(Vec<A> x) {
   const Tag<A> d;
   const auto low = hn::Set(d, -ModerateExpConstants<A>::kLargest);
-  const auto e = exp_of_moderate<A>(hn::IfThenElse(hn::Lt(x, low), low, x));
-  const auto out = hn::IfThenElse(hn::Lt(x, low), hn::Zero(d), e);
+  Vec<A> e[1] = {hn::IfThenElse(hn::Lt(x, low), low, x)};
+  exps_of_moderate<A>(e);
+  const auto out = hn::IfThenElse(hn::Lt(x, low), hn::Zero(d), e[0]);
   return hn::IfThenElse(hn::IsNaN(x), x, out);
 }
 
-/// Whether exp_of_moderate is exact for all lanes.
+/// Whether exps_of_moderate() is right for all vectors that were added.
 template <class A>
-HWY_INLINE hn::Mask<Tag<A>> is_moderate(Vec<A> x) {
-  return hn::Le(
-      hn::Abs(x),
-      hn::Set(Tag<A>(), ModerateExpConstants<A>::kLargest));
-}
+class ModerateBound {
+  using Unsigned = hn::RebindToUnsigned<Tag<A>>;
+
+ public:
+  HWY_INLINE ModerateBound() : most_(hn::Zero(Unsigned())) {}
+
+  template <int N>
+  HWY_INLINE void add(const Vec<A> (&x)[N]) {
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i)
+      most_ = hn::Max(most_, without_sign(x[i]));
+  }
+  HWY_INLINE bool holds() const {
+    const auto limit =
+        without_sign(hn::Set(Tag<A>(), ModerateExpConstants<A>::kLargest));
+    return hn::AllTrue(Unsigned(), hn::Eq(hn::Max(most_, limit), limit));
+  }
+
+ private:
+  /// Bits that are ordered as absolute values are, NaN above them all.
+  static HWY_INLINE hn::Vec<Unsigned> without_sign(Vec<A> x) {
+    const auto bits = hn::BitCast(Unsigned(), x);
+    return hn::Add(bits, bits);
+  }
+
+  hn::Vec<Unsigned> most_;
+};
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

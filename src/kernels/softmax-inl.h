@@ -1,0 +1,315 @@
+#if defined(SEQCONV_KERNELS_SOFTMAX_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_SOFTMAX_INL_H
+#undef SEQCONV_KERNELS_SOFTMAX_INL_H
+#else
+#define SEQCONV_KERNELS_SOFTMAX_INL_H
+#endif
+
+#include <utility>
+
+#include "kernels/exp-inl.h"
+#include "kernels/tile_ops.h"
+#include "kernels/tiles.h"
+#include "kernels/vectors-inl.h"
+
+/// From raw kernels to taps: softmax of segments of K.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+/// Softmax of a single segment, whatever its values.
+template <class A>
+void softmax_any(A* w, int64_t kernel_size) {
+  constexpr int64_t L = kLanes<A>;
+  const Tag<A> d;
+  const int64_t K = kernel_size;
+  A most = w[0];
+  for (int64_t j = 1; j < K; ++j)
+    most = w[j] > most ? w[j] : most;
+  A total = 0;
+  for (int64_t j = 0; j < K; j += L) {
+    const auto x = load_some<A>(w + j, K - j);
+    store_some<A>(
+        exp_of_negative<A>(hn::Sub(x, hn::Set(d, most))),
+        w + j,
+        K - j);
+  }
+  for (int64_t j = 0; j < K; ++j)
+    total += w[j];
+  for (int64_t j = 0; j < K; ++j)
+    w[j] /= total;
+}
+
+/// Vectors whose sums are made together: one division serves them all.
+template <class A>
+inline constexpr int kSumGroup = sizeof(A) == 4 && kLanes<A> >= 4 ? 4 : 1;
+
+#if HWY_TARGET != HWY_SCALAR
+/// 1 / the sums of the segments of kPitch lanes in v[i], each in all lanes of
+/// its segment in out[i].
+template <int kPitch, class A>
+HWY_INLINE void inverse_segment_sums(const Vec<A> (&v)[4], Vec<A> (&out)[4]) {
+  const Tag<A> d;
+  // Every block of four lanes gets a sum of each of the four vectors.
+  auto sums = add_neighbours<8, A>(
+      add_neighbours<4, A>(v[0], v[1]),
+      add_neighbours<4, A>(v[2], v[3]));
+  if constexpr (kLanes<A> >= 8 && kPitch >= 8)
+    sums = hn::Add(sums, hn::SwapAdjacentBlocks(sums));
+  if constexpr (kLanes<A> >= 16 && kPitch >= 16)
+    sums = hn::Add(sums, hn::ConcatLowerUpper(d, sums, sums));
+  const auto inverse = hn::Div(hn::Set(d, A(1)), sums);
+  out[0] = hn::Broadcast<0>(inverse);
+  out[1] = hn::Broadcast<1>(inverse);
+  out[2] = hn::Broadcast<2>(inverse);
+  out[3] = hn::Broadcast<3>(inverse);
+}
+
+/// N lanes: segments of K raw kernels, kPitch lanes each, the last of `count`
+/// again and again.
+template <int N, int kPitch, class L>
+HWY_INLINE auto
+load_segments(const L* raw, int64_t stride, int64_t K, int64_t count) {
+  if constexpr (N <= kPitch) {
+    return load_first(hn::CappedTag<float, N>(), raw, K);
+  } else {
+    constexpr int64_t kHalf = N / kPitch / 2;
+    const int64_t below = HWY_MIN(count - 1, kHalf);
+    return hn::Combine(
+        hn::CappedTag<float, N>(),
+        load_segments<N / 2, kPitch>(
+            raw + below * stride,
+            stride,
+            K,
+            HWY_MAX(count - kHalf, int64_t{1})),
+        load_segments<N / 2, kPitch>(raw, stride, K, count));
+  }
+}
+
+/// The lanes that hold taps, of vectors of segments of kPitch lanes or of the
+/// last vector of one.
+template <int kPitch, class A>
+HWY_INLINE hn::Mask<Tag<A>> lanes_of_taps(int64_t kernel_size) {
+  constexpr int N = kLanes<A>;
+  const Tag<A> d;
+  HWY_ALIGN A tap[N];
+  for (int i = 0; i < N; ++i)
+    tap[i] = static_cast<A>(i % kPitch + HWY_MAX(0, kPitch - N));
+  return hn::Lt(hn::Load(d, tap), hn::Set(d, static_cast<A>(kernel_size)));
+}
+
+/// Softmax of segments of kPitch lanes, a group of vectors at a time. What the
+/// exponentials of a group are divided by comes out of a long chain of sums:
+/// that is done after the exponentials of the next group, which do not wait.
+template <int kPitch, class L, class A>
+class SoftmaxGroups {
+ public:
+  /// Segments of a group.
+  static constexpr int64_t size() { return kGroup * kSegments; }
+
+  HWY_INLINE SoftmaxGroups(int64_t kernel_size, int64_t stride)
+      : kernel_size_(kernel_size),
+        stride_(stride),
+        used_(lanes_of_taps<kPitch, A>(kernel_size)) {}
+
+  /// Exponentials of `count` segments, which go `stride` apart, to w. kWhole:
+  /// they are a group; else there are fewer.
+  template <bool kWhole>
+  HWY_INLINE void add(const L* raw, int64_t count, A* w) {
+    Vec<A> sums[kGroup];
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; g += kTogether)
+      exps<kWhole>(raw, g, count, w, sums + g);
+    finish();
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g)
+      sums_[g] = sums[g];
+    w_ = w;
+    count_ = count;
+  }
+
+  /// Divides the exponentials of the last group.
+  HWY_INLINE void finish() {
+    if (w_ == nullptr)
+      return;
+    Vec<A> scale[kGroup];
+    inverse_segment_sums<kPitch, A>(sums_, scale);
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) {
+        A* const w = w_ + (g * NV + v) * N;
+        const int64_t lanes = lanes_of(g, count_);
+        if (HWY_LIKELY(lanes >= N))
+          hn::StoreU(hn::Mul(load(w), scale[g]), Tag<A>(), w);
+        else if (lanes > 0)
+          store_some<A>(hn::Mul(load_some<A>(w, lanes), scale[g]), w, lanes);
+      }
+  }
+
+  /// Whether all raw kernels were moderate ones.
+  HWY_INLINE bool good() const {
+    return bound_.holds();
+  }
+
+ private:
+  static constexpr int kGroup = kSumGroup<A>, N = kLanes<A>;
+  static constexpr int NV = HWY_MAX(1, kPitch / N);  ///< vectors of a segment
+  static constexpr int64_t kSegments = HWY_MAX(1, N / kPitch);  ///< of a vector
+  /// Vectors of a group, or segments of many, whose exponentials are made side
+  /// by side.
+  static constexpr int kTogether = HWY_MAX(1, kRegisters / 8 / NV);
+
+  /// Lanes of the vectors number g that hold some of `count` segments.
+  static constexpr int64_t lanes_of(int g, int64_t count) {
+    return (count - g * kSegments) * HWY_MIN(kPitch, N);
+  }
+
+  /// Exponentials of vectors g, ... and their sums.
+  template <bool kWhole>
+  HWY_INLINE void exps(const L* raw, int g, int64_t count, A* w, Vec<A>* sums) {
+    Vec<A> e[kTogether * NV];
+#pragma GCC unroll 4
+    for (int i = 0; i < kTogether; ++i) {
+      const int64_t first = (g + i) * kSegments;
+      const int64_t n = kWhole ? first : HWY_MIN(first, count - 1);
+      load_segment(
+          raw + n * stride_,
+          kWhole ? kSegments : count - n,
+          e + i * NV);
+    }
+    bound_.add(e);
+    exps_of_moderate<A>(e);
+#pragma GCC unroll 4
+    for (int i = 0; i < kTogether; ++i) {
+      Vec<A>* const of = e + i * NV;
+      of[NV - 1] = hn::IfThenElseZero(used_, of[NV - 1]);
+      sums[i] = of[0];
+#pragma GCC unroll 4
+      for (int v = 1; v < NV; ++v)
+        sums[i] = hn::Add(sums[i], of[v]);
+      const int64_t lanes = kWhole ? N : lanes_of(g + i, count);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        if (lanes > 0)
+          store_some<A>(of[v], w + ((g + i) * NV + v) * N, lanes);
+    }
+  }
+
+  /// Some of `count` segments, or one of NV vectors.
+  HWY_INLINE void load_segment(const L* raw, int64_t count, Vec<A>* x) const {
+#pragma GCC unroll 4
+    for (int v = 0; v < NV - 1; ++v)
+      x[v] = load_wide(raw + v * N);
+    constexpr int64_t kWhole = (NV - 1) * N;
+    if constexpr (NV > 1)
+      x[NV - 1] = load_first(Tag<A>(), raw + kWhole, kernel_size_ - kWhole);
+    else
+      x[0] = load_segments<N, kPitch>(raw, stride_, kernel_size_, count);
+  }
+
+  const int64_t kernel_size_, stride_;
+  const hn::Mask<Tag<A>> used_;
+  ModerateBound<A> bound_;
+  // The last group: sums of its vectors, and where its exponentials are.
+  Vec<A> sums_[kGroup];
+  A* w_ = nullptr;
+  int64_t count_ = 0;
+};
+
+/// Softmax of segments of kPitch lanes.
+template <int kPitch, class L, class A>
+HWY_INLINE bool softmax_segments(
+    const SoftmaxTile<L, A>& tile,
+    int64_t stride) {
+  using Groups = SoftmaxGroups<kPitch, L, A>;
+  constexpr int64_t kStep = Groups::size();
+  const int64_t H = tile.heads;
+  Groups groups(tile.kernel_size, stride);
+  for (int64_t t = 0; t < tile.rows; ++t) {
+    const L* const raw = tile.raw + t * tile.raw_stride;
+    A* const w = tile.w + t * H * kPitch;
+    int64_t h = 0;
+    for (; h + kStep <= H; h += kStep)
+      groups.template add<true>(raw + h * stride, kStep, w + h * kPitch);
+    if (h < H)
+      groups.template add<false>(raw + h * stride, H - h, w + h * kPitch);
+  }
+  groups.finish();
+  return groups.good();
+}
+#endif
+
+/// Segments one by one, of more vectors than registers would hold.
+template <class L, class A>
+HWY_INLINE bool softmax_long_segments(
+    const SoftmaxTile<L, A>& tile,
+    int64_t stride) {
+  const Tag<A> d;
+  constexpr int64_t N = kLanes<A>;
+  const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
+  ModerateBound<A> bound;
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t h = 0; h < tile.heads; ++h) {
+      const L* const raw = tile.raw + t * tile.raw_stride + h * stride;
+      A* const w = tile.w + (t * tile.heads + h) * pitch;
+      auto sum = hn::Zero(d);
+      for (int64_t j = 0; j < pitch; j += N) {
+        Vec<A> e[1] = {K > j ? load_some<A>(raw + j, K - j) : hn::Zero(d)};
+        bound.add(e);
+        exps_of_moderate<A>(e);
+        if (j + N > K)
+          e[0] = hn::IfThenElseZero(
+              hn::FirstN(d, static_cast<size_t>(HWY_MAX(K - j, int64_t{0}))),
+              e[0]);
+        store_some<A>(e[0], w + j, pitch - j);
+        sum = hn::Add(sum, e[0]);
+      }
+      const auto scale = hn::Div(hn::Set(d, A(1)), hn::SumOfLanes(d, sum));
+      for (int64_t j = 0; j < pitch; j += N)
+        store_some<A>(
+            hn::Mul(load_some<A>(w + j, pitch - j), scale),
+            w + j,
+            pitch - j);
+    }
+  return bound.holds();
+}
+
+/// Segments in rows, `stride` apart, as one row if they follow each other
+/// evenly; the elements from one to the next.
+template <class Tile>
+HWY_INLINE int64_t join_rows(Tile& tile, int64_t stride) {
+  const bool single = tile.heads == 1;
+  if (single || stride == tile.heads * tile.kernel_size)
+    tile.heads *= std::exchange(tile.rows, 1);
+  return single ? stride : tile.kernel_size;
+}
+
+template <class L, class A>
+bool softmax_tile(SoftmaxTile<L, A> tile) {
+  const int64_t stride = join_rows(tile, tile.raw_stride);
+#if HWY_TARGET != HWY_SCALAR
+  const int64_t pitch = tap_pitch(tile.kernel_size);
+  // The last vector of a segment must hold some of its taps.
+  const bool even = pitch <= kLanes<A> || pitch - kLanes<A> < tile.kernel_size;
+  if constexpr (kSumGroup<A> == 4) {
+    if (!even)
+      return softmax_long_segments(tile, stride);
+    if (pitch == 4)
+      return softmax_segments<4>(tile, stride);
+    if (pitch == 8)
+      return softmax_segments<8>(tile, stride);
+    if (pitch == 16)
+      return softmax_segments<16>(tile, stride);
+    if (pitch == 32 && kLanes<A> >= 8)
+      return softmax_segments<32>(tile, stride);
+    if (pitch == 64 && kLanes<A> >= 16)
+      return softmax_segments<64>(tile, stride);
+  }
+#endif
+  return softmax_long_segments(tile, stride);
+}
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
