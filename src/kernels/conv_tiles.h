@@ -183,6 +183,8 @@ struct PlaceConvolution {
   S* out = nullptr;
   const A* bias = nullptr;  ///< [C] or null
   CachePlan plan;
+  const char* soon = nullptr;  ///< as ConvTile::soon
+  int64_t soon_lines = 0;
 };
 
 template <class S, class A>
@@ -211,7 +213,9 @@ ConvTile<S, A> tile_of_place(
       .bias = conv.bias == nullptr ? nullptr : conv.bias + at.head * R,
       .out = conv.out + origin + at.first * C,
       .out_stride = C,
-      .streaming = conv.plan.streams};
+      .streaming = conv.plan.streams,
+      .soon = conv.soon,
+      .soon_lines = conv.soon_lines};
 }
 
 /// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and

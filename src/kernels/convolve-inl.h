@@ -76,6 +76,14 @@ struct ConvBlock {
             sum[i]);
   }
 
+  /// Adds rows that feed all outputs.
+  HWY_INLINE void add_rows(int64_t count) {
+    for (; count > 0; --count) {
+      add_row(0, NT - 1);
+      next_row();
+    }
+  }
+
   HWY_INLINE void next_row() {
     skip_rows(1);
     low = scalar(low);
@@ -136,8 +144,66 @@ HWY_INLINE void finish_block(
     }
 }
 
-/// NT outputs of NV vectors from row t and channel c; K >= NT - 1. kInside: all
-/// rows exist; else those outside the sequence are skipped.
+/// What is fetched while a block is convolved: the rows of `in` that the next
+/// outputs see, and as many times `lines` lines.
+struct BlockAhead {
+  const char* in;
+  int64_t in_stride;  ///< bytes
+  const char* soon;
+  int64_t lines;
+
+  /// Of the block of `rows` rows from t and of channels from c of head h.
+  template <class S, class A>
+  HWY_INLINE BlockAhead(
+      const ConvTile<S, A>& tile,
+      int64_t t,
+      int64_t rows,
+      int64_t h,
+      int64_t c)
+      : in(reinterpret_cast<const char*>(
+            tile.in + (t + rows + tile.kernel_size - 1) * tile.in_stride + c)),
+        in_stride(tile.in_stride * int64_t{sizeof(S)}),
+        soon(tile.soon),
+        // The first block of a head fetches for the others.
+        lines(c == h * tile.channels ? tile.soon_lines : 0) {
+    soon += (t * tile.heads + h * rows) * lines * kCacheLine;
+  }
+
+  /// A row of kBytes, and lines.
+  template <int kBytes>
+  HWY_INLINE void next_row() {
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kBytes; i += kCacheLine)
+      fetch(in + i);
+    in += in_stride;
+    for (int64_t i = 0; i < lines; ++i, soon += kCacheLine)
+      fetch(soon);
+  }
+
+ private:
+  static HWY_INLINE void fetch(const char* line) {
+    __builtin_prefetch(line, /*write=*/0, /*locality=*/3);
+  }
+};
+
+/// `count` input rows, which feed all outputs of a block. Many lines fetched at
+/// once would wait for one another.
+template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
+HWY_INLINE void add_rows_and_fetch(
+    ConvBlock<S, A, NT, NV, kTail, kLaneTaps>& block,
+    int64_t count,
+    BlockAhead ahead) {
+  const int64_t together = count / NT;
+  for (int i = 0; i < NT; ++i) {
+    ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();
+    block.add_rows(together);
+  }
+  block.add_rows(count - together * NT);
+}
+
+/// NT outputs of NV vectors from row t and channel c, which is one of head h;
+/// K >= NT - 1. kInside: all rows exist; else those outside the sequence are
+/// skipped.
 template <
     class S,
     class A,
@@ -151,6 +217,7 @@ HWY_INLINE void convolve_block(
     int64_t t,
     int64_t c,
     const A* taps,
+    int64_t h,
     int64_t tail = kLanes<A>) {
   const int64_t K = tile.kernel_size;
   ConvBlock<S, A, NT, NV, kTail, kLaneTaps> block(tile, t, c, taps, tail);
@@ -166,10 +233,11 @@ HWY_INLINE void convolve_block(
   const int64_t end = HWY_MAX(begin, HWY_MIN(K, high));
   if (!kInside)
     block.skip_rows(begin - (NT - 1));
-  for (int64_t r = begin; r < end; ++r) {
-    block.add_row(0, NT - 1);
-    block.next_row();
-  }
+  // Few taps, of which fewer rows are made, make no pause that is worth it.
+  if (NT == kRowBlock && tile.soon != nullptr)
+    add_rows_and_fetch(block, end - begin, BlockAhead(tile, t, NT, h, c));
+  else
+    block.add_rows(end - begin);
   if (!kInside)
     block.skip_rows(K - end);
 #pragma GCC unroll 8
@@ -203,25 +271,29 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
             tile,
             t,
             c,
-            taps);
+            taps,
+            h);
     for (; c + kBlock <= end; c += kBlock)
       convolve_block<S, A, NT, kVectorBlock, false, kLaneTaps, false>(
           tile,
           t,
           c,
-          lane_taps());
+          lane_taps(),
+          h);
     for (; c + L <= end; c += L)
       convolve_block<S, A, NT, 1, false, kLaneTaps, false>(
           tile,
           t,
           c,
-          lane_taps());
+          lane_taps(),
+          h);
     if (c < end)
       convolve_block<S, A, NT, 1, true, kLaneTaps, false>(
           tile,
           t,
           c,
           lane_taps(),
+          h,
           end - c);
   }
 }

@@ -14,12 +14,12 @@ void FetchAhead::add_bytes(
     return;
   // A line more where rows begin anywhere in one.
   const auto begin = static_cast<int64_t>(
-      reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(kLine));
-  const int64_t shift = stride % kLine == 0 ? begin : kLine - 1;
+      reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(kCacheLine));
+  const int64_t shift = stride % kCacheLine == 0 ? begin : kCacheLine - 1;
   tensors_[static_cast<size_t>(count_++)] = {
       first,
       stride,
-      (shift + bytes + kLine - 1) / kLine,
+      (shift + bytes + kCacheLine - 1) / kCacheLine,
       rows};
 }
 
@@ -29,7 +29,7 @@ FetchAhead FetchAhead::part(int64_t part, int64_t parts) const {
     Rows of = tensors_[static_cast<size_t>(n)];
     const int64_t line = of.lines * part / parts;
     of.lines = of.lines * (part + 1) / parts - line;
-    of.first += line * kLine;
+    of.first += line * kCacheLine;
     some.tensors_[static_cast<size_t>(some.count_++)] = of;
   }
   return some;

@@ -6,6 +6,9 @@
 
 namespace seqconv::kernels {
 
+/// Bytes that are fetched together.
+inline constexpr int64_t kCacheLine = 64;
+
 /// Rows of tensors that are needed after the tile at hand: brought into the
 /// second-level cache together with the work on the tile's own rows, for many
 /// reads at once would only wait for one another.
@@ -43,7 +46,6 @@ class FetchAhead {
   }
 
  private:
-  static constexpr int64_t kLine = 64;
   static constexpr int kMostTensors = 8;
   struct Rows {
     const char* first;
@@ -58,10 +60,10 @@ class FetchAhead {
     if (lines == kLines)
 #pragma GCC unroll 8
       for (int i = 0; i < kLines; ++i)
-        __builtin_prefetch(row + i * kLine, /*write=*/0, /*locality=*/2);
+        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/2);
     else
       for (int64_t i = 0; i < lines; ++i)
-        __builtin_prefetch(row + i * kLine, /*write=*/0, /*locality=*/2);
+        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/2);
   }
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);

@@ -23,7 +23,8 @@ class PositionForward {
         plan_(cache_plan(
             args.shape,
             args.y,
-            2 * args.shape.channels + raw.row_stride)) {}
+            2 * args.shape.channels + raw.row_stride)),
+        own_kernels_(raw.row_stride != 0) {}
 
   /// A few rows at a time, whose taps stay in the first-level cache.
   void operator()(const ConvPlace& at, const ConvPlace&) {
@@ -57,13 +58,29 @@ class PositionForward {
          .in = args_.x,
          .out = args_.y,
          .bias = args_.bias,
-         .plan = plan_});
+         .plan = plan_,
+         .soon = soon(at),
+         .soon_lines = ceil_div(
+             shape.kernel_size * static_cast<int64_t>(sizeof(L)),
+             kCacheLine)});
+  }
+
+  /// The raw kernels of the rows after those of a place, if memory is what is
+  /// waited for: making taps tears the reading of rows apart. Null: no.
+  const char* soon(const ConvPlace& at) const {
+    const ConvShape& shape = args_.shape;
+    if (!plan_.fetches || !own_kernels_ || at.heads < shape.heads)
+      return nullptr;
+    const int64_t row = at.batch * shape.steps + at.first + at.rows;
+    return reinterpret_cast<const char*>(
+        args_.kernels + row * shape.heads * shape.kernel_size);
   }
 
   const ConvForward<S, L>& args_;
   const RowOps<S, A>& ops_;
   TapRows<L, A> taps_;
   const CachePlan plan_;
+  const bool own_kernels_;  ///< of every position
 };
 
 template <class S, class L, class A = AccumulatorOf<S>>

@@ -48,6 +48,10 @@ struct ConvTile {
   int64_t out_stride = 0;
   bool streaming = false;             ///< stores go past the caches
   const FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
+  /// Fetched amid the products, and with it the rows of `in` that the next
+  /// outputs see: the lines from here on, so many for every row of a head.
+  const char* soon = nullptr;
+  int64_t soon_lines = 0;
 };
 
 /// Elements between rows of staged tiles, and most channels of one.
