@@ -183,7 +183,8 @@ struct PlaceConvolution {
   S* out = nullptr;
   const A* bias = nullptr;  ///< [C] or null
   CachePlan plan;
-  const char* soon = nullptr;  ///< as ConvTile::soon
+  bool fetch_in = false;  ///< these as ConvTile's
+  const char* soon = nullptr;
   int64_t soon_lines = 0;
 };
 
@@ -214,6 +215,7 @@ ConvTile<S, A> tile_of_place(
       .out = conv.out + origin + at.first * C,
       .out_stride = C,
       .streaming = conv.plan.streams,
+      .fetch_in = conv.fetch_in,
       .soon = conv.soon,
       .soon_lines = conv.soon_lines};
 }

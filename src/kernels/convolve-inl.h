@@ -234,7 +234,7 @@ HWY_INLINE void convolve_block(
   if (!kInside)
     block.skip_rows(begin - (NT - 1));
   // Few taps, of which fewer rows are made, make no pause that is worth it.
-  if (NT == kRowBlock && tile.soon != nullptr)
+  if (NT == kRowBlock && tile.fetch_in)
     add_rows_and_fetch(block, end - begin, BlockAhead(tile, t, NT, h, c));
   else
     block.add_rows(end - begin);

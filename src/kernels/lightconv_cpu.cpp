@@ -300,7 +300,8 @@ void lightconv_forward(
          .in = args.x,
          .out = args.y,
          .bias = args.bias,
-         .plan = plan});
+         .plan = plan,
+         .fetch_in = plan.fetches});
   };
   for_places(
       {shape, args.lengths, step, heads},

@@ -59,17 +59,18 @@ class PositionForward {
          .out = args_.y,
          .bias = args_.bias,
          .plan = plan_,
+         // Making taps tears the reading of rows apart.
+         .fetch_in = plan_.far,
          .soon = soon(at),
-         .soon_lines = ceil_div(
-             shape.kernel_size * static_cast<int64_t>(sizeof(L)),
-             kCacheLine)});
+         .soon_lines = own_kernels_
+             ? ceil_div(shape.kernel_size * int64_t{sizeof(L)}, kCacheLine)
+             : 0});
   }
 
-  /// The raw kernels of the rows after those of a place, if memory is what is
-  /// waited for: making taps tears the reading of rows apart. Null: no.
+  /// The raw kernels of the rows after those of a place.
   const char* soon(const ConvPlace& at) const {
     const ConvShape& shape = args_.shape;
-    if (!plan_.fetches || !own_kernels_ || at.heads < shape.heads)
+    if (!own_kernels_)
       return nullptr;
     const int64_t row = at.batch * shape.steps + at.first + at.rows;
     return reinterpret_cast<const char*>(

@@ -48,8 +48,9 @@ struct ConvTile {
   int64_t out_stride = 0;
   bool streaming = false;             ///< stores go past the caches
   const FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
-  /// Fetched amid the products, and with it the rows of `in` that the next
-  /// outputs see: the lines from here on, so many for every row of a head.
+  /// The rows of `in` that the next outputs see are fetched amid the products,
+  /// and so many lines for every row of a head, from `soon` on.
+  bool fetch_in = false;
   const char* soon = nullptr;
   int64_t soon_lines = 0;
 };

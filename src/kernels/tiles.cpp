@@ -29,12 +29,14 @@ int64_t last_level_cache() {
 }  // namespace
 
 CachePlan cache_plan(const void* out, int64_t bytes_of_head, int64_t bytes) {
+  constexpr int64_t kOwnCache = 1 << 20;
   static const int64_t cache = last_level_cache();
   // Streaming stores are those of whole lines.
   const bool whole =
       reinterpret_cast<uintptr_t>(out) % 64 == 0 && bytes_of_head % 64 == 0;
   // Others take their share of the cache: less than all of it is ours.
   return {
+      .far = bytes > kOwnCache,
       .streams = whole && cache > 0 && bytes >= cache,
       .fetches = bytes > cache / 3 * 2};
 }
