@@ -41,8 +41,16 @@ void stage(const StageTile<S>& tile, A* out) {
 /// acc[t][j] += <g[t], x[t + j]> over channels [c, c + lanes), for NT rows and
 /// NJ taps: every row of x is read once for all rows of g. With NA = 1 rows of
 /// acc instead of NT all rows add to one. With kPitch > 0 that is the stride of
-/// x, known when compiling.
-template <class S, class A, int NT, int NJ, int64_t kPitch, bool kTail, int NA>
+/// x, known when compiling. kFirst: acc is set, not added to.
+template <
+    class S,
+    class A,
+    int NT,
+    int NJ,
+    int64_t kPitch,
+    bool kTail,
+    bool kFirst = false,
+    int NA>
 HWY_INLINE void add_products(
     const ProductTile<S, A>& tile,
     int64_t t,
@@ -63,7 +71,9 @@ HWY_INLINE void add_products(
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i)
       if (r - i >= 0 && r - i < NJ)
-        acc[i % NA][r - i] = hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
+        acc[i % NA][r - i] = kFirst
+            ? hn::Mul(grad[i], row)
+            : hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
   }
 }
 
@@ -150,12 +160,18 @@ struct UnfinishedBlock {
   }
 };
 
-template <class S, class A, int NJ, int64_t kPitch>
-HWY_INLINE void
-product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
+/// Products of all rows. With kPitch or kWidth > 0 these are the stride of x
+/// and the channels, known when compiling.
+template <class S, class A, int NJ, int64_t kPitch, int64_t kWidth>
+HWY_NOINLINE void
+product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
   constexpr int NT = kLanes<A> / NJ;
   // A row of x that lies anywhere takes registers that overlapping needs.
   constexpr bool kOverlap = kPitch > 0;
+  // A copy, which stores do not change.
+  ProductTile<S, A> tile = any;
+  if constexpr (kWidth > 0)
+    tile.channels = kWidth;
   UnfinishedBlock<A, NT, NJ> last;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT) {
@@ -163,15 +179,15 @@ product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
       tile.ahead->rows(t, NT);
     for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
       Vec<A> acc[NT][NJ];
-      clear<A, NT, NJ>(acc);
       int64_t c = 0;
-      if (kOverlap && last.out != nullptr) {
-        if (tile.channels >= kLanes<A>) {
-          add_products<S, A, NT, NJ, kPitch, false>(tile, t, j, c, acc);
-          c += kLanes<A>;
-        }
-        last.finish(tile.add, out_stride);
+      if (tile.channels >= kLanes<A>) {
+        add_products<S, A, NT, NJ, kPitch, false, true>(tile, t, j, c, acc);
+        c += kLanes<A>;
+      } else {
+        clear<A, NT, NJ>(acc);
       }
+      if (kOverlap && last.out != nullptr)
+        last.finish(tile.add, out_stride);
       add_all_products<S, A, NT, NJ, kPitch>(tile, t, j, c, acc);
       last.set(acc, out + t * out_stride + j);
       if (!kOverlap)
@@ -191,25 +207,28 @@ product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
     }
 }
 
-template <class S, class A, int64_t kPitch>
+template <class S, class A, int64_t kPitch, int64_t kWidth>
 HWY_INLINE void
 product_rows_any(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
   constexpr int L = kLanes<A>;
   if constexpr (L >= 8) {
     if (tile.kernel_size <= 4)
-      return product_rows<S, A, 4, kPitch>(tile, out, out_stride);
-    return product_rows<S, A, 8, kPitch>(tile, out, out_stride);
+      return product_rows<S, A, 4, kPitch, kWidth>(tile, out, out_stride);
+    return product_rows<S, A, 8, kPitch, kWidth>(tile, out, out_stride);
   } else {
-    product_rows<S, A, L, kPitch>(tile, out, out_stride);
+    product_rows<S, A, L, kPitch, 0>(tile, out, out_stride);
   }
 }
 
 template <class S, class A>
 void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
-  if (tile.x_stride == kStagePitch)
-    product_rows_any<S, A, kStagePitch>(tile, out, out_stride);
+  // Heads of one stage are the common ones.
+  if (tile.channels != kStagePitch)
+    product_rows_any<S, A, 0, 0>(tile, out, out_stride);
+  else if (tile.x_stride != kStagePitch)
+    product_rows_any<S, A, 0, kStagePitch>(tile, out, out_stride);
   else
-    product_rows_any<S, A, 0>(tile, out, out_stride);
+    product_rows_any<S, A, kStagePitch, kStagePitch>(tile, out, out_stride);
 }
 
 /// Sets of sums of NJ taps, as many as registers hold: a sum waits for the one

@@ -193,19 +193,19 @@ HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Adds neighbouring groups of kBytes: those of a at even places, those of b at
-/// odd ones. Choosing is cheaper than moving, so only one of the two is moved.
+/// Adds groups of kBytes within twice as many lanes (of 4 bytes: those two
+/// apart), sums of a at even places, those of b at odd ones.
 template <int kBytes, class A>
 HWY_INLINE Vec<A> add_neighbours(Vec<A> a, Vec<A> b) {
   const Tag<A> d;
   if constexpr (kBytes == 4) {
-    return hn::Add(hn::OddEven(b, a), hn::Reverse2(d, hn::OddEven(a, b)));
+    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
   } else if constexpr (kBytes == 8) {
     const hn::Repartition<double, Tag<A>> dd;
     const auto x = hn::BitCast(dd, a), y = hn::BitCast(dd, b);
     return hn::Add(
-        hn::BitCast(d, hn::OddEven(y, x)),
-        hn::BitCast(d, hn::Reverse2(dd, hn::OddEven(x, y))));
+        hn::BitCast(d, hn::InterleaveLower(dd, x, y)),
+        hn::BitCast(d, hn::InterleaveUpper(dd, x, y)));
   } else if constexpr (kBytes == 16) {
     return hn::Add(
         hn::OddEvenBlocks(b, a),
@@ -244,8 +244,8 @@ HWY_INLINE A lane_sum(Vec<A> v) {
 #if HWY_TARGET != HWY_SCALAR
   const Tag<A> d;
   if constexpr (sizeof(A) == 4) {
-    v = hn::Add(v, hn::Shuffle2301(v));
     v = hn::Add(v, hn::Shuffle1032(v));
+    v = hn::Add(v, hn::Shuffle2301(v));
   } else {
     v = hn::Add(v, hn::Shuffle01(v));
   }
