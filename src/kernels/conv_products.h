@@ -59,7 +59,7 @@ class ConvProducts {
       const ConvPlace& at,
       int64_t c,
       int64_t width,
-      const ProductsAhead& ahead,
+      ProductsAhead ahead,
       const Work& work) {
     const auto [from, to] = direct_rows(at);
     for (int64_t i = 0; i < width; i += kStagePitch) {
@@ -92,7 +92,7 @@ class ConvProducts {
     int64_t valid;
     int64_t channels;
     bool add;
-    const ProductsAhead* ahead;  ///< null: nothing
+    ProductsAhead* ahead;  ///< null: nothing
   };
 
   /// Rows [from, to) of a place that see nothing outside the sequence and are

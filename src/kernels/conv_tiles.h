@@ -229,7 +229,7 @@ void convolve_place(
     const ConvShape& shape,
     const ConvPlace& at,
     const PlaceConvolution<S, A>& conv,
-    const FetchAhead* ahead = nullptr) {
+    FetchAhead* ahead = nullptr) {
   ConvTile<S, A> tile = tile_of_place(shape, at, conv);
   tile.ahead = ahead;
   const int64_t width = at.heads * shape.head_channels();

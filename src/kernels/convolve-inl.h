@@ -186,16 +186,16 @@ struct BlockAhead {
   }
 };
 
-/// `count` input rows, which feed all outputs of a block. Many lines fetched at
-/// once would wait for one another.
-template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
+/// Adds `count` rows, which feed all outputs of a block, and calls fetch_row()
+/// NT times amid them: many lines fetched at once would wait for one another.
+template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps, class F>
 HWY_INLINE void add_rows_and_fetch(
     ConvBlock<S, A, NT, NV, kTail, kLaneTaps>& block,
     int64_t count,
-    BlockAhead ahead) {
+    const F& fetch_row) {
   const int64_t together = count / NT;
   for (int i = 0; i < NT; ++i) {
-    ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();
+    fetch_row();
     block.add_rows(together);
   }
   block.add_rows(count - together * NT);
@@ -234,10 +234,18 @@ HWY_INLINE void convolve_block(
   if (!kInside)
     block.skip_rows(begin - (NT - 1));
   // Few taps, of which fewer rows are made, make no pause that is worth it.
-  if (NT == kRowBlock && tile.fetch_in)
-    add_rows_and_fetch(block, end - begin, BlockAhead(tile, t, NT, h, c));
-  else
+  if (NT == kRowBlock && tile.fetch_in) {
+    BlockAhead ahead(tile, t, NT, h, c);
+    add_rows_and_fetch(block, end - begin, [&] {
+      ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();
+    });
+  } else if (tile.ahead != nullptr && c == h * tile.channels) {
+    add_rows_and_fetch(block, end - begin, [&] {
+      tile.ahead->template next_row<kLinesOfRow<S>>();
+    });
+  } else {
     block.add_rows(end - begin);
+  }
   if (!kInside)
     block.skip_rows(K - end);
 #pragma GCC unroll 8
@@ -256,9 +264,6 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
   constexpr int64_t L = kLanes<A>, kBlock = kVectorBlock * L;
   const bool inside =
       t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
-  // What channels before `from` need as well has been fetched with them.
-  if (tile.ahead != nullptr && from == 0)
-    tile.ahead->rows(t, NT);
   for (int64_t h = 0; h < tile.heads; ++h) {
     int64_t c = h * tile.channels + from;
     const int64_t end = (h + 1) * tile.channels;

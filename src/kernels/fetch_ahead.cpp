@@ -1,7 +1,5 @@
 #include "kernels/fetch_ahead.h"
 
-#include <algorithm>
-
 namespace seqconv::kernels {
 
 void FetchAhead::add_bytes(
@@ -33,15 +31,6 @@ FetchAhead FetchAhead::part(int64_t part, int64_t parts) const {
     some.tensors_[static_cast<size_t>(some.count_++)] = of;
   }
   return some;
-}
-
-void FetchAhead::rows(int64_t first, int64_t count) const {
-  for (int n = 0; n < count_; ++n) {
-    const Rows& of = tensors_[static_cast<size_t>(n)];
-    const int64_t end = std::min(first + count, of.rows);
-    for (int64_t r = first; r < end; ++r)
-      fetch<4>(of.first + r * of.stride, of.lines);
-  }
 }
 
 }  // namespace seqconv::kernels

@@ -10,8 +10,8 @@ namespace seqconv::kernels {
 inline constexpr int64_t kCacheLine = 64;
 
 /// Rows of tensors that are needed after the tile at hand: brought into the
-/// second-level cache together with the work on the tile's own rows, for many
-/// reads at once would only wait for one another.
+/// caches together with the work on the tile's own rows, for many reads at once
+/// would only wait for one another.
 class FetchAhead {
  public:
   /// Rows of `width` elements, `stride` elements apart.
@@ -25,13 +25,10 @@ class FetchAhead {
         rows);
   }
 
-  /// Fetches rows [first, first + count) of each, as far as they exist.
-  void rows(int64_t first, int64_t count) const;
-
   /// Part number `part` of `parts` equal parts of all rows.
   FetchAhead part(int64_t part, int64_t parts) const;
 
-  /// Fetches the first row of each and goes on to the next, within loops whose
+  /// Fetches a row of each and goes on to the next, within loops whose
   /// registers a call would cost. Most rows have kLines lines.
   template <int kLines>
   [[gnu::always_inline]] void next_row() {
@@ -60,10 +57,10 @@ class FetchAhead {
     if (lines == kLines)
 #pragma GCC unroll 8
       for (int i = 0; i < kLines; ++i)
-        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/2);
+        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/3);
     else
       for (int64_t i = 0; i < lines; ++i)
-        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/2);
+        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/3);
   }
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);

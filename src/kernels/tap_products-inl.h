@@ -19,8 +19,8 @@ void stage(const StageTile<S>& tile, A* out) {
   constexpr int64_t L = kLanes<A>;
   const auto whole = tile.channels / L * L;
   for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
-    if (tile.ahead != nullptr && r % 4 == 0)
-      tile.ahead->rows(r, 4);
+    if (tile.ahead != nullptr)
+      tile.ahead->template next_row<kLinesOfRow<S>>();
     if (r < tile.first || r >= tile.last) {
       for (int64_t c = 0; c < kStagePitch; c += L)
         hn::StoreU(hn::Zero(d), d, out + c);
@@ -175,8 +175,8 @@ product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
   UnfinishedBlock<A, NT, NJ> last;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT) {
-    if (tile.ahead != nullptr)
-      tile.ahead->rows(t, NT);
+    for (int i = 0; tile.ahead != nullptr && i < NT; ++i)
+      tile.ahead->template next_row<kLinesOfRow<S>>();
     for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
       Vec<A> acc[NT][NJ];
       int64_t c = 0;

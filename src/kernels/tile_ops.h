@@ -46,8 +46,8 @@ struct ConvTile {
   const A* bias = nullptr;  ///< [heads * channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
-  bool streaming = false;             ///< stores go past the caches
-  const FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
+  bool streaming = false;       ///< stores go past the caches
+  FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
   /// The rows of `in` that the next outputs see are fetched amid the products,
   /// and so many lines for every row of a head, from `soon` on.
   bool fetch_in = false;
@@ -58,6 +58,11 @@ struct ConvTile {
 /// Elements between rows of staged tiles, and most channels of one.
 inline constexpr int64_t kStagePitch = 64;
 
+/// Cache lines of as many channels, which most heads have.
+template <class S>
+inline constexpr int kLinesOfRow =
+    static_cast<int>(kStagePitch* int64_t{sizeof(S)} / kCacheLine);
+
 /// Rows that are copied close together. Rows of tensors are 2 or 4 KB apart and
 /// fight for the same cache sets; what is read many times is staged first.
 template <class S>
@@ -67,8 +72,8 @@ struct StageTile {
   int64_t first = 0;  ///< rows outside [first, last) are zero
   int64_t last = 0;
   int64_t rows = 0;
-  int64_t channels = 0;  ///< at most kStagePitch; the others are zero
-  const FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead
+  int64_t channels = 0;         ///< at most kStagePitch; the others are zero
+  FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead
 };
 
 /// Scalar products of rows g[t] with rows x[t + j], j < K.
@@ -81,8 +86,8 @@ struct ProductTile {
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;
-  bool add = false;                   ///< to what is there, in tap_products
-  const FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead, in tap_products
+  bool add = false;             ///< to what is there, in tap_products
+  FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead, in tap_products
 };
 
 /// Raw kernels of rows of heads, and where their taps go: row by row, segments
