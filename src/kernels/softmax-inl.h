@@ -44,24 +44,27 @@ template <class A>
 inline constexpr int kSumGroup = sizeof(A) == 4 && kLanes<A> >= 4 ? 4 : 1;
 
 #if HWY_TARGET != HWY_SCALAR
-/// 1 / the sums of the segments of kPitch lanes in v[i], each in all lanes of
-/// its segment in out[i].
+/// The sums of the segments of kPitch lanes in four vectors, those of vector i
+/// in lane i of every block of four lanes of the segment.
 template <int kPitch, class A>
-HWY_INLINE void inverse_segment_sums(const Vec<A> (&v)[4], Vec<A> (&out)[4]) {
-  const Tag<A> d;
-  // Every block of four lanes gets a sum of each of the four vectors.
+HWY_INLINE Vec<A> add_segments(const Vec<A> (&v)[4]) {
   auto sums = add_neighbours<8, A>(
       add_neighbours<4, A>(v[0], v[1]),
       add_neighbours<4, A>(v[2], v[3]));
   if constexpr (kLanes<A> >= 8 && kPitch >= 8)
     sums = hn::Add(sums, hn::SwapAdjacentBlocks(sums));
   if constexpr (kLanes<A> >= 16 && kPitch >= 16)
-    sums = hn::Add(sums, hn::ConcatLowerUpper(d, sums, sums));
-  const auto inverse = hn::Div(hn::Set(d, A(1)), sums);
-  out[0] = hn::Broadcast<0>(inverse);
-  out[1] = hn::Broadcast<1>(inverse);
-  out[2] = hn::Broadcast<2>(inverse);
-  out[3] = hn::Broadcast<3>(inverse);
+    sums = hn::Add(sums, hn::ConcatLowerUpper(Tag<A>(), sums, sums));
+  return sums;
+}
+
+/// Lane i of every block of four lanes, in all lanes of the block of out[i].
+template <class A>
+HWY_INLINE void spread_lanes(Vec<A> v, Vec<A> (&out)[4]) {
+  out[0] = hn::Broadcast<0>(v);
+  out[1] = hn::Broadcast<1>(v);
+  out[2] = hn::Broadcast<2>(v);
+  out[3] = hn::Broadcast<3>(v);
 }
 
 /// N lanes: segments of K raw kernels, kPitch lanes each, the last of `count`
@@ -83,6 +86,13 @@ load_segments(const L* raw, int64_t stride, int64_t K, int64_t count) {
             HWY_MAX(count - kHalf, int64_t{1})),
         load_segments<N / 2, kPitch>(raw, stride, K, count));
   }
+}
+
+/// Whether the last vector of a segment holds some of its taps.
+template <class A>
+constexpr bool reaches_last_vector(int64_t kernel_size) {
+  const int64_t pitch = tap_pitch(kernel_size);
+  return pitch <= kLanes<A> || pitch - kLanes<A> < kernel_size;
 }
 
 /// The lanes that hold taps, of vectors of segments of kPitch lanes or of the
@@ -132,7 +142,8 @@ class SoftmaxGroups {
     if (w_ == nullptr)
       return;
     Vec<A> scale[kGroup];
-    inverse_segment_sums<kPitch, A>(sums_, scale);
+    const auto sums = add_segments<kPitch, A>(sums_);
+    spread_lanes<A>(hn::Div(hn::Set(Tag<A>(), A(1)), sums), scale);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g)
 #pragma GCC unroll 4
@@ -289,10 +300,8 @@ bool softmax_tile(SoftmaxTile<L, A> tile) {
   const int64_t stride = join_rows(tile, tile.raw_stride);
 #if HWY_TARGET != HWY_SCALAR
   const int64_t pitch = tap_pitch(tile.kernel_size);
-  // The last vector of a segment must hold some of its taps.
-  const bool even = pitch <= kLanes<A> || pitch - kLanes<A> < tile.kernel_size;
   if constexpr (kSumGroup<A> == 4) {
-    if (!even)
+    if (!reaches_last_vector<A>(tile.kernel_size))
       return softmax_long_segments(tile, stride);
     if (pitch == 4)
       return softmax_segments<4>(tile, stride);

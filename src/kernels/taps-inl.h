@@ -68,6 +68,52 @@ HWY_INLINE int64_t softmax_backward_packed(
 }
 #endif
 
+#if HWY_TARGET != HWY_SCALAR
+/// As many of `count` segments of whole vectors, the last of which holds some
+/// taps, as fill groups whose sums are made together; returns how many.
+template <int kPitch, class L, class A>
+HWY_INLINE int64_t softmax_backward_groups(
+    const A* w,
+    const A* grad,
+    L* out,
+    int64_t stride,
+    int64_t K,
+    int64_t count) {
+  constexpr int N = kLanes<A>, NV = HWY_MAX(1, kPitch / N);
+  // Taps beyond K are zero, their gradients anything.
+  const auto used = lanes_of_taps<kPitch, A>(K);
+  int64_t n = 0;
+  for (; n + 4 <= count; n += 4) {
+    const A* const taps = w + n * kPitch;
+    Vec<A> sums[4], mean[4];
+#pragma GCC unroll 4
+    for (int g = 0; g < 4; ++g) {
+      const A* const of = grad + (n + g) * kPitch;
+      const auto tail = hn::IfThenElseZero(used, load(of + (NV - 1) * N));
+      sums[g] = hn::Mul(load(taps + g * kPitch + (NV - 1) * N), tail);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV - 1; ++v)
+        sums[g] = hn::MulAdd(
+            load(taps + g * kPitch + v * N),
+            load(of + v * N),
+            sums[g]);
+    }
+    spread_lanes<A>(add_segments<kPitch, A>(sums), mean);
+#pragma GCC unroll 4
+    for (int g = 0; g < 4; ++g)
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) {
+        const int64_t at = (n + g) * kPitch + v * N;
+        store_some<A>(
+            hn::Mul(load(w + at), hn::Sub(load(grad + at), mean[g])),
+            out + (n + g) * stride + v * N,
+            v < NV - 1 ? N : K - v * N);
+      }
+  }
+  return n;
+}
+#endif
+
 /// `count` segments, which go `stride` apart.
 template <class L, class A>
 HWY_INLINE void softmax_backward_row(
@@ -88,6 +134,17 @@ HWY_INLINE void softmax_backward_row(
       n = pitch == 4
           ? softmax_backward_packed<4>(w, grad, out, stride, K, count)
           : softmax_backward_packed<8>(w, grad, out, stride, K, count);
+#endif
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kSumGroup<A> == 4 && N >= 8)
+    if (reaches_last_vector<A>(K)) {
+      if (pitch == 16)
+        n = softmax_backward_groups<16>(w, grad, out, stride, K, count);
+      if (pitch == 32)
+        n = softmax_backward_groups<32>(w, grad, out, stride, K, count);
+      if (pitch == 64 && N >= 16)
+        n = softmax_backward_groups<64>(w, grad, out, stride, K, count);
+    }
 #endif
   for (; n < count; ++n) {
     const A* const taps = w + n * pitch;

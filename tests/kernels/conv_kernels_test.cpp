@@ -180,6 +180,18 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesOnAwkwardSizes) {
     }
 }
 
+TEST_P(ConvKernels, EqualLoopsOfDoublesForAnyTapsOfAFewHeads) {
+  // Softmax takes heads in groups, whose size depends on K.
+  for (int64_t K = 1; K <= 70; ++K)
+    for (const int64_t H : {3, 4, 9})
+      expect_plain_everywhere({.shape = {1, 5, 2 * H, H, K, K / 2}});
+}
+
+TEST_P(ConvKernels, EqualLoopsOfDoublesWhereInputsAreFetched) {
+  for (const int64_t K : {5, 7, 16, 31})
+    expect_plain_everywhere({.shape = {1, 301, 1024, 16, K, K / 2}});
+}
+
 TEST_P(ConvKernels, EqualLoopsOfDoublesWithEverythingAtOnce) {
   for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 2}, {12, 4}})
     for (const int64_t K : {3, 7, 31})
