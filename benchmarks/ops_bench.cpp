@@ -4,12 +4,14 @@
 //   ops_bench [--tokens 4096] [--channels 512 1024] [--lengths 32 128 512 2048]
 //             [--kernels 3 7 15 31 63] [--reaches 15 31] [--ops lightconv ...]
 //             [--types float32 bfloat16] [--threads 2] [--repeats 5]
-//             [--skip-floors] [--skip-rivals] [--json FILE]
+//             [--rounds 1] [--skip-floors] [--skip-rivals] [--json FILE]
 //
 // Floor: the longer of moving every byte once at the rate of the better of two
 // copies of as many bytes, and of doing every operation at the rate of a loop
 // of multiply-adds on registers, all measured beside the kernel. A kernel is
-// compared with its reference before it is timed.
+// compared with its reference before it is timed. With several rounds all rows
+// are timed, then all of them again: what slows the machine down for minutes
+// meets some rounds of every row instead of all rounds of some.
 
 #include <ATen/Parallel.h>
 
@@ -17,6 +19,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ceilings.h"
@@ -41,6 +44,7 @@ struct Settings {
   std::vector<std::string> ops = {"lightconv", "dynamicconv", "talk"};
   std::vector<std::string> types = {"float32"};
   int threads = 2;
+  int rounds = 1;
   bool skip_floors = false;
   bool skip_rivals = false;
   std::string json;
@@ -60,7 +64,10 @@ Settings parse(int argc, char** argv) {
   app.add_option("--types", s.types)
       ->check(CLI::IsMember({"float32", "bfloat16"}));
   app.add_option("--threads", s.threads)->check(CLI::PositiveNumber);
-  app.add_option("--repeats", s.timing.repeats)->check(CLI::PositiveNumber);
+  app.add_option("--repeats", s.timing.repeats, "turns of a row in a round")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--rounds", s.rounds, "through all rows; medians of them")
+      ->check(CLI::PositiveNumber);
   app.add_option("--least", s.timing.least, "least seconds of a repeat");
   app.add_flag("--skip-floors", s.skip_floors);
   app.add_flag("--skip-rivals", s.skip_rivals);
@@ -147,10 +154,11 @@ void print_floor_row(const Json& row) {
   std::fflush(stdout);
 }
 
-/// Both passes of one shape beside the copies and the multiply-adds.
-void time_against_floor(const OpShape& shape, const Settings& s, Json& rows) {
+/// What one round says of a shape: seconds of the forward and the backward
+/// pass, bytes per second of the plain and the streaming copy beside each, and
+/// multiply-adds per second.
+std::vector<double> time_against_floor(const OpCase& timed, const Settings& s) {
   const auto& threads = ops::parallel_for();
-  const OpCase timed = make_case(shape);
   Copy forward(static_cast<int64_t>(timed.forward_work.bytes), threads);
   Copy backward(static_cast<int64_t>(timed.backward_work.bytes), threads);
   const auto t = median_seconds(
@@ -162,32 +170,66 @@ void time_against_floor(const OpShape& shape, const Settings& s, Json& rows) {
        [&] { backward.streaming(); },
        [&] { fma_burst(s.threads, threads); }},
       s.timing);
-  const double fma_rate = fma_burst_flops(s.threads) / t[6];
+  return {
+      t[0],
+      t[1],
+      forward.bytes() / t[2],
+      forward.bytes() / t[3],
+      backward.bytes() / t[4],
+      backward.bytes() / t[5],
+      fma_burst_flops(s.threads) / t[6]};
+}
+
+/// Both passes of one shape beside the copies and the multiply-adds; `t` as
+/// from time_against_floor().
+void add_floor_rows(
+    const OpShape& shape,
+    const OpCase& timed,
+    const std::vector<double>& t,
+    Json& rows) {
   for (const bool back : {false, true}) {
-    const Copy& copy = back ? backward : forward;
-    const size_t first = back ? 4 : 2;
+    const double plain = t[back ? 4 : 2], streaming = t[back ? 5 : 3];
     rows.push_back(floor_row(
         shape,
         back ? "backward" : "forward",
         back ? timed.backward_work : timed.forward_work,
         t[back ? 1 : 0],
-        copy.bytes() / std::min(t[first], t[first + 1]),
-        t[first] <= t[first + 1] ? "copy" : "streaming copy",
-        fma_rate));
+        std::max(plain, streaming),
+        plain >= streaming ? "copy" : "streaming copy",
+        t[6]));
     print_floor_row(rows.back());
   }
 }
 
-/// One of ours beside everything that does its job.
-void time_against_rivals(
+void run_floors(const Settings& s, Json& rows) {
+  const std::vector<OpShape> all = shapes(s);
+  std::vector<Samples> samples(all.size());
+  for (int round = 0; round < s.rounds; ++round)
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (round == 0)
+        check_case(all[i]);
+      const OpCase timed = make_case(all[i]);
+      samples[i].push_back(time_against_floor(timed, s));
+      if (round + 1 == s.rounds)
+        add_floor_rows(all[i], timed, medians(samples[i]), rows);
+    }
+}
+
+/// One of ours beside everything that does its job; seconds of each.
+std::vector<double> time_against_rivals(
     const RivalGroup& group,
-    const Settings& s,
-    Json& rows) {
+    const Settings& s) {
   std::vector<std::function<void()>> calls;
   for (const RivalCase& entry : group.entries)
     calls.push_back(entry.call);
-  const auto t = median_seconds(calls, s.timing);
-  for (size_t i = 0; i < calls.size(); ++i) {
+  return median_seconds(calls, s.timing);
+}
+
+void add_rival_rows(
+    const RivalGroup& group,
+    const std::vector<double>& t,
+    Json& rows) {
+  for (size_t i = 0; i < t.size(); ++i) {
     rows.push_back(
         {{"op", group.name},
          {"pass", group.pass},
@@ -211,20 +253,29 @@ void time_against_rivals(
   std::fflush(stdout);
 }
 
+void run_rivals(const Settings& s, Json& rows) {
+  std::map<std::pair<int64_t, size_t>, Samples> samples;
+  for (int round = 0; round < s.rounds; ++round)
+    for (const int64_t T : s.lengths) {
+      const auto groups = rival_groups(s.tokens, T);
+      for (size_t i = 0; i < groups.size(); ++i) {
+        Samples& of = samples[{T, i}];
+        of.push_back(time_against_rivals(groups[i], s));
+        if (round + 1 == s.rounds)
+          add_rival_rows(groups[i], medians(of), rows);
+      }
+    }
+}
+
 int run(const Settings& s) {
   at::set_num_threads(s.threads);
   Json report = {{"threads", s.threads}, {"tokens", s.tokens}};
   Json& floors = report["floors"] = Json::array();
   Json& rivals = report["rivals"] = Json::array();
   if (!s.skip_floors)
-    for (const OpShape& shape : shapes(s)) {
-      check_case(shape);
-      time_against_floor(shape, s, floors);
-    }
+    run_floors(s, floors);
   if (!s.skip_rivals)
-    for (const int64_t T : s.lengths)
-      for (const RivalGroup& group : rival_groups(s.tokens, T))
-        time_against_rivals(group, s, rivals);
+    run_rivals(s, rivals);
   if (!s.json.empty()) {
     std::ofstream out(s.json);
     out << report.dump(1) << '\n';

@@ -28,6 +28,21 @@ inline double median(std::vector<double> values) {
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
+/// Samples of several quantities, one vector of them after the other.
+using Samples = std::vector<std::vector<double>>;
+
+/// The median of every quantity.
+inline std::vector<double> medians(const Samples& samples) {
+  std::vector<double> all;
+  for (size_t i = 0; i < samples.front().size(); ++i) {
+    std::vector<double> values;
+    for (const auto& sample : samples)
+      values.push_back(sample[i]);
+    all.push_back(median(std::move(values)));
+  }
+  return all;
+}
+
 /// Median seconds of a call of each function. Their repeats alternate, so that
 /// what slows the machine down for a while slows down all of them.
 inline std::vector<double> median_seconds(
@@ -40,14 +55,13 @@ inline std::vector<double> median_seconds(
     counts.push_back(
         std::max<int64_t>(1, static_cast<int64_t>(options.least / once)));
   }
-  std::vector<std::vector<double>> samples(functions.size());
-  for (int repeat = 0; repeat < options.repeats; ++repeat)
+  Samples samples;
+  for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    auto& sample = samples.emplace_back();
     for (size_t i = 0; i < functions.size(); ++i)
-      samples[i].push_back(seconds_of(functions[i], counts[i]));
-  std::vector<double> medians;
-  for (auto& s : samples)
-    medians.push_back(median(std::move(s)));
-  return medians;
+      sample.push_back(seconds_of(functions[i], counts[i]));
+  }
+  return medians(samples);
 }
 
 }  // namespace seqconv::bench
