@@ -201,6 +201,31 @@ HWY_INLINE void add_rows_and_fetch(
   block.add_rows(count - together * NT);
 }
 
+/// The rows of a block that feed all of its outputs, and what is fetched amid
+/// them; h and c as in convolve_block().
+template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
+HWY_INLINE void add_middle_rows(
+    ConvBlock<S, A, NT, NV, kTail, kLaneTaps>& block,
+    const ConvTile<S, A>& tile,
+    int64_t t,
+    int64_t c,
+    int64_t h,
+    int64_t count) {
+  // Few taps, of which fewer rows are made, make no pause that is worth it.
+  if (NT == kRowBlock && tile.fetch_in) {
+    BlockAhead ahead(tile, t, NT, h, c);
+    add_rows_and_fetch(block, count, [&] {
+      ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();
+    });
+  } else if (tile.ahead != nullptr && c == h * tile.channels) {
+    add_rows_and_fetch(block, count, [&] {
+      tile.ahead->template next_row<kLinesOfRow<S>>();
+    });
+  } else {
+    block.add_rows(count);
+  }
+}
+
 /// NT outputs of NV vectors from row t and channel c, which is one of head h;
 /// K >= NT - 1. kInside: all rows exist; else those outside the sequence are
 /// skipped.
@@ -233,19 +258,7 @@ HWY_INLINE void convolve_block(
   const int64_t end = HWY_MAX(begin, HWY_MIN(K, high));
   if (!kInside)
     block.skip_rows(begin - (NT - 1));
-  // Few taps, of which fewer rows are made, make no pause that is worth it.
-  if (NT == kRowBlock && tile.fetch_in) {
-    BlockAhead ahead(tile, t, NT, h, c);
-    add_rows_and_fetch(block, end - begin, [&] {
-      ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();
-    });
-  } else if (tile.ahead != nullptr && c == h * tile.channels) {
-    add_rows_and_fetch(block, end - begin, [&] {
-      tile.ahead->template next_row<kLinesOfRow<S>>();
-    });
-  } else {
-    block.add_rows(end - begin);
-  }
+  add_middle_rows(block, tile, t, c, h, end - begin);
   if (!kInside)
     block.skip_rows(K - end);
 #pragma GCC unroll 8
