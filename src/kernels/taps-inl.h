@@ -13,6 +13,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
+/// Taps and their gradients, segments side by side, and those of the raw
+/// kernels, which go `stride` apart.
+template <class L, class A>
+struct GradientRow {
+  const A* w;
+  const A* grad;
+  L* out;
+  int64_t stride;
+  int64_t kernel_size;
+  int64_t count;  ///< of segments
+};
+
 #if HWY_TARGET == HWY_AVX3
 /// Sums over the segments of kPitch lanes, each in all lanes of its segment.
 template <int kPitch, class A>
@@ -40,15 +52,10 @@ HWY_INLINE void store_segments(V v, float* out, int64_t stride, int64_t K) {
   }
 }
 
-/// As many of `count` segments as fill whole vectors; returns how many.
+/// As many segments as fill whole vectors; returns how many.
 template <int kPitch, class A>
-HWY_INLINE int64_t softmax_backward_packed(
-    const A* w,
-    const A* grad,
-    float* out,
-    int64_t stride,
-    int64_t K,
-    int64_t count) {
+HWY_INLINE int64_t softmax_backward_packed(const GradientRow<float, A>& row) {
+  const auto [w, grad, out, stride, K, count] = row;
   constexpr int N = kLanes<A>;
   constexpr int64_t kSegments = N / kPitch;
   // Taps beyond K are zero, their gradients anything.
@@ -69,16 +76,11 @@ HWY_INLINE int64_t softmax_backward_packed(
 #endif
 
 #if HWY_TARGET != HWY_SCALAR
-/// As many of `count` segments of whole vectors, the last of which holds some
-/// taps, as fill groups whose sums are made together; returns how many.
+/// As many segments of whole vectors, the last of which holds some taps, as
+/// fill groups whose sums are made together; returns how many.
 template <int kPitch, class L, class A>
-HWY_INLINE int64_t softmax_backward_groups(
-    const A* w,
-    const A* grad,
-    L* out,
-    int64_t stride,
-    int64_t K,
-    int64_t count) {
+HWY_INLINE int64_t softmax_backward_groups(const GradientRow<L, A>& row) {
+  const auto [w, grad, out, stride, K, count] = row;
   constexpr int N = kLanes<A>, NV = HWY_MAX(1, kPitch / N);
   // Taps beyond K are zero, their gradients anything.
   const auto used = lanes_of_taps<kPitch, A>(K);
@@ -114,38 +116,41 @@ HWY_INLINE int64_t softmax_backward_groups(
 }
 #endif
 
-/// `count` segments, which go `stride` apart.
+/// As many segments as go together; returns how many.
 template <class L, class A>
-HWY_INLINE void softmax_backward_row(
-    const A* w,
-    const A* grad,
-    L* out,
-    int64_t stride,
-    int64_t K,
-    int64_t count) {
-  constexpr int64_t N = kLanes<A>;
-  const Tag<A> d;
-  const int64_t pitch = tap_pitch(K);
-  const int64_t whole = (K - 1) / N * N, tail = K - whole;
-  int64_t n = 0;
+HWY_INLINE int64_t softmax_backward_together(const GradientRow<L, A>& row) {
+  [[maybe_unused]] const int64_t pitch = tap_pitch(row.kernel_size);
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (std::is_same_v<L, float>)
-    if (pitch <= 8)
-      n = pitch == 4
-          ? softmax_backward_packed<4>(w, grad, out, stride, K, count)
-          : softmax_backward_packed<8>(w, grad, out, stride, K, count);
+  if constexpr (std::is_same_v<L, float>) {
+    if (pitch == 4)
+      return softmax_backward_packed<4>(row);
+    if (pitch == 8)
+      return softmax_backward_packed<8>(row);
+  }
 #endif
 #if HWY_TARGET != HWY_SCALAR
+  constexpr int N = kLanes<A>;
   if constexpr (kSumGroup<A> == 4 && N >= 8)
-    if (reaches_last_vector<A>(K)) {
+    if (reaches_last_vector<A>(row.kernel_size)) {
       if (pitch == 16)
-        n = softmax_backward_groups<16>(w, grad, out, stride, K, count);
+        return softmax_backward_groups<16>(row);
       if (pitch == 32)
-        n = softmax_backward_groups<32>(w, grad, out, stride, K, count);
+        return softmax_backward_groups<32>(row);
       if (pitch == 64 && N >= 16)
-        n = softmax_backward_groups<64>(w, grad, out, stride, K, count);
+        return softmax_backward_groups<64>(row);
     }
 #endif
+  return 0;
+}
+
+template <class L, class A>
+HWY_INLINE void softmax_backward_row(const GradientRow<L, A>& row) {
+  constexpr int64_t N = kLanes<A>;
+  const Tag<A> d;
+  const auto [w, grad, out, stride, K, count] = row;
+  const int64_t pitch = tap_pitch(K);
+  const int64_t whole = (K - 1) / N * N, tail = K - whole;
+  int64_t n = softmax_backward_together(row);
   for (; n < count; ++n) {
     const A* const taps = w + n * pitch;
     const A* const g = grad + n * pitch;
@@ -167,13 +172,13 @@ void softmax_backward(SoftmaxGradient<L, A> tile) {
   const int64_t stride = join_rows(tile, tile.out_stride);
   const int64_t row = tile.heads * tap_pitch(tile.kernel_size);
   for (int64_t t = 0; t < tile.rows; ++t)
-    softmax_backward_row(
-        tile.w + t * row,
-        tile.grad + t * row,
-        tile.out + t * tile.out_stride,
-        stride,
-        tile.kernel_size,
-        tile.heads);
+    softmax_backward_row<L, A>(
+        {.w = tile.w + t * row,
+         .grad = tile.grad + t * row,
+         .out = tile.out + t * tile.out_stride,
+         .stride = stride,
+         .kernel_size = tile.kernel_size,
+         .count = tile.heads});
 }
 
 template <class A>
