@@ -83,7 +83,7 @@ void conv_step(
     const Execution& run) {
   const ConvShape& shape = args.shape;
   // Taps that are shared by all inputs are made once.
-  const bool shared = raw.row_stride == 0 && !args.renormalize_edges;
+  const bool shared = raw.shared() && !args.renormalize_edges;
   const auto body = [&](int64_t begin, int64_t end) {
     Stepper<S, L> stepper(args, raw, run.isa);
     if (shared)

@@ -183,9 +183,7 @@ struct PlaceConvolution {
   S* out = nullptr;
   const A* bias = nullptr;  ///< [C] or null
   CachePlan plan;
-  bool fetch_in = false;  ///< these as ConvTile's
-  const char* soon = nullptr;
-  int64_t soon_lines = 0;
+  FetchAmid amid;
 };
 
 template <class S, class A>
@@ -215,9 +213,7 @@ ConvTile<S, A> tile_of_place(
       .out = conv.out + origin + at.first * C,
       .out_stride = C,
       .streaming = conv.plan.streams,
-      .fetch_in = conv.fetch_in,
-      .soon = conv.soon,
-      .soon_lines = conv.soon_lines};
+      .amid = conv.amid};
 }
 
 /// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and

@@ -163,26 +163,19 @@ struct BlockAhead {
       : in(reinterpret_cast<const char*>(
             tile.in + (t + rows + tile.kernel_size - 1) * tile.in_stride + c)),
         in_stride(tile.in_stride * int64_t{sizeof(S)}),
-        soon(tile.soon),
+        soon(tile.amid.lines),
         // The first block of a head fetches for the others.
-        lines(c == h * tile.channels ? tile.soon_lines : 0) {
+        lines(c == h * tile.channels ? tile.amid.lines_of_row : 0) {
     soon += (t * tile.heads + h * rows) * lines * kCacheLine;
   }
 
   /// A row of kBytes, and lines.
   template <int kBytes>
   HWY_INLINE void next_row() {
-#pragma GCC unroll 8
-    for (int64_t i = 0; i < kBytes; i += kCacheLine)
-      fetch(in + i);
+    fetch_lines(in, kBytes);
     in += in_stride;
-    for (int64_t i = 0; i < lines; ++i, soon += kCacheLine)
-      fetch(soon);
-  }
-
- private:
-  static HWY_INLINE void fetch(const char* line) {
-    __builtin_prefetch(line, /*write=*/0, /*locality=*/3);
+    fetch_lines(soon, lines * kCacheLine);
+    soon += lines * kCacheLine;
   }
 };
 
@@ -212,7 +205,7 @@ HWY_INLINE void add_middle_rows(
     int64_t h,
     int64_t count) {
   // Few taps, of which fewer rows are made, make no pause that is worth it.
-  if (NT == kRowBlock && tile.fetch_in) {
+  if (NT == kRowBlock && tile.amid.in) {
     BlockAhead ahead(tile, t, NT, h, c);
     add_rows_and_fetch(block, count, [&] {
       ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();

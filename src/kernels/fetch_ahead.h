@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace seqconv::kernels {
+#include "kernels/cache_line.h"
 
-/// Bytes that are fetched together.
-inline constexpr int64_t kCacheLine = 64;
+namespace seqconv::kernels {
 
 /// Rows of tensors that are needed after the tile at hand: brought into the
 /// caches together with the work on the tile's own rows, for many reads at once
@@ -55,12 +54,9 @@ class FetchAhead {
   template <int kLines>
   [[gnu::always_inline]] static void fetch(const char* row, int64_t lines) {
     if (lines == kLines)
-#pragma GCC unroll 8
-      for (int i = 0; i < kLines; ++i)
-        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/3);
+      fetch_lines(row, kLines * kCacheLine);
     else
-      for (int64_t i = 0; i < lines; ++i)
-        __builtin_prefetch(row + i * kCacheLine, /*write=*/0, /*locality=*/3);
+      fetch_lines(row, lines * kCacheLine);
   }
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);

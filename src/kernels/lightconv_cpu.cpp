@@ -301,7 +301,7 @@ void lightconv_forward(
          .out = args.y,
          .bias = args.bias,
          .plan = plan,
-         .fetch_in = plan.fetches});
+         .amid = {.in = plan.fetches}});
   };
   for_places(
       {shape, args.lengths, step, heads},

@@ -19,12 +19,12 @@ class PositionForward {
       Isa isa)
       : args_(args),
         ops_(row_ops<S, A>(isa)),
+        raw_(raw),
         taps_(args.shape, tap_options(args), raw, isa),
         plan_(cache_plan(
             args.shape,
             args.y,
-            2 * args.shape.channels + raw.row_stride)),
-        own_kernels_(raw.row_stride != 0) {}
+            2 * args.shape.channels + raw.row_stride)) {}
 
   /// A few rows at a time, whose taps stay in the first-level cache.
   void operator()(const ConvPlace& at, const ConvPlace&) {
@@ -59,29 +59,27 @@ class PositionForward {
          .out = args_.y,
          .bias = args_.bias,
          .plan = plan_,
-         // Making taps tears the reading of rows apart.
-         .fetch_in = plan_.far,
-         .soon = soon(at),
-         .soon_lines = own_kernels_
-             ? ceil_div(shape.kernel_size * int64_t{sizeof(L)}, kCacheLine)
-             : 0});
+         .amid = fetch_after(at)});
   }
 
-  /// The raw kernels of the rows after those of a place.
-  const char* soon(const ConvPlace& at) const {
-    const ConvShape& shape = args_.shape;
-    if (!own_kernels_)
-      return nullptr;
-    const int64_t row = at.batch * shape.steps + at.first + at.rows;
-    return reinterpret_cast<const char*>(
-        args_.kernels + row * shape.heads * shape.kernel_size);
+  /// What the rows after those of a place need: making taps tears the reading
+  /// of rows apart.
+  FetchAmid fetch_after(const ConvPlace& at) const {
+    const int64_t K = args_.shape.kernel_size;
+    const L* const raw =
+        raw_.data + raw_.index(at.batch, at.first + at.rows, at.head * K);
+    const int64_t bytes = raw_.shared() ? 0 : K * int64_t{sizeof(L)};
+    return {
+        .in = plan_.far,
+        .lines = reinterpret_cast<const char*>(raw),
+        .lines_of_row = ceil_div(bytes, kCacheLine)};
   }
 
   const ConvForward<S, L>& args_;
   const RowOps<S, A>& ops_;
+  const RawKernels<const L> raw_;
   TapRows<L, A> taps_;
   const CachePlan plan_;
-  const bool own_kernels_;  ///< of every position
 };
 
 template <class S, class L, class A = AccumulatorOf<S>>
@@ -97,7 +95,7 @@ class PositionBackward {
         taps_(shape_, tap_options(args), raw, isa),
         products_(shape_, args.x, args.grad_y, ops_),
         plan_(plan(args, raw)),
-        own_kernels_(raw.row_stride != 0) {}
+        own_kernels_(!raw.shared()) {}
 
   static CachePlan plan(
       const ConvBackward<S, L>& args,

@@ -142,7 +142,7 @@ class GradColumns {
         left_x = x + left * x_stride;
         right_x = x + right * x_stride;
         columns_.prefetch(g + tile_.next);
-        columns_.prefetch_input(x_next);
+        columns_.prefetch(x_next);
         x_next += x_stride;
       }
       Vec<A> grad[NV];

@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "kernels/cache_line.h"
 #include "kernels/talk_tile_ops.h"
 #include "kernels/vectors-inl.h"
 
@@ -235,22 +236,11 @@ struct Columns {
     else
       store_narrow(value, p + v * kLanes<A>);
   }
-  /// A row that will be read when these columns are done.
+  /// A row that will be read later.
   template <class S>
   HWY_INLINE void prefetch(const S* p) const {
     if (kStores != Stores::kTail)
-      prefetch_lines(p, NV * kLanes<A>);
-  }
-  /// A row that will be read when these columns are done, or, where stores do
-  /// not go past the caches, some rows later.
-  template <class S>
-  HWY_INLINE void prefetch_input(const S* p) const {
-    if (kStores == Stores::kStreaming)
-      prefetch(p);
-    else if (kStores == Stores::kWhole)
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        __builtin_prefetch(p + v * kLanes<A>, /*write=*/0, /*locality=*/3);
+      fetch_lines(p, NV * kLanes<A> * int64_t{sizeof(S)});
   }
 };
 

@@ -19,6 +19,7 @@ struct RawKernels {
   int64_t batch_stride = 0;
   int64_t row_stride = 0;
 
+  bool shared() const { return row_stride == 0; }
   int64_t index(int64_t b, int64_t t, int64_t first_tap) const {
     return b * batch_stride + t * row_stride + first_tap;
   }

@@ -26,6 +26,14 @@ constexpr int64_t tap_pitch(int64_t kernel_size) {
   return (kernel_size + kTapSlack - 1) / kTapSlack * kTapSlack;
 }
 
+/// What a convolution fetches amid its products, block by block, for those
+/// after them.
+struct FetchAmid {
+  bool in = false;              ///< the input rows that the next outputs see
+  const char* lines = nullptr;  ///< and lines, from here on
+  int64_t lines_of_row = 0;     ///< so many for every row of a head
+};
+
 /// out[t] = bias + sum_r tap(t, r) * in[r], r = t .. t + K-1, for all channels
 /// of some heads. Only rows r in [first, last) exist, the others count as zero.
 template <class S, class A>
@@ -48,11 +56,7 @@ struct ConvTile {
   int64_t out_stride = 0;
   bool streaming = false;       ///< stores go past the caches
   FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
-  /// The rows of `in` that the next outputs see are fetched amid the products,
-  /// and so many lines for every row of a head, from `soon` on.
-  bool fetch_in = false;
-  const char* soon = nullptr;
-  int64_t soon_lines = 0;
+  FetchAmid amid;
 };
 
 /// Elements between rows of staged tiles, and most channels of one.

@@ -114,15 +114,6 @@ HWY_INLINE void store_streaming(Vec<float> v, BFloat16* p) {
   store_narrow(v, p);
 }
 
-/// Brings what will be read soon into the second-level cache.
-/// Never faults, wherever p points.
-template <class S>
-HWY_INLINE void prefetch_lines(const S* p, int64_t count) {
-  const char* const begin = reinterpret_cast<const char*>(p);
-  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(S)); i += 64)
-    __builtin_prefetch(begin + i, /*write=*/0, /*locality=*/3);
-}
-
 /// Whether parts of vectors of S are read and written with masks, which touch
 /// nothing beyond them.
 template <class S>
