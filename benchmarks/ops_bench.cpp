@@ -68,7 +68,10 @@ Settings parse(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--rounds", s.rounds, "through all rows; medians of them")
       ->check(CLI::PositiveNumber);
-  app.add_option("--least", s.timing.least, "least seconds of a repeat");
+  app.add_option(
+      "--least",
+      s.timing.least,
+      "seconds of warming up before a repeat, and about as many of it");
   app.add_flag("--skip-floors", s.skip_floors);
   app.add_flag("--skip-rivals", s.skip_rivals);
   app.add_option("--json", s.json, "write every row here as well");

@@ -9,7 +9,7 @@ namespace seqconv::bench {
 
 /// How long things are timed.
 struct TimingOptions {
-  double least = 0.03;  ///< seconds of one repeat, at least
+  double least = 0.03;  ///< seconds before a repeat; about as many of it
   int repeats = 5;
 };
 
@@ -43,23 +43,31 @@ inline std::vector<double> medians(const Samples& samples) {
   return all;
 }
 
+/// Seconds of a call in the state that calls leave behind. What ran before has
+/// emptied the caches: a set of 17 MB is back in the third-level cache after
+/// some eight calls, which take four times as long. So a turn begins with as
+/// many calls that are not timed.
+inline double warm_seconds_of(const std::function<void()>& f, double least) {
+  const auto start = std::chrono::steady_clock::now();
+  int64_t count = 0;
+  for (std::chrono::duration<double> passed{}; passed.count() < least;
+       ++count) {
+    f();
+    passed = std::chrono::steady_clock::now() - start;
+  }
+  return seconds_of(f, count);
+}
+
 /// Median seconds of a call of each function. Their repeats alternate, so that
 /// what slows the machine down for a while slows down all of them.
 inline std::vector<double> median_seconds(
     const std::vector<std::function<void()>>& functions,
     const TimingOptions& options) {
-  std::vector<int64_t> counts;
-  for (const auto& f : functions) {
-    f();
-    const double once = std::max(1e-7, seconds_of(f, 1));
-    counts.push_back(
-        std::max<int64_t>(1, static_cast<int64_t>(options.least / once)));
-  }
   Samples samples;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     auto& sample = samples.emplace_back();
-    for (size_t i = 0; i < functions.size(); ++i)
-      sample.push_back(seconds_of(functions[i], counts[i]));
+    for (const auto& f : functions)
+      sample.push_back(warm_seconds_of(f, options.least));
   }
   return medians(samples);
 }
