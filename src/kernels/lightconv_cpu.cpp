@@ -288,7 +288,7 @@ void lightconv_forward(
   taps.spread();
   const int64_t step = forward_rows(shape);
   const int64_t heads = heads_of_rows(shape);
-  const CachePlan plan = cache_plan(shape, args.y, 2 * shape.channels);
+  const CachePlan plan = cache_plan(shape, args.y, shape.channels);
   const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
   const auto work = [&](const ConvPlace& at, const ConvPlace&) {
     convolve_place(
@@ -321,7 +321,7 @@ void lightconv_backward(
   const int64_t H = shape.heads, K = shape.kernel_size;
   StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
   taps.spread();
-  const CachePlan plan = cache_plan(shape, args.grad_x, 3 * shape.channels);
+  const CachePlan plan = cache_plan(shape, args.grad_x, 2 * shape.channels);
   const Pieces pieces(
       shape,
       tile_rows(K),

@@ -24,7 +24,7 @@ class PositionForward {
         plan_(cache_plan(
             args.shape,
             args.y,
-            2 * args.shape.channels + raw.row_stride)) {}
+            args.shape.channels + raw.row_stride)) {}
 
   /// A few rows at a time, whose taps stay in the first-level cache.
   void operator()(const ConvPlace& at, const ConvPlace&) {
@@ -103,7 +103,8 @@ class PositionBackward {
     return cache_plan(
         args.shape,
         args.grad_x,
-        3 * args.shape.channels + 2 * raw.row_stride);
+        2 * args.shape.channels + raw.row_stride,
+        raw.row_stride);
   }
 
   /// Writes grad_x there, and the gradients of the raw kernels of the real

@@ -47,7 +47,7 @@ class BackwardTile {
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)),
         offset_ops_(row_ops<O, A>(isa)),
-        streaming_(cache_plan(args.shape, args.grad_x, 3 * args.shape.channels)
+        streaming_(cache_plan(args.shape, args.grad_x, 2 * args.shape.channels)
                        .streams),
         scale_(A(1) / static_cast<A>(args.shape.window())),
         left_(kTalkRows + kTalkLanes),

@@ -28,17 +28,22 @@ int64_t last_level_cache() {
 
 }  // namespace
 
-CachePlan cache_plan(const void* out, int64_t bytes_of_head, int64_t bytes) {
+CachePlan
+cache_plan(const void* out, int64_t bytes_of_head, const PassBytes& bytes) {
   constexpr int64_t kOwnCache = 1 << 20;
   static const int64_t cache = last_level_cache();
   // Streaming stores are those of whole lines.
   const bool whole =
       reinterpret_cast<uintptr_t>(out) % 64 == 0 && bytes_of_head % 64 == 0;
-  // Others take their share of the cache: less than all of it is ours.
+  // What is read, if it takes half of the cache, stays there from call to call
+  // only if what is written does not drive it out. Others take their share of
+  // the cache too: less than all of it is ours.
+  const bool streams = whole && cache > 0 && bytes.read >= cache / 2;
+  const int64_t kept = bytes.read + (streams ? 0 : bytes.out) + bytes.also;
   return {
-      .far = bytes > kOwnCache,
-      .streams = whole && cache > 0 && bytes >= cache,
-      .fetches = bytes > cache / 3 * 2};
+      .far = bytes.read + bytes.out + bytes.also > kOwnCache,
+      .streams = streams,
+      .fetches = kept > cache / 5 * 3};
 }
 
 }  // namespace seqconv::kernels

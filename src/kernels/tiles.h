@@ -98,17 +98,33 @@ struct CachePlan {
   bool fetches = false;  ///< what is next comes from memory: it is fetched
 };
 
-/// The plan of a pass that stores to `out`, a tensor [B, T, C], and reads and
-/// writes so many elements at every position.
-CachePlan cache_plan(const void* out, int64_t bytes_of_head, int64_t bytes);
+/// Bytes that a pass moves.
+struct PassBytes {
+  int64_t read = 0;
+  int64_t out = 0;   ///< of the tensor whose stores may go past the caches
+  int64_t also = 0;  ///< written besides
+};
 
+/// The plan of a pass whose output is `out`, heads of so many bytes.
+CachePlan
+cache_plan(const void* out, int64_t bytes_of_head, const PassBytes& bytes);
+
+/// The same where `out` is a tensor [B, T, C], and so many elements are read at
+/// every position and written besides.
 template <class Shape, class S>
-CachePlan cache_plan(const Shape& shape, const S* out, int64_t elements) {
+CachePlan cache_plan(
+    const Shape& shape,
+    const S* out,
+    int64_t reads,
+    int64_t also_writes = 0) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(S));
+  const int64_t positions = shape.batch * shape.steps * kSize;
   return cache_plan(
       out,
       shape.head_channels() * kSize,
-      shape.batch * shape.steps * elements * kSize);
+      {.read = positions * reads,
+       .out = positions * shape.channels,
+       .also = positions * also_writes});
 }
 
 }  // namespace seqconv::kernels
