@@ -172,7 +172,8 @@ struct BlockAhead {
   /// A row of kBytes, and lines.
   template <int kBytes>
   HWY_INLINE void next_row() {
-    fetch_lines(in, kBytes);
+    // Before it is read the first-level cache sees the rows of all heads.
+    fetch_lines<OwnCache::kSecond>(in, kBytes);
     in += in_stride;
     fetch_lines(soon, lines * kCacheLine);
     soon += lines * kCacheLine;

@@ -69,10 +69,11 @@ class PositionForward {
     const L* const raw =
         raw_.data + raw_.index(at.batch, at.first + at.rows, at.head * K);
     const int64_t bytes = raw_.shared() ? 0 : K * int64_t{sizeof(L)};
+    // Less than half a line for a head comes by itself.
     return {
         .in = plan_.far,
         .lines = reinterpret_cast<const char*>(raw),
-        .lines_of_row = ceil_div(bytes, kCacheLine)};
+        .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
   }
 
   const ConvForward<S, L>& args_;
