@@ -106,11 +106,14 @@ inline std::pair<int64_t, int64_t> backward_place(
   const int64_t K = shape.kernel_size, rows = tile_rows(K);
   const int64_t pitch = tap_pitch(K);
   const int64_t taps = shape.heads * (rows + K - 1) * pitch;
-  if (!plan.fetches && taps <= kMostTaps &&
+  // Few taps are gathered from lines that the heads beside them share.
+  const bool few = pitch <= 16;
+  // What is fetched takes room as well.
+  const int64_t most = plan.fetches ? kMostTaps / 4 * 3 : kMostTaps;
+  if (!(few && plan.fetches) && taps <= most &&
       shape.batch * ceil_div(shape.steps, rows) >= kPlaces)
     return {rows, heads_of_rows(shape)};
-  // Few taps are gathered from lines that the heads beside them share.
-  return {rows, pitch <= 16 ? std::min<int64_t>(shape.heads, 8) : 1};
+  return {rows, few ? std::min<int64_t>(shape.heads, 8) : 1};
 }
 
 /// Rows whose taps, so many for each of them, stay in the first-level cache: a
