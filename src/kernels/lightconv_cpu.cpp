@@ -252,13 +252,13 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
   const int64_t H = shape.heads, K = shape.kernel_size;
   using Work = PositionBackward<S, A>;
   const auto [rows, heads] =
-      backward_place(shape, Work::plan(args, {args.kernels}));
+      backward_place(shape, Work::plan(args, {args.kernels}, run));
   const Pieces pieces(shape, rows, heads);
   std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
   for_pieces(shape, args.lengths, pieces, run, [&] {
     const int64_t most = pieces.step * pieces.heads * K;
     return [&,
-            work = Work(args, {args.kernels}, run.isa),
+            work = Work(args, {args.kernels}, run),
             grad = std::vector<A>(static_cast<size_t>(most))](
                const ConvPlace& at,
                const ConvPlace& next,
@@ -288,7 +288,7 @@ void lightconv_forward(
   taps.spread();
   const int64_t step = forward_rows(shape);
   const int64_t heads = heads_of_rows(shape);
-  const CachePlan plan = cache_plan(shape, args.y, shape.channels);
+  const CachePlan plan = cache_plan(run, shape, args.y, shape.channels);
   const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
   const auto work = [&](const ConvPlace& at, const ConvPlace&) {
     convolve_place(
@@ -321,7 +321,8 @@ void lightconv_backward(
   const int64_t H = shape.heads, K = shape.kernel_size;
   StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
   taps.spread();
-  const CachePlan plan = cache_plan(shape, args.grad_x, 2 * shape.channels);
+  const CachePlan plan =
+      cache_plan(run, shape, args.grad_x, 2 * shape.channels);
   const Pieces pieces(
       shape,
       tile_rows(K),

@@ -16,12 +16,13 @@ class PositionForward {
   PositionForward(
       const ConvForward<S, L>& args,
       const RawKernels<const L>& raw,
-      Isa isa)
+      const Execution& run)
       : args_(args),
-        ops_(row_ops<S, A>(isa)),
+        ops_(row_ops<S, A>(run.isa)),
         raw_(raw),
-        taps_(args.shape, tap_options(args), raw, isa),
+        taps_(args.shape, tap_options(args), raw, run.isa),
         plan_(cache_plan(
+            run,
             args.shape,
             args.y,
             args.shape.channels + raw.row_stride)) {}
@@ -89,19 +90,21 @@ class PositionBackward {
   PositionBackward(
       const ConvBackward<S, L>& args,
       const RawKernels<const L>& raw,
-      Isa isa)
+      const Execution& run)
       : args_(args),
         shape_(args.shape),
-        ops_(row_ops<S, A>(isa)),
-        taps_(shape_, tap_options(args), raw, isa),
+        ops_(row_ops<S, A>(run.isa)),
+        taps_(shape_, tap_options(args), raw, run.isa),
         products_(shape_, args.x, args.grad_y, ops_),
-        plan_(plan(args, raw)),
+        plan_(plan(args, raw, run)),
         own_kernels_(!raw.shared()) {}
 
   static CachePlan plan(
       const ConvBackward<S, L>& args,
-      const RawKernels<const L>& raw) {
+      const RawKernels<const L>& raw,
+      const Execution& run) {
     return cache_plan(
+        run,
         args.shape,
         args.grad_x,
         2 * args.shape.channels + raw.row_stride,
@@ -218,7 +221,7 @@ void position_conv_forward(
       {shape, args.lengths, step, heads},
       step * heads * (shape.head_channels() + 8) * shape.kernel_size,
       run,
-      [&] { return PositionForward<S, L>(args, raw, run.isa); });
+      [&] { return PositionForward<S, L>(args, raw, run); });
 }
 
 /// Raw kernels of all positions, [B, T, H, K].
@@ -236,13 +239,13 @@ void position_conv_backward(
   const int64_t K = shape.kernel_size, H = shape.heads;
   const auto raw = position_kernels(shape, args.kernels);
   const auto [step, heads] =
-      backward_place(shape, PositionBackward<S, L>::plan(args, raw));
+      backward_place(shape, PositionBackward<S, L>::plan(args, raw, run));
   for_places(
       {shape, args.lengths, step, heads},
       step * heads * (shape.head_channels() + 8) * K * 2,
       run,
       [&] {
-        return [&, work = PositionBackward<S, L>(args, raw, run.isa)](
+        return [&, work = PositionBackward<S, L>(args, raw, run)](
                    const ConvPlace& at,
                    const ConvPlace& next) mutable {
           L* const out = args.grad_kernels +

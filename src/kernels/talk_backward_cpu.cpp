@@ -41,14 +41,18 @@ constexpr int64_t kRowsAhead = 8;
 template <class S, class O, class A = AccumulatorOf<S>>
 class BackwardTile {
  public:
-  BackwardTile(const TalkBackward<S, O>& args, const TalkReach& reach, Isa isa)
+  BackwardTile(
+      const TalkBackward<S, O>& args,
+      const TalkReach& reach,
+      const Execution& run)
       : args_(args),
         reach_(reach),
-        windows_(args.shape, args.offset_left, args.offset_right, isa),
-        ops_(talk_ops<S, A>(isa)),
-        offset_ops_(row_ops<O, A>(isa)),
-        streaming_(cache_plan(args.shape, args.grad_x, 2 * args.shape.channels)
-                       .streams),
+        windows_(args.shape, args.offset_left, args.offset_right, run.isa),
+        ops_(talk_ops<S, A>(run.isa)),
+        offset_ops_(row_ops<O, A>(run.isa)),
+        streaming_(
+            cache_plan(run, args.shape, args.grad_x, 2 * args.shape.channels)
+                .streams),
         scale_(A(1) / static_cast<A>(args.shape.window())),
         left_(kTalkRows + kTalkLanes),
         right_(kTalkRows + kTalkLanes),
@@ -217,7 +221,7 @@ void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
       shape.batch * tiles * strips.parts(),
       grain_for(kTalkRows * (kTalkChannels * strips.of_part() * 10 + 32)),
       [&](int64_t begin, int64_t end) {
-        BackwardTile<S, O> work(args, reach, run.isa);
+        BackwardTile<S, O> work(args, reach, run);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, strips.parts());
           work.run(strips, at.batch, at.group, at.tile);

@@ -178,7 +178,7 @@ class StreamStepper {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const bool streaming = cache_plan(shape, args.y, shape.channels).streams;
+  const bool streaming = cache_plan(run, shape, args.y, shape.channels).streams;
   // What comes from memory is as fast in strips of one window.
   const TalkStrips strips(
       shape,

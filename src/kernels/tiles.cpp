@@ -28,10 +28,15 @@ int64_t last_level_cache() {
 
 }  // namespace
 
-CachePlan
-cache_plan(const void* out, int64_t bytes_of_head, const PassBytes& bytes) {
+CachePlan cache_plan(
+    int64_t cache,
+    const void* out,
+    int64_t bytes_of_head,
+    const PassBytes& bytes) {
   constexpr int64_t kOwnCache = 1 << 20;
-  static const int64_t cache = last_level_cache();
+  static const int64_t of_system = last_level_cache();
+  if (cache == 0)
+    cache = of_system;
   // Streaming stores are those of whole lines.
   const bool whole =
       reinterpret_cast<uintptr_t>(out) % 64 == 0 && bytes_of_head % 64 == 0;

@@ -105,14 +105,19 @@ struct PassBytes {
   int64_t also = 0;  ///< written besides
 };
 
-/// The plan of a pass whose output is `out`, heads of so many bytes.
-CachePlan
-cache_plan(const void* out, int64_t bytes_of_head, const PassBytes& bytes);
+/// The plan of a pass whose output is `out`, heads of so many bytes, with a
+/// last-level cache of `cache` bytes (0: what the system says).
+CachePlan cache_plan(
+    int64_t cache,
+    const void* out,
+    int64_t bytes_of_head,
+    const PassBytes& bytes);
 
 /// The same where `out` is a tensor [B, T, C], and so many elements are read at
 /// every position and written besides.
 template <class Shape, class S>
 CachePlan cache_plan(
+    const Execution& run,
     const Shape& shape,
     const S* out,
     int64_t reads,
@@ -120,6 +125,7 @@ CachePlan cache_plan(
   constexpr auto kSize = static_cast<int64_t>(sizeof(S));
   const int64_t positions = shape.batch * shape.steps * kSize;
   return cache_plan(
+      run.cache_bytes,
       out,
       shape.head_channels() * kSize,
       {.read = positions * reads,

@@ -21,6 +21,7 @@ struct Case {
   bool renormalize_edges = false;
   TapDrop drop;
   std::vector<int64_t> lengths;
+  int64_t cache_bytes = 0;
 
   int64_t valid(int64_t b) const {
     return lengths.empty() ? shape.steps : lengths[place(b)];
@@ -110,11 +111,11 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     const auto kernels = draw<L>(random_, c.kernel_count());
     Plain plain{c, wide(x), wide(kernels), wide(grad_y), {}, {}, {}};
     plain.run();
-    std::vector<S> y(x.size()), grad_x(x.size());
+    testing::Lines<S> y(x.size()), grad_x(x.size());
     std::vector<L> grad_kernels(kernels.size());
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
-    const Execution run{testing::in_pieces(3), GetParam()};
+    const Execution run{testing::in_pieces(3), GetParam(), c.cache_bytes};
     const ConvForward<S, L> forward{
         .shape = c.shape,
         .renormalize_edges = c.renormalize_edges,
@@ -190,6 +191,16 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesForAnyTapsOfAFewHeads) {
 TEST_P(ConvKernels, EqualLoopsOfDoublesWhereInputsAreFetched) {
   for (const int64_t K : {5, 7, 16, 31})
     expect_plain_everywhere({.shape = {1, 301, 1024, 16, K, K / 2}});
+}
+
+TEST_P(ConvKernels, EqualLoopsOfDoublesWhereNothingStaysInTheCache) {
+  for (const int64_t K : {3, 4, 7, 15, 20, 31, 63})
+    for (const bool renormalize : {false, true})
+      expect_plain_everywhere(
+          {.shape = {5, 200, 128, 2, K, K / 2},
+           .renormalize_edges = renormalize,
+           .lengths = {200, 0, 130, 1, 200},
+           .cache_bytes = 1});
 }
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesWithEverythingAtOnce) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <new>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -55,10 +56,29 @@ std::vector<S> draw(std::mt19937& random, int64_t count) {
   return values;
 }
 
-/// Error relative to the largest wanted value.
 template <class S>
+struct LineAllocator {
+  using value_type = S;
+
+  S* allocate(size_t count) {
+    return static_cast<S*>(::operator new(count * sizeof(S), kLine));
+  }
+  void deallocate(S* p, size_t) { ::operator delete(p, kLine); }
+  bool operator==(const LineAllocator&) const { return true; }
+
+ private:
+  static constexpr std::align_val_t kLine{64};
+};
+
+/// Values that begin on a cache line, as those of tensors do: only then are
+/// they stored past the caches.
+template <class S>
+using Lines = std::vector<S, LineAllocator<S>>;
+
+/// Error relative to the largest wanted value.
+template <class S, class Allocator>
 double relative_error(
-    const std::vector<S>& got,
+    const std::vector<S, Allocator>& got,
     const std::vector<double>& want) {
   EXPECT_EQ(got.size(), want.size());
   double most = 1e-30, off = 0;

@@ -18,6 +18,7 @@ struct Case {
   TalkShape shape;
   std::vector<int64_t> lengths;
   double most = 1;  ///< of the offsets
+  int64_t cache_bytes = 0;
 
   int64_t valid(int64_t b) const {
     return lengths.empty() ? shape.steps : lengths[place(b)];
@@ -112,12 +113,12 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
         {},
         {}};
     plain.run();
-    std::vector<S> y(x.size()), grad_x(x.size());
+    testing::Lines<S> y(x.size()), grad_x(x.size());
     std::vector<O> grad_left(left.size()), grad_right(right.size());
     const O* const to_right = right.empty() ? nullptr : right.data();
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
-    const Execution run{testing::in_pieces(3), GetParam()};
+    const Execution run{testing::in_pieces(3), GetParam(), c.cache_bytes};
     talk_forward(
         TalkForward<S, O>{
             s,
@@ -188,6 +189,15 @@ TEST_P(TalkKernels, EqualSumsOverWindowsInRowsOfWholePages) {
     for (const int64_t T : {1, 40, 300})
       expect_plain_everywhere(
           {.shape = {2, T, C, H, 7, 5}, .lengths = {T, T / 2}});
+}
+
+TEST_P(TalkKernels, EqualSumsOverWindowsWhereNothingStaysInTheCache) {
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{128, 2}, {1024, 16}, {64, 16}})
+    expect_plain_everywhere(
+        {.shape = {2, 300, C, H, 15, 31},
+         .lengths = {300, 140},
+         .cache_bytes = 1});
 }
 
 TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {

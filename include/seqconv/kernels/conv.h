@@ -51,10 +51,13 @@ struct TapDrop {
   bool active() const { return seeded || mask != nullptr; }
 };
 
-/// How a kernel runs: the threads of its caller and the instruction set.
+/// How a kernel runs: the threads of its caller, the instruction set, and the
+/// bytes of the last-level cache (0: what the system says), by which it is
+/// chosen what is fetched ahead and what is stored past the caches.
 struct Execution {
   ParallelFor parallel_for;
   Isa isa = best_isa();
+  int64_t cache_bytes = 0;
 };
 
 /// Ring of the last `slots` inputs of N rows, [N, slots, C]: input number p
