@@ -49,12 +49,13 @@ inline std::vector<double> medians(const Samples& samples) {
 /// many calls that are not timed.
 inline double warm_seconds_of(const std::function<void()>& f, double least) {
   const auto start = std::chrono::steady_clock::now();
+  std::chrono::duration<double> passed{};
   int64_t count = 0;
-  for (std::chrono::duration<double> passed{}; passed.count() < least;
-       ++count) {
+  do {
     f();
+    ++count;
     passed = std::chrono::steady_clock::now() - start;
-  }
+  } while (passed.count() < least);
   return seconds_of(f, count);
 }
 
