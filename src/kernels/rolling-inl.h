@@ -118,7 +118,7 @@ struct RollingPlace {
         store_narrow(y[v], out + v * kLanes<A>);
     }
     out += out_step;
-    ahead.next_row<NV * kLanes<A>* int{sizeof(S)} / 64>();
+    ahead.next_row<NV * kLanes<A>* int{sizeof(S)} / kCacheLine>();
   }
 };
 

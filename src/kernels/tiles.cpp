@@ -5,6 +5,8 @@
 #include <fstream>
 #include <string>
 
+#include "kernels/cache_line.h"
+
 namespace seqconv::kernels {
 namespace {
 
@@ -38,8 +40,8 @@ CachePlan cache_plan(
   if (cache == 0)
     cache = of_system;
   // Streaming stores are those of whole lines.
-  const bool whole =
-      reinterpret_cast<uintptr_t>(out) % 64 == 0 && bytes_of_head % 64 == 0;
+  const bool whole = reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 &&
+      bytes_of_head % kCacheLine == 0;
   // What is read, if it takes half of the cache, stays there from call to call
   // only if what is written does not drive it out. Others take their share of
   // the cache too: less than all of it is ours.
