@@ -16,8 +16,7 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
     for (int64_t s = 0; s < tile.span; ++s) {
       A sum = 0;
       for (int64_t t = 0; t < tile.rows; ++t) {
-        const TalkWindow<A> w =
-            tile.windows[t * tile.lanes + talk_lane(tile.lanes, c)];
+        const TalkWindow<A> w = tile.window(t, c);
         const A g = widen(tile.g[t * tile.g_stride + c]);
         if (s >= w.low && s < w.high)
           sum += g;
@@ -128,18 +127,13 @@ class BackwardTile {
         .pitch = talk_pitch(strip.lanes)};
     steps_.reserve(places.ring * places.pitch);
     tile.steps = steps_.data();
-    tile.windows = windows_.make(
-        strip,
-        from,
-        to - from,
-        rows.valid,
-        places,
-        /*inputs=*/true);
+    const TalkRows reaching = {from, to - from, rows.valid};
+    tile.windows = windows_.make(strip, reaching, places, /*inputs=*/true);
     if (ops_.gradient(tile))
       return;
     places.ring = span + 1;
     places.pitch = 1;
-    tile.windows = windows_.make(strip, from, to - from, rows.valid, places);
+    tile.windows = windows_.make(strip, reaching, places);
     spread_windows_singly(tile);
   }
 
@@ -156,9 +150,7 @@ class BackwardTile {
       ops_.edge_products(
           {.windows = windows_.make(
                strip,
-               rows.first,
-               rows.real,
-               rows.valid,
+               {rows.first, rows.real, rows.valid},
                {},
                /*inputs=*/true),
            .rows = rows.real,

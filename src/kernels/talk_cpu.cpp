@@ -14,8 +14,7 @@ template <class S, class A>
 void sum_windows_singly(const TalkTile<S, A>& tile) {
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t c = 0; c < tile.channels; ++c) {
-      const TalkWindow<A> w =
-          tile.windows[t * tile.lanes + talk_lane(tile.lanes, c)];
+      const TalkWindow<A> w = tile.window(t, c);
       const auto x = [&](int64_t r) {
         return widen(tile.x[r * tile.x_stride + c]);
       };
@@ -38,13 +37,13 @@ class ForwardTile {
   ForwardTile(
       const TalkForward<S, O>& args,
       const TalkReach& reach,
-      bool streaming,
+      const CachePlan& plan,
       Isa isa)
       : args_(args),
         reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)),
-        streaming_(streaming) {}
+        plan_(plan) {}
 
   void run(const TalkStrip& strip, int64_t index) {
     const TalkShape& shape = args_.shape;
@@ -72,7 +71,8 @@ class ForwardTile {
             strip.narrow() ? end + 1 : std::min(end + 1, talk_ring(reach_, 1)),
         .y = args_.y + at + first * C,
         .y_stride = C,
-        .streaming = streaming_,
+        .streaming = plan_.streams,
+        .fetches = plan_.streams || plan_.fetches,
         .next = next_strip(shape, strip, rows)};
     TalkPlaces places = {
         .origin = origin,
@@ -81,12 +81,14 @@ class ForwardTile {
         .pitch = talk_pitch(strip.lanes)};
     sums_.reserve(places.ring * places.pitch);
     tile.sums = sums_.data();
-    tile.windows = windows_.make(strip, first, real, valid, places);
+    const TalkRows positions = {first, real, valid};
+    tile.windows = windows_.make(strip, positions, places);
+    tile.second = windows_.second(positions);
     if (ops_.forward(tile))
       return;
     places.ring = end + 1;
     places.pitch = 1;
-    tile.windows = windows_.make(strip, first, real, valid, places);
+    tile.windows = windows_.make(strip, positions, places);
     sum_windows_singly(tile);
   }
 
@@ -95,7 +97,7 @@ class ForwardTile {
   const TalkReach& reach_;
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
-  const bool streaming_;
+  const CachePlan plan_;
   Scratch<A> sums_;
 };
 
@@ -178,11 +180,11 @@ class StreamStepper {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const bool streaming = cache_plan(run, shape, args.y, shape.channels).streams;
+  const CachePlan plan = cache_plan(run, shape, args.y, shape.channels);
   // What comes from memory is as fast in strips of one window.
   const TalkStrips strips(
       shape,
-      !streaming && talk_ops<S, AccumulatorOf<S>>(run.isa).pairs &&
+      !plan.streams && talk_ops<S, AccumulatorOf<S>>(run.isa).pairs &&
           TalkStrips::can_pair(shape, sizeof(S)));
   const TalkReach reach =
       talk_reach(shape, args.offset_left, args.offset_right, run);
@@ -191,7 +193,7 @@ void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
       shape.batch * tiles * strips.count(),
       grain_for(kTalkRows * (kTalkChannels * 4 + 16)),
       [&](int64_t begin, int64_t end) {
-        ForwardTile<S, O> work(args, reach, streaming, run.isa);
+        ForwardTile<S, O> work(args, reach, plan, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, strips.count());
           work.run(strips.get(at.batch, at.group), at.tile);

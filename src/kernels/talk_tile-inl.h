@@ -25,6 +25,7 @@ class RunningSums {
         x_(tile.x),
         x_stride_(tile.x_stride),
         next_(tile.next),
+        fetches_(tile.fetches),
         first_(tile.sums),
         end_(tile.sums + tile.ring * kPitch),
         last_(tile.sums) {
@@ -36,7 +37,7 @@ class RunningSums {
   }
 
   HWY_INLINE void add_row() {
-    if (kStores == Stores::kStreaming)
+    if (fetches_)
       columns_.prefetch(x_ + next_);
     last_ += kPitch;
     if (last_ == end_)
@@ -62,6 +63,7 @@ class RunningSums {
   const S* x_;  // the next row
   const int64_t x_stride_;
   const int64_t next_;
+  const bool fetches_;
   A* const first_;  // the ring
   A* const end_;
   A* last_;  // the sum made last
@@ -80,6 +82,7 @@ class WindowSums {
         sums_(tile.sums),
         places_(tile.windows.places),
         fractions_(tile.windows.fractions),
+        second_(tile.second),
         y_(tile.y),
         y_stride_(tile.y_stride),
         scale_(hn::Set(d_, tile.scale)) {}
@@ -88,8 +91,9 @@ class WindowSums {
 #pragma GCC unroll 2
     for (int i = 0; i < kWindows; ++i)
       put(i, y_ + i * NV * L);
-    places_ += kWindows * 4;
-    fractions_ += kWindows * 2;
+    // Pointers that move on: g++ would count rows and read both every time.
+    places_ = scalar(places_ + 4);
+    fractions_ = scalar(fractions_ + 2);
     y_ += y_stride_;
   }
 
@@ -98,9 +102,10 @@ class WindowSums {
   static constexpr int L = kLanes<A>;
 
   HWY_INLINE void put(int i, S* y) const {
-    const Borders<const A> at(sums_ + i * NV * L, places_ + i * 4);
-    const auto left = hn::Set(d_, fractions_[i * 2]);
-    const auto right = hn::Set(d_, fractions_[i * 2 + 1]);
+    const int64_t n = i * second_;
+    const Borders<const A> at(sums_ + i * NV * L, places_ + n * 4);
+    const auto left = hn::Set(d_, fractions_[n * 2]);
+    const auto right = hn::Set(d_, fractions_[n * 2 + 1]);
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
       const auto begin = between(at.low + v * L, at.low_edge + v * L, left);
@@ -118,6 +123,7 @@ class WindowSums {
   const A* const sums_;
   const int32_t* places_;
   const A* fractions_;
+  const int64_t second_;
   S* y_;
   const int64_t y_stride_;
   const Vec<A> scale_;

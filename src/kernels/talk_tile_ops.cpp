@@ -16,6 +16,7 @@ struct Tables {
   static const TalkOps<S, A>& talk() {
     static constexpr TalkOps<S, A> kTable = {
         .extremes = talk_extremes<S, A>,
+        .distances = talk_distances<S, A>,
         .windows = talk_windows<A>,
         .pairs = kTalkPairs<A>,
         .forward = talk_forward_tile<S, A>,

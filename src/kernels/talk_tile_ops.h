@@ -43,15 +43,25 @@ struct TalkWindows {
   }
 };
 
-/// Distances from positions t to the borders of their windows; borders outside
-/// [0, valid) move to its ends.
+/// Offsets of all heads at some positions, [rows, heads].
+template <class O>
+struct TalkOffsets {
+  const O* data = nullptr;
+  int64_t rows = 0;
+  int64_t heads = 0;
+};
+
+/// Distances from positions t to the borders of their windows, those of head h
+/// from h * pitch on; borders outside [0, valid) move to its ends.
 template <class A>
 struct TalkDistances {
   const A* left = nullptr;   ///< to the left, in tokens
   const A* right = nullptr;  ///< null: all 0
   int64_t first = 0;         ///< t of entries 0 .. lanes-1; then t + 1, ...
   int64_t lanes = 1;         ///< entries of one position, a power of two
-  int64_t count = 0;         ///< entries
+  int64_t count = 0;         ///< entries of a head
+  int64_t heads = 1;
+  int64_t pitch = 0;  ///< a multiple of kTalkLanes
   int64_t valid = 0;
 };
 
@@ -62,6 +72,8 @@ struct TalkPlaces {
   int64_t last = 0;
   int64_t ring = 1;
   int64_t pitch = 1;
+
+  bool operator==(const TalkPlaces&) const = default;
 };
 
 /// Borders of the window at t lie in [t - left, t + right].
@@ -90,16 +102,12 @@ constexpr int64_t talk_ring(const TalkReach& reach, int64_t windows) {
   return reach.left + reach.right + windows;
 }
 
-/// Which of the windows of a position a channel of such a tile has.
-constexpr int64_t talk_lane(int64_t lanes, int64_t channel) {
-  return lanes == kTalkLanes ? channel : channel / kTalkChannels;
-}
-
 /// Rows of outputs.
 template <class S, class A>
 struct TalkTile {
-  TalkWindows<A> windows;  ///< [rows, lanes]
+  TalkWindows<A> windows;  ///< [rows], with kTalkLanes lanes [rows, lanes]
   int64_t lanes = 1;       ///< as for talk_pitch()
+  int64_t second = 0;  ///< of two lanes: the windows of the other one, behind
   int64_t rows = 0;
   int64_t channels = 0;  ///< at most talk_pitch(); of two windows exactly
   A scale = 1;
@@ -112,8 +120,13 @@ struct TalkTile {
   S* y = nullptr;
   int64_t y_stride = 0;
   bool streaming = false;  ///< stores to y go past the caches
-  /// If streaming: inputs so many elements further on will be needed next.
+  bool fetches = false;    ///< inputs `next` elements further on come next
   int64_t next = 0;
+
+  TalkWindow<A> window(int64_t t, int64_t channel) const {
+    return lanes == kTalkLanes ? windows[t * lanes + channel]
+                               : windows[t + channel / kTalkChannels * second];
+  }
 };
 
 /// Windows that may reach the `span` inputs of a tile; borders are clipped to
@@ -122,7 +135,7 @@ struct TalkTile {
 template <class S, class A>
 struct TalkGradTile {
   TalkWindows<A> windows;
-  int64_t lanes = 1;  ///< as TalkTile::lanes
+  int64_t lanes = 1;  ///< as TalkTile::lanes, but not two
   int64_t first = 0;  ///< not positive
   int64_t rows = 0;
   int64_t channels = 0;
@@ -145,6 +158,10 @@ struct TalkGradTile {
   int64_t x_next = 0;  ///< as `next`; if not streaming, some rows
   A* left = nullptr;
   A* right = nullptr;
+
+  TalkWindow<A> window(int64_t t, int64_t channel) const {
+    return lanes == kTalkLanes ? windows[t * lanes + channel] : windows[t];
+  }
 };
 
 /// <g[t], x at the fractional borders of window t>, 0 at whole borders.
@@ -172,6 +189,12 @@ template <class S, class A>
 struct TalkOps {
   /// The least and the most of 0 and all numbers; NaN is none.
   TalkExtremes<A> (*extremes)(const S* values, int64_t count);
+  /// distances[h * pitch + t] = tokens * offset of head h at t.
+  void (*distances)(
+      const TalkOffsets<S>& offsets,
+      A tokens,
+      int64_t pitch,
+      A* distances);
   void (*windows)(
       const TalkDistances<A>& distances,
       const TalkPlaces& places,

@@ -12,6 +12,10 @@
 /// kTalkLanes channels whose heads are narrower than a vector.
 namespace seqconv::kernels {
 
+/// Rows of a tile: windows of neighbours reach into it, so that longer ones
+/// waste less.
+inline constexpr int64_t kTalkRows = 256;
+
 /// Memory of TalkWindows.
 template <class A>
 class WindowArrays {
@@ -45,6 +49,15 @@ struct TalkStrip {
   int64_t lanes = 1;
 
   bool narrow() const { return lanes == kTalkLanes; }
+};
+
+/// Positions [first, first + count) of a sequence with `valid` real ones.
+struct TalkRows {
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t valid = 0;
+
+  bool operator==(const TalkRows&) const = default;
 };
 
 /// How channels are cut into strips.
@@ -103,82 +116,133 @@ template <class O, class A = AccumulatorOf<O>>
 class WindowMaker {
  public:
   WindowMaker(const TalkShape& shape, const O* left, const O* right, Isa isa)
-      : shape_(shape),
-        left_(left),
-        right_(right),
-        windows_(talk_ops<A, A>(isa).windows) {}
+      : shape_(shape), left_(left), right_(right), ops_(talk_ops<O, A>(isa)) {}
 
-  /// Windows of positions [first, first + rows) of a strip; with `inputs` also
-  /// the positions of their fractions.
+  /// Windows of some positions of a strip; with `inputs` also the positions of
+  /// their fractions. Distances of all heads are made at once, and windows of
+  /// some if there are few positions: they are kept for the strips beside this
+  /// one.
   TalkWindows<A> make(
       const TalkStrip& strip,
-      int64_t first,
-      int64_t rows,
-      int64_t valid,
+      const TalkRows& rows,
       const TalkPlaces& places,
       bool inputs = false) {
-    const int64_t count = rows * strip.lanes;
-    to_left_.reserve(count);
-    to_right_.reserve(count);
-    distances(strip, first, rows, left_, shape_.max_left, to_left_.data());
-    if (right_ != nullptr)
-      distances(strip, first, rows, right_, shape_.max_right, to_right_.data());
-    const TalkWindows<A> out = arrays_.get(count, inputs);
-    windows_(
-        {.left = to_left_.data(),
-         .right = right_ == nullptr ? nullptr : to_right_.data(),
-         .first = first,
-         .lanes = strip.lanes,
-         .count = count,
-         .valid = valid},
-        places,
-        out);
-    return out;
+    if (strip.narrow()) {
+      made_ = {};
+      make_lane_distances(strip, rows);
+      return make_windows(
+          {strip.batch, rows, 0, places, inputs},
+          kTalkLanes,
+          1);
+    }
+    const int64_t pitch = pitch_of(rows), head = head_of(strip.channel);
+    const int64_t together =
+        std::max<int64_t>(1, kTalkRows / pitch / strip.lanes) * strip.lanes;
+    const int64_t first = head / together * together;
+    make_distances(strip.batch, rows);
+    const Made wanted = {strip.batch, rows, first, places, inputs};
+    if (made_ != wanted)
+      windows_ =
+          make_windows(wanted, 1, std::min(together, shape_.heads - first));
+    made_ = wanted;
+    return windows_ + (head - first) * pitch;
+  }
+
+  /// TalkTile::second.
+  int64_t second(const TalkRows& rows) const {
+    return head_of(kTalkChannels) * pitch_of(rows);
   }
 
  private:
-  void distances(
-      const TalkStrip& strip,
-      int64_t first,
-      int64_t rows,
-      const O* offsets,
-      int64_t most,
-      A* out) const {
-    const int64_t H = shape_.heads, R = shape_.head_channels();
-    const A scale = static_cast<A>(most);
-    const O* row = offsets + (strip.batch * shape_.steps + first) * H;
-    if (strip.lanes == 1) {
-      // The usual case, worth a loop without another in it.
-      const int64_t head = strip.channel / R;
-      for (int64_t t = 0; t < rows; ++t, row += H)
-        out[t] = widen(row[head]) * scale;
+  /// What windows were made of.
+  struct Made {
+    int64_t batch = 0;
+    TalkRows rows;
+    int64_t head = 0;  ///< the first one
+    TalkPlaces places;
+    bool inputs = false;
+
+    bool operator==(const Made&) const = default;
+  };
+
+  int64_t head_of(int64_t channel) const {
+    return channel / shape_.head_channels();
+  }
+  /// Entries from one head to the next: whole vectors are read and written.
+  static int64_t pitch_of(const TalkRows& rows) {
+    return ceil_div(rows.count, kTalkLanes) * kTalkLanes;
+  }
+
+  /// Of all heads, unless they are those made last.
+  void make_distances(int64_t batch, const TalkRows& rows) {
+    if (made_.batch == batch && made_.rows == rows)
       return;
-    }
-    const int64_t width = strip.narrow() ? 1 : kTalkChannels;
-    const int64_t last = strip.channels / width - 1;
+    const int64_t H = shape_.heads, pitch = pitch_of(rows);
+    for_offsets(batch, rows, H * pitch, [&](const O* from, A tokens, A* out) {
+      ops_.distances({from, rows.count, H}, tokens, pitch, out);
+    });
+  }
+
+  /// A distance for every channel.
+  void make_lane_distances(const TalkStrip& strip, const TalkRows& rows) {
     int64_t head[kTalkLanes];
-    for (int64_t c = 0; c < strip.lanes; ++c)
-      head[c] = (strip.channel + std::min(c, last) * width) / R;
-    for (int64_t t = 0; t < rows; ++t, row += H, out += strip.lanes)
-      for (int64_t c = 0; c < strip.lanes; ++c)
-        out[c] = widen(row[head[c]]) * scale;
+    for (int64_t c = 0; c < kTalkLanes; ++c)
+      head[c] = head_of(strip.channel + std::min(c, strip.channels - 1));
+    const int64_t count = rows.count * kTalkLanes;
+    for_offsets(strip.batch, rows, count, [&](const O* row, A tokens, A* out) {
+      for (int64_t t = 0; t < rows.count; ++t, row += shape_.heads)
+        for (int64_t c = 0; c < kTalkLanes; ++c)
+          *out++ = widen(row[head[c]]) * tokens;
+    });
+  }
+
+  /// make(offsets from the first row on, tokens where one is 1, distances).
+  template <class Make>
+  void for_offsets(
+      int64_t batch,
+      const TalkRows& rows,
+      int64_t count,
+      const Make& make) {
+    const int64_t at = (batch * shape_.steps + rows.first) * shape_.heads;
+    to_left_.reserve(count);
+    make(left_ + at, static_cast<A>(shape_.max_left), to_left_.data());
+    if (right_ == nullptr)
+      return;
+    to_right_.reserve(count);
+    make(right_ + at, static_cast<A>(shape_.max_right), to_right_.data());
+  }
+
+  /// From distances, `lanes` for each position, of some heads.
+  TalkWindows<A>
+  make_windows(const Made& wanted, int64_t lanes, int64_t heads) {
+    const TalkRows& rows = wanted.rows;
+    const int64_t pitch = pitch_of(rows), at = wanted.head * pitch;
+    const TalkWindows<A> out =
+        arrays_.get(heads * lanes * pitch, wanted.inputs);
+    ops_.windows(
+        {.left = to_left_.data() + at,
+         .right = right_ == nullptr ? nullptr : to_right_.data() + at,
+         .first = rows.first,
+         .lanes = lanes,
+         .count = rows.count * lanes,
+         .heads = heads,
+         .pitch = pitch,
+         .valid = rows.valid},
+        wanted.places,
+        out);
+    return out;
   }
 
   const TalkShape& shape_;
   const O* left_;
   const O* right_;
-  void (*windows_)(
-      const TalkDistances<A>&,
-      const TalkPlaces&,
-      const TalkWindows<A>&);
+  const TalkOps<O, A>& ops_;
   Scratch<A> to_left_;
   Scratch<A> to_right_;
   WindowArrays<A> arrays_;
+  TalkWindows<A> windows_;
+  Made made_;
 };
-
-/// Rows of a tile: windows of neighbours reach into it, so that longer ones
-/// waste less.
-inline constexpr int64_t kTalkRows = 256;
 
 /// Elements from a strip of rows [first, first + rows) to the one that is
 /// worked on next.

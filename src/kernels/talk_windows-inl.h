@@ -20,9 +20,13 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 template <class A>
 using IntTag = hn::Rebind<int32_t, Tag<A>>;
 
-/// Numbers that are whole as int32.
+/// Numbers that are whole as int32; those of float are below 2^22.
 HWY_INLINE hn::Vec<IntTag<float>> to_whole(Vec<float> v) {
-  return hn::ConvertTo(IntTag<float>(), v);
+  const IntTag<float> d;
+  // They come to stand in the low bits. A conversion would take care of numbers
+  // that no int32 holds.
+  const auto shifter = hn::Set(Tag<float>(), 0x1.8p23f);
+  return hn::Sub(hn::BitCast(d, hn::Add(v, shifter)), hn::BitCast(d, shifter));
 }
 HWY_INLINE hn::Vec<IntTag<double>> to_whole(Vec<double> v) {
   return hn::DemoteTo(IntTag<double>(), v);
@@ -51,20 +55,20 @@ class Places {
       : last_(hn::Set(d_, static_cast<A>(places.last))),
         ring_(hn::Set(d_, static_cast<A>(places.ring))),
         inverse_(hn::Set(d_, A(1) / static_cast<A>(places.ring))),
+        half_(hn::Set(d_, A(0.5) / static_cast<A>(places.ring))),
         pitch_(hn::Set(IntTag<A>(), static_cast<int32_t>(places.pitch))) {}
 
   HWY_INLINE hn::Vec<IntTag<A>> of(Vec<A> row) const {
     row = hn::Max(hn::Zero(d_), hn::Min(row, last_));
     // Half a row more, so that rounding never takes it to the round before.
-    const auto half = hn::Set(d_, A(0.5));
-    const auto rounds = hn::Floor(hn::Mul(hn::Add(row, half), inverse_));
+    const auto rounds = hn::Floor(hn::MulAdd(row, inverse_, half_));
     const auto slot = to_whole(hn::NegMulAdd(rounds, ring_, row));
     return hn::Mul(slot, pitch_);
   }
 
  private:
   static constexpr Tag<A> d_{};
-  Vec<A> last_, ring_, inverse_;
+  Vec<A> last_, ring_, inverse_, half_;
   hn::Vec<IntTag<A>> pitch_;
 };
 
@@ -75,15 +79,11 @@ struct Distance {
   Vec<A> whole, rest;
 
   HWY_INLINE Distance(Vec<A> distance, Vec<A> least, Vec<A> most) {
-    const auto zero = hn::Zero(Tag<A>());
-    whole = hn::Floor(distance);
-    rest = hn::Sub(distance, whole);
-    const auto over = hn::Ge(distance, most), under = hn::Le(distance, least);
-    whole = hn::IfThenElse(over, most, hn::IfThenElse(under, least, whole));
-    rest = hn::IfThenElse(hn::Or(over, under), zero, rest);
+    const auto clipped = hn::Max(least, hn::Min(distance, most));
     const auto nan = hn::IsNaN(distance);
-    whole = hn::IfThenElse(nan, zero, whole);
-    rest = hn::IfThenElse(nan, distance, rest);
+    whole = hn::Floor(clipped);
+    rest = hn::IfThenElse(nan, distance, hn::Sub(clipped, whole));
+    whole = hn::IfThenZeroElse(nan, whole);
   }
   /// 1 where there is a fraction.
   HWY_INLINE Vec<A> edge() const {
@@ -136,7 +136,78 @@ HWY_INLINE void talk_inputs(
       out.inputs);
 }
 
-/// Writes whole vectors: the arrays have room for kTalkLanes more entries.
+#if HWY_TARGET != HWY_SCALAR
+/// Four numbers in every block of four lanes, of rows i, i + 4, ...; rows
+/// beyond the last are that one again.
+template <int kBlocks, class O>
+HWY_INLINE auto
+blocks_of_rows(const O* first, int64_t stride, int64_t i, int64_t last) {
+  const hn::CappedTag<float, 4 * kBlocks> d;
+  if constexpr (kBlocks == 1)
+    return load_all(d, first + HWY_MIN(i, last) * stride);
+  else
+    return hn::Combine(
+        d,
+        blocks_of_rows<kBlocks / 2>(first, stride, i + 2 * kBlocks, last),
+        blocks_of_rows<kBlocks / 2>(first, stride, i, last));
+}
+
+/// Four columns, each in a vector of its own. Rows beyond the last are that one
+/// again.
+template <class O>
+HWY_INLINE void
+four_columns(const O* first, int64_t stride, int64_t last, Vec<float>* out) {
+  const Tag<float> d;
+  const hn::Repartition<double, Tag<float>> dd;
+  constexpr int kBlocks = kLanes<float> / 4;
+  Vec<float> v[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    v[i] = blocks_of_rows<kBlocks>(first, stride, i, last);
+  const auto low = hn::BitCast(dd, hn::InterleaveLower(d, v[0], v[1]));
+  const auto high = hn::BitCast(dd, hn::InterleaveUpper(d, v[0], v[1]));
+  const auto low2 = hn::BitCast(dd, hn::InterleaveLower(d, v[2], v[3]));
+  const auto high2 = hn::BitCast(dd, hn::InterleaveUpper(d, v[2], v[3]));
+  out[0] = hn::BitCast(d, hn::InterleaveLower(dd, low, low2));
+  out[1] = hn::BitCast(d, hn::InterleaveUpper(dd, low, low2));
+  out[2] = hn::BitCast(d, hn::InterleaveLower(dd, high, high2));
+  out[3] = hn::BitCast(d, hn::InterleaveUpper(dd, high, high2));
+}
+#endif
+
+template <class O, class A>
+void talk_distances(
+    const TalkOffsets<O>& in,
+    A tokens,
+    int64_t pitch,
+    A* distances) {
+  [[maybe_unused]] constexpr int64_t L = kLanes<A>;
+  int64_t h = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(A) == 4)
+    for (; h + 4 <= in.heads; h += 4)
+      for (int64_t t = 0; t < in.rows; t += L) {
+        const O* const from = in.data + t * in.heads + h;
+        Vec<A> of[4];
+        if (t + L <= in.rows)
+          four_columns(from, in.heads, L - 1, of);
+        else
+          four_columns(from, in.heads, in.rows - t - 1, of);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i)
+          hn::StoreU(
+              hn::Mul(of[i], hn::Set(Tag<A>(), tokens)),
+              Tag<A>(),
+              distances + (h + i) * pitch + t);
+      }
+#endif
+  for (; h < in.heads; ++h)
+    for (int64_t t = 0; t < in.rows; ++t)
+      distances[h * pitch + t] = widen(in.data[t * in.heads + h]) * tokens;
+}
+
+/// Reads and writes whole vectors: the arrays have room for kTalkLanes more
+/// entries.
 template <class A>
 void talk_windows(
     const TalkDistances<A>& in,
@@ -144,7 +215,6 @@ void talk_windows(
     const TalkWindows<A>& out) {
   const Tag<A> d;
   constexpr int64_t L = kLanes<A>;
-  const auto zero = hn::Zero(d);
   const auto first = hn::Set(d, static_cast<A>(in.first));
   const auto last = hn::Set(d, static_cast<A>(in.valid - 1));
   const auto origin = hn::Set(d, static_cast<A>(places.origin));
@@ -152,22 +222,25 @@ void talk_windows(
   // Entries beyond the count are windows of the last position.
   const auto end =
       hn::Set(d, static_cast<A>(in.first + (in.count - 1) / in.lanes));
-  const auto lane_steps = hn::Floor(
-      hn::Div(hn::Iota(d, A(0)), hn::Set(d, static_cast<A>(in.lanes))));
-  for (int64_t i = 0; i < in.count; i += L) {
-    const auto from = hn::Set(d, static_cast<A>(in.first + i / in.lanes));
-    const auto t = hn::Min(hn::Add(from, lane_steps), end);
-    const auto back = t, ahead = hn::Sub(last, t);
-    const auto to_right =
-        in.right == nullptr ? zero : load_some<A>(in.right + i, in.count - i);
-    const Distance<A> left(
-        load_some<A>(in.left + i, in.count - i),
-        hn::Neg(ahead),
-        back);
-    const Distance<A> right(to_right, hn::Neg(back), ahead);
-    talk_window<A>(left, right, t, origin, to_places, out + i);
-    if (out.inputs != nullptr)
-      talk_inputs<A>(left, right, t, first, last, out + i);
+  const auto position = hn::Set(d, A(1) / static_cast<A>(in.lanes));
+  const auto vector = hn::Set(d, static_cast<A>(L));
+  for (int64_t h = 0; h < in.heads; ++h) {
+    auto entry = hn::Iota(d, A(0));
+    for (int64_t i = 0; i < in.count; i += L) {
+      const auto t =
+          hn::Min(hn::Add(first, hn::Floor(hn::Mul(entry, position))), end);
+      entry = hn::Add(entry, vector);
+      const int64_t at = h * in.pitch + i;
+      const auto back = t, ahead = hn::Sub(last, t);
+      const Distance<A> left(load(in.left + at), hn::Neg(ahead), back);
+      const Distance<A> right(
+          in.right == nullptr ? hn::Zero(d) : load(in.right + at),
+          hn::Neg(back),
+          ahead);
+      talk_window<A>(left, right, t, origin, to_places, out + at);
+      if (out.inputs != nullptr)
+        talk_inputs<A>(left, right, t, first, last, out + at);
+    }
   }
 }
 

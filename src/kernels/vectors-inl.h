@@ -62,22 +62,25 @@ HWY_INLINE V scalar(V v) {
   return v;
 }
 
-HWY_INLINE Vec<float> load_wide(const float* p) {
-  return load(p);
-}
-HWY_INLINE Vec<double> load_wide(const double* p) {
-  return load(p);
-}
 /// The bits of as many bfloat16 as vectors of D have floats -> these.
 template <class D, class V>
 HWY_INLINE hn::Vec<D> widen_bits(D d, V bits) {
   const hn::RebindToUnsigned<D> du;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
 }
-HWY_INLINE Vec<float> load_wide(const BFloat16* p) {
-  const Tag<float> d;
-  const hn::Rebind<uint16_t, decltype(d)> half;
+/// A vector of D.
+template <class D>
+HWY_INLINE hn::Vec<D> load_all(D d, const hn::TFromD<D>* p) {
+  return hn::LoadU(d, p);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_all(D d, const BFloat16* p) {
+  const hn::Rebind<uint16_t, D> half;
   return widen_bits(d, hn::LoadU(half, reinterpret_cast<const uint16_t*>(p)));
+}
+template <class S>
+HWY_INLINE auto load_wide(const S* p) {
+  return load_all(Tag<AccumulatorOf<S>>(), p);
 }
 
 HWY_INLINE void store_narrow(Vec<float> v, float* p) {

@@ -182,6 +182,14 @@ TEST_P(TalkKernels, EqualSumsOverWindowsThatReachFurtherThanExpected) {
         {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .most = 2});
 }
 
+// Windows of some heads are made together, their offsets four heads at a time.
+TEST_P(TalkKernels, EqualSumsOverWindowsOfManyHeads) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{112, 7}, {272, 17}})
+    for (const int64_t T : {3, 31, 50, 300})
+      expect_plain_everywhere(
+          {.shape = {2, T, C, H, 5, 9}, .lengths = {T, T / 2}});
+}
+
 // Such rows have two windows a tile, with some types.
 TEST_P(TalkKernels, EqualSumsOverWindowsInRowsOfWholePages) {
   for (const auto& [C, H] :

@@ -73,7 +73,8 @@ class TalkHead {
         g_(draw<float>(random, kRows * kChannels)),
         ring_((kRows + 1) * kChannels) {
     std::uniform_real_distribution<float> distance(0, kReach - 1);
-    std::vector<float> left(kRows), right(kRows);
+    // Whole vectors of them are read.
+    std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
     for (float& value : left)
       value = distance(random);
     for (float& value : right)
