@@ -8,6 +8,22 @@
 
 namespace seqconv::kernels {
 
+/// Lines one after the other, some of which are fetched at a time into the
+/// second-level cache.
+struct FetchRun {
+  const char* first = nullptr;
+  const char* end = nullptr;
+
+  /// May fetch a few beyond the end.
+  template <int kLines>
+  [[gnu::always_inline]] void next() {
+    if (first >= end)
+      return;
+    fetch_lines<OwnCache::kSecond>(first, kLines * kCacheLine);
+    first += kLines * kCacheLine;
+  }
+};
+
 /// Rows of tensors that are needed after the tile at hand: brought into the
 /// caches together with the work on the tile's own rows, for many reads at once
 /// would only wait for one another.

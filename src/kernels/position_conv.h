@@ -45,7 +45,8 @@ class PositionForward {
            .rows = real,
            .head = at.head,
            .heads = at.heads,
-           .valid = at.valid});
+           .valid = at.valid},
+          outputs(at));
     convolve_place(
         ops_,
         shape,
@@ -75,6 +76,21 @@ class PositionForward {
         .in = plan_.far,
         .lines = reinterpret_cast<const char*>(raw),
         .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
+  }
+
+  /// What a place writes, if it should be fetched while its taps are made:
+  /// stores would wait for lines that come from memory. Few taps are made too
+  /// fast for that.
+  FetchRun outputs(const ConvPlace& at) const {
+    const ConvShape& shape = args_.shape;
+    if (!plan_.far || plan_.streams || shape.kernel_size <= 8 ||
+        at.heads < shape.heads)
+      return {};
+    const int64_t C = shape.channels;
+    const S* const first = args_.y + (at.batch * shape.steps + at.first) * C;
+    return {
+        reinterpret_cast<const char*>(first),
+        reinterpret_cast<const char*>(first + at.real() * C)};
   }
 
   const ConvForward<S, L>& args_;

@@ -74,11 +74,12 @@ class TapRows {
     return current().data() + row * row_stride_ + head * pitch_;
   }
 
-  /// Makes taps(). All positions of the block are real.
-  void make(const TapBlock& block) {
+  /// Makes taps(), and fetches what is needed after them. All positions of the
+  /// block are real.
+  void make(const TapBlock& block, const FetchRun& amid = {}) {
     complete_ = false;
     begin(block);
-    make_rows(block, 0, block.rows);
+    make_rows(block, 0, block.rows, amid);
     drop(block, 0, block.rows);
   }
 
@@ -170,7 +171,11 @@ class TapRows {
   }
 
   /// Raw rows [from, to) -> taps.
-  void make_rows(const TapBlock& block, int64_t from, int64_t to) {
+  void make_rows(
+      const TapBlock& block,
+      int64_t from,
+      int64_t to,
+      const FetchRun& amid = {}) {
     if (options_.normalization != Normalization::kSoftmax)
       return for_segments(block, from, to, [&](int64_t t, int64_t h) {
         load(block, t, h);
@@ -187,7 +192,8 @@ class TapRows {
              .rows = to - from,
              .heads = block.heads,
              .kernel_size = shape_.kernel_size,
-             .w = segment(from, 0)});
+             .w = segment(from, 0),
+             .amid = amid});
     if (quick && !options_.renormalize_edges)
       return;
     for_segments(block, from, to, [&](int64_t t, int64_t h) {

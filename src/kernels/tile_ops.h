@@ -105,6 +105,7 @@ struct SoftmaxTile {
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
+  FetchRun amid;  ///< what is needed soon, from memory
 };
 
 /// Taps made by softmax and their gradients, both as SoftmaxTile::w, and where
