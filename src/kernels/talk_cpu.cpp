@@ -72,8 +72,8 @@ class ForwardTile {
         .y = args_.y + at + first * C,
         .y_stride = C,
         .streaming = plan_.streams,
-        .fetches = plan_.streams || plan_.fetches,
-        .next = next_strip(shape, strip, rows)};
+        .next = next_strip(shape, strip, rows),
+        .fetches = plan_.fetches};
     TalkPlaces places = {
         .origin = origin,
         .last = end,

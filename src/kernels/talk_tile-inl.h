@@ -14,7 +14,13 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 /// Prefix sums of some columns, made row by row. Rows of them are kPitch apart.
-template <class S, class A, int NV, Stores kStores, int64_t kPitch>
+template <
+    class S,
+    class A,
+    int NV,
+    Stores kStores,
+    int64_t kPitch,
+    bool kFetches>
 class RunningSums {
  public:
   HWY_INLINE
@@ -25,7 +31,6 @@ class RunningSums {
         x_(tile.x),
         x_stride_(tile.x_stride),
         next_(tile.next),
-        fetches_(tile.fetches),
         first_(tile.sums),
         end_(tile.sums + tile.ring * kPitch),
         last_(tile.sums) {
@@ -37,7 +42,7 @@ class RunningSums {
   }
 
   HWY_INLINE void add_row() {
-    if (fetches_)
+    if (kFetches)
       columns_.prefetch(x_ + next_);
     last_ += kPitch;
     if (last_ == end_)
@@ -63,7 +68,6 @@ class RunningSums {
   const S* x_;  // the next row
   const int64_t x_stride_;
   const int64_t next_;
-  const bool fetches_;
   A* const first_;  // the ring
   A* const end_;
   A* last_;  // the sum made last
@@ -73,7 +77,7 @@ class RunningSums {
 /// Row after row of outputs: what lies between the borders of their windows.
 /// The first of kWindows windows is that of the first NV vectors, the next that
 /// of the next ones.
-template <class S, class A, int NV, Stores kStores, int kWindows>
+template <class S, class A, int NV, Stores kStores, int kWindows, bool kFetches>
 class WindowSums {
  public:
   HWY_INLINE
@@ -85,6 +89,7 @@ class WindowSums {
         second_(tile.second),
         y_(tile.y),
         y_stride_(tile.y_stride),
+        next_(tile.next),
         scale_(hn::Set(d_, tile.scale)) {}
 
   HWY_INLINE void put_row() {
@@ -94,6 +99,10 @@ class WindowSums {
     // Pointers that move on: g++ would count rows and read both every time.
     places_ = scalar(places_ + 4);
     fractions_ = scalar(fractions_ + 2);
+    if (kFetches && kStores == Stores::kWhole)
+      fetch_lines<OwnCache::kSecond>(
+          y_ + next_,
+          kWindows * NV * L * int64_t{sizeof(S)});
     y_ += y_stride_;
   }
 
@@ -126,17 +135,19 @@ class WindowSums {
   const int64_t second_;
   S* y_;
   const int64_t y_stride_;
+  const int64_t next_;
   const Vec<A> scale_;
 };
 
-template <class S, class A, int NV, Stores kStores, int kWindows = 1>
-HWY_INLINE bool talk_columns(
+template <class S, class A, int NV, Stores kStores, int kWindows, bool kFetches>
+HWY_INLINE bool talk_rows(
     const TalkTile<S, A>& tile,
     const Columns<A, NV, kStores>& columns) {
-  RunningSums<S, A, NV * kWindows, kStores, kWindows * kTalkChannels> sums(
+  constexpr int64_t kPitch = kWindows * kTalkChannels;
+  RunningSums<S, A, NV * kWindows, kStores, kPitch, kFetches> sums(
       tile,
       {columns.tail});
-  WindowSums<S, A, NV, kStores, kWindows> windows(tile, columns);
+  WindowSums<S, A, NV, kStores, kWindows, kFetches> windows(tile, columns);
   sums.add_rows(HWY_MIN(tile.end, tile.ahead - 1));
   // With every window a row is summed up: one after the other would wait for
   // loads in one half of the time and for stores in the other.
@@ -151,6 +162,18 @@ HWY_INLINE bool talk_columns(
     windows.put_row();
   sums.add_rows(tile.end - (tile.ahead - 1) - both);
   return sums.finite();
+}
+
+/// Loops of their own: in those that fetch nothing registers are just enough.
+template <class S, class A, int NV, Stores kStores, int kWindows = 1>
+HWY_INLINE bool talk_columns(
+    const TalkTile<S, A>& tile,
+    const Columns<A, NV, kStores>& columns) {
+  constexpr bool kStreams = kStores == Stores::kStreaming;
+  if constexpr (kStores == Stores::kWhole && NV > 1)
+    if (tile.fetches)
+      return talk_rows<S, A, NV, kStores, kWindows, true>(tile, columns);
+  return talk_rows<S, A, NV, kStores, kWindows, kStreams>(tile, columns);
 }
 
 /// Places as places of single channels, from channel `lane` on.

@@ -120,8 +120,10 @@ struct TalkTile {
   S* y = nullptr;
   int64_t y_stride = 0;
   bool streaming = false;  ///< stores to y go past the caches
-  bool fetches = false;    ///< inputs `next` elements further on come next
+  /// Inputs, and outputs if not streaming, so many elements further on come
+  /// next: if streaming or `fetches`, from memory.
   int64_t next = 0;
+  bool fetches = false;
 
   TalkWindow<A> window(int64_t t, int64_t channel) const {
     return lanes == kTalkLanes ? windows[t * lanes + channel]
