@@ -8,22 +8,6 @@
 
 namespace seqconv::kernels {
 
-/// Lines one after the other, some of which are fetched at a time into the
-/// second-level cache.
-struct FetchRun {
-  const char* first = nullptr;
-  const char* end = nullptr;
-
-  /// May fetch a few beyond the end.
-  template <int kLines>
-  [[gnu::always_inline]] void next() {
-    if (first >= end)
-      return;
-    fetch_lines<OwnCache::kSecond>(first, kLines * kCacheLine);
-    first += kLines * kCacheLine;
-  }
-};
-
 /// Rows of tensors that are needed after the tile at hand: brought into the
 /// caches together with the work on the tile's own rows, for many reads at once
 /// would only wait for one another.
@@ -45,13 +29,13 @@ class FetchAhead {
 
   /// Fetches a row of each and goes on to the next, within loops whose
   /// registers a call would cost. Most rows have kLines lines.
-  template <int kLines>
+  template <int kLines, OwnCache kCache = OwnCache::kFirst>
   [[gnu::always_inline]] void next_row() {
     for (int n = 0; n < count_; ++n) {
       Rows& of = tensors_[static_cast<size_t>(n)];
       if (of.rows <= 0)
         continue;
-      fetch<kLines>(of.first, of.lines);
+      fetch<kLines, kCache>(of.first, of.lines);
       of.first += of.stride;
       --of.rows;
     }
@@ -67,12 +51,12 @@ class FetchAhead {
   };
 
   /// Fetches a row of `lines`, mostly kLines.
-  template <int kLines>
+  template <int kLines, OwnCache kCache>
   [[gnu::always_inline]] static void fetch(const char* row, int64_t lines) {
     if (lines == kLines)
-      fetch_lines(row, kLines * kCacheLine);
+      fetch_lines<kCache>(row, kLines * kCacheLine);
     else
-      fetch_lines(row, lines * kCacheLine);
+      fetch_lines<kCache>(row, lines * kCacheLine);
   }
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);

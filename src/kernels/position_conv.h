@@ -38,6 +38,7 @@ class PositionForward {
   void convolve(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
     const int64_t real = at.real();
+    FetchAhead ahead = outputs(at);
     if (real > 0)
       taps_.make(
           {.batch = at.batch,
@@ -46,7 +47,7 @@ class PositionForward {
            .head = at.head,
            .heads = at.heads,
            .valid = at.valid},
-          outputs(at));
+          &ahead);
     convolve_place(
         ops_,
         shape,
@@ -81,16 +82,12 @@ class PositionForward {
   /// What a place writes, if it should be fetched while its taps are made:
   /// stores would wait for lines that come from memory. Few taps are made too
   /// fast for that.
-  FetchRun outputs(const ConvPlace& at) const {
+  FetchAhead outputs(const ConvPlace& at) const {
     const ConvShape& shape = args_.shape;
-    if (!plan_.far || plan_.streams || shape.kernel_size <= 8 ||
-        at.heads < shape.heads)
-      return {};
-    const int64_t C = shape.channels;
-    const S* const first = args_.y + (at.batch * shape.steps + at.first) * C;
-    return {
-        reinterpret_cast<const char*>(first),
-        reinterpret_cast<const char*>(first + at.real() * C)};
+    FetchAhead ahead;
+    if (plan_.far && !plan_.streams && shape.kernel_size > 8)
+      fetch_rows(ahead, shape, at, args_.y, shape.head_channels());
+    return ahead;
   }
 
   const ConvForward<S, L>& args_;

@@ -227,9 +227,6 @@ class SoftmaxGroups {
   int64_t count_ = 0;
 };
 
-/// Lines that are fetched with a group: what four heads of 64 floats write.
-inline constexpr int kLinesOfGroup = 16;
-
 /// Softmax of segments of kPitch lanes.
 template <int kPitch, class L, class A>
 HWY_INLINE bool softmax_segments(
@@ -239,14 +236,15 @@ HWY_INLINE bool softmax_segments(
   constexpr int64_t kStep = Groups::size();
   const int64_t H = tile.heads;
   Groups groups(tile.kernel_size, stride);
-  FetchRun amid = tile.amid;
+  FetchAhead* const ahead = tile.ahead;
   for (int64_t t = 0; t < tile.rows; ++t) {
     const L* const raw = tile.raw + t * tile.raw_stride;
     A* const w = tile.w + t * H * kPitch;
     int64_t h = 0;
     for (; h + kStep <= H; h += kStep) {
       groups.template add<true>(raw + h * stride, kStep, w + h * kPitch);
-      amid.next<kLinesOfGroup>();
+      if (HWY_UNLIKELY(ahead != nullptr))
+        ahead->template next_row<kLinesOfRow<A>, OwnCache::kSecond>();
     }
     if (h < H)
       groups.template add<false>(raw + h * stride, H - h, w + h * kPitch);

@@ -16,7 +16,8 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
     for (int64_t s = 0; s < tile.span; ++s) {
       A sum = 0;
       for (int64_t t = 0; t < tile.rows; ++t) {
-        const TalkWindow<A> w = tile.window(t, c);
+        const TalkWindow<A> w =
+            tile.windows[talk_entry(tile.lanes, /*second=*/0, t, c)];
         const A g = widen(tile.g[t * tile.g_stride + c]);
         if (s >= w.low && s < w.high)
           sum += g;

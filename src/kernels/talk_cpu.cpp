@@ -14,7 +14,8 @@ template <class S, class A>
 void sum_windows_singly(const TalkTile<S, A>& tile) {
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t c = 0; c < tile.channels; ++c) {
-      const TalkWindow<A> w = tile.window(t, c);
+      const TalkWindow<A> w =
+          tile.windows[talk_entry(tile.lanes, tile.second, t, c)];
       const auto x = [&](int64_t r) {
         return widen(tile.x[r * tile.x_stride + c]);
       };

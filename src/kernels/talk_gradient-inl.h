@@ -211,7 +211,7 @@ HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
           d,
           grad + c);
     for (int64_t c = 0; c < count; ++c) {
-      const TalkWindow<A> w = tile.window(t, c);
+      const TalkWindow<A> w = tile.windows[t * kTalkLanes + c];
       const A g = grad[c], left = w.left * g, right = w.right * g;
       steps[w.low_edge + c] += left;
       steps[w.low + c] += g - left;

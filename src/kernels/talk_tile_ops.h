@@ -102,6 +102,14 @@ constexpr int64_t talk_ring(const TalkReach& reach, int64_t windows) {
   return reach.left + reach.right + windows;
 }
 
+/// Which of the windows of a tile a channel has in row t; `second` as in
+/// TalkTile.
+constexpr int64_t
+talk_entry(int64_t lanes, int64_t second, int64_t t, int64_t channel) {
+  return lanes == kTalkLanes ? t * lanes + channel
+                             : t + channel / kTalkChannels * second;
+}
+
 /// Rows of outputs.
 template <class S, class A>
 struct TalkTile {
@@ -124,11 +132,6 @@ struct TalkTile {
   /// next: if streaming or `fetches`, from memory.
   int64_t next = 0;
   bool fetches = false;
-
-  TalkWindow<A> window(int64_t t, int64_t channel) const {
-    return lanes == kTalkLanes ? windows[t * lanes + channel]
-                               : windows[t + channel / kTalkChannels * second];
-  }
 };
 
 /// Windows that may reach the `span` inputs of a tile; borders are clipped to
@@ -160,10 +163,6 @@ struct TalkGradTile {
   int64_t x_next = 0;  ///< as `next`; if not streaming, some rows
   A* left = nullptr;
   A* right = nullptr;
-
-  TalkWindow<A> window(int64_t t, int64_t channel) const {
-    return lanes == kTalkLanes ? windows[t * lanes + channel] : windows[t];
-  }
 };
 
 /// <g[t], x at the fractional borders of window t>, 0 at whole borders.

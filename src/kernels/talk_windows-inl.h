@@ -20,13 +20,9 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 template <class A>
 using IntTag = hn::Rebind<int32_t, Tag<A>>;
 
-/// Numbers that are whole as int32; those of float are below 2^22.
+/// Numbers that are whole as int32.
 HWY_INLINE hn::Vec<IntTag<float>> to_whole(Vec<float> v) {
-  const IntTag<float> d;
-  // They come to stand in the low bits. A conversion would take care of numbers
-  // that no int32 holds.
-  const auto shifter = hn::Set(Tag<float>(), 0x1.8p23f);
-  return hn::Sub(hn::BitCast(d, hn::Add(v, shifter)), hn::BitCast(d, shifter));
+  return hn::ConvertTo(IntTag<float>(), v);
 }
 HWY_INLINE hn::Vec<IntTag<double>> to_whole(Vec<double> v) {
   return hn::DemoteTo(IntTag<double>(), v);

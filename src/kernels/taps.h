@@ -74,12 +74,12 @@ class TapRows {
     return current().data() + row * row_stride_ + head * pitch_;
   }
 
-  /// Makes taps(), and fetches what is needed after them. All positions of the
+  /// Makes taps() and fetches `ahead` (null: nothing). All positions of the
   /// block are real.
-  void make(const TapBlock& block, const FetchRun& amid = {}) {
+  void make(const TapBlock& block, FetchAhead* ahead = nullptr) {
     complete_ = false;
     begin(block);
-    make_rows(block, 0, block.rows, amid);
+    make_rows(block, 0, block.rows, ahead);
     drop(block, 0, block.rows);
   }
 
@@ -175,7 +175,7 @@ class TapRows {
       const TapBlock& block,
       int64_t from,
       int64_t to,
-      const FetchRun& amid = {}) {
+      FetchAhead* ahead = nullptr) {
     if (options_.normalization != Normalization::kSoftmax)
       return for_segments(block, from, to, [&](int64_t t, int64_t h) {
         load(block, t, h);
@@ -193,7 +193,7 @@ class TapRows {
              .heads = block.heads,
              .kernel_size = shape_.kernel_size,
              .w = segment(from, 0),
-             .amid = amid});
+             .ahead = ahead});
     if (quick && !options_.renormalize_edges)
       return;
     for_segments(block, from, to, [&](int64_t t, int64_t h) {

@@ -105,7 +105,8 @@ struct SoftmaxTile {
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
-  FetchRun amid;  ///< what is needed soon, from memory
+  /// As ConvTile::ahead, into the second-level cache; with up to 64 taps.
+  FetchAhead* ahead = nullptr;
 };
 
 /// Taps made by softmax and their gradients, both as SoftmaxTile::w, and where

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/cache_line.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/conv.h"
 
@@ -67,7 +68,7 @@ struct LineAllocator {
   bool operator==(const LineAllocator&) const { return true; }
 
  private:
-  static constexpr std::align_val_t kLine{64};
+  static constexpr std::align_val_t kLine{kCacheLine};
 };
 
 /// Values that begin on a cache line, as those of tensors do: only then are
