@@ -16,7 +16,7 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
     for (int64_t s = 0; s < tile.span; ++s) {
       A sum = 0;
       for (int64_t t = 0; t < tile.rows; ++t) {
-        const TalkWindow<A> w =
+        const TalkWindow<A>& w =
             tile.windows[talk_entry(tile.lanes, /*second=*/0, t, c)];
         const A g = widen(tile.g[t * tile.g_stride + c]);
         if (s >= w.low && s < w.high)
@@ -109,9 +109,9 @@ class BackwardTile {
         .g_stride = C,
         .span = span,
         .behind = reach_.left,
-        .ring = strip.narrow()
-            ? span + 1
-            : std::min(span + 1, talk_ring(reach_, kTalkChunk)),
+        .ring = talk_ring(
+            strip.narrow() ? span + 1
+                           : std::min(span + 1, reach_.rows(kTalkChunk))),
         .grad_x = grad_x + first * C,
         .grad_x_stride = C,
         .next = next,
@@ -132,7 +132,7 @@ class BackwardTile {
     tile.windows = windows_.make(strip, reaching, places, /*inputs=*/true);
     if (ops_.gradient(tile))
       return;
-    places.ring = span + 1;
+    places.ring = talk_ring(span + 1);
     places.pitch = 1;
     tile.windows = windows_.make(strip, reaching, places);
     spread_windows_singly(tile);

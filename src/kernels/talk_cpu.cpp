@@ -14,7 +14,7 @@ template <class S, class A>
 void sum_windows_singly(const TalkTile<S, A>& tile) {
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t c = 0; c < tile.channels; ++c) {
-      const TalkWindow<A> w =
+      const TalkWindow<A>& w =
           tile.windows[talk_entry(tile.lanes, tile.second, t, c)];
       const auto x = [&](int64_t r) {
         return widen(tile.x[r * tile.x_stride + c]);
@@ -35,13 +35,8 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
 template <class S, class O, class A = AccumulatorOf<S>>
 class ForwardTile {
  public:
-  ForwardTile(
-      const TalkForward<S, O>& args,
-      const TalkReach& reach,
-      const CachePlan& plan,
-      Isa isa)
+  ForwardTile(const TalkForward<S, O>& args, const CachePlan& plan, Isa isa)
       : args_(args),
-        reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_ops<S, A>(isa)),
         plan_(plan) {}
@@ -57,8 +52,10 @@ class ForwardTile {
     zero_rows(args_.y + at, C, strip.channels, first + real, first + rows);
     if (real == 0)
       return;
-    const int64_t origin = std::max<int64_t>(0, first - reach_.left);
-    const int64_t end = std::min(valid, first + real + reach_.right) - origin;
+    const TalkRows positions = {first, real, valid};
+    const TalkReach reach = windows_.reach({strip.batch, positions});
+    const int64_t origin = std::max<int64_t>(0, first - reach.left);
+    const int64_t end = std::min(valid, first + real + reach.right) - origin;
     TalkTile<S, A> tile = {
         .lanes = strip.lanes,
         .rows = real,
@@ -66,10 +63,10 @@ class ForwardTile {
         .scale = A(1) / static_cast<A>(shape.window()),
         .x = args_.x + at + origin * C,
         .x_stride = C,
-        .ahead = first - origin + reach_.right,
+        .ahead = first - origin + reach.right,
         .end = end,
-        .ring =
-            strip.narrow() ? end + 1 : std::min(end + 1, talk_ring(reach_, 1)),
+        .ring = talk_ring(
+            strip.narrow() ? end + 1 : std::min(end + 1, reach.rows(1))),
         .y = args_.y + at + first * C,
         .y_stride = C,
         .streaming = plan_.streams,
@@ -82,12 +79,11 @@ class ForwardTile {
         .pitch = talk_pitch(strip.lanes)};
     sums_.reserve(places.ring * places.pitch);
     tile.sums = sums_.data();
-    const TalkRows positions = {first, real, valid};
     tile.windows = windows_.make(strip, positions, places);
     tile.second = windows_.second(positions);
     if (ops_.forward(tile))
       return;
-    places.ring = end + 1;
+    places.ring = talk_ring(end + 1);
     places.pitch = 1;
     tile.windows = windows_.make(strip, positions, places);
     sum_windows_singly(tile);
@@ -95,7 +91,6 @@ class ForwardTile {
 
  private:
   const TalkForward<S, O>& args_;
-  const TalkReach& reach_;
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
   const CachePlan plan_;
@@ -187,14 +182,12 @@ void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
       shape,
       !plan.streams && talk_ops<S, AccumulatorOf<S>>(run.isa).pairs &&
           TalkStrips::can_pair(shape, sizeof(S)));
-  const TalkReach reach =
-      talk_reach(shape, args.offset_left, args.offset_right, run);
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
   run.parallel_for(
       shape.batch * tiles * strips.count(),
       grain_for(kTalkRows * (kTalkChannels * 4 + 16)),
       [&](int64_t begin, int64_t end) {
-        ForwardTile<S, O> work(args, reach, plan, run.isa);
+        ForwardTile<S, O> work(args, plan, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, strips.count());
           work.run(strips.get(at.batch, at.group), at.tile);

@@ -22,25 +22,22 @@ class RowProducts {
     hn::Store(left, Tag<A>(), left_ + i * kLanes<A>);
     hn::Store(right, Tag<A>(), right_ + i * kLanes<A>);
   }
-  /// Adds rows 0 .. count-1 to the results where there is a fraction.
-  HWY_INLINE void
-  add_to(A* left, A* right, const TalkWindows<A>& w, int64_t count) {
-    Vec<A> left_part, right_part;
-    hn::LoadInterleaved2(Tag<A>(), w.fractions, left_part, right_part);
-    add(left_, left_part, left, count);
-    add(right_, right_part, right, count);
+  /// Adds rows 0 .. count-1 to the results.
+  HWY_INLINE void add_to(A* left, A* right, int64_t count) {
+    add(left_, left, count);
+    add(right_, right, count);
   }
 
  private:
-  HWY_INLINE static void
-  add(const A* rows, Vec<A> fraction, A* to, int64_t count) {
+  HWY_INLINE static void add(const A* rows, A* to, int64_t count) {
     const Tag<A> d;
     Vec<A> sums[kLanes<A>];
     for (int64_t i = 0; i < kLanes<A>; ++i)
       sums[i] = hn::Load(d, rows + i * kLanes<A>);
-    const auto some = hn::Ne(fraction, hn::Zero(d));
-    const auto sum = hn::IfThenElseZero(some, lane_sums<A>(sums));
-    store_some<A>(hn::Add(load_some<A>(to, count), sum), to, count);
+    store_some<A>(
+        hn::Add(load_some<A>(to, count), lane_sums<A>(sums)),
+        to,
+        count);
   }
 
   HWY_ALIGN A left_[kLanes<A> * kLanes<A>];
@@ -74,7 +71,6 @@ class GradColumns {
       products_.add_to(
           tile_.left + (i - own),
           tile_.right + (i - own),
-          tile_.windows + i,
           end - i);
       finish(end + tile_.first - tile_.behind);
     }
@@ -93,7 +89,7 @@ class GradColumns {
 
   /// Adds a window's gradient where it begins, or takes it off where it ends:
   /// `part` of it at `edge`, the rest at `whole`. Returns lanes of its product
-  /// with x.
+  /// with x, if there is a part.
   template <bool kBegins, bool kEdges>
   HWY_INLINE Vec<A> step(
       const Vec<A> (&grad)[NV],
@@ -119,26 +115,27 @@ class GradColumns {
       if constexpr (kEdges)
         product = hn::MulAdd(grad[v], columns_.get(x, v), product);
     }
+    // An infinity beyond a whole border is none of the window's.
+    if constexpr (kEdges)
+      product = hn::IfThenElseZero(hn::Ne(part, hn::Zero(d_)), product);
     return product;
   }
 
   /// The steps of windows [begin, end).
   template <bool kEdges>
   HWY_INLINE void spread(int64_t begin, int64_t end) {
-    const TalkWindows<A> w = tile_.windows + begin;
-    const int32_t* inputs = w.inputs;
-    const A* fractions = w.fractions;
+    const TalkWindow<A>* w = tile_.windows + begin;
     const S* g = tile_.g + begin * tile_.g_stride;
     const S* const x = tile_.x;
     const int64_t g_stride = tile_.g_stride, x_stride = tile_.x_stride;
     const S* x_next = x + begin * x_stride + tile_.x_next;
     A* const steps = tile_.steps;
     const int64_t count = end - begin;
-    for (int64_t i = 0; i < count; ++i) {
-      const Borders<A> at(steps, w.places + 4 * i);
+    for (int64_t i = 0; i < count; ++i, ++w) {
+      const Borders<A> at(steps, *w);
       const S *left_x = nullptr, *right_x = nullptr;
       if constexpr (kEdges) {
-        const auto [left, right] = two_numbers(inputs + 2 * i);
+        const auto [left, right] = two_numbers(&w->left_input);
         left_x = x + left * x_stride;
         right_x = x + right * x_stride;
         columns_.prefetch(g + tile_.next);
@@ -149,8 +146,7 @@ class GradColumns {
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
         grad[v] = in_register(columns_.get(g, v));
-      const auto left = hn::Set(d_, fractions[2 * i]);
-      const auto right = hn::Set(d_, fractions[2 * i + 1]);
+      const auto left = hn::Set(d_, w->left), right = hn::Set(d_, w->right);
       const auto left_product =
           step<true, kEdges>(grad, at.low, at.low_edge, left, left_x);
       const auto right_product =
@@ -211,7 +207,7 @@ HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
           d,
           grad + c);
     for (int64_t c = 0; c < count; ++c) {
-      const TalkWindow<A> w = tile.windows[t * kTalkLanes + c];
+      const TalkWindow<A>& w = tile.windows[t * kTalkLanes + c];
       const A g = grad[c], left = w.left * g, right = w.right * g;
       steps[w.low_edge + c] += left;
       steps[w.low + c] += g - left;
@@ -254,8 +250,7 @@ bool talk_gradient_tile(const TalkGradTile<S, A>& tile) {
 template <class S, class A>
 void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
   for (int64_t t = 0; t < tile.rows; ++t) {
-    const TalkWindow<A> w = tile.windows[t];
-    const int32_t* const inputs = tile.windows.inputs + 2 * t;
+    const TalkWindow<A>& w = tile.windows[t];
     const auto product = [&](int64_t input) HWY_ATTR {
       A sum = 0;
       for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
@@ -267,9 +262,9 @@ void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
       return sum;
     };
     if (w.left != 0)
-      tile.left[t] += product(inputs[0]);
+      tile.left[t] += product(w.left_input);
     if (w.right != 0)
-      tile.right[t] += product(inputs[1]);
+      tile.right[t] += product(w.right_input);
   }
 }
 

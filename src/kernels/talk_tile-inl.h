@@ -84,8 +84,7 @@ class WindowSums {
   WindowSums(const TalkTile<S, A>& tile, const Columns<A, NV, kStores>& columns)
       : columns_(columns),
         sums_(tile.sums),
-        places_(tile.windows.places),
-        fractions_(tile.windows.fractions),
+        windows_(tile.windows),
         second_(tile.second),
         y_(tile.y),
         y_stride_(tile.y_stride),
@@ -96,9 +95,8 @@ class WindowSums {
 #pragma GCC unroll 2
     for (int i = 0; i < kWindows; ++i)
       put(i, y_ + i * NV * L);
-    // Pointers that move on: g++ would count rows and read both every time.
-    places_ = scalar(places_ + 4);
-    fractions_ = scalar(fractions_ + 2);
+    // A pointer that moves on: g++ would count rows and read it every time.
+    windows_ = scalar(windows_ + 1);
     if (kFetches && kStores == Stores::kWhole)
       fetch_lines<OwnCache::kSecond>(
           y_ + next_,
@@ -111,10 +109,9 @@ class WindowSums {
   static constexpr int L = kLanes<A>;
 
   HWY_INLINE void put(int i, S* y) const {
-    const int64_t n = i * second_;
-    const Borders<const A> at(sums_ + i * NV * L, places_ + n * 4);
-    const auto left = hn::Set(d_, fractions_[n * 2]);
-    const auto right = hn::Set(d_, fractions_[n * 2 + 1]);
+    const TalkWindow<A>& w = windows_[i * second_];
+    const Borders<const A> at(sums_ + i * NV * L, w);
+    const auto left = hn::Set(d_, w.left), right = hn::Set(d_, w.right);
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
       const auto begin = between(at.low + v * L, at.low_edge + v * L, left);
@@ -130,8 +127,7 @@ class WindowSums {
 
   const Columns<A, NV, kStores> columns_;
   const A* const sums_;
-  const int32_t* places_;
-  const A* fractions_;
+  const TalkWindow<A>* windows_;
   const int64_t second_;
   S* y_;
   const int64_t y_stride_;
@@ -207,23 +203,14 @@ HWY_INLINE bool talk_lanes(const TalkTile<S, A>& tile) {
   const auto scale = hn::Set(d, tile.scale);
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t c = 0; c < count; c += L) {
-      const TalkWindows<A> w = tile.windows + (t * kTalkLanes + c);
-      hn::Vec<IntTag<A>> low, low_edge, high, high_edge;
-      hn::LoadInterleaved4(
-          IntTag<A>(),
-          w.places,
-          low,
-          low_edge,
-          high,
-          high_edge);
-      Vec<A> left, right;
-      hn::LoadInterleaved2(d, w.fractions, left, right);
+      const WindowLanes<A> w = load_windows(tile.windows + t * kTalkLanes + c);
       const auto at = [&](auto places) HWY_ATTR {
         return hn::GatherIndex(d, tile.sums, lane_places<A>(places, c));
       };
-      const auto l = at(low), h = at(high);
-      const auto begin = hn::MulAdd(left, hn::Sub(at(low_edge), l), l);
-      const auto until = hn::MulAdd(right, hn::Sub(at(high_edge), h), h);
+      const auto low = at(w.low), high = at(w.high);
+      const auto begin = hn::MulAdd(w.left, hn::Sub(at(w.low_edge), low), low);
+      const auto until =
+          hn::MulAdd(w.right, hn::Sub(at(w.high_edge), high), high);
       store_some<A>(
           hn::Mul(hn::Sub(until, begin), scale),
           tile.y + t * tile.y_stride + c,

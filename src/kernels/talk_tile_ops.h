@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "seqconv/kernels/bfloat16.h"
@@ -13,34 +14,15 @@ namespace seqconv::kernels {
 ///   S[high] + right * (S[high_edge] - S[high])
 ///     - S[low] - left * (S[low_edge] - S[low]);
 /// low_edge is low - 1 where left > 0, else low; high_edge likewise. Borders
-/// are places in a buffer (TalkPlaces).
+/// are places in a buffer (TalkPlaces). All of it lies together, and the first
+/// four come with one load of a vector.
 template <class A>
 struct TalkWindow {
   int32_t low, low_edge, high, high_edge;
   A left, right;  ///< in [0, 1), or NaN
-};
-
-/// Arrays of windows. Numbers that are wanted together lie together, so that
-/// one vector brings them.
-template <class A>
-struct TalkWindows {
-  int32_t* places = nullptr;  ///< [n, 4]: low, low_edge, high, high_edge
-  A* fractions = nullptr;     ///< [n, 2]: left, right
-  /// [n, 2]: positions of the inputs that the fractions are of, from window 0's
-  /// position on; of any input where there is no fraction. Null: not wanted.
-  int32_t* inputs = nullptr;
-
-  TalkWindow<A> operator[](int64_t n) const {
-    const int32_t* const at = places + 4 * n;
-    const A* const part = fractions + 2 * n;
-    return {at[0], at[1], at[2], at[3], part[0], part[1]};
-  }
-  TalkWindows operator+(int64_t n) const {
-    return {
-        places + 4 * n,
-        fractions + 2 * n,
-        inputs == nullptr ? nullptr : inputs + 2 * n};
-  }
+  /// Positions of the inputs that the fractions are of, from window 0's
+  /// position on; of any input where there is no fraction. 0 if not wanted.
+  int32_t left_input, right_input;
 };
 
 /// Offsets of all heads at some positions, [rows, heads].
@@ -63,10 +45,11 @@ struct TalkDistances {
   int64_t heads = 1;
   int64_t pitch = 0;  ///< a multiple of kTalkLanes
   int64_t valid = 0;
+  bool inputs = false;  ///< whether TalkWindow's inputs are wanted
 };
 
 /// Where row i, a position minus `origin` that is clipped to [0, last], stands
-/// in a buffer: at i mod `ring` * `pitch`.
+/// in a buffer: at i mod `ring` * `pitch`, both powers of two.
 struct TalkPlaces {
   int64_t origin = 0;
   int64_t last = 0;
@@ -80,6 +63,10 @@ struct TalkPlaces {
 struct TalkReach {
   int64_t left = 0;
   int64_t right = 1;
+
+  /// Rows in which `count` windows in a row find their borders: few enough to
+  /// stay in the first-level cache.
+  constexpr int64_t rows(int64_t count) const { return left + right + count; }
 };
 
 /// Channels of a tile in which every channel has windows of its own.
@@ -96,10 +83,9 @@ constexpr int64_t talk_pitch(int64_t lanes) {
 /// Windows that step into a gradient before rows of it are finished.
 inline constexpr int64_t kTalkChunk = 16;
 
-/// Rows that a ring must hold so that `windows` windows in a row find their
-/// borders: few enough to stay in the first-level cache.
-constexpr int64_t talk_ring(const TalkReach& reach, int64_t windows) {
-  return reach.left + reach.right + windows;
+/// TalkPlaces::ring for so many rows.
+constexpr int64_t talk_ring(int64_t rows) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
 }
 
 /// Which of the windows of a tile a channel has in row t; `second` as in
@@ -113,8 +99,9 @@ talk_entry(int64_t lanes, int64_t second, int64_t t, int64_t channel) {
 /// Rows of outputs.
 template <class S, class A>
 struct TalkTile {
-  TalkWindows<A> windows;  ///< [rows], with kTalkLanes lanes [rows, lanes]
-  int64_t lanes = 1;       ///< as for talk_pitch()
+  /// [rows], with kTalkLanes lanes [rows, lanes]
+  const TalkWindow<A>* windows = nullptr;
+  int64_t lanes = 1;   ///< as for talk_pitch()
   int64_t second = 0;  ///< of two lanes: the windows of the other one, behind
   int64_t rows = 0;
   int64_t channels = 0;  ///< at most talk_pitch(); of two windows exactly
@@ -123,7 +110,7 @@ struct TalkTile {
   int64_t x_stride = 0;
   int64_t ahead = 0;  ///< windows up to t touch no sum beyond row t + ahead
   int64_t end = 0;    ///< rows of x
-  int64_t ring = 1;   ///< with kTalkLanes windows at least end + 1
+  int64_t ring = 1;   ///< as TalkPlaces::ring; with kTalkLanes windows > end
   A* sums = nullptr;  ///< [ring, talk_pitch()]
   S* y = nullptr;
   int64_t y_stride = 0;
@@ -139,7 +126,7 @@ struct TalkTile {
 /// `first`, counted from it.
 template <class S, class A>
 struct TalkGradTile {
-  TalkWindows<A> windows;
+  const TalkWindow<A>* windows = nullptr;
   int64_t lanes = 1;  ///< as TalkTile::lanes, but not two
   int64_t first = 0;  ///< not positive
   int64_t rows = 0;
@@ -149,7 +136,7 @@ struct TalkGradTile {
   int64_t g_stride = 0;
   int64_t span = 0;
   int64_t behind = 0;  ///< windows from t on touch no row before t - behind
-  int64_t ring = 1;    ///< with kTalkLanes windows at least span + 1
+  int64_t ring = 1;    ///< as TalkPlaces::ring; with kTalkLanes windows > span
   A* steps = nullptr;  ///< as TalkTile::sums
   S* grad_x = nullptr;
   int64_t grad_x_stride = 0;
@@ -168,7 +155,7 @@ struct TalkGradTile {
 /// <g[t], x at the fractional borders of window t>, 0 at whole borders.
 template <class S, class A>
 struct TalkEdgeTile {
-  TalkWindows<A> windows;
+  const TalkWindow<A>* windows = nullptr;
   int64_t rows = 0;
   int64_t channels = 0;
   const S* g = nullptr;
@@ -199,7 +186,7 @@ struct TalkOps {
   void (*windows)(
       const TalkDistances<A>& distances,
       const TalkPlaces& places,
-      const TalkWindows<A>& out);
+      TalkWindow<A>* out);
   /// Whether forward() takes tiles with two windows a position; they are never
   /// streaming.
   bool pairs;

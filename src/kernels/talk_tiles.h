@@ -16,30 +16,6 @@ namespace seqconv::kernels {
 /// waste less.
 inline constexpr int64_t kTalkRows = 256;
 
-/// Memory of TalkWindows.
-template <class A>
-class WindowArrays {
- public:
-  /// For `count` windows.
-  TalkWindows<A> get(int64_t count, bool inputs) {
-    // Whole vectors are written and read.
-    const int64_t entries = count + kTalkLanes;
-    places_.reserve(4 * entries);
-    fractions_.reserve(2 * entries);
-    if (inputs)
-      inputs_.reserve(2 * entries);
-    return {
-        places_.data(),
-        fractions_.data(),
-        inputs ? inputs_.data() : nullptr};
-  }
-
- private:
-  Scratch<int32_t> places_;
-  Scratch<A> fractions_;
-  Scratch<int32_t> inputs_;
-};
-
 /// Channels [channel, channel + channels) of sequence `batch` with `lanes`
 /// windows a position (talk_pitch()).
 struct TalkStrip {
@@ -58,6 +34,14 @@ struct TalkRows {
   int64_t valid = 0;
 
   bool operator==(const TalkRows&) const = default;
+};
+
+/// Rows of one of the sequences.
+struct TalkBlock {
+  int64_t batch = 0;
+  TalkRows rows;
+
+  bool operator==(const TalkBlock&) const = default;
 };
 
 /// How channels are cut into strips.
@@ -110,37 +94,81 @@ class TalkStrips {
   int64_t parts_ = 0;
 };
 
+/// How far windows of `count` offsets reach: those of models lie in [0, 1],
+/// others may reach further or to the other side.
+template <class O, class A>
+TalkReach reach_of(
+    const TalkShape& shape,
+    const O* left,
+    const O* right,
+    int64_t count,
+    Isa isa) {
+  const auto extremes = talk_ops<O, A>(isa).extremes;
+  const auto to_left = extremes(left, count);
+  const auto to_right =
+      right == nullptr ? TalkExtremes<A>{} : extremes(right, count);
+  const auto tokens = [&](A most, int64_t scale) {
+    const A distance = std::ceil(std::max<A>(0, most * static_cast<A>(scale)));
+    return static_cast<int64_t>(
+        std::min(distance, static_cast<A>(shape.steps)));
+  };
+  return {
+      .left = std::max(
+          tokens(to_left.most, shape.max_left),
+          tokens(-to_right.least, shape.max_right)),
+      .right = 1 +
+          std::max(tokens(to_right.most, shape.max_right),
+                   tokens(-to_left.least, shape.max_left))};
+}
+
 /// Makes windows from offsets [B, T, H] of the type O. Distances to the
 /// borders, not positions, are what is rounded.
 template <class O, class A = AccumulatorOf<O>>
 class WindowMaker {
  public:
   WindowMaker(const TalkShape& shape, const O* left, const O* right, Isa isa)
-      : shape_(shape), left_(left), right_(right), ops_(talk_ops<O, A>(isa)) {}
+      : shape_(shape),
+        left_(left),
+        right_(right),
+        isa_(isa),
+        ops_(talk_ops<O, A>(isa)) {}
+
+  /// How far windows of all heads reach.
+  TalkReach reach(const TalkBlock& block) {
+    if (reach_of_ != block) {
+      const int64_t at = first_offset(block);
+      reach_ = reach_of<O, A>(
+          shape_,
+          left_ + at,
+          right_ == nullptr ? nullptr : right_ + at,
+          block.rows.count * shape_.heads,
+          isa_);
+      reach_of_ = block;
+    }
+    return reach_;
+  }
 
   /// Windows of some positions of a strip; with `inputs` also the positions of
   /// their fractions. Distances of all heads are made at once, and windows of
   /// some if there are few positions: they are kept for the strips beside this
   /// one.
-  TalkWindows<A> make(
+  const TalkWindow<A>* make(
       const TalkStrip& strip,
       const TalkRows& rows,
       const TalkPlaces& places,
       bool inputs = false) {
+    const TalkBlock block = {strip.batch, rows};
     if (strip.narrow()) {
       made_ = {};
-      make_lane_distances(strip, rows);
-      return make_windows(
-          {strip.batch, rows, 0, places, inputs},
-          kTalkLanes,
-          1);
+      make_lane_distances(strip, block);
+      return make_windows({block, 0, places, inputs}, kTalkLanes, 1);
     }
     const int64_t pitch = pitch_of(rows), head = head_of(strip.channel);
     const int64_t together =
         std::max<int64_t>(1, kTalkRows / pitch / strip.lanes) * strip.lanes;
     const int64_t first = head / together * together;
-    make_distances(strip.batch, rows);
-    const Made wanted = {strip.batch, rows, first, places, inputs};
+    make_distances(block);
+    const Made wanted = {block, first, places, inputs};
     if (made_ != wanted)
       windows_ =
           make_windows(wanted, 1, std::min(together, shape_.heads - first));
@@ -156,8 +184,7 @@ class WindowMaker {
  private:
   /// What windows were made of.
   struct Made {
-    int64_t batch = 0;
-    TalkRows rows;
+    TalkBlock block;
     int64_t head = 0;  ///< the first one
     TalkPlaces places;
     bool inputs = false;
@@ -173,24 +200,28 @@ class WindowMaker {
     return ceil_div(rows.count, kTalkLanes) * kTalkLanes;
   }
 
+  int64_t first_offset(const TalkBlock& block) const {
+    return (block.batch * shape_.steps + block.rows.first) * shape_.heads;
+  }
+
   /// Of all heads, unless they are those made last.
-  void make_distances(int64_t batch, const TalkRows& rows) {
-    if (made_.batch == batch && made_.rows == rows)
+  void make_distances(const TalkBlock& block) {
+    if (made_.block == block)
       return;
-    const int64_t H = shape_.heads, pitch = pitch_of(rows);
-    for_offsets(batch, rows, H * pitch, [&](const O* from, A tokens, A* out) {
-      ops_.distances({from, rows.count, H}, tokens, pitch, out);
+    const int64_t H = shape_.heads, pitch = pitch_of(block.rows);
+    for_offsets(block, H * pitch, [&](const O* from, A tokens, A* out) {
+      ops_.distances({from, block.rows.count, H}, tokens, pitch, out);
     });
   }
 
   /// A distance for every channel.
-  void make_lane_distances(const TalkStrip& strip, const TalkRows& rows) {
+  void make_lane_distances(const TalkStrip& strip, const TalkBlock& block) {
     int64_t head[kTalkLanes];
     for (int64_t c = 0; c < kTalkLanes; ++c)
       head[c] = head_of(strip.channel + std::min(c, strip.channels - 1));
-    const int64_t count = rows.count * kTalkLanes;
-    for_offsets(strip.batch, rows, count, [&](const O* row, A tokens, A* out) {
-      for (int64_t t = 0; t < rows.count; ++t, row += shape_.heads)
+    const int64_t rows = block.rows.count;
+    for_offsets(block, rows * kTalkLanes, [&](const O* row, A tokens, A* out) {
+      for (int64_t t = 0; t < rows; ++t, row += shape_.heads)
         for (int64_t c = 0; c < kTalkLanes; ++c)
           *out++ = widen(row[head[c]]) * tokens;
     });
@@ -198,12 +229,8 @@ class WindowMaker {
 
   /// make(offsets from the first row on, tokens where one is 1, distances).
   template <class Make>
-  void for_offsets(
-      int64_t batch,
-      const TalkRows& rows,
-      int64_t count,
-      const Make& make) {
-    const int64_t at = (batch * shape_.steps + rows.first) * shape_.heads;
+  void for_offsets(const TalkBlock& block, int64_t count, const Make& make) {
+    const int64_t at = first_offset(block);
     to_left_.reserve(count);
     make(left_ + at, static_cast<A>(shape_.max_left), to_left_.data());
     if (right_ == nullptr)
@@ -213,12 +240,12 @@ class WindowMaker {
   }
 
   /// From distances, `lanes` for each position, of some heads.
-  TalkWindows<A>
+  const TalkWindow<A>*
   make_windows(const Made& wanted, int64_t lanes, int64_t heads) {
-    const TalkRows& rows = wanted.rows;
+    const TalkRows& rows = wanted.block.rows;
     const int64_t pitch = pitch_of(rows), at = wanted.head * pitch;
-    const TalkWindows<A> out =
-        arrays_.get(heads * lanes * pitch, wanted.inputs);
+    // Whole vectors are written.
+    array_.reserve(heads * lanes * pitch + kTalkLanes);
     ops_.windows(
         {.left = to_left_.data() + at,
          .right = right_ == nullptr ? nullptr : to_right_.data() + at,
@@ -227,21 +254,25 @@ class WindowMaker {
          .count = rows.count * lanes,
          .heads = heads,
          .pitch = pitch,
-         .valid = rows.valid},
+         .valid = rows.valid,
+         .inputs = wanted.inputs},
         wanted.places,
-        out);
-    return out;
+        array_.data());
+    return array_.data();
   }
 
   const TalkShape& shape_;
   const O* left_;
   const O* right_;
+  const Isa isa_;
   const TalkOps<O, A>& ops_;
   Scratch<A> to_left_;
   Scratch<A> to_right_;
-  WindowArrays<A> arrays_;
-  TalkWindows<A> windows_;
+  Scratch<TalkWindow<A>> array_;
+  const TalkWindow<A>* windows_ = nullptr;
   Made made_;
+  TalkBlock reach_of_;
+  TalkReach reach_;
 };
 
 /// Elements from a strip of rows [first, first + rows) to the one that is
@@ -253,8 +284,7 @@ next_strip(const TalkShape& shape, const TalkStrip& strip, int64_t rows) {
                               : rows * shape.channels - strip.channel;
 }
 
-/// How far the windows of these offsets [B, T, H] reach: offsets of models lie
-/// in [0, 1], others may reach further or to the other side.
+/// How far any windows reach.
 template <class O, class A = AccumulatorOf<O>>
 TalkReach talk_reach(
     const TalkShape& shape,
@@ -263,29 +293,17 @@ TalkReach talk_reach(
     const Execution& run) {
   const int64_t count = shape.steps * shape.heads;
   std::vector<TalkReach> reaches(static_cast<size_t>(shape.batch));
-  const auto tokens = [&](A most, int64_t scale) {
-    const A distance = std::ceil(std::max<A>(0, most * static_cast<A>(scale)));
-    return static_cast<int64_t>(
-        std::min(distance, static_cast<A>(shape.steps)));
-  };
   run.parallel_for(
       shape.batch,
       grain_for(count / 8),
       [&](int64_t b, int64_t end) {
-        const auto extremes = talk_ops<O, A>(run.isa).extremes;
-        for (; b < end; ++b) {
-          const auto to_left = extremes(left + b * count, count);
-          const auto to_right = right == nullptr
-              ? TalkExtremes<A>{}
-              : extremes(right + b * count, count);
-          reaches[static_cast<size_t>(b)] = {
-              .left = std::max(
-                  tokens(to_left.most, shape.max_left),
-                  tokens(-to_right.least, shape.max_right)),
-              .right = 1 +
-                  std::max(tokens(to_right.most, shape.max_right),
-                           tokens(-to_left.least, shape.max_left))};
-        }
+        for (; b < end; ++b)
+          reaches[static_cast<size_t>(b)] = reach_of<O, A>(
+              shape,
+              left + b * count,
+              right == nullptr ? nullptr : right + b * count,
+              count,
+              run.isa);
       });
   TalkReach reach;
   for (const TalkReach& r : reaches)

@@ -7,25 +7,42 @@
 
 #include <hwy/cache_control.h>
 
+#include <bit>
 #include <utility>
 
 #include "kernels/cache_line.h"
-#include "kernels/talk_tile_ops.h"
-#include "kernels/vectors-inl.h"
+#include "kernels/talk_window_lanes-inl.h"
 
 /// TaLK's windows, and columns of channels that share them.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-template <class A>
-using IntTag = hn::Rebind<int32_t, Tag<A>>;
-
 /// Numbers that are whole as int32.
-HWY_INLINE hn::Vec<IntTag<float>> to_whole(Vec<float> v) {
+HWY_INLINE IntVec<float> to_whole(Vec<float> v) {
   return hn::ConvertTo(IntTag<float>(), v);
 }
-HWY_INLINE hn::Vec<IntTag<double>> to_whole(Vec<double> v) {
+HWY_INLINE IntVec<double> to_whole(Vec<double> v) {
   return hn::DemoteTo(IntTag<double>(), v);
+}
+
+/// Whole numbers as numbers of the type A.
+template <class A>
+HWY_INLINE Vec<A> to_real(IntVec<A> v) {
+  if constexpr (sizeof(A) == 4)
+    return hn::ConvertTo(Tag<A>(), v);
+  else
+    return hn::PromoteTo(Tag<A>(), v);
+}
+
+/// 1 where v > 0.
+HWY_INLINE IntVec<float> positive(Vec<float> v) {
+  const IntTag<float> d;
+  const auto some = hn::RebindMask(d, hn::Gt(v, hn::Zero(Tag<float>())));
+  return hn::IfThenElseZero(some, hn::Set(d, 1));
+}
+HWY_INLINE IntVec<double> positive(Vec<double> v) {
+  const Tag<double> d;
+  return to_whole(hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), hn::Set(d, 1.0)));
 }
 
 template <class S, class A>
@@ -43,94 +60,47 @@ TalkExtremes<A> talk_extremes(const S* values, int64_t count) {
       hn::GetLane(hn::MaxOfLanes(d, most))};
 }
 
+template <class A>
+HWY_INLINE IntVec<A> clamp(IntVec<A> v, IntVec<A> last) {
+  return hn::Max(hn::Zero(IntTag<A>()), hn::Min(v, last));
+}
+
 /// Rows as places.
 template <class A>
 class Places {
  public:
   explicit Places(const TalkPlaces& places)
-      : last_(hn::Set(d_, static_cast<A>(places.last))),
-        ring_(hn::Set(d_, static_cast<A>(places.ring))),
-        inverse_(hn::Set(d_, A(1) / static_cast<A>(places.ring))),
-        half_(hn::Set(d_, A(0.5) / static_cast<A>(places.ring))),
-        pitch_(hn::Set(IntTag<A>(), static_cast<int32_t>(places.pitch))) {}
+      : last_(hn::Set(d_, static_cast<int32_t>(places.last))),
+        slots_(hn::Set(d_, static_cast<int32_t>(places.ring - 1))),
+        shift_(std::countr_zero(static_cast<uint64_t>(places.pitch))) {}
 
-  HWY_INLINE hn::Vec<IntTag<A>> of(Vec<A> row) const {
-    row = hn::Max(hn::Zero(d_), hn::Min(row, last_));
-    // Half a row more, so that rounding never takes it to the round before.
-    const auto rounds = hn::Floor(hn::MulAdd(row, inverse_, half_));
-    const auto slot = to_whole(hn::NegMulAdd(rounds, ring_, row));
-    return hn::Mul(slot, pitch_);
+  HWY_INLINE IntVec<A> of(IntVec<A> row) const {
+    return hn::ShiftLeftSame(hn::And(clamp<A>(row, last_), slots_), shift_);
   }
 
  private:
-  static constexpr Tag<A> d_{};
-  Vec<A> last_, ring_, inverse_, half_;
-  hn::Vec<IntTag<A>> pitch_;
+  static constexpr IntTag<A> d_{};
+  IntVec<A> last_, slots_;
+  int shift_;
 };
 
 /// A distance as whole tokens and a fraction, both clipped to [least, most];
 /// NaN is a fraction.
 template <class A>
 struct Distance {
-  Vec<A> whole, rest;
+  IntVec<A> whole;
+  IntVec<A> edge;  ///< whole, and 1 more where there is a fraction
+  Vec<A> rest;
 
   HWY_INLINE Distance(Vec<A> distance, Vec<A> least, Vec<A> most) {
     const auto clipped = hn::Max(least, hn::Min(distance, most));
     const auto nan = hn::IsNaN(distance);
-    whole = hn::Floor(clipped);
-    rest = hn::IfThenElse(nan, distance, hn::Sub(clipped, whole));
-    whole = hn::IfThenZeroElse(nan, whole);
-  }
-  /// 1 where there is a fraction.
-  HWY_INLINE Vec<A> edge() const {
-    const Tag<A> d;
-    return hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), hn::Set(d, A(1)));
+    const auto tokens = hn::Floor(clipped);
+    rest = hn::IfThenElse(nan, distance, hn::Sub(clipped, tokens));
+    whole = to_whole(hn::IfThenZeroElse(nan, tokens));
+    edge = hn::Add(whole, positive(rest));
   }
 };
-
-/// One vector of windows at positions t of a sequence whose last one is `last`.
-template <class A>
-HWY_INLINE void talk_window(
-    const Distance<A>& left,
-    const Distance<A>& right,
-    Vec<A> t,
-    Vec<A> origin,
-    const Places<A>& places,
-    const TalkWindows<A>& out) {
-  const Tag<A> d;
-  const auto row = hn::Sub(t, origin), one = hn::Set(d, A(1));
-  const auto low = hn::Sub(row, left.whole);
-  const auto high = hn::Add(hn::Add(row, right.whole), one);
-  hn::StoreInterleaved4(
-      places.of(low),
-      places.of(hn::Sub(low, left.edge())),
-      places.of(high),
-      places.of(hn::Add(high, right.edge())),
-      IntTag<A>(),
-      out.places);
-  hn::StoreInterleaved2(left.rest, right.rest, d, out.fractions);
-}
-
-/// The inputs that fractions are of, counted from position `first`; with a NaN
-/// there may be none behind the border.
-template <class A>
-HWY_INLINE void talk_inputs(
-    const Distance<A>& left,
-    const Distance<A>& right,
-    Vec<A> t,
-    Vec<A> first,
-    Vec<A> last,
-    const TalkWindows<A>& out) {
-  const auto input = [&](Vec<A> position) HWY_ATTR {
-    position = hn::Max(hn::Zero(Tag<A>()), hn::Min(position, last));
-    return to_whole(hn::Sub(position, first));
-  };
-  hn::StoreInterleaved2(
-      input(hn::Sub(hn::Sub(t, left.whole), left.edge())),
-      input(hn::Add(hn::Add(t, right.whole), right.edge())),
-      IntTag<A>(),
-      out.inputs);
-}
 
 #if HWY_TARGET != HWY_SCALAR
 /// Four numbers in every block of four lanes, of rows i, i + 4, ...; rows
@@ -202,40 +172,84 @@ void talk_distances(
       distances[h * pitch + t] = widen(in.data[t * in.heads + h]) * tokens;
 }
 
+/// Makes windows of kLanes entries.
+template <class A>
+class WindowVectors {
+ public:
+  WindowVectors(const TalkDistances<A>& in, const TalkPlaces& places)
+      : places_(places),
+        first_(all(in.first)),
+        last_(all(in.valid - 1)),
+        end_(all(in.first + (in.count - 1) / in.lanes)),
+        origin_(all(places.origin)),
+        shift_(std::countr_zero(static_cast<uint64_t>(in.lanes))),
+        inputs_(in.inputs) {}
+
+  /// Of the distances of these entries; those beyond the count are of the last
+  /// position.
+  HWY_INLINE WindowLanes<A>
+  make(IntVec<A> entries, Vec<A> to_left, Vec<A> to_right) const {
+    const auto position = hn::ShiftRightSame(entries, shift_);
+    const auto t = hn::Min(hn::Add(first_, position), end_);
+    const auto back = to_real<A>(t), ahead = to_real<A>(hn::Sub(last_, t));
+    const Distance<A> left(to_left, hn::Neg(ahead), back);
+    const Distance<A> right(to_right, hn::Neg(back), ahead);
+    const auto row = hn::Sub(t, origin_), behind = hn::Add(row, all(1));
+    WindowLanes<A> w = {
+        places_.of(hn::Sub(row, left.whole)),
+        places_.of(hn::Sub(row, left.edge)),
+        places_.of(hn::Add(behind, right.whole)),
+        places_.of(hn::Add(behind, right.edge)),
+        left.rest,
+        right.rest,
+        all(0),
+        all(0)};
+    if (inputs_) {
+      // With a NaN there may be none behind the border.
+      w.left_input = input(hn::Sub(t, left.edge));
+      w.right_input = input(hn::Add(t, right.edge));
+    }
+    return w;
+  }
+
+ private:
+  static HWY_INLINE IntVec<A> all(int64_t n) {
+    return hn::Set(IntTag<A>(), static_cast<int32_t>(n));
+  }
+  HWY_INLINE IntVec<A> input(IntVec<A> position) const {
+    return hn::Sub(clamp<A>(position, last_), first_);
+  }
+
+  const Places<A> places_;
+  const IntVec<A> first_, last_, end_, origin_;
+  const int shift_;
+  const bool inputs_;
+};
+
 /// Reads and writes whole vectors: the arrays have room for kTalkLanes more
 /// entries.
 template <class A>
 void talk_windows(
     const TalkDistances<A>& in,
     const TalkPlaces& places,
-    const TalkWindows<A>& out) {
-  const Tag<A> d;
-  constexpr int64_t L = kLanes<A>;
-  const auto first = hn::Set(d, static_cast<A>(in.first));
-  const auto last = hn::Set(d, static_cast<A>(in.valid - 1));
-  const auto origin = hn::Set(d, static_cast<A>(places.origin));
-  const Places<A> to_places(places);
-  // Entries beyond the count are windows of the last position.
-  const auto end =
-      hn::Set(d, static_cast<A>(in.first + (in.count - 1) / in.lanes));
-  const auto position = hn::Set(d, A(1) / static_cast<A>(in.lanes));
-  const auto vector = hn::Set(d, static_cast<A>(L));
+    TalkWindow<A>* out) {
+  constexpr int L = kLanes<A>;
+  const LaneOrder<A> order;
+  const WindowVectors<A> windows(in, places);
+  const auto vector = hn::Set(IntTag<A>(), L);
   for (int64_t h = 0; h < in.heads; ++h) {
-    auto entry = hn::Iota(d, A(0));
+    auto entries = order.entries();
     for (int64_t i = 0; i < in.count; i += L) {
-      const auto t =
-          hn::Min(hn::Add(first, hn::Floor(hn::Mul(entry, position))), end);
-      entry = hn::Add(entry, vector);
       const int64_t at = h * in.pitch + i;
-      const auto back = t, ahead = hn::Sub(last, t);
-      const Distance<A> left(load(in.left + at), hn::Neg(ahead), back);
-      const Distance<A> right(
-          in.right == nullptr ? hn::Zero(d) : load(in.right + at),
-          hn::Neg(back),
-          ahead);
-      talk_window<A>(left, right, t, origin, to_places, out + at);
-      if (out.inputs != nullptr)
-        talk_inputs<A>(left, right, t, first, last, out + at);
+      const auto right =
+          in.right == nullptr ? hn::Zero(Tag<A>()) : load(in.right + at);
+      store_windows(
+          windows.make(
+              entries,
+              order.lanes(load(in.left + at)),
+              order.lanes(right)),
+          out + at);
+      entries = hn::Add(entries, vector);
     }
   }
 }
@@ -259,18 +273,18 @@ template <class T>
 struct Borders {
   T *low, *low_edge, *high, *high_edge;
 
-  /// `places` as in TalkWindows.
-  HWY_INLINE Borders(T* from, const int32_t* places) {
+  template <class A>
+  HWY_INLINE Borders(T* from, const TalkWindow<A>& w) {
 #if HWY_TARGET == HWY_SCALAR
-    low = from + places[0];
-    low_edge = from + places[1];
-    high = from + places[2];
-    high_edge = from + places[3];
+    low = from + w.low;
+    low_edge = from + w.low_edge;
+    high = from + w.high;
+    high_edge = from + w.high_edge;
 #else
     // One load for all four: two_numbers() twice takes longer.
     const hn::Full128<uint64_t> d;
     const auto four =
-        in_register(hn::BitCast(d, hn::LoadU(hn::Full128<int32_t>(), places)));
+        in_register(hn::BitCast(d, hn::LoadU(hn::Full128<int32_t>(), &w.low)));
     const uint64_t lows = scalar(hn::ExtractLane(four, 0));
     const uint64_t highs = scalar(hn::ExtractLane(four, 1));
     low = scalar(from + static_cast<uint32_t>(lows));

@@ -255,5 +255,54 @@ TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
   }
 }
 
+TEST_P(TalkKernels, AWholeBorderHasNoGradientWhateverLiesBeyond) {
+  const TalkShape s{1, 40, 64, 1, 3, 3};
+  const size_t count = place(40 * 64);
+  const std::vector<float> x(count, INFINITY), ones(count, 1.0f);
+  // One token, and half of one: whole borders and fractions in turns.
+  std::vector<float> offsets(40, 1.0f / 3);
+  for (size_t t = 1; t < offsets.size(); t += 2)
+    offsets[t] = 0.5f / 3;
+  std::vector<float> grad(count), left(40), right(40);
+  talk_backward(
+      TalkBackward<float, float>{
+          s,
+          x.data(),
+          offsets.data(),
+          offsets.data(),
+          nullptr,
+          ones.data(),
+          grad.data(),
+          left.data(),
+          right.data()},
+      {testing::serial, GetParam()});
+  for (size_t t = 1; t < 39; ++t)
+    for (const float gradient : {left[t], right[t]})
+      EXPECT_EQ(gradient, t % 2 == 0 ? 0.0f : INFINITY) << t;
+}
+
+TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
+  const int64_t T = 300, C = 128, H = 2;
+  const auto x = draw<float>(random_, 2 * T * C);
+  auto offsets = draw<float>(random_, 2 * T * H);
+  for (size_t i = 0; i < offsets.size(); ++i)
+    offsets[i] = std::abs(offsets[i]) * (i < place(T * H) ? 0.1f : 1.0f);
+  const auto forward = [&](int64_t batch) {
+    std::vector<float> y(place(batch * T * C));
+    talk_forward(
+        TalkForward<float, float>{
+            {batch, T, C, H, 40, 40},
+            x.data(),
+            offsets.data(),
+            offsets.data(),
+            nullptr,
+            y.data()},
+        {testing::serial, GetParam()});
+    y.resize(place(T * C));
+    return y;
+  };
+  EXPECT_EQ(forward(1), forward(2));
+}
+
 }  // namespace
 }  // namespace seqconv::kernels

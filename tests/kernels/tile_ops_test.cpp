@@ -66,12 +66,13 @@ TEST_P(TileOps, StreamingStoresWriteTheSame) {
 class TalkHead {
  public:
   static constexpr int64_t kRows = 20, kReach = 4, kChannels = kTalkChannels;
+  static constexpr int64_t kRing = talk_ring(kRows + 1);
 
   TalkHead(Isa isa, std::mt19937& random)
       : ops_(talk_ops<float, float>(isa)),
         x_(draw<float>(random, kRows * kChannels)),
         g_(draw<float>(random, kRows * kChannels)),
-        ring_((kRows + 1) * kChannels) {
+        ring_(kRing * kChannels) {
     std::uniform_real_distribution<float> distance(0, kReach - 1);
     // Whole vectors of them are read.
     std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
@@ -84,20 +85,20 @@ class TalkHead {
          .right = right.data(),
          .count = kRows,
          .valid = kRows},
-        {.last = kRows, .ring = kRows + 1, .pitch = kChannels},
-        windows());
+        {.last = kRows, .ring = kRing, .pitch = kChannels},
+        windows_.data());
   }
 
   void forward(bool streaming, float* y) {
     EXPECT_TRUE(ops_.forward(
-        {.windows = windows(),
+        {.windows = windows_.data(),
          .rows = kRows,
          .channels = kChannels,
          .x = x_.data(),
          .x_stride = kChannels,
          .ahead = kReach + 1,
          .end = kRows,
-         .ring = kRows + 1,
+         .ring = kRing,
          .sums = ring_.data(),
          .y = y,
          .y_stride = kChannels,
@@ -107,14 +108,14 @@ class TalkHead {
   void gradient(bool streaming, float* grad_x) {
     std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
     EXPECT_TRUE(ops_.gradient(
-        {.windows = windows(),
+        {.windows = windows_.data(),
          .rows = kRows,
          .channels = kChannels,
          .g = g_.data(),
          .g_stride = kChannels,
          .span = kRows,
          .behind = kReach,
-         .ring = kRows + 1,
+         .ring = kRing,
          .steps = ring_.data(),
          .grad_x = grad_x,
          .grad_x_stride = kChannels,
@@ -126,12 +127,10 @@ class TalkHead {
   }
 
  private:
-  TalkWindows<float> windows() { return arrays_.get(kRows, /*inputs=*/true); }
-
   const TalkOps<float, float>& ops_;
   std::vector<float> x_, g_;
   Scratch<float> ring_;
-  WindowArrays<float> arrays_;
+  Scratch<TalkWindow<float>> windows_{kRows + kTalkLanes};
 };
 
 TEST_P(TileOps, StreamingStoresOfTalkWriteTheSame) {
