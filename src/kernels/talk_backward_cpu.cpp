@@ -1,5 +1,4 @@
 #include "kernels/talk_tiles.h"
-#include "kernels/tile_ops.h"
 
 /// Each tile owns some rows of grad_x and adds up all windows of the
 /// neighbourhood that reach into them, as a difference array. Windows are
@@ -18,7 +17,7 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
       for (int64_t t = 0; t < tile.rows; ++t) {
         const TalkWindow<A>& w =
             tile.windows[talk_entry(tile.lanes, /*second=*/0, t, c)];
-        const A g = widen(tile.g[t * tile.g_stride + c]);
+        const A g = widen(tile.g[t * tile.stride + c]);
         if (s >= w.low && s < w.high)
           sum += g;
         if (s >= w.high && s < w.low)
@@ -35,6 +34,69 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
     }
 }
 
+/// Gradients of offsets [B, T, H], kept until those of some heads of a tile can
+/// be written together: those of one head stand far apart.
+template <class O, class A>
+class OffsetGradients {
+ public:
+  OffsetGradients(const TalkShape& shape, O* left, O* right, Isa isa)
+      : shape_(shape),
+        left_(left),
+        right_(right),
+        ops_(talk_ops<O, A>(isa)),
+        sums_(2 * kTogether * kTalkRows) {}
+
+  struct Sums {
+    A* left;
+    A* right;
+  };
+  /// Zeros for the positions of a head, which has its place in the tensors
+  /// until begin() or write() is called again.
+  Sums begin(const TalkBlock& block, int64_t head) {
+    if (block != block_ || head != first_ + heads_ || heads_ == kTogether) {
+      write();
+      block_ = block;
+      first_ = head;
+    }
+    A* const left = sums_.data() + heads_ * kTalkRows;
+    A* const right = left + kTogether * kTalkRows;
+    std::fill_n(left, kTalkRows, A(0));
+    std::fill_n(right, kTalkRows, A(0));
+    ++heads_;
+    return {left, right};
+  }
+
+  void write() {
+    write_to(left_, sums_.data(), shape_.max_left);
+    if (right_ != nullptr)
+      write_to(right_, sums_.data() + kTogether * kTalkRows, shape_.max_right);
+    heads_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kTogether = 16;
+
+  void write_to(O* grad, const A* sums, int64_t most) const {
+    const int64_t H = shape_.heads;
+    const int64_t row = block_.batch * shape_.steps + block_.rows.first;
+    const A scale = A(1) / static_cast<A>(shape_.window());
+    ops_.offset_gradients(
+        sums,
+        kTalkRows,
+        static_cast<A>(most) * scale,
+        {grad + row * H + first_, block_.rows.count, heads_, H});
+  }
+
+  const TalkShape& shape_;
+  O* const left_;
+  O* const right_;
+  const TalkOps<O, A>& ops_;
+  Scratch<A> sums_;
+  TalkBlock block_;
+  int64_t first_ = 0;
+  int64_t heads_ = 0;
+};
+
 /// Rows of x that are fetched before windows reach them.
 constexpr int64_t kRowsAhead = 8;
 
@@ -49,14 +111,15 @@ class BackwardTile {
         reach_(reach),
         windows_(args.shape, args.offset_left, args.offset_right, run.isa),
         ops_(talk_ops<S, A>(run.isa)),
-        offset_ops_(row_ops<O, A>(run.isa)),
+        offsets_(
+            args.shape,
+            args.grad_offset_left,
+            args.grad_offset_right,
+            run.isa),
         streaming_(
             cache_plan(run, args.shape, args.grad_x, 2 * args.shape.channels)
                 .streams),
-        scale_(A(1) / static_cast<A>(args.shape.window())),
-        left_(kTalkRows + kTalkLanes),
-        right_(kTalkRows + kTalkLanes),
-        narrow_(kTalkRows) {}
+        scale_(A(1) / static_cast<A>(args.shape.window())) {}
 
   /// grad_x of a tile of some strips, which are one head or have several each,
   /// and the gradients of their offsets.
@@ -65,17 +128,20 @@ class BackwardTile {
     for (int64_t i = 0; i < strips.of_part(); ++i) {
       const TalkStrip strip = strips.get(b, part * strips.of_part() + i);
       if (!strip.narrow() && i == 0)
-        clear_products();
+        sums_ = begin(b, head_of(strip), rows);
       input_gradient(strip, rows);
-      if (!strip.narrow() && i + 1 == strips.of_part())
-        store_products(b, strip.channel / args_.shape.head_channels(), rows);
     }
     if (strips.narrow())
       for (int64_t h = 0; h < args_.shape.heads; ++h)
         narrow_offset_gradient(b, h, rows);
   }
 
+  /// To be called after the last tile.
+  void finish() { offsets_.write(); }
+
  private:
+  using Sums = typename OffsetGradients<O, A>::Sums;
+
   /// Rows [first, first + count) of a sequence, `real` of which exist.
   struct TileRows {
     int64_t first, count, real, valid;
@@ -86,6 +152,13 @@ class BackwardTile {
     const int64_t count = std::min(kTalkRows, T - first);
     const int64_t valid = valid_rows(args_.lengths, b, T);
     return {first, count, std::clamp<int64_t>(valid - first, 0, count), valid};
+  }
+
+  int64_t head_of(const TalkStrip& strip) const {
+    return strip.channel / args_.shape.head_channels();
+  }
+  Sums begin(int64_t b, int64_t head, const TileRows& rows) {
+    return offsets_.begin({b, {rows.first, rows.count, rows.valid}}, head);
   }
 
   void input_gradient(const TalkStrip& strip, const TileRows& rows) {
@@ -106,7 +179,7 @@ class BackwardTile {
         .channels = strip.channels,
         .scale = scale_,
         .g = args_.grad_y + at + from * C,
-        .g_stride = C,
+        .stride = C,
         .span = span,
         .behind = reach_.left,
         .ring = talk_ring(
@@ -117,10 +190,9 @@ class BackwardTile {
         .next = next,
         .streaming = streaming_,
         .x = args_.x + at + from * C,
-        .x_stride = C,
         .x_next = streaming_ ? next : (reach_.right + kRowsAhead) * C,
-        .left = left_.data(),
-        .right = right_.data()};
+        .left = sums_.left,
+        .right = sums_.right};
     TalkPlaces places = {
         .origin = first,
         .last = span,
@@ -144,7 +216,7 @@ class BackwardTile {
   void narrow_offset_gradient(int64_t b, int64_t h, const TileRows& rows) {
     const TalkShape& shape = args_.shape;
     const int64_t C = shape.channels, R = shape.head_channels();
-    clear_products();
+    const Sums sums = begin(b, h, rows);
     if (rows.real > 0) {
       const int64_t at = (b * shape.steps + rows.first) * C + h * R;
       const TalkStrip strip{.batch = b, .channel = h * R, .channels = R};
@@ -157,48 +229,22 @@ class BackwardTile {
            .rows = rows.real,
            .channels = R,
            .g = args_.grad_y + at,
-           .g_stride = C,
+           .stride = C,
            .x = args_.x + at,
-           .x_stride = C,
-           .left = left_.data(),
-           .right = right_.data()});
+           .left = sums.left,
+           .right = sums.right});
     }
-    store_products(b, h, rows);
-  }
-
-  void clear_products() {
-    left_.fill_zero(kTalkRows);
-    right_.fill_zero(kTalkRows);
-  }
-
-  void store_products(int64_t b, int64_t h, const TileRows& rows) {
-    const TalkShape& shape = args_.shape;
-    const int64_t at = (b * shape.steps + rows.first) * shape.heads + h;
-    store(left_, shape.max_left, rows.count, args_.grad_offset_left + at);
-    if (args_.grad_offset_right != nullptr)
-      store(right_, shape.max_right, rows.count, args_.grad_offset_right + at);
-  }
-
-  void store(Scratch<A>& sums, int64_t most, int64_t rows, O* out) {
-    const A scale = static_cast<A>(most) * scale_;
-    for (int64_t t = 0; t < rows; ++t)
-      sums.data()[t] *= scale;
-    offset_ops_.narrow(sums.data(), rows, narrow_.data());
-    for (int64_t t = 0; t < rows; ++t)
-      out[t * args_.shape.heads] = narrow_.data()[t];
   }
 
   const TalkBackward<S, O>& args_;
   const TalkReach& reach_;
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
-  const RowOps<O, A>& offset_ops_;
+  OffsetGradients<O, A> offsets_;
+  Sums sums_ = {};  // of the head at hand
   const bool streaming_;
-  A scale_;
+  const A scale_;
   Scratch<A> steps_;
-  Scratch<A> left_;
-  Scratch<A> right_;
-  Scratch<O> narrow_;
 };
 
 }  // namespace
@@ -219,6 +265,7 @@ void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
           const TileIndex at(item, tiles, strips.parts());
           work.run(strips, at.batch, at.group, at.tile);
         }
+        work.finish();
       });
 }
 

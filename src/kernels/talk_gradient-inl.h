@@ -93,25 +93,23 @@ class GradColumns {
   template <bool kBegins, bool kEdges>
   HWY_INLINE Vec<A> step(
       const Vec<A> (&grad)[NV],
-      A* whole,
-      A* edge,
+      const Border<A>& to,
       Vec<A> part,
       const S* x) const {
     auto product = hn::Zero(d_);
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
-      const auto at_edge = hn::Load(d_, edge + v * L);
+      A* const edge = to.edge + v * L;
+      const auto at_edge = hn::Load(d_, edge);
       hn::Store(
           kBegins ? hn::MulAdd(part, grad[v], at_edge)
                   : hn::NegMulAdd(part, grad[v], at_edge),
           d_,
-          edge + v * L);
-      const auto rest = hn::NegMulAdd(part, grad[v], grad[v]);
-      const auto at_whole = hn::Load(d_, whole + v * L);
-      hn::Store(
-          kBegins ? hn::Add(at_whole, rest) : hn::Sub(at_whole, rest),
-          d_,
-          whole + v * L);
+          edge);
+      A* const whole = to.whole + v * L;
+      const auto rest = kBegins ? hn::NegMulAdd(part, grad[v], grad[v])
+                                : hn::MulSub(part, grad[v], grad[v]);
+      hn::Store(hn::Add(hn::Load(d_, whole), rest), d_, whole);
       if constexpr (kEdges)
         product = hn::MulAdd(grad[v], columns_.get(x, v), product);
     }
@@ -125,35 +123,38 @@ class GradColumns {
   template <bool kEdges>
   HWY_INLINE void spread(int64_t begin, int64_t end) {
     const TalkWindow<A>* w = tile_.windows + begin;
-    const S* g = tile_.g + begin * tile_.g_stride;
+    const TalkWindow<A>* const last = tile_.windows + end;
+    const int64_t stride = tile_.stride;
+    const S* g = tile_.g + begin * stride;
     const S* const x = tile_.x;
-    const int64_t g_stride = tile_.g_stride, x_stride = tile_.x_stride;
-    const S* x_next = x + begin * x_stride + tile_.x_next;
+    const S* x_next = x + begin * stride + tile_.x_next;
+    const int64_t next = scalar(tile_.next);
     A* const steps = tile_.steps;
-    const int64_t count = end - begin;
-    for (int64_t i = 0; i < count; ++i, ++w) {
-      const Borders<A> at(steps, *w);
-      const S *left_x = nullptr, *right_x = nullptr;
+    for (int64_t i = 0; w != last; ++i, ++w) {
       if constexpr (kEdges) {
-        const auto [left, right] = two_numbers(&w->left_input);
-        left_x = x + left * x_stride;
-        right_x = x + right * x_stride;
-        columns_.prefetch(g + tile_.next);
+        columns_.prefetch(g + next);
         columns_.prefetch(x_next);
-        x_next += x_stride;
+        x_next += stride;
       }
       Vec<A> grad[NV];
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
         grad[v] = in_register(columns_.get(g, v));
-      const auto left = hn::Set(d_, w->left), right = hn::Set(d_, w->right);
-      const auto left_product =
-          step<true, kEdges>(grad, at.low, at.low_edge, left, left_x);
-      const auto right_product =
-          step<false, kEdges>(grad, at.high, at.high_edge, right, right_x);
+      g += stride;
+      WindowPlaces<A> at(*w);
+      const auto left = step<true, kEdges>(
+          grad,
+          at.begin(steps),
+          hn::Set(d_, w->left),
+          kEdges ? x + at.left_input() * stride : nullptr);
+      at.wait_for(left);
+      const auto right = step<false, kEdges>(
+          grad,
+          at.end(steps),
+          hn::Set(d_, w->right),
+          kEdges ? x + at.right_input() * stride : nullptr);
       if constexpr (kEdges)
-        products_.put(i, left_product, right_product);
-      g += g_stride;
+        products_.put(i, left, right);
     }
   }
 
@@ -203,7 +204,7 @@ HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
     HWY_ALIGN A grad[kTalkLanes];
     for (int64_t c = 0; c < count; c += kLanes<A>)
       hn::Store(
-          load_some<A>(tile.g + t * tile.g_stride + c, count - c),
+          load_some<A>(tile.g + t * tile.stride + c, count - c),
           d,
           grad + c);
     for (int64_t c = 0; c < count; ++c) {
@@ -255,10 +256,8 @@ void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
       A sum = 0;
       for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
         sum += lane_sum<A>(hn::Mul(
-            load_some<A>(tile.g + t * tile.g_stride + c, tile.channels - c),
-            load_some<A>(
-                tile.x + input * tile.x_stride + c,
-                tile.channels - c)));
+            load_some<A>(tile.g + t * tile.stride + c, tile.channels - c),
+            load_some<A>(tile.x + input * tile.stride + c, tile.channels - c)));
       return sum;
     };
     if (w.left != 0)

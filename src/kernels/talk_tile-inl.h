@@ -110,12 +110,14 @@ class WindowSums {
 
   HWY_INLINE void put(int i, S* y) const {
     const TalkWindow<A>& w = windows_[i * second_];
-    const Borders<const A> at(sums_ + i * NV * L, w);
+    const WindowPlaces<A> places(w);
+    const Border<const A> low = places.begin(sums_ + i * NV * L);
+    const Border<const A> high = places.end(sums_ + i * NV * L);
     const auto left = hn::Set(d_, w.left), right = hn::Set(d_, w.right);
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
-      const auto begin = between(at.low + v * L, at.low_edge + v * L, left);
-      const auto end = between(at.high + v * L, at.high_edge + v * L, right);
+      const auto begin = between(low.whole + v * L, low.edge + v * L, left);
+      const auto end = between(high.whole + v * L, high.edge + v * L, right);
       columns_.put(hn::Mul(hn::Sub(end, begin), scale_), y, v);
     }
   }

@@ -4,6 +4,7 @@
 #include "kernels/each_target.h"
 // clang-format on
 #include "kernels/talk_gradient-inl.h"
+#include "kernels/talk_offsets-inl.h"
 #include "kernels/talk_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,6 +18,7 @@ struct Tables {
     static constexpr TalkOps<S, A> kTable = {
         .extremes = talk_extremes<S, A>,
         .distances = talk_distances<S, A>,
+        .offset_gradients = talk_offset_gradients<S, A>,
         .windows = talk_windows<A>,
         .pairs = kTalkPairs<A>,
         .forward = talk_forward_tile<S, A>,

@@ -33,6 +33,16 @@ struct TalkOffsets {
   int64_t heads = 0;
 };
 
+/// Where gradients of the offsets of some heads are written; those of all heads
+/// stand `stride` apart.
+template <class O>
+struct TalkOffsetGradients {
+  O* data = nullptr;
+  int64_t rows = 0;
+  int64_t heads = 0;
+  int64_t stride = 0;
+};
+
 /// Distances from positions t to the borders of their windows, those of head h
 /// from h * pitch on; borders outside [0, valid) move to its ends.
 template <class A>
@@ -133,7 +143,7 @@ struct TalkGradTile {
   int64_t channels = 0;
   A scale = 1;
   const S* g = nullptr;  ///< of window 0
-  int64_t g_stride = 0;
+  int64_t stride = 0;    ///< of g and x
   int64_t span = 0;
   int64_t behind = 0;  ///< windows from t on touch no row before t - behind
   int64_t ring = 1;    ///< as TalkPlaces::ring; with kTalkLanes windows > span
@@ -146,8 +156,7 @@ struct TalkGradTile {
   /// Offsets (not with kTalkLanes windows): <g[t], x at the fractional borders
   /// of t> is added to left[t] and right[t], 0 <= t < span; 0 at whole borders.
   const S* x = nullptr;  ///< of the position of window 0
-  int64_t x_stride = 0;
-  int64_t x_next = 0;  ///< as `next`; if not streaming, some rows
+  int64_t x_next = 0;    ///< as `next`; if not streaming, some rows
   A* left = nullptr;
   A* right = nullptr;
 };
@@ -159,10 +168,9 @@ struct TalkEdgeTile {
   int64_t rows = 0;
   int64_t channels = 0;
   const S* g = nullptr;
-  int64_t g_stride = 0;
+  int64_t stride = 0;    ///< of g and x
   const S* x = nullptr;  ///< of the position of window 0
-  int64_t x_stride = 0;
-  A* left = nullptr;  ///< [rows], added to
+  A* left = nullptr;     ///< [rows], added to
   A* right = nullptr;
 };
 
@@ -183,6 +191,13 @@ struct TalkOps {
       A tokens,
       int64_t pitch,
       A* distances);
+  /// The gradient of head h at t = scale * sums[h * pitch + t]; reads whole
+  /// vectors of them.
+  void (*offset_gradients)(
+      const A* sums,
+      int64_t pitch,
+      A scale,
+      const TalkOffsetGradients<S>& out);
   void (*windows)(
       const TalkDistances<A>& distances,
       const TalkPlaces& places,

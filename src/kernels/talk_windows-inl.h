@@ -8,7 +8,6 @@
 #include <hwy/cache_control.h>
 
 #include <bit>
-#include <utility>
 
 #include "kernels/cache_line.h"
 #include "kernels/talk_window_lanes-inl.h"
@@ -43,21 +42,6 @@ HWY_INLINE IntVec<float> positive(Vec<float> v) {
 HWY_INLINE IntVec<double> positive(Vec<double> v) {
   const Tag<double> d;
   return to_whole(hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), hn::Set(d, 1.0)));
-}
-
-template <class S, class A>
-TalkExtremes<A> talk_extremes(const S* values, int64_t count) {
-  const Tag<A> d;
-  auto least = hn::Zero(d), most = least;
-  for (int64_t i = 0; i < count; i += kLanes<A>) {
-    const auto v = load_some<A>(values + i, count - i);
-    // Comparisons with NaN are false.
-    least = hn::IfThenElse(hn::Lt(v, least), v, least);
-    most = hn::IfThenElse(hn::Gt(v, most), v, most);
-  }
-  return {
-      hn::GetLane(hn::MinOfLanes(d, least)),
-      hn::GetLane(hn::MaxOfLanes(d, most))};
 }
 
 template <class A>
@@ -101,76 +85,6 @@ struct Distance {
     edge = hn::Add(whole, positive(rest));
   }
 };
-
-#if HWY_TARGET != HWY_SCALAR
-/// Four numbers in every block of four lanes, of rows i, i + 4, ...; rows
-/// beyond the last are that one again.
-template <int kBlocks, class O>
-HWY_INLINE auto
-blocks_of_rows(const O* first, int64_t stride, int64_t i, int64_t last) {
-  const hn::CappedTag<float, 4 * kBlocks> d;
-  if constexpr (kBlocks == 1)
-    return load_all(d, first + HWY_MIN(i, last) * stride);
-  else
-    return hn::Combine(
-        d,
-        blocks_of_rows<kBlocks / 2>(first, stride, i + 2 * kBlocks, last),
-        blocks_of_rows<kBlocks / 2>(first, stride, i, last));
-}
-
-/// Four columns, each in a vector of its own. Rows beyond the last are that one
-/// again.
-template <class O>
-HWY_INLINE void
-four_columns(const O* first, int64_t stride, int64_t last, Vec<float>* out) {
-  const Tag<float> d;
-  const hn::Repartition<double, Tag<float>> dd;
-  constexpr int kBlocks = kLanes<float> / 4;
-  Vec<float> v[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i)
-    v[i] = blocks_of_rows<kBlocks>(first, stride, i, last);
-  const auto low = hn::BitCast(dd, hn::InterleaveLower(d, v[0], v[1]));
-  const auto high = hn::BitCast(dd, hn::InterleaveUpper(d, v[0], v[1]));
-  const auto low2 = hn::BitCast(dd, hn::InterleaveLower(d, v[2], v[3]));
-  const auto high2 = hn::BitCast(dd, hn::InterleaveUpper(d, v[2], v[3]));
-  out[0] = hn::BitCast(d, hn::InterleaveLower(dd, low, low2));
-  out[1] = hn::BitCast(d, hn::InterleaveUpper(dd, low, low2));
-  out[2] = hn::BitCast(d, hn::InterleaveLower(dd, high, high2));
-  out[3] = hn::BitCast(d, hn::InterleaveUpper(dd, high, high2));
-}
-#endif
-
-template <class O, class A>
-void talk_distances(
-    const TalkOffsets<O>& in,
-    A tokens,
-    int64_t pitch,
-    A* distances) {
-  [[maybe_unused]] constexpr int64_t L = kLanes<A>;
-  int64_t h = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(A) == 4)
-    for (; h + 4 <= in.heads; h += 4)
-      for (int64_t t = 0; t < in.rows; t += L) {
-        const O* const from = in.data + t * in.heads + h;
-        Vec<A> of[4];
-        if (t + L <= in.rows)
-          four_columns(from, in.heads, L - 1, of);
-        else
-          four_columns(from, in.heads, in.rows - t - 1, of);
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i)
-          hn::StoreU(
-              hn::Mul(of[i], hn::Set(Tag<A>(), tokens)),
-              Tag<A>(),
-              distances + (h + i) * pitch + t);
-      }
-#endif
-  for (; h < in.heads; ++h)
-    for (int64_t t = 0; t < in.rows; ++t)
-      distances[h * pitch + t] = widen(in.data[t * in.heads + h]) * tokens;
-}
 
 /// Makes windows of kLanes entries.
 template <class A>
@@ -254,46 +168,84 @@ void talk_windows(
   }
 }
 
-/// Two numbers that lie together, by one load of a vector: every load of an
-/// integer would hold up those of vectors.
-HWY_INLINE std::pair<int64_t, int64_t> two_numbers(const int32_t* p) {
-#if HWY_TARGET == HWY_SCALAR
-  return {p[0], p[1]};
-#else
-  const hn::CappedTag<int64_t, 1> d;
-  const hn::CappedTag<int32_t, 2> d32;
-  const auto both =
-      scalar(hn::GetLane(in_register(hn::BitCast(d, hn::LoadU(d32, p)))));
-  return {static_cast<int32_t>(both), both >> 32};
-#endif
-}
-
-/// What stands at the borders of a window.
+/// What stands where a window begins or ends.
 template <class T>
-struct Borders {
-  T *low, *low_edge, *high, *high_edge;
-
-  template <class A>
-  HWY_INLINE Borders(T* from, const TalkWindow<A>& w) {
-#if HWY_TARGET == HWY_SCALAR
-    low = from + w.low;
-    low_edge = from + w.low_edge;
-    high = from + w.high;
-    high_edge = from + w.high_edge;
-#else
-    // One load for all four: two_numbers() twice takes longer.
-    const hn::Full128<uint64_t> d;
-    const auto four =
-        in_register(hn::BitCast(d, hn::LoadU(hn::Full128<int32_t>(), &w.low)));
-    const uint64_t lows = scalar(hn::ExtractLane(four, 0));
-    const uint64_t highs = scalar(hn::ExtractLane(four, 1));
-    low = scalar(from + static_cast<uint32_t>(lows));
-    low_edge = scalar(from + (lows >> 32));
-    high = scalar(from + static_cast<uint32_t>(highs));
-    high_edge = scalar(from + (highs >> 32));
-#endif
-  }
+struct Border {
+  T *whole, *edge;
 };
+
+#if HWY_TARGET == HWY_SCALAR
+/// The places of a window.
+template <class A>
+class WindowPlaces {
+ public:
+  explicit WindowPlaces(const TalkWindow<A>& w) : w_(w) {}
+
+  template <class T>
+  Border<T> begin(T* from) const {
+    return {from + w_.low, from + w_.low_edge};
+  }
+  template <class T>
+  Border<T> end(T* from) const {
+    return {from + w_.high, from + w_.high_edge};
+  }
+  int64_t left_input() const { return w_.left_input; }
+  int64_t right_input() const { return w_.right_input; }
+  template <class V>
+  void wait_for(V) {}
+
+ private:
+  const TalkWindow<A>& w_;
+};
+#else
+/// The places of a window, by two loads of vectors: every load of an integer
+/// would hold up those of vectors.
+template <class A>
+class WindowPlaces {
+ public:
+  HWY_INLINE explicit WindowPlaces(const TalkWindow<A>& w)
+      : borders_(in_register(
+            hn::BitCast(d_, hn::LoadU(hn::Full128<int32_t>(), &w.low)))),
+        inputs_(in_register(hn::BitCast(
+            hn::Full64<int64_t>(),
+            hn::LoadU(hn::Full64<int32_t>(), &w.left_input)))) {}
+
+  template <class T>
+  HWY_INLINE Border<T> begin(T* from) const {
+    return border(from, hn::ExtractLane(borders_, 0));
+  }
+  template <class T>
+  HWY_INLINE Border<T> end(T* from) const {
+    return border(from, hn::ExtractLane(borders_, 1));
+  }
+  HWY_INLINE int64_t left_input() const {
+    return static_cast<int32_t>(scalar(hn::GetLane(inputs_)));
+  }
+  HWY_INLINE int64_t right_input() const {
+    return scalar(hn::GetLane(inputs_)) >> 32;
+  }
+  /// What is asked for later takes no registers before `v` is known.
+  template <class V>
+  HWY_INLINE void wait_for(V v) {
+    borders_ = in_register_after(borders_, v);
+    inputs_ = in_register_after(inputs_, v);
+  }
+
+ private:
+  static constexpr hn::Full128<uint64_t> d_{};
+
+  template <class T>
+  HWY_INLINE static Border<T> border(T* from, uint64_t places) {
+    places = scalar(places);
+    return {
+        scalar(from + static_cast<uint32_t>(places)),
+        scalar(from + (places >> 32))};
+  }
+
+  hn::Vec<hn::Full128<uint64_t>> borders_;
+  hn::Vec<hn::Full64<int64_t>> inputs_;
+};
+#endif
 
 /// How the vectors of a row are stored: whole, the first `tail` lanes of one,
 /// or whole and past the caches.

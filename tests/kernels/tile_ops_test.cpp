@@ -112,7 +112,7 @@ class TalkHead {
          .rows = kRows,
          .channels = kChannels,
          .g = g_.data(),
-         .g_stride = kChannels,
+         .stride = kChannels,
          .span = kRows,
          .behind = kReach,
          .ring = kRing,
@@ -121,7 +121,6 @@ class TalkHead {
          .grad_x_stride = kChannels,
          .streaming = streaming,
          .x = x_.data(),
-         .x_stride = kChannels,
          .left = left.data(),
          .right = right.data()}));
   }
