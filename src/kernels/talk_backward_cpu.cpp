@@ -60,8 +60,8 @@ class OffsetGradients {
     }
     A* const left = sums_.data() + heads_ * kTalkRows;
     A* const right = left + kTogether * kTalkRows;
-    std::fill_n(left, kTalkRows, A(0));
-    std::fill_n(right, kTalkRows, A(0));
+    std::fill_n(left, block.rows.count, A(0));
+    std::fill_n(right, block.rows.count, A(0));
     ++heads_;
     return {left, right};
   }
@@ -198,7 +198,9 @@ class BackwardTile {
         .last = span,
         .ring = tile.ring,
         .pitch = talk_pitch(strip.lanes)};
-    steps_.reserve(places.ring * places.pitch);
+    const int64_t elements = places.ring * places.pitch;
+    if (steps_.reserve(elements))
+      steps_.fill_zero(elements);
     tile.steps = steps_.data();
     const TalkRows reaching = {from, to - from, rows.valid};
     tile.windows = windows_.make(strip, reaching, places, /*inputs=*/true);

@@ -50,11 +50,6 @@ class GradColumns {
   HWY_INLINE
   GradColumns(const TalkGradTile<S, A>& tile, const Columns<A, NV, kStores>& c)
       : tile_(tile), columns_(c) {
-    const int64_t rows = HWY_MIN(tile.ring, tile.span + 1);
-    for (int64_t r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        hn::Store(hn::Zero(d_), d_, tile.steps + r * kTalkChannels + v * L);
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       sum_[v] = hn::Zero(d_);
@@ -80,6 +75,10 @@ class GradColumns {
       finish(end + tile_.first - tile_.behind);
     }
     finish(tile_.span);
+    // Windows may step where the next tile begins.
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      hn::Store(hn::Zero(d_), d_, tile_.steps + slot_ * kTalkChannels + v * L);
     return all_finite<A, NV>(sum_);
   }
 

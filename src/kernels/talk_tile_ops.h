@@ -147,7 +147,8 @@ struct TalkGradTile {
   int64_t span = 0;
   int64_t behind = 0;  ///< windows from t on touch no row before t - behind
   int64_t ring = 1;    ///< as TalkPlaces::ring; with kTalkLanes windows > span
-  A* steps = nullptr;  ///< as TalkTile::sums
+  /// As TalkTile::sums; but for kTalkLanes windows, zeros before and after.
+  A* steps = nullptr;
   S* grad_x = nullptr;
   int64_t grad_x_stride = 0;
   /// Inputs and outputs so many elements further on will be needed next.

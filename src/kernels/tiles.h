@@ -32,14 +32,16 @@ class Scratch {
  public:
   explicit Scratch(int64_t count = 0) { reserve(count); }
 
-  /// At least `count` elements; the content is lost when it has to grow.
-  void reserve(int64_t count) {
+  /// At least `count` elements. Returns whether it had to grow, which loses the
+  /// content.
+  bool reserve(int64_t count) {
     if (count <= capacity_)
-      return;
+      return false;
     heap_.reset(static_cast<A*>(::operator new (
         static_cast<size_t>(count) * sizeof(A),
         std::align_val_t{kAlignment})));
     capacity_ = count;
+    return true;
   }
   void fill_zero(int64_t count) { std::fill_n(data(), count, A(0)); }
   A* data() {

@@ -190,13 +190,15 @@ TEST_P(TalkKernels, EqualSumsOverWindowsOfManyHeads) {
           {.shape = {2, T, C, H, 5, 9}, .lengths = {T, T / 2}});
 }
 
-// Such rows have two windows a tile, with some types.
+// Such rows have two windows a tile, with some types and however far these
+// reach.
 TEST_P(TalkKernels, EqualSumsOverWindowsInRowsOfWholePages) {
   for (const auto& [C, H] :
        {std::pair<int64_t, int64_t>{1024, 16}, {1024, 8}, {2048, 16}})
     for (const int64_t T : {1, 40, 300})
       expect_plain_everywhere(
           {.shape = {2, T, C, H, 7, 5}, .lengths = {T, T / 2}});
+  expect_plain_everywhere({.shape = {1, 200, 1024, 16, 70, 5}});
 }
 
 // Heads of 72 channels are no whole lines: they are fetched, but not stored
@@ -208,6 +210,13 @@ TEST_P(TalkKernels, EqualSumsOverWindowsWhereNothingStaysInTheCache) {
         {.shape = {2, 300, C, H, 15, 31},
          .lengths = {300, 140},
          .cache_bytes = 1});
+}
+
+// With such caches float or BFloat16 are fetched, but not stored past them.
+TEST_P(TalkKernels, EqualSumsOverWindowsWhereLittleStaysInTheCache) {
+  for (const int64_t cache : {450'000, 900'000})
+    expect_plain_everywhere(
+        {.shape = {2, 300, 128, 2, 15, 31}, .cache_bytes = cache});
 }
 
 TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {

@@ -107,6 +107,7 @@ class TalkHead {
 
   void gradient(bool streaming, float* grad_x) {
     std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
+    ring_.fill_zero(kRing * kChannels);
     EXPECT_TRUE(ops_.gradient(
         {.windows = windows_.data(),
          .rows = kRows,
