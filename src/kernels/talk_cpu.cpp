@@ -17,7 +17,7 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
       const TalkWindow<A>& w =
           tile.windows[talk_entry(tile.lanes, tile.second, t, c)];
       const auto x = [&](int64_t r) {
-        return widen(tile.x[r * tile.x_stride + c]);
+        return widen(tile.x[r * tile.stride + c]);
       };
       A sum = 0;
       for (int64_t r = w.low; r < w.high; ++r)
@@ -28,7 +28,7 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
         sum += w.left * (w.left > 0 ? x(w.low_edge) : A(1));
       if (w.right != 0)
         sum += w.right * (w.right > 0 ? x(w.high) : A(1));
-      tile.y[t * tile.y_stride + c] = narrow<S>(sum * tile.scale);
+      tile.y[t * tile.stride + c] = narrow<S>(sum * tile.scale);
     }
 }
 
@@ -62,13 +62,12 @@ class ForwardTile {
         .channels = strip.channels,
         .scale = A(1) / static_cast<A>(shape.window()),
         .x = args_.x + at + origin * C,
-        .x_stride = C,
+        .stride = C,
         .ahead = first - origin + reach.right,
         .end = end,
         .ring = talk_ring(
             strip.narrow() ? end + 1 : std::min(end + 1, reach.rows(1))),
         .y = args_.y + at + first * C,
-        .y_stride = C,
         .streaming = plan_.streams,
         .next = next_strip(shape, strip, rows),
         .fetches = plan_.fetches};

@@ -29,7 +29,7 @@ class RunningSums {
       const Columns<A, NV, kStores>& columns)
       : columns_(columns),
         x_(tile.x),
-        x_stride_(tile.x_stride),
+        stride_(tile.stride),
         next_(tile.next),
         first_(tile.sums),
         end_(tile.sums + tile.ring * kPitch),
@@ -52,7 +52,7 @@ class RunningSums {
       sum_[v] = hn::Add(sum_[v], columns_.get(x_, v));
       hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
     }
-    x_ += x_stride_;
+    x_ += stride_;
   }
   HWY_INLINE void add_rows(int64_t count) {
     for (; count > 0; --count)
@@ -66,7 +66,7 @@ class RunningSums {
  private:
   const Columns<A, NV, kStores> columns_;
   const S* x_;  // the next row
-  const int64_t x_stride_;
+  const int64_t stride_;
   const int64_t next_;
   A* const first_;  // the ring
   A* const end_;
@@ -87,7 +87,7 @@ class WindowSums {
         windows_(tile.windows),
         second_(tile.second),
         y_(tile.y),
-        y_stride_(tile.y_stride),
+        stride_(tile.stride),
         next_(tile.next),
         scale_(hn::Set(d_, tile.scale)) {}
 
@@ -101,7 +101,7 @@ class WindowSums {
       fetch_lines<OwnCache::kSecond>(
           y_ + next_,
           kWindows * NV * L * int64_t{sizeof(S)});
-    y_ += y_stride_;
+    y_ += stride_;
   }
 
  private:
@@ -132,7 +132,7 @@ class WindowSums {
   const TalkWindow<A>* windows_;
   const int64_t second_;
   S* y_;
-  const int64_t y_stride_;
+  const int64_t stride_;
   const int64_t next_;
   const Vec<A> scale_;
 };
@@ -196,7 +196,7 @@ HWY_INLINE bool talk_lanes(const TalkTile<S, A>& tile) {
     Vec<A> sum[1] = {hn::Zero(d)};
     hn::StoreU(sum[0], d, tile.sums + c);
     for (int64_t r = 0; r < tile.end; ++r) {
-      const auto x = load_some<A>(tile.x + r * tile.x_stride + c, count - c);
+      const auto x = load_some<A>(tile.x + r * tile.stride + c, count - c);
       sum[0] = hn::Add(sum[0], x);
       hn::StoreU(sum[0], d, tile.sums + (r + 1) * kTalkLanes + c);
     }
@@ -215,7 +215,7 @@ HWY_INLINE bool talk_lanes(const TalkTile<S, A>& tile) {
           hn::MulAdd(w.right, hn::Sub(at(w.high_edge), high), high);
       store_some<A>(
           hn::Mul(hn::Sub(until, begin), scale),
-          tile.y + t * tile.y_stride + c,
+          tile.y + t * tile.stride + c,
           count - c);
     }
   return finite;

@@ -117,13 +117,12 @@ struct TalkTile {
   int64_t channels = 0;  ///< at most talk_pitch(); of two windows exactly
   A scale = 1;
   const S* x = nullptr;  ///< row 0 is row 0 of the windows
-  int64_t x_stride = 0;
-  int64_t ahead = 0;  ///< windows up to t touch no sum beyond row t + ahead
-  int64_t end = 0;    ///< rows of x
-  int64_t ring = 1;   ///< as TalkPlaces::ring; with kTalkLanes windows > end
-  A* sums = nullptr;  ///< [ring, talk_pitch()]
+  int64_t stride = 0;    ///< of x and y
+  int64_t ahead = 0;     ///< windows up to t touch no sum beyond row t + ahead
+  int64_t end = 0;       ///< rows of x
+  int64_t ring = 1;      ///< as TalkPlaces::ring; with kTalkLanes windows > end
+  A* sums = nullptr;     ///< [ring, talk_pitch()]
   S* y = nullptr;
-  int64_t y_stride = 0;
   bool streaming = false;  ///< stores to y go past the caches
   /// Inputs, and outputs if not streaming, so many elements further on come
   /// next: if streaming or `fetches`, from memory.

@@ -95,13 +95,12 @@ class TalkHead {
          .rows = kRows,
          .channels = kChannels,
          .x = x_.data(),
-         .x_stride = kChannels,
+         .stride = kChannels,
          .ahead = kReach + 1,
          .end = kRows,
          .ring = kRing,
          .sums = ring_.data(),
          .y = y,
-         .y_stride = kChannels,
          .streaming = streaming}));
   }
 
