@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "kernels/talk_tiles.h"
 
 /// Each tile owns some rows of grad_x and adds up all windows of the
@@ -105,10 +107,10 @@ class BackwardTile {
  public:
   BackwardTile(
       const TalkBackward<S, O>& args,
-      const TalkReach& reach,
+      const std::vector<TalkReach>& reaches,
       const Execution& run)
       : args_(args),
-        reach_(reach),
+        reaches_(reaches),
         windows_(args.shape, args.offset_left, args.offset_right, run.isa),
         ops_(talk_ops<S, A>(run.isa)),
         offsets_(
@@ -169,8 +171,9 @@ class BackwardTile {
     zero_rows(grad_x, C, strip.channels, first + span, first + rows.count);
     if (span == 0)
       return;
-    const int64_t from = std::max<int64_t>(0, first - reach_.right);
-    const int64_t to = std::min(rows.valid, first + span + reach_.left);
+    const TalkReach& reach = reaches_[static_cast<size_t>(strip.batch)];
+    const int64_t from = std::max<int64_t>(0, first - reach.right);
+    const int64_t to = std::min(rows.valid, first + span + reach.left);
     const int64_t next = next_strip(args_.shape, strip, rows.count);
     TalkGradTile<S, A> tile = {
         .lanes = strip.lanes,
@@ -181,16 +184,16 @@ class BackwardTile {
         .g = args_.grad_y + at + from * C,
         .stride = C,
         .span = span,
-        .behind = reach_.left,
+        .behind = reach.left,
         .ring = talk_ring(
             strip.narrow() ? span + 1
-                           : std::min(span + 1, reach_.rows(kTalkChunk))),
+                           : std::min(span + 1, reach.rows(kTalkChunk))),
         .grad_x = grad_x + first * C,
         .grad_x_stride = C,
         .next = next,
         .streaming = streaming_,
         .x = args_.x + at + from * C,
-        .x_next = streaming_ ? next : (reach_.right + kRowsAhead) * C,
+        .x_next = streaming_ ? next : (reach.right + kRowsAhead) * C,
         .left = sums_.left,
         .right = sums_.right};
     TalkPlaces places = {
@@ -239,7 +242,7 @@ class BackwardTile {
   }
 
   const TalkBackward<S, O>& args_;
-  const TalkReach& reach_;
+  const std::vector<TalkReach>& reaches_;
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
   OffsetGradients<O, A> offsets_;
@@ -255,14 +258,18 @@ template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
   const TalkStrips strips(shape);
-  const TalkReach reach =
-      talk_reach(shape, args.offset_left, args.offset_right, run);
+  const std::vector<TalkReach> reaches = talk_reaches(
+      shape,
+      args.offset_left,
+      args.offset_right,
+      args.lengths,
+      run);
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
   run.parallel_for(
       shape.batch * tiles * strips.parts(),
       grain_for(kTalkRows * (kTalkChannels * strips.of_part() * 10 + 32)),
       [&](int64_t begin, int64_t end) {
-        BackwardTile<S, O> work(args, reach, run);
+        BackwardTile<S, O> work(args, reaches, run);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, strips.parts());
           work.run(strips, at.batch, at.group, at.tile);

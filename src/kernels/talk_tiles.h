@@ -289,12 +289,13 @@ next_strip(const TalkShape& shape, const TalkStrip& strip, int64_t rows) {
                               : rows * shape.channels - strip.channel;
 }
 
-/// How far any windows reach.
+/// How far the windows of each sequence reach.
 template <class O, class A = AccumulatorOf<O>>
-TalkReach talk_reach(
+std::vector<TalkReach> talk_reaches(
     const TalkShape& shape,
     const O* left,
     const O* right,
+    const int64_t* lengths,
     const Execution& run) {
   const int64_t count = shape.steps * shape.heads;
   std::vector<TalkReach> reaches(static_cast<size_t>(shape.batch));
@@ -307,15 +308,10 @@ TalkReach talk_reach(
               shape,
               left + b * count,
               right == nullptr ? nullptr : right + b * count,
-              count,
+              valid_rows(lengths, b, shape.steps) * shape.heads,
               run.isa);
       });
-  TalkReach reach;
-  for (const TalkReach& r : reaches)
-    reach = {
-        .left = std::max(reach.left, r.left),
-        .right = std::max(reach.right, r.right)};
-  return reach;
+  return reaches;
 }
 
 }  // namespace seqconv::kernels

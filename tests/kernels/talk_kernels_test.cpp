@@ -296,8 +296,9 @@ TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
   auto offsets = draw<float>(random_, 2 * T * H);
   for (size_t i = 0; i < offsets.size(); ++i)
     offsets[i] = std::abs(offsets[i]) * (i < place(T * H) ? 0.1f : 1.0f);
-  const auto forward = [&](int64_t batch) {
-    std::vector<float> y(place(batch * T * C));
+  const auto both = [&](int64_t batch) {
+    std::vector<float> y(place(batch * T * C)), grad(y.size());
+    std::vector<float> left(offsets.size()), right(offsets.size());
     talk_forward(
         TalkForward<float, float>{
             {batch, T, C, H, 40, 40},
@@ -307,10 +308,24 @@ TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
             nullptr,
             y.data()},
         {testing::serial, GetParam()});
+    talk_backward(
+        TalkBackward<float, float>{
+            {batch, T, C, H, 40, 40},
+            x.data(),
+            offsets.data(),
+            offsets.data(),
+            nullptr,
+            x.data(),
+            grad.data(),
+            left.data(),
+            right.data()},
+        {testing::serial, GetParam()});
     y.resize(place(T * C));
+    y.insert(y.end(), grad.begin(), grad.begin() + T * C);
+    y.insert(y.end(), left.begin(), left.begin() + T * H);
     return y;
   };
-  EXPECT_EQ(forward(1), forward(2));
+  EXPECT_EQ(both(1), both(2));
 }
 
 }  // namespace
