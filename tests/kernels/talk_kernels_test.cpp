@@ -292,7 +292,9 @@ TEST_P(TalkKernels, AWholeBorderHasNoGradientWhateverLiesBeyond) {
 
 TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
   const int64_t T = 300, C = 128, H = 2;
-  const auto x = draw<float>(random_, 2 * T * C);
+  auto x = draw<float>(random_, 2 * T * C);
+  for (float& value : x)
+    value *= 1.1f;  // products that are not exact
   auto offsets = draw<float>(random_, 2 * T * H);
   for (size_t i = 0; i < offsets.size(); ++i)
     offsets[i] = std::abs(offsets[i]) * (i < place(T * H) ? 0.1f : 1.0f);
