@@ -140,7 +140,7 @@ class WindowMaker {
 
   /// How far windows of all heads reach.
   TalkReach reach(const TalkBlock& block) {
-    if (reach_of_ != block) {
+    if (reach_block_ != block) {
       const int64_t at = first_offset(block);
       reach_ = reach_of<O, A>(
           shape_,
@@ -148,7 +148,7 @@ class WindowMaker {
           right_ == nullptr ? nullptr : right_ + at,
           block.rows.count * shape_.heads,
           isa_);
-      reach_of_ = block;
+      reach_block_ = block;
     }
     return reach_;
   }
@@ -276,7 +276,7 @@ class WindowMaker {
   Scratch<TalkWindow<A>> array_;
   const TalkWindow<A>* windows_ = nullptr;
   Made made_;
-  TalkBlock reach_of_;
+  TalkBlock reach_block_;
   TalkReach reach_;
 };
 

@@ -72,21 +72,18 @@ HWY_INLINE void store_windows(
   const auto upper = [&](auto a, auto b) HWY_ATTR {
     return hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
   };
+  const auto store = [&](const auto& half, uint64_t* to) HWY_ATTR {
+    hn::StoreInterleaved4(
+        half(w.low, w.low_edge),
+        half(w.high, w.high_edge),
+        half(left, right),
+        half(w.left_input, w.right_input),
+        pairs,
+        to);
+  };
   uint64_t* const to = reinterpret_cast<uint64_t*>(out);
-  hn::StoreInterleaved4(
-      lower(w.low, w.low_edge),
-      lower(w.high, w.high_edge),
-      lower(left, right),
-      lower(w.left_input, w.right_input),
-      pairs,
-      to);
-  hn::StoreInterleaved4(
-      upper(w.low, w.low_edge),
-      upper(w.high, w.high_edge),
-      upper(left, right),
-      upper(w.left_input, w.right_input),
-      pairs,
-      to + 2 * kLanes<float>);
+  store(lower, to);
+  store(upper, to + 2 * kLanes<float>);
 }
 
 /// In their order.
