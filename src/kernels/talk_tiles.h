@@ -61,18 +61,13 @@ class TalkStrips {
     parts_ = part_ == 0 ? 0 : channels_ / part_;
   }
 
-  /// Whether all windows have pairs, and a pair is faster than one after the
-  /// other: its lines stand together in memory. But its sums should not fill
-  /// the first-level cache, unless rows lie a multiple of 4 KB apart, where the
-  /// lines of narrow columns fight for the same cache sets.
+  /// Whether rows lie a multiple of 4 KB apart, so that the lines of narrow
+  /// columns fight for the same cache sets, and all windows have pairs.
   static bool can_pair(const TalkShape& shape, size_t element) {
     constexpr size_t kPage = 4096;
-    constexpr int64_t kRing = 64;
-    const TalkReach reach = {shape.max_left, shape.max_right + 1};
-    return shape.channels % kPair == 0 &&
-        shape.head_channels() % kTalkChannels == 0 &&
-        (reach.rows(1) <= kRing ||
-         static_cast<size_t>(shape.channels) * element % kPage == 0);
+    return static_cast<size_t>(shape.channels) * element % kPage == 0 &&
+        shape.channels % kPair == 0 &&
+        shape.head_channels() % kTalkChannels == 0;
   }
 
   int64_t parts() const { return parts_; }
