@@ -81,11 +81,10 @@ class OffsetGradients {
   void write_to(O* grad, const A* sums, int64_t most) const {
     const int64_t H = shape_.heads;
     const int64_t row = block_.batch * shape_.steps + block_.rows.first;
-    const A scale = A(1) / static_cast<A>(shape_.window());
     ops_.offset_gradients(
         sums,
         kTalkRows,
-        static_cast<A>(most) * scale,
+        static_cast<A>(most) * talk_scale<A>(shape_),
         {grad + row * H + first_, block_.rows.count, heads_, H});
   }
 
@@ -120,19 +119,17 @@ class BackwardTile {
             run.isa),
         streaming_(
             cache_plan(run, args.shape, args.grad_x, 2 * args.shape.channels)
-                .streams),
-        scale_(A(1) / static_cast<A>(args.shape.window())) {}
+                .streams) {}
 
   /// grad_x of a tile of some strips, which are one head or have several each,
   /// and the gradients of their offsets.
   void run(const TalkStrips& strips, int64_t b, int64_t part, int64_t index) {
-    const TileRows rows = rows_of(b, index);
-    for (int64_t i = 0; i < strips.of_part(); ++i) {
-      const TalkStrip strip = strips.get(b, part * strips.of_part() + i);
-      if (!strip.narrow() && i == 0)
-        sums_ = begin(b, head_of(strip), rows);
-      input_gradient(strip, rows);
-    }
+    const TalkRows rows = talk_rows_of(args_.shape, args_.lengths, b, index);
+    Sums sums = {};
+    if (!strips.narrow())
+      sums = offsets_.begin({b, rows}, part);
+    for (int64_t i = 0; i < strips.of_part(); ++i)
+      input_gradient(strips.get(b, part * strips.of_part() + i), rows, sums);
     if (strips.narrow())
       for (int64_t h = 0; h < args_.shape.heads; ++h)
         narrow_offset_gradient(b, h, rows);
@@ -144,28 +141,12 @@ class BackwardTile {
  private:
   using Sums = typename OffsetGradients<O, A>::Sums;
 
-  /// Rows [first, first + count) of a sequence, `real` of which exist.
-  struct TileRows {
-    int64_t first, count, real, valid;
-  };
-
-  TileRows rows_of(int64_t b, int64_t index) const {
-    const int64_t T = args_.shape.steps, first = index * kTalkRows;
-    const int64_t count = std::min(kTalkRows, T - first);
-    const int64_t valid = valid_rows(args_.lengths, b, T);
-    return {first, count, std::clamp<int64_t>(valid - first, 0, count), valid};
-  }
-
-  int64_t head_of(const TalkStrip& strip) const {
-    return strip.channel / args_.shape.head_channels();
-  }
-  Sums begin(int64_t b, int64_t head, const TileRows& rows) {
-    return offsets_.begin({b, {rows.first, rows.count, rows.valid}}, head);
-  }
-
-  void input_gradient(const TalkStrip& strip, const TileRows& rows) {
+  void input_gradient(
+      const TalkStrip& strip,
+      const TalkRows& rows,
+      const Sums& sums) {
     const int64_t T = args_.shape.steps, C = args_.shape.channels;
-    const int64_t first = rows.first, span = rows.real;
+    const int64_t first = rows.first, span = rows.real();
     const int64_t at = strip.batch * T * C + strip.channel;
     S* const grad_x = args_.grad_x + at;
     zero_rows(grad_x, C, strip.channels, first + span, first + rows.count);
@@ -180,7 +161,7 @@ class BackwardTile {
         .first = from - first,
         .rows = to - from,
         .channels = strip.channels,
-        .scale = scale_,
+        .scale = talk_scale<A>(args_.shape),
         .g = args_.grad_y + at + from * C,
         .stride = C,
         .span = span,
@@ -194,8 +175,8 @@ class BackwardTile {
         .streaming = streaming_,
         .x = args_.x + at + from * C,
         .x_next = streaming_ ? next : (reach.right + kRowsAhead) * C,
-        .left = sums_.left,
-        .right = sums_.right};
+        .left = sums.left,
+        .right = sums.right};
     TalkPlaces places = {
         .origin = first,
         .last = span,
@@ -218,20 +199,21 @@ class BackwardTile {
   /// Gradients of the offsets of a head narrower than a vector: max_left *
   /// x[border] / window where the border is fractional, else 0; on the right
   /// likewise.
-  void narrow_offset_gradient(int64_t b, int64_t h, const TileRows& rows) {
+  void narrow_offset_gradient(int64_t b, int64_t h, const TalkRows& rows) {
     const TalkShape& shape = args_.shape;
     const int64_t C = shape.channels, R = shape.head_channels();
-    const Sums sums = begin(b, h, rows);
-    if (rows.real > 0) {
+    const Sums sums = offsets_.begin({b, rows}, h);
+    const int64_t real = rows.real();
+    if (real > 0) {
       const int64_t at = (b * shape.steps + rows.first) * C + h * R;
       const TalkStrip strip{.batch = b, .channel = h * R, .channels = R};
       ops_.edge_products(
           {.windows = windows_.make(
                strip,
-               {rows.first, rows.real, rows.valid},
+               {rows.first, real, rows.valid},
                {},
                /*inputs=*/true),
-           .rows = rows.real,
+           .rows = real,
            .channels = R,
            .g = args_.grad_y + at,
            .stride = C,
@@ -246,9 +228,7 @@ class BackwardTile {
   WindowMaker<O> windows_;
   const TalkOps<S, A>& ops_;
   OffsetGradients<O, A> offsets_;
-  Sums sums_ = {};  // of the head at hand
   const bool streaming_;
-  const A scale_;
   Scratch<A> steps_;
 };
 

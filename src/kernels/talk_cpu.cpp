@@ -44,23 +44,28 @@ class ForwardTile {
   void run(const TalkStrip& strip, int64_t index) {
     const TalkShape& shape = args_.shape;
     const int64_t T = shape.steps, C = shape.channels;
-    const int64_t first = index * kTalkRows;
-    const int64_t rows = std::min(kTalkRows, T - first);
-    const int64_t valid = valid_rows(args_.lengths, strip.batch, T);
-    const int64_t real = std::clamp<int64_t>(valid - first, 0, rows);
+    TalkRows rows = talk_rows_of(shape, args_.lengths, strip.batch, index);
+    const int64_t first = rows.first, real = rows.real();
     const int64_t at = strip.batch * T * C + strip.channel;
-    zero_rows(args_.y + at, C, strip.channels, first + real, first + rows);
+    const int64_t next = next_strip(shape, strip, rows.count);
+    zero_rows(
+        args_.y + at,
+        C,
+        strip.channels,
+        first + real,
+        first + rows.count);
     if (real == 0)
       return;
-    const TalkRows positions = {first, real, valid};
-    const TalkReach reach = windows_.reach({strip.batch, positions});
+    rows.count = real;
+    const TalkReach reach = windows_.reach({strip.batch, rows});
     const int64_t origin = std::max<int64_t>(0, first - reach.left);
-    const int64_t end = std::min(valid, first + real + reach.right) - origin;
+    const int64_t end =
+        std::min(rows.valid, first + real + reach.right) - origin;
     TalkTile<S, A> tile = {
         .lanes = strip.lanes,
         .rows = real,
         .channels = strip.channels,
-        .scale = A(1) / static_cast<A>(shape.window()),
+        .scale = talk_scale<A>(shape),
         .x = args_.x + at + origin * C,
         .stride = C,
         .ahead = first - origin + reach.right,
@@ -69,7 +74,7 @@ class ForwardTile {
             strip.narrow() ? end + 1 : std::min(end + 1, reach.rows(1))),
         .y = args_.y + at + first * C,
         .streaming = plan_.streams,
-        .next = next_strip(shape, strip, rows),
+        .next = next,
         .fetches = plan_.fetches};
     TalkPlaces places = {
         .origin = origin,
@@ -78,13 +83,13 @@ class ForwardTile {
         .pitch = talk_pitch(strip.lanes)};
     sums_.reserve(places.ring * places.pitch);
     tile.sums = sums_.data();
-    tile.windows = windows_.make(strip, positions, places);
-    tile.second = windows_.second(positions);
+    tile.windows = windows_.make(strip, rows, places);
+    tile.second = windows_.second(rows);
     if (ops_.forward(tile))
       return;
     places.ring = talk_ring(end + 1);
     places.pitch = 1;
-    tile.windows = windows_.make(strip, positions, places);
+    tile.windows = windows_.make(strip, rows, places);
     sum_windows_singly(tile);
   }
 
@@ -141,7 +146,7 @@ class StreamStepper {
   /// how many past ones there are.
   int64_t fill_taps(int64_t row, int64_t head, int64_t t, int64_t now) {
     const TalkShape& shape = args_.shape;
-    const A scale = A(1) / static_cast<A>(shape.window());
+    const A scale = talk_scale<A>(shape);
     const O offset =
         args_.offset_left[(row * shape.steps + t) * shape.heads + head];
     const A distance =

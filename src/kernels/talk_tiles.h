@@ -27,14 +27,30 @@ struct TalkStrip {
   bool narrow() const { return lanes == kTalkLanes; }
 };
 
-/// Positions [first, first + count) of a sequence with `valid` real ones.
+/// Positions [first, first + count) of a sequence whose first `valid` ones are
+/// real.
 struct TalkRows {
   int64_t first = 0;
   int64_t count = 0;
   int64_t valid = 0;
 
+  /// How many of these are real.
+  int64_t real() const { return std::clamp<int64_t>(valid - first, 0, count); }
   bool operator==(const TalkRows&) const = default;
 };
+
+/// Rows number `index` of sequence b.
+inline TalkRows talk_rows_of(
+    const TalkShape& shape,
+    const int64_t* lengths,
+    int64_t b,
+    int64_t index) {
+  const int64_t first = index * kTalkRows;
+  return {
+      .first = first,
+      .count = std::min(kTalkRows, shape.steps - first),
+      .valid = valid_rows(lengths, b, shape.steps)};
+}
 
 /// Rows of one of the sequences.
 struct TalkBlock {
@@ -43,6 +59,16 @@ struct TalkBlock {
 
   bool operator==(const TalkBlock&) const = default;
 };
+
+inline int64_t head_of(const TalkShape& shape, int64_t channel) {
+  return channel / shape.head_channels();
+}
+
+/// What a sum is multiplied by.
+template <class A>
+A talk_scale(const TalkShape& shape) {
+  return A(1) / static_cast<A>(shape.window());
+}
 
 /// How channels are cut into strips.
 class TalkStrips {
@@ -163,7 +189,7 @@ class WindowMaker {
       make_lane_distances(strip, block);
       return make_windows({block, 0, places, inputs}, kTalkLanes, 1);
     }
-    const int64_t pitch = pitch_of(rows), head = head_of(strip.channel);
+    const int64_t pitch = pitch_of(rows), head = head_of(shape_, strip.channel);
     const int64_t together =
         std::max<int64_t>(1, kTalkRows / pitch / strip.lanes) * strip.lanes;
     const int64_t first = head / together * together;
@@ -178,7 +204,7 @@ class WindowMaker {
 
   /// TalkTile::second.
   int64_t second(const TalkRows& rows) const {
-    return head_of(kTalkChannels) * pitch_of(rows);
+    return head_of(shape_, kTalkChannels) * pitch_of(rows);
   }
 
  private:
@@ -192,9 +218,6 @@ class WindowMaker {
     bool operator==(const Made&) const = default;
   };
 
-  int64_t head_of(int64_t channel) const {
-    return channel / shape_.head_channels();
-  }
   /// Entries from one head to the next: whole vectors are read and written.
   static int64_t pitch_of(const TalkRows& rows) {
     return ceil_div(rows.count, kTalkLanes) * kTalkLanes;
@@ -218,7 +241,8 @@ class WindowMaker {
   void make_lane_distances(const TalkStrip& strip, const TalkBlock& block) {
     int64_t head[kTalkLanes];
     for (int64_t c = 0; c < kTalkLanes; ++c)
-      head[c] = head_of(strip.channel + std::min(c, strip.channels - 1));
+      head[c] =
+          head_of(shape_, strip.channel + std::min(c, strip.channels - 1));
     const int64_t rows = block.rows.count;
     for_offsets(block, rows * kTalkLanes, [&](const O* row, A tokens, A* out) {
       for (int64_t t = 0; t < rows; ++t, row += shape_.heads)
