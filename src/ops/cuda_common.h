@@ -41,7 +41,9 @@ inline kernels::cuda::Stream current_stream() {
 /// A position or seed on the device of x: a copy to it where it lies on the
 /// host.
 inline at::Tensor on_device_of(const at::Tensor& scalar, const at::Tensor& x) {
-  return scalar.to(x.device(), /*non_blocking=*/true).contiguous();
+  // Pinned memory is read when the copy runs: the caller may change it by then.
+  const bool non_blocking = !scalar.is_pinned();
+  return scalar.to(x.device(), non_blocking).contiguous();
 }
 
 }  // namespace seqconv::ops

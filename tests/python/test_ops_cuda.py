@@ -435,6 +435,16 @@ def test_forward_and_backward_in_a_graph(name):
         assert torch.equal(got, want)
 
 
+def test_a_pinned_position_may_change_after_the_call():
+    x = exact(2, 1, 8).to("cuda", torch.float32)
+    state = torch.zeros(2, 8, dtype=torch.float64, device="cuda")
+    position = torch.zeros(1, dtype=torch.int64).pin_memory()
+    torch.cuda._sleep(50_000_000)  # so that a queued copy would come later
+    y = seqconv.cumulative_average_step(x, state, position)
+    position.fill_(9)
+    assert torch.equal(y, x)
+
+
 def test_lengths_out_of_range_are_clamped():
     x, weight, _ = on_device(conv_inputs("lightconv", 2, 9, 2, 4, 3), torch.float32)
     def run(lengths):
