@@ -43,6 +43,7 @@ BOUNDS = {
     torch.float16: 1e-3,
 }
 HALVES = [torch.bfloat16, torch.float16]
+OPERATORS = ["lightconv", "dynamicconv", "talk", "cumulative_average"]
 
 
 @pytest.fixture(autouse=True)
@@ -165,6 +166,16 @@ def talk_inputs(B, T, H, R, causal):
         return (torch.randint(0, 128, (B, T, H)) * 2 + 1).double() / 256
 
     return [exact(B, T, H * R), offsets()] + ([] if causal else [offsets()])
+
+
+def inputs_and_settings(name, B, T, H, R, K):
+    """Of any operator: tensors to differentiate by, and its other arguments."""
+    if name == "cumulative_average":
+        return [exact(B, T, H * R)], {}
+    if name == "talk":
+        inputs = talk_inputs(B, T, H, R, causal=False)
+        return inputs, {"max_left": K // 2, "max_right": K // 2}
+    return conv_inputs(name, B, T, H, R, K), {"padding_left": K // 2}
 
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
@@ -358,9 +369,7 @@ def steps_of(name, x, kernels, state, position, y):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
-@pytest.mark.parametrize(
-    "name", ["lightconv", "dynamicconv", "talk", "cumulative_average"]
-)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_steps_in_a_graph_equal_the_full_form(name, dtype):
     B, T, H, R, K = 3, 20, 2, 16, 7
     if name == "talk":
@@ -403,21 +412,23 @@ def test_steps_in_a_graph_equal_the_full_form(name, dtype):
         assert error(y, want[:, t : t + 1]) <= 4 * BOUNDS[dtype], t
 
 
-@pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
+@pytest.mark.parametrize("name", OPERATORS)
 def test_forward_and_backward_in_a_graph(name):
-    inputs = on_device(conv_inputs(name, 2, 70, 2, 64, 31), torch.bfloat16)
+    inputs, settings = inputs_and_settings(name, 2, 70, 2, 64, 31)
+    inputs = on_device(inputs, torch.bfloat16)
     lengths = torch.tensor([70, 9], device="cuda")
     seed = torch.tensor([3], device="cuda")
+    if name in ("lightconv", "dynamicconv"):
+        settings |= {"drop_p": 0.2, "drop_seed": seed}
 
     def both():
         return differentiate(
-            lambda x, kernels, bias: getattr(seqconv, name)(
-                x, kernels, bias, padding_left=30, lengths=lengths,
-                drop_p=0.2, drop_seed=seed,
+            lambda *leaves: getattr(seqconv, name)(
+                *leaves, lengths=lengths, **settings
             ),
             inputs,
             inputs[0],
-        )  # fmt: skip
+        )
 
     warm = torch.cuda.Stream()
     warm.wait_stream(torch.cuda.current_stream())
@@ -460,11 +471,16 @@ def test_a_kernel_that_cannot_fit_says_so():
         seqconv.lightconv(x, weight, padding_left=0)
 
 
-def test_empty_batches_and_sequences():
-    for B, T in ((0, 5), (2, 0), (0, 0)):
-        for name in ("lightconv", "dynamicconv"):
-            inputs = on_device(conv_inputs(name, B, T, 2, 4, 3), torch.float32)
-            function = conv_function(name, "cuda", padding_left=1)
-            got = differentiate(function, inputs, inputs[0])
-            assert got[0].shape == inputs[0].shape
-            assert got[2].eq(0).all() and got[3].eq(0).all()
+@pytest.mark.parametrize("B,T", [(0, 5), (2, 0), (0, 0)])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_empty_batches_and_sequences(name, B, T):
+    inputs, settings = inputs_and_settings(name, B, T, 2, 4, 3)
+    inputs = on_device(inputs, torch.float32)
+    got = differentiate(
+        lambda *leaves: getattr(seqconv, name)(*leaves, **settings),
+        inputs,
+        inputs[0],
+    )
+    assert [g.shape for g in got] == [i.shape for i in [inputs[0], *inputs]]
+    for gradient in got:  # of the weight and the bias: the rest is empty
+        assert gradient.eq(0).all()
