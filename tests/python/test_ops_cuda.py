@@ -2,7 +2,8 @@
 
 The libraries are loaded from SEQCONV_OPS_LIBRARY and
 SEQCONV_OPS_CUDA_LIBRARY, or from build/cuda. Skipped, with a reason, where
-there is no device.
+there is no device; an error where SEQCONV_CUDA_REQUIRED=1. Tests that capture
+a CUDA graph have names with "in_a_graph" (tools/gpu_check.sh tells them by it).
 """
 
 import os
@@ -23,6 +24,8 @@ MISSING = (
     if not os.path.exists(CUDA_LIBRARY)
     else None
 )
+if MISSING is not None and os.environ.get("SEQCONV_CUDA_REQUIRED") == "1":
+    raise RuntimeError(MISSING)
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 if MISSING is None:
     torch.ops.load_library(

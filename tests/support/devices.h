@@ -99,11 +99,16 @@ std::ostream& operator<<(std::ostream& out, const OnDevice<T>& parameter) {
   return out << parameter.value;
 }
 
-/// To be called first in a fixture's SetUp: skips where the device is missing.
-#define SEQCONV_REQUIRE_DEVICE(type)                                        \
-  do {                                                                      \
-    if ((type) == at::kCUDA && !::seqconv::testing::missing_cuda().empty()) \
-      GTEST_SKIP() << ::seqconv::testing::missing_cuda();                   \
+/// To be called first in a fixture's SetUp: where the device is missing, the
+/// test is skipped, or fails where SEQCONV_CUDA_REQUIRED=1.
+#define SEQCONV_REQUIRE_DEVICE(type)                                          \
+  do {                                                                        \
+    if ((type) == at::kCUDA && !::seqconv::testing::missing_cuda().empty()) { \
+      const char* required = std::getenv("SEQCONV_CUDA_REQUIRED");            \
+      if (required != nullptr && std::string(required) == "1")                \
+        FAIL() << ::seqconv::testing::missing_cuda();                         \
+      GTEST_SKIP() << ::seqconv::testing::missing_cuda();                     \
+    }                                                                         \
   } while (false)
 
 }  // namespace seqconv::testing
