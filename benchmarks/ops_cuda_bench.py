@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the operators on a CUDA device, beside what people use instead.
 
-    python3 benchmarks/ops_cuda_bench.py [--json FILE] [--quick]
+    python3 benchmarks/ops_cuda_bench.py [--json FILE] [--quick] [--parts ...]
 
 Every kernel is checked against the CPU's in float64 before it is timed. Rates
 count the bytes that a perfect kernel would move (every tensor once) and are
@@ -9,13 +9,21 @@ given as a share of the copy rate measured in the same run. "cold" goes round
 buffers of more than 0.5 GB together, so that nothing is left in the cache;
 "warm" repeats one call. The libraries are loaded from build/cuda/lib, or from
 SEQCONV_OPS_LIBRARY and SEQCONV_OPS_CUDA_LIBRARY.
+
+Calls are captured in a CUDA graph and the graph is timed ("timed": "graph"), so
+that small sizes show the device and not Python; where they cannot be captured
+they are timed as they are ("calls"). The file is rewritten after each row. A
+check that fails or an exception is noted in its row ("error"); the rest is
+measured all the same, and the exit code is 1.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import statistics
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +31,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 LIBRARIES = pathlib.Path(__file__).parents[1] / "build/cuda/lib"
 COLD_BYTES = 768 << 20
+GRAPH_CALLS = 20  # at least, unless they are long: a launch costs some us
 BOUNDS = {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float16: 1e-3}
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
@@ -39,37 +48,121 @@ def load():
     return torch.ops.seqconv
 
 
-def seconds(calls, repeats=7, least=0.02):
-    """Median seconds of one call, the calls taken in turn, by events."""
-    for call in calls[:2]:
-        call()
-    torch.cuda.synchronize()
-    rounds = 1
-    while True:
-        taken = timed(calls, rounds)
-        if taken >= least or rounds > 1000:
-            break
-        rounds = max(rounds + 1, int(rounds * 1.3 * least / max(taken, 1e-6)))
-    times = [timed(calls, rounds) for _ in range(repeats)]
-    return statistics.median(times) / (rounds * len(calls))
+class Clock:
+    """Times calls on a stream of its own, by events."""
+
+    def __init__(self):
+        self.stream = torch.cuda.Stream()
+        self.ways = set()  # "graph", "calls": how the last ones were timed
+
+    def seconds(self, calls, repeats=7, least=0.02):
+        """Median seconds of one call, the calls taken in turn."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            for call in (calls * 3)[:3]:
+                call()
+
+            def plain():
+                for call in calls:
+                    call()
+
+            copies = -(-GRAPH_CALLS // len(calls))
+            taken = max(timed(plain, 1), 1e-6)
+            copies = min(copies, 1 + int(least / taken))
+            graph = captured(self.stream, plain, copies)
+            self.ways.add("graph" if graph else "calls")
+            run, each = (graph.replay, copies) if graph else (plain, 1)
+            run()
+            rounds = 1
+            while True:
+                taken = timed(run, rounds)
+                if taken >= least or rounds > 1000:
+                    break
+                more = int(rounds * 1.3 * least / max(taken, 1e-6))
+                rounds = max(rounds + 1, more)
+            times = [timed(run, rounds) for _ in range(repeats)]
+        torch.cuda.current_stream().wait_stream(self.stream)
+        return statistics.median(times) / (rounds * each * len(calls))
 
 
-def timed(calls, rounds):
+def captured(stream, function, copies):
+    """A graph that runs a function some times, or None where it cannot."""
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(copies):
+                function()
+    except RuntimeError as failure:
+        print(f"timed without a graph: {brief(failure)}", flush=True)
+        return None
+    return graph
+
+
+def timed(function, rounds):
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
     for _ in range(rounds):
-        for call in calls:
-            call()
+        function()
     end.record()
     end.synchronize()
     return start.elapsed_time(end) / 1e3
 
 
-def copy_rate():
+def brief(failure):
+    lines = str(failure).splitlines() or [""]
+    return f"{type(failure).__name__}: {lines[0]}"
+
+
+@contextlib.contextmanager
+def noted(row, what):
+    """An exception of this part of a row becomes its "error"."""
+    try:
+        yield
+    except Exception as failure:
+        before = row["error"] + "; " if "error" in row else ""
+        row["error"] = f"{before}{what}: {brief(failure)}"
+
+
+class Results:
+    """Tables of rows, printed and written to a file as they grow."""
+
+    def __init__(self, path, clock, facts):
+        self.path, self.clock, self.tables = path, clock, dict(facts)
+        self.errors = 0
+
+    def row(self, table, keys, fill):
+        """A row of these keys and of what fill(row) adds."""
+        row = dict(keys)
+        self.clock.ways.clear()
+        with noted(row, "row"):
+            torch.cuda.empty_cache()
+            fill(row)
+        if self.clock.ways:
+            row["timed"] = " and ".join(sorted(self.clock.ways))
+        self.errors += "error" in row
+        self.tables.setdefault(table, []).append(row)
+        print(
+            "  ".join(
+                f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}"
+                for k, v in row.items()
+            ),
+            flush=True,
+        )
+        self.write()
+
+    def write(self):
+        """The file holds whole results at any time: it is replaced."""
+        if self.path:
+            beside = self.path.with_name(self.path.name + ".new")
+            beside.write_text(json.dumps(self.tables, indent=1) + "\n")
+            os.replace(beside, self.path)
+
+
+def copy_rate(clock):
     """Bytes read and written each second by a copy of 1 GiB."""
     source = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
-    return 2 * source.numel() / seconds([lambda: target.copy_(source)])
+    return 2 * source.numel() / clock.seconds([lambda: target.copy_(source)])
 
 
 class Case:
@@ -89,8 +182,13 @@ class Case:
             shape = (self.B, self.T, self.H, self.K)
             beside = [torch.randn(shape, device=device)]
         else:
+            # All types hold these, and no window ends at a whole position,
+            # where offsets have two gradients and rounding chooses.
             shape = (self.B, self.T, self.H)
-            beside = [torch.rand(shape, device=device) for _ in range(2)]
+            beside = [
+                (torch.randint(0, 128, shape, device=device) * 2 + 1) / 256
+                for _ in range(2)
+            ]
         return [t.to(self.dtype) for t in (x, *beside)]
 
     def keywords(self):
@@ -139,18 +237,22 @@ class Case:
         wide = [t.double().cpu() for t in inputs]
         got = [few.forward(*inputs), *few.backward(grad, *inputs)]
         want = [few.forward(*wide), *few.backward(grad.double().cpu(), *wide)]
+        misses = []
         for i, (g, w) in enumerate(zip(got, want)):
             if w.numel() == 0:
                 continue
             error = (g.double().cpu() - w).abs().max() / w.abs().max()
             if not error <= BOUNDS[self.dtype]:
-                raise SystemExit(
-                    f"{self.name} {self.dtype} K {self.K} T {self.T}: output "
-                    f"{i} is off by {error:.2e} of its largest value"
+                misses.append(
+                    f"output {i} is off by {error:.2e} of its largest value"
                 )
+        if misses:
+            raise ValueError(", ".join(misses))
 
-    def times(self):
-        """Seconds: forward cold and warm, backward cold and warm."""
+    def measure(self, row, clock, rate):
+        """Checks, then times forward and backward, cold and warm."""
+        with noted(row, "check"):
+            self.check()
         sets = max(2, -(-COLD_BYTES // self.moved()[0]))
         rounds = [self.inputs() for _ in range(sets)]
         grads = [torch.randn_like(r[0]) for r in rounds]
@@ -159,12 +261,30 @@ class Case:
             lambda r=r, g=g: self.backward(g, *r)
             for r, g in zip(rounds, grads)
         ]
-        return (
-            seconds(forward),
-            seconds(forward[:1]),
-            seconds(backward),
-            seconds(backward[:1]),
-        )
+        for name, calls, moved in zip(
+            ("forward", "backward"), (forward, backward), self.moved()
+        ):
+            with noted(row, name):
+                cold = clock.seconds(calls)
+                row[name + "_us"] = cold * 1e6
+                row[name + "_warm_us"] = clock.seconds(calls[:1]) * 1e6
+                row[name + "_percent"] = 100 * moved / cold / rate
+
+    def against_unfold(self, row, clock):
+        """How many times as long unfolding takes."""
+        inputs = self.inputs()
+
+        def plain(x, kernels):
+            return unfold(x, kernels, self.K)
+
+        with noted(row, "unfold forward"):
+            row["unfold_forward_ratio"] = clock.seconds(
+                [lambda: plain(*inputs)], repeats=3
+            ) / clock.seconds([lambda: self.forward(*inputs)], repeats=3)
+        with noted(row, "unfold both"):
+            row["unfold_both_ratio"] = clock.seconds(
+                [both(plain, inputs)], repeats=3
+            ) / clock.seconds([both(self.forward, inputs)], repeats=3)
 
 
 def unfold(x, kernels, K):
@@ -206,20 +326,8 @@ def heads(B, T, C, H, dtype, count=3):
     ]
 
 
-def report(rows, row):
-    rows.append(row)
-    print(
-        "  ".join(
-            f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}"
-            for k, v in row.items()
-        ),
-        flush=True,
-    )
-
-
-def measure_kernels(seqconv, rate, quick):
+def measure_kernels(results, seqconv, rate, quick):
     """Share of the copy rate over shapes, and the ratio to unfolding."""
-    rows = []
     shapes = [(1024, 16, 31)] if quick else [
         (1024, 16, 3), (1024, 16, 7), (1024, 16, 15), (1024, 16, 31),
         (1024, 16, 63), (1024, 16, 255), (512, 8, 31), (512, 4, 31),
@@ -229,128 +337,143 @@ def measure_kernels(seqconv, rate, quick):
             for T in [512] if quick else [32, 128, 512, 4096]:
                 for name in ("lightconv", "dynamicconv", "talk"):
                     case = Case(seqconv, name, dtype, 32768 // T, T, C, H, K)
-                    case.check()
-                    fc, fw, bc, bw = case.times()
-                    down, up = case.moved()
-                    row = {
+                    unfolds = name != "talk" and T == 512 and K <= 63
+
+                    def fill(row):
+                        case.measure(row, results.clock, rate)
+                        if unfolds:
+                            case.against_unfold(row, results.clock)
+
+                    keys = {
                         "op": name, "type": dtype_name, "B": case.B, "T": T,
                         "C": C, "H": H, "K": K,
-                        "forward_us": fc * 1e6, "forward_warm_us": fw * 1e6,
-                        "forward_percent": 100 * down / fc / rate,
-                        "backward_us": bc * 1e6, "backward_warm_us": bw * 1e6,
-                        "backward_percent": 100 * up / bc / rate,
                     }  # fmt: skip
-                    if name != "talk" and T == 512 and K <= 63:
-                        inputs = case.inputs()
-                        row["unfold_forward_ratio"] = seconds(
-                            [lambda: unfold(*inputs, K)], repeats=3
-                        ) / fw
-                        plain = both(lambda x, k: unfold(x, k, K), inputs)
-                        ours = both(case.forward, inputs)
-                        row["unfold_both_ratio"] = seconds(
-                            [plain], repeats=3
-                        ) / seconds([ours], repeats=3)
-                    report(rows, row)
-    return rows
+                    results.row("kernels", keys, fill)
 
 
-def measure_averages(seqconv, rate, quick):
+def measure_averages(results, seqconv, rate, quick):
     """Share of the copy rate of the cumulative average over batches."""
-    rows = []
     for dtype_name, dtype in DTYPES.items():
         for B, T in [(64, 512)] if quick else [
             (1, 512), (8, 512), (64, 512), (1, 32768), (8, 4096), (1024, 32),
         ]:  # fmt: skip
             case = Case(seqconv, "cumulative_average", dtype, B, T, 1024, 1, 1)
-            case.check()
-            fc, fw, bc, bw = case.times()
-            down, up = case.moved()
-            report(rows, {
+            keys = {
                 "op": case.name, "type": dtype_name, "B": B, "T": T, "C": 1024,
-                "forward_us": fc * 1e6, "forward_warm_us": fw * 1e6,
-                "forward_percent": 100 * down / fc / rate,
-                "backward_us": bc * 1e6, "backward_warm_us": bw * 1e6,
-                "backward_percent": 100 * up / bc / rate,
-            })  # fmt: skip
-    return rows
+            }  # fmt: skip
+            results.row(
+                "averages",
+                keys,
+                lambda row: case.measure(row, results.clock, rate),
+            )
 
 
-def measure_attention(seqconv, quick):
-    """Flash attention against dynamicconv (K 31) and talk, bfloat16."""
-    rows = []
+def measure_attention(results, seqconv, rate, quick):
+    """Flash attention against the operators (K 31), bfloat16."""
     C, H, K, dtype = 1024, 16, 31, torch.bfloat16
     for T in [512] if quick else [128, 512, 1024, 4096, 10000]:
         B = max(1, 32768 // T)
-        row = {"T": T, "B": B}
-        qkv = heads(B, T, C, H, dtype)
-        calls = {"flash": (flash, qkv)}
-        for name in ("lightconv", "dynamicconv", "talk"):
-            case = Case(seqconv, name, dtype, B, T, C, H, K)
-            calls[name] = (case.forward, case.inputs())
-        for name, (function, inputs) in calls.items():
-            row[name + "_us"] = 1e6 * seconds([lambda: function(*inputs)])
-            row[name + "_both_us"] = 1e6 * seconds([both(function, inputs)])
-        report(rows, row)
-    return rows
+
+        def fill(row):
+            for name in ("flash", "lightconv", "dynamicconv", "talk"):
+                with noted(row, name):
+                    if name == "flash":
+                        function, inputs = flash, heads(B, T, C, H, dtype)
+                    else:
+                        case = Case(seqconv, name, dtype, B, T, C, H, K)
+                        function, inputs = case.forward, case.inputs()
+                    row[name + "_us"] = 1e6 * results.clock.seconds(
+                        [lambda: function(*inputs)]
+                    )
+                    row[name + "_both_us"] = 1e6 * results.clock.seconds(
+                        [both(function, inputs)]
+                    )
+
+        results.row("attention", {"T": T, "B": B}, fill)
 
 
-def measure_table_6(seqconv, quick):
+def measure_table_6(results, seqconv, rate, quick):
     """Lioutas & Guo 2020, table 6: B 10, d 1024, H 16; iterations a second
     and peak memory of a forward pass, and of one with its backward pass."""
-    rows = []
     B, C, H, dtype = 10, 1024, 16, torch.bfloat16
+
+    def measure(row, n, name, mode):
+        before = torch.cuda.memory_allocated()
+        if name in ("naive", "flash"):
+            inputs = heads(B, n, C, H, dtype)
+            function = naive if name == "naive" else flash
+        else:
+            case = Case(seqconv, name, dtype, B, n, C, H, 31)
+            inputs, function = case.inputs(), case.forward
+        call = (
+            both(function, inputs)
+            if mode == "both"
+            else lambda: function(*inputs)
+        )
+        torch.cuda.reset_peak_memory_stats()
+        call()
+        peak = torch.cuda.max_memory_allocated() - before
+        row[mode + "_MiB"] = peak / 2**20
+        row[mode + "_per_second"] = 1 / results.clock.seconds(
+            [call], repeats=3
+        )
+
     for n in [10, 1000] if quick else [10, 100, 1000, 10000]:
         for name in ("talk", "dynamicconv", "naive", "flash"):
-            row = {"n": n, "operator": name}
-            for mode in ("forward", "both"):
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats()
-                try:
-                    if name in ("naive", "flash"):
-                        inputs = heads(B, n, C, H, dtype)
-                        function = naive if name == "naive" else flash
-                    else:
-                        case = Case(seqconv, name, dtype, B, n, C, H, 31)
-                        inputs, function = case.inputs(), case.forward
-                    call = (
-                        both(function, inputs)
-                        if mode == "both"
-                        else lambda: function(*inputs)
-                    )
-                    row[mode + "_per_second"] = 1 / seconds([call], repeats=3)
-                    row[mode + "_MiB"] = (
-                        torch.cuda.max_memory_allocated() / 2**20
-                    )
-                except torch.cuda.OutOfMemoryError:
-                    row[mode + "_per_second"] = "out of memory"
-                inputs = call = None
-            report(rows, row)
-    return rows
+
+            def fill(row):
+                for mode in ("forward", "both"):
+                    with noted(row, mode):
+                        torch.cuda.empty_cache()
+                        try:
+                            measure(row, n, name, mode)
+                        except torch.cuda.OutOfMemoryError:
+                            if name != "naive":
+                                raise  # what it needs is no surprise there
+                            row[mode + "_per_second"] = "out of memory"
+
+            results.row("table_6", {"n": n, "operator": name}, fill)
+
+
+PARTS = {
+    "kernels": measure_kernels,
+    "averages": measure_averages,
+    "attention": measure_attention,
+    "table_6": measure_table_6,
+}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", help="write all results to this file")
+    parser.add_argument(
+        "--json", type=pathlib.Path, help="write the results to this file"
+    )
     parser.add_argument("--quick", action="store_true", help="a few sizes")
+    parser.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=list(PARTS),
+        help="which tables to measure (default: all)",
+    )  # fmt: skip
     args = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("ops_cuda_bench.py: there is no CUDA device")
     torch.manual_seed(1)
     seqconv = load()
-    rate = copy_rate()
-    result = {
+    clock = Clock()
+    rate = copy_rate(clock)
+    facts = {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "copy_GB_per_second": rate / 1e9,
     }
-    print(result, flush=True)
-    result["kernels"] = measure_kernels(seqconv, rate, args.quick)
-    result["averages"] = measure_averages(seqconv, rate, args.quick)
-    result["attention"] = measure_attention(seqconv, args.quick)
-    result["table_6"] = measure_table_6(seqconv, args.quick)
-    if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(result, indent=1))
+    print(facts, flush=True)
+    results = Results(args.json, clock, facts)
+    results.write()
+    for part in args.parts:
+        PARTS[part](results, seqconv, rate, args.quick)
+    if results.errors:
+        print(f"{results.errors} rows have an error", file=sys.stderr)
+    return 1 if results.errors else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
