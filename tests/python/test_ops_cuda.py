@@ -3,7 +3,7 @@
 The libraries are loaded from SEQCONV_OPS_LIBRARY and
 SEQCONV_OPS_CUDA_LIBRARY, or from build/cuda. Skipped, with a reason, where
 there is no device; an error where SEQCONV_CUDA_REQUIRED=1. Tests that capture
-a CUDA graph have names with "in_a_graph" (tools/gpu_check.sh tells them by it).
+a CUDA graph have "in_a_graph" in their names, and tools/gpu_check.sh uses that.
 """
 
 import os
@@ -359,6 +359,19 @@ def test_the_current_stream_is_used():
     assert torch.allclose(got, 2 * want, rtol=1e-5, atol=1e-5)
 
 
+def graph_of(function):
+    """A graph that runs the function, and the results that it fills."""
+    warm = torch.cuda.Stream()
+    warm.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(warm):
+        function()
+    torch.cuda.current_stream().wait_stream(warm)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = function()
+    return graph, results
+
+
 def steps_of(name, x, kernels, state, position, y):
     """One step in place, all arguments on the device."""
     if name == "cumulative_average":
@@ -371,9 +384,10 @@ def steps_of(name, x, kernels, state, position, y):
     position.add_(1)
 
 
+@pytest.mark.parametrize("graphed", [True, False], ids=["in_a_graph", "called"])
 @pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
 @pytest.mark.parametrize("name", OPERATORS)
-def test_steps_in_a_graph_equal_the_full_form(name, dtype):
+def test_steps_equal_the_full_form(name, dtype, graphed):
     B, T, H, R, K = 3, 20, 2, 16, 7
     if name == "talk":
         x, kernels = talk_inputs(B, T, H, R, causal=True)
@@ -397,21 +411,18 @@ def test_steps_in_a_graph_equal_the_full_form(name, dtype):
     position = torch.zeros(1, dtype=torch.int64, device="cuda")
     y = torch.empty_like(now_x)
 
-    warm = torch.cuda.Stream()
-    warm.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(warm):
+    def run():
         steps_of(name, now_x, now_kernels, state, position, y)
-    torch.cuda.current_stream().wait_stream(warm)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        steps_of(name, now_x, now_kernels, state, position, y)
+
+    if graphed:
+        run = graph_of(run)[0].replay
     state.zero_()
     position.zero_()
     for t in range(T):
         now_x.copy_(x[:, t : t + 1])
         if each:
             now_kernels.copy_(kernels[:, t : t + 1])
-        graph.replay()
+        run()
         assert error(y, want[:, t : t + 1]) <= 4 * BOUNDS[dtype], t
 
 
@@ -433,14 +444,7 @@ def test_forward_and_backward_in_a_graph(name):
             inputs[0],
         )
 
-    warm = torch.cuda.Stream()
-    warm.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(warm):
-        both()
-    torch.cuda.current_stream().wait_stream(warm)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = both()
+    graph, captured = graph_of(both)
     seed.fill_(11)  # values are read when the graph runs, not when it is made
     lengths.copy_(torch.tensor([33, 70]))
     graph.replay()
