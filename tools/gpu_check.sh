@@ -1,81 +1,188 @@
 #!/usr/bin/env bash
-# What to run once on a machine with an NVIDIA GPU and the CUDA toolkit.
+# What to run once on a machine with an NVIDIA GPU.
 #
-#   bash tools/gpu_check.sh [--quick] [--json FILE]
+#   bash tools/gpu_check.sh [--no-build] [--out DIR] [STEP ...]
 #
-# Builds the preset `cuda` with the operators' tests, runs them on the device
-# (C++ and Python), then a selection under compute-sanitizer (memcheck,
-# racecheck, synccheck), then benchmarks/ops_cuda_bench.py. Needs a torch that
-# has CUDA (SEQCONV_PYTHON, default .venv/bin/python) with pytest. Results are
-# recorded by hand in docs/benchmarks.md. SEQCONV_CUDA_ARCHITECTURES chooses
-# what to compile for (default: this GPU).
+# Steps, all of them in this order unless some are named; each can be repeated:
+#
+#   tests     the operators' tests in C++ and Python, on the CPU and the GPU
+#   quick     benchmarks/ops_cuda_bench.py at a few sizes, into DIR/quick.json
+#   bench     the whole benchmark, into DIR/bench.json
+#   sanitize  a selection of the tests under compute-sanitizer
+#
+# In parts, for machines with time limits: the last two have smaller steps,
+# bench:kernels, bench:averages, bench:attention and bench:table_6 (into
+# DIR/bench-kernels.json and so on), and memcheck, racecheck and synccheck.
+# When a step fails, the next ones still run; the exit code is 1. All output
+# also goes to the end of DIR/gpu_check.log. DIR is build/gpu_check by default.
+#
+# First the preset `cuda` is built, which needs the CUDA toolkit and what
+# tools/setup.sh installs. With --no-build these must have been brought, built
+# for this GPU and against the same version of LibTorch:
+#
+#   build/cuda/lib/libseqconv_ops.so   build/cuda/lib/libseqconv_ops_cuda.so
+#   build/cuda/bin/ops_test            build/cuda/bin/cuda_host_test
+#
+# (the programs for tests and sanitize only). Python is SEQCONV_PYTHON, or else
+# .venv/bin/python or python3, whichever has torch; tests need pytest too.
+# SEQCONV_CUDA_ARCHITECTURES chooses what to compile for (default: this GPU).
+# Golden data come from SEQCONV_GOLDEN, or ../shared/golden of the folder where
+# the programs were built; without them those tests are skipped and say so.
 set -euo pipefail
+caller=$PWD
 cd "$(dirname "$0")/.."
 
-bench_arguments=()
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+fail() {
+  echo "gpu_check.sh: $*" >&2
+  exit "${status:-1}"
+}
+
+build=yes out=$PWD/build/gpu_check steps=()
 while (($# > 0)); do
   case "$1" in
-    --quick) bench_arguments+=(--quick) ;;
-    --json)
-      bench_arguments+=(--json "${2:?--json needs a file}")
+    --no-build) build=no ;;
+    --out)
+      [ -n "${2:-}" ] || status=2 fail "--out needs a folder"
+      out=$(cd "$caller" && realpath -m "$2")
       shift
       ;;
-    *)
-      echo "usage: gpu_check.sh [--quick] [--json FILE]" >&2
-      exit 2
+    -h | --help)
+      usage
+      exit 0
       ;;
+    tests | quick | bench | sanitize | memcheck | racecheck | synccheck | \
+      bench:kernels | bench:averages | bench:attention | bench:table_6)
+      steps+=("$1")
+      ;;
+    *) status=2 fail "unknown step or option '$1' (see --help)" ;;
   esac
   shift
 done
-
-say() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
-
-if ! nvidia-smi -L; then
-  echo "gpu_check.sh: found no NVIDIA GPU" >&2
-  exit 1
-fi
-python=${SEQCONV_PYTHON:-.venv/bin/python}
-torch_dir=$("$python" -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parent)')
-capability=$("$python" -c 'import torch; print("%d%d" % torch.cuda.get_device_capability())')
-
-say "Building build/cuda for compute capability $capability"
-cmake --preset cuda -DSEQCONV_TORCH_DIR="$torch_dir" \
-  -DCMAKE_CUDA_ARCHITECTURES="${SEQCONV_CUDA_ARCHITECTURES:-$capability}"
-cmake --build build/cuda -j "$(nproc)" \
-  --target seqconv_ops_cuda ops_test cuda_host_test
-
-# The tests load LibTorch's CUDA half, which finds the rest by its run paths.
-export LD_LIBRARY_PATH="$torch_dir/lib:${LD_LIBRARY_PATH:-}"
-export SEQCONV_OPS_LIBRARY=$PWD/build/cuda/lib/libseqconv_ops.so
-export SEQCONV_OPS_CUDA_LIBRARY=$PWD/build/cuda/lib/libseqconv_ops_cuda.so
-failed=()
-run() {
-  say "$1"
-  shift
-  "$@" || failed+=("$*")
-}
-
-run "The kernels' bodies on the host" build/cuda/bin/cuda_host_test
-run "The operators' tests, on the CPU and the GPU" build/cuda/bin/ops_test
-run "The operators from Python" \
-  "$python" -m pytest -q -rs tests/python/test_ops_cuda.py
+((${#steps[@]} > 0)) || steps=(tests quick bench sanitize)
 
 # Small: the tools are a hundred times slower than the kernels.
-readonly SELECTION='*WithRenormalizedEdges/*OnCuda:*WithEveryNormalisation/*OnCuda:*MatchesTheReferenceWithLengths/*Cuda:*AStepWritesIntoAStridedState/*OnCuda:*WindowsMayExceed*/Cuda'
-readonly PYTHON_SELECTION='test_two_runs or (test_cumulative_average_equals_the_cpu and bfloat16) or test_steps_in_a_graph or (test_conv_equals_the_cpu and bfloat16 and 31)'
-for tool in memcheck racecheck synccheck; do
-  run "compute-sanitizer $tool, C++" \
-    compute-sanitizer --tool "$tool" --error-exitcode 1 \
-    build/cuda/bin/ops_test --gtest_filter="$SELECTION"
-  run "compute-sanitizer $tool, Python" \
-    compute-sanitizer --tool "$tool" --error-exitcode 1 \
-    "$python" -m pytest -q tests/python/test_ops_cuda.py -k "$PYTHON_SELECTION"
-done
+readonly SELECTION='*WithRenormalizedEdges/*OnCuda:*WithEveryNormalisation/*OnCuda:*MatchesTheReferenceWithLengths/*Cuda:*AStepWritesIntoAStridedState/*OnCuda:*AStepChangesAStridedStateInPlace/Cuda:*WindowsMayExceed*/Cuda'
+readonly PYTHON_SELECTION='test_two_runs or (test_cumulative_average_equals_the_cpu and bfloat16) or (test_steps and bfloat16) or (test_conv_equals_the_cpu and bfloat16 and 31)'
 
-run "Benchmark" "$python" benchmarks/ops_cuda_bench.py "${bench_arguments[@]}"
+summary=()
+failed=no
 
-say "Done"
-if ((${#failed[@]} > 0)); then
-  printf 'failed: %s\n' "${failed[@]}" >&2
-  exit 1
-fi
+# A title, then a command whose failure is noted.
+run() {
+  local title=$1 start=$SECONDS result=passed
+  shift
+  printf '\n== %s\n' "$title"
+  "$@" || result="FAILED (exit code $?)"
+  summary+=("$title: $result, $((SECONDS - start)) s")
+  echo "== ${summary[-1]}"
+  [ "$result" = passed ] || failed=yes
+}
+
+find_python() {
+  local candidates=(.venv/bin/python python3) candidate
+  [ -z "${SEQCONV_PYTHON:-}" ] || candidates=("$SEQCONV_PYTHON")
+  for candidate in "${candidates[@]}"; do
+    if "$candidate" -c 'import torch' 2>/dev/null; then
+      python=$candidate
+      return
+    fi
+  done
+  fail "none of these has torch: ${candidates[*]}"
+}
+
+build_all() {
+  local capability
+  capability=$("$python" -c 'import torch; print("%d%d" % torch.cuda.get_device_capability())') &&
+    cmake --preset cuda -DSEQCONV_TORCH_DIR="$torch_dir" \
+      -DCMAKE_CUDA_ARCHITECTURES="${SEQCONV_CUDA_ARCHITECTURES:-$capability}" &&
+    cmake --build build/cuda -j "$(nproc)" \
+      --target seqconv_ops_cuda ops_test cuda_host_test
+}
+
+# What the steps need must be there: tests without a library would only skip.
+require_built() {
+  local needed=(lib/libseqconv_ops.so lib/libseqconv_ops_cuda.so) file
+  case " ${steps[*]} " in
+    *" tests "* | *" sanitize "* | *check" "*)
+      needed+=(bin/ops_test bin/cuda_host_test)
+      ;;
+  esac
+  for file in "${needed[@]}"; do
+    [ -e "build/cuda/$file" ] || fail "build/cuda/$file is missing (see --help)"
+  done
+}
+
+tests() {
+  run "The kernels' bodies on the host" build/cuda/bin/cuda_host_test
+  run "The operators' tests in C++" build/cuda/bin/ops_test
+  run "The operators' tests in Python" \
+    "$python" -m pytest -q -rs tests/python/test_ops_cuda.py
+}
+
+benchmark() {
+  local name=$1
+  shift
+  run "Benchmark: $name" \
+    "$python" benchmarks/ops_cuda_bench.py --json "$out/$name.json" "$@"
+}
+
+# All our kernels are instances of run_body (src/kernels/cuda/launch.cuh).
+sanitize() {
+  local tool=$1 python_selection=$PYTHON_SELECTION
+  local checked=(compute-sanitizer --tool "$tool" --error-exitcode 1
+    --kernel-name kns=run_body)
+  if [ "$tool" = memcheck ]; then
+    # LibTorch's caching allocator makes many tensors one allocation, and what
+    # reaches beyond a tensor is found only at the end of that. Without it,
+    # graphs cannot be captured. LibTorch's own calls may fail: it asks that way.
+    checked=(env PYTORCH_NO_CUDA_MEMORY_CACHING=1 "${checked[@]}"
+      --padding 512 --report-api-errors no)
+    python_selection="($python_selection) and not in_a_graph"
+  fi
+  run "$tool, C++" \
+    "${checked[@]}" build/cuda/bin/ops_test --gtest_filter="$SELECTION"
+  run "$tool, Python" "${checked[@]}" \
+    "$python" -m pytest -q tests/python/test_ops_cuda.py -k "$python_selection"
+}
+
+main() {
+  printf '\n== %s: %s\n' "$(date -u '+%F %T')" "${steps[*]}"
+  command -v compute-sanitizer > /dev/null || PATH=/usr/local/cuda/bin:$PATH
+  nvidia-smi -L || true
+  find_python
+  "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' ||
+    fail "torch of $python finds no CUDA device"
+  torch_dir=$("$python" -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parent)')
+  if [ "$build" = yes ]; then
+    run "Building build/cuda" build_all
+    [ "$failed" = no ] || fail "the build failed"
+  fi
+  require_built
+
+  # Programs from elsewhere have other run paths. A missing device is a failure.
+  export LD_LIBRARY_PATH="$PWD/build/cuda/lib:$torch_dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+  export SEQCONV_OPS_LIBRARY=$PWD/build/cuda/lib/libseqconv_ops.so
+  export SEQCONV_OPS_CUDA_LIBRARY=$PWD/build/cuda/lib/libseqconv_ops_cuda.so
+  export SEQCONV_CUDA_REQUIRED=1 PYTHONUNBUFFERED=1
+
+  local step tool
+  for step in "${steps[@]}"; do
+    case "$step" in
+      tests) tests ;;
+      quick) benchmark quick --quick ;;
+      bench) benchmark bench ;;
+      bench:*) benchmark "bench-${step#bench:}" --parts "${step#bench:}" ;;
+      sanitize)
+        for tool in memcheck racecheck synccheck; do sanitize "$tool"; done
+        ;;
+      *) sanitize "$step" ;;
+    esac
+  done
+  printf '\n'
+  printf '%s\n' "${summary[@]}"
+  [ "$failed" = no ]
+}
+
+mkdir -p "$out"
+main 2>&1 | tee -a "$out/gpu_check.log"
