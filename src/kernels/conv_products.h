@@ -6,13 +6,6 @@
 
 namespace seqconv::kernels {
 
-/// What comes next needs, fetched while x is staged and while products are
-/// made.
-struct ProductsAhead {
-  FetchAhead staging;
-  FetchAhead products;
-};
-
 /// Products of rows of grad_y with rows of x, both [B, T, C], which make the
 /// gradients of taps. Where taps are many, every row of x is read many times
 /// and staged first.
@@ -40,26 +33,21 @@ class ConvProducts {
         shape_.head_channels() % kTapSlack == 0 && shape_.steps > tile_rows(K);
   }
 
-  /// x if it is read directly: then the convolution before the products fetches
-  /// it; else null.
-  const S* direct_input() const { return reads_directly() ? x_ : nullptr; }
-
-  /// Adds the rows of x that another place needs, unless they are
-  /// direct_input().
+  /// Adds the rows of x that another place needs.
   void fetch_inputs(FetchAhead& fetch, const ConvPlace& place) const {
     const int64_t after = shape_.kernel_size - 1 - shape_.padding_left;
-    if (!reads_directly())
-      fetch_rows(fetch, shape_, place, x_, shape_.head_channels(), after);
+    fetch_rows(fetch, shape_, place, x_, shape_.head_channels(), after);
   }
 
   /// Calls work(row, tile) for the real rows of a place, from `row` on, and
-  /// `width` channels from channel c, a stage's width at a time.
+  /// `width` channels from channel c, a stage's width at a time; fetches
+  /// `ahead` amid the first ones.
   template <class Work>
   void run(
       const ConvPlace& at,
       int64_t c,
       int64_t width,
-      ProductsAhead ahead,
+      FetchAhead ahead,
       const Work& work) {
     const auto [from, to] = direct_rows(at);
     for (int64_t i = 0; i < width; i += kStagePitch) {
@@ -92,7 +80,7 @@ class ConvProducts {
     int64_t valid;
     int64_t channels;
     bool add;
-    ProductsAhead* ahead;  ///< null: nothing
+    FetchAhead* ahead;  ///< null: nothing
   };
 
   /// Rows [from, to) of a place that see nothing outside the sequence and are
@@ -130,7 +118,7 @@ class ConvProducts {
         .rows = to - from,
         .channels = part.channels,
         .add = part.add,
-        .ahead = part.ahead == nullptr ? nullptr : &part.ahead->products};
+        .ahead = part.ahead};
   }
 
   template <class Work>
@@ -146,8 +134,7 @@ class ConvProducts {
          .first = -begin,
          .last = part.valid - begin,
          .rows = to - from + block_of_taps() - 1,
-         .channels = part.channels,
-         .ahead = part.ahead == nullptr ? nullptr : &part.ahead->staging},
+         .channels = part.channels},
         staged_.data());
     work(from, tile(part, from, to, staged_.data(), kStagePitch));
   }

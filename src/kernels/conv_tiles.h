@@ -106,13 +106,17 @@ inline std::pair<int64_t, int64_t> backward_place(
   const int64_t K = shape.kernel_size, rows = tile_rows(K);
   const int64_t pitch = tap_pitch(K);
   const int64_t taps = shape.heads * (rows + K - 1) * pitch;
-  // Few taps are gathered from lines that the heads beside them share.
-  const bool few = pitch <= 16;
+  // Few taps are gathered from lines that the heads beside them share. The
+  // fewest make whole rows worth while: their work is done before what comes
+  // next has.
+  const bool few = pitch <= 16, fewest = K <= 4;
   // What is fetched takes room as well.
   const int64_t most = plan.fetches ? kMostTaps / 4 * 3 : kMostTaps;
   if (!(few && plan.fetches) && taps <= most &&
       shape.batch * ceil_div(shape.steps, rows) >= kPlaces)
     return {rows, heads_of_rows(shape)};
+  if (fewest)
+    return {rows / 2, std::min<int64_t>(shape.heads, 16)};
   return {rows, few ? std::min<int64_t>(shape.heads, 8) : 1};
 }
 
@@ -237,9 +241,9 @@ void convolve_place(
 }
 
 /// The same head by head if memory is what is waited for, with what the next
-/// head needs of `in`, `out` and `also` (null: none) fetched meanwhile, and
-/// what fetch_more(ahead, next place) adds: spread over all the work of a
-/// place, reading waits less than when it goes along rows of a part of it.
+/// head needs of `in` and `out` fetched meanwhile, and what fetch_more(ahead,
+/// next place) adds: spread over all the work of a place, reading waits less
+/// than when it goes along rows of a part of it.
 template <class S, class A, class FetchMore>
 void convolve_heads(
     const RowOps<S, A>& ops,
@@ -248,7 +252,6 @@ void convolve_heads(
     const ConvPlace& next,
     const PlaceConvolution<S, A>& conv,
     bool fetch_out,
-    const S* also,
     const FetchMore& fetch_more) {
   if (!conv.plan.fetches || conv.taps.lanes || at.real() == 0)
     return convolve_place(ops, shape, at, conv);
@@ -262,8 +265,6 @@ void convolve_heads(
     fetch_rows(ahead, shape, then, conv.in, R, after);
     if (fetch_out && !conv.plan.streams)
       fetch_rows(ahead, shape, then, conv.out, R);
-    if (also != nullptr)
-      fetch_rows(ahead, shape, then, also, R, conv.padding_left);
     PlaceConvolution<S, A> part = conv;
     part.taps.data += h * conv.taps.head_stride;
     convolve_place(ops, shape, at.only(h), part, &ahead);

@@ -187,7 +187,6 @@ class BackwardTile {
          .out = args_.grad_x,
          .plan = plan_},
         /*fetch_out=*/true,
-        products_.direct_input(),
         [](FetchAhead&, const ConvPlace&) {});
     if (at.real() == 0)
       return;
@@ -208,10 +207,10 @@ class BackwardTile {
   }
 
  private:
-  ProductsAhead ahead(const ConvPlace& next) const {
-    ProductsAhead ahead;
+  FetchAhead ahead(const ConvPlace& next) const {
+    FetchAhead ahead;
     if (plan_.fetches)
-      products_.fetch_inputs(ahead.staging, next);
+      products_.fetch_inputs(ahead, next);
     return ahead;
   }
 
@@ -326,7 +325,7 @@ void lightconv_backward(
   const Pieces pieces(
       shape,
       tile_rows(K),
-      plan.fetches ? std::min<int64_t>(H, 8) : heads_of_rows(shape));
+      plan.fetches ? std::min<int64_t>(H, 16) : heads_of_rows(shape));
   std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
   for_pieces(shape, args.lengths, pieces, run, [&] {
     return BackwardTile<S>(args, taps, partial, plan, run.isa);

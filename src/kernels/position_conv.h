@@ -171,7 +171,6 @@ class PositionBackward {
          .out = args_.grad_x,
          .plan = {.streams = plan_.streams, .fetches = fetches(at)}},
         /*fetch_out=*/!many_taps(),
-        products_.direct_input(),
         [&](FetchAhead& ahead, const ConvPlace& rows) {
           if (own_kernels_)
             fetch_rows(ahead, shape_, rows, args_.kernels, K, before);
@@ -183,13 +182,13 @@ class PositionBackward {
     const int64_t K = shape_.kernel_size, R = shape_.head_channels();
     const int64_t row_stride = taps_.row_stride();
     const ConvPlace then = at.after(h, next);
-    ProductsAhead ahead;
+    FetchAhead ahead;
     if (fetches(at)) {
-      products_.fetch_inputs(ahead.products, then);
+      products_.fetch_inputs(ahead, then);
       if (many_taps() && !plan_.streams)
-        fetch_rows(ahead.products, shape_, then, args_.grad_x, R);
+        fetch_rows(ahead, shape_, then, args_.grad_x, R);
       if (h == 0 && own_kernels_)
-        fetch_rows(ahead.products, shape_, next, args_.grad_kernels, K);
+        fetch_rows(ahead, shape_, next, args_.grad_kernels, K);
     }
     products_.run(
         at,

@@ -19,8 +19,6 @@ void stage(const StageTile<S>& tile, A* out) {
   constexpr int64_t L = kLanes<A>;
   const auto whole = tile.channels / L * L;
   for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
-    if (tile.ahead != nullptr)
-      tile.ahead->template next_row<kLinesOfRow<S>>();
     if (r < tile.first || r >= tile.last) {
       for (int64_t c = 0; c < kStagePitch; c += L)
         hn::StoreU(hn::Zero(d), d, out + c);
@@ -75,6 +73,13 @@ HWY_INLINE void add_products(
             ? hn::Mul(grad[i], row)
             : hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
   }
+}
+
+/// What comes next, with the products of so many rows.
+template <int kRows, class S, class A>
+HWY_INLINE void fetch_amid(const ProductTile<S, A>& tile) {
+  for (int i = 0; tile.ahead != nullptr && i < kRows; ++i)
+    tile.ahead->template next_row<kLinesOfRow<S>>();
 }
 
 template <class A, int NT, int NJ>
@@ -175,8 +180,7 @@ product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
   UnfinishedBlock<A, NT, NJ> last;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT) {
-    for (int i = 0; tile.ahead != nullptr && i < NT; ++i)
-      tile.ahead->template next_row<kLinesOfRow<S>>();
+    fetch_amid<NT>(tile);
     for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
       Vec<A> acc[NT][NJ];
       int64_t c = 0;
@@ -248,8 +252,10 @@ sum_products(const ProductTile<S, A>& tile, int64_t j, Vec<A> (&sums)[NJ]) {
   Vec<A> acc[kSets][NJ];
   clear<A>(acc);
   int64_t t = 0;
-  for (; t + kRows <= tile.rows; t += kRows)
+  for (; t + kRows <= tile.rows; t += kRows) {
+    fetch_amid<kRows>(tile);
     add_all_products<S, A, kRows, NJ, 0>(tile, t, j, 0, acc);
+  }
   for (; t < tile.rows; ++t)
     add_all_products<S, A, 1, NJ, 0>(tile, t, j, 0, acc);
 #pragma GCC unroll 16

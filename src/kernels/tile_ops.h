@@ -76,8 +76,7 @@ struct StageTile {
   int64_t first = 0;  ///< rows outside [first, last) are zero
   int64_t last = 0;
   int64_t rows = 0;
-  int64_t channels = 0;         ///< at most kStagePitch; the others are zero
-  FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead
+  int64_t channels = 0;  ///< at most kStagePitch; the others are zero
 };
 
 /// Scalar products of rows g[t] with rows x[t + j], j < K.
@@ -91,7 +90,7 @@ struct ProductTile {
   int64_t rows = 0;
   int64_t channels = 0;
   bool add = false;             ///< to what is there, in tap_products
-  FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead, in tap_products
+  FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead
 };
 
 /// Raw kernels of rows of heads, and where their taps go: row by row, segments
