@@ -138,7 +138,7 @@ TEST(CudaTalkPlan, FitsEveryDevice) {
               ::testing::Message() << "R " << R << " H " << H << " reach "
                                    << reach << " bytes " << bytes);
           EXPECT_LE(forward.shared, kMediumShared);
-          EXPECT_LE(backward.shared, bytes == 4 ? kMediumShared : kMostShared);
+          EXPECT_LE(backward.shared, kMediumShared);
           EXPECT_GE(
               forward.capacity,
               reach <= 300 ? kTalkTile + reach + reach / 2 + 1 : kTalkTile);
@@ -151,6 +151,21 @@ TEST(CudaTalkPlan, FitsEveryDevice) {
           EXPECT_EQ(backward.copies % 2, 0);
           EXPECT_LE(backward.copies / 2 * 2 * backward.width, 2 * kTalkThreads);
         }
+}
+
+TEST(CudaTalkPlan, PaperSizesLeaveRoomForSeveralBlocksAndLongerWindows) {
+  for (const int64_t H : {8, 16, 1024})
+    for (const int64_t reach : {1, 3, 7, 15, 31, 63, 127}) {
+      const TalkPlan plan =
+          plan_talk_forward({8, 4096, 1024, H, reach, reach}, 4);
+      EXPECT_LE(plan.shared, 56 * 1024) << H << " " << reach;
+      // Offsets up to 1.1, those of a dropout of 0.1.
+      EXPECT_GE(plan.capacity, kTalkTile + kTalkSegment + 22 * reach / 10)
+          << H << " " << reach;
+      if (H < 1024 && reach <= 31) {
+        EXPECT_EQ(plan.width, 64);
+      }
+    }
 }
 
 /// Every element of a fragment has one owner.

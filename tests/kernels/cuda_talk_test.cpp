@@ -56,11 +56,34 @@ struct TalkResult {
   std::vector<O> grad_left, grad_right;
 };
 
+/// `count` elements from one that starts `shift` elements after an aligned
+/// address.
+template <class S>
+class Shifted {
+ public:
+  Shifted(const std::vector<S>& values, size_t shift)
+      : shift_(shift), all_(garbage<S>(static_cast<int64_t>(shift))) {
+    all_.insert(all_.end(), values.begin(), values.end());
+  }
+  S* data() { return all_.data() + shift_; }
+  std::vector<S> values() const {
+    return {all_.begin() + static_cast<std::ptrdiff_t>(shift_), all_.end()};
+  }
+
+ private:
+  size_t shift_;
+  std::vector<S> all_;
+};
+
 template <class S, class O>
-TalkResult<S, O>
-run_on_host(const TalkCase& c, const TalkValues& values, bool backwards) {
+TalkResult<S, O> run_on_host(
+    const TalkCase& c,
+    const TalkValues& values,
+    bool backwards,
+    size_t shift = 0) {
   HostLauncher launcher(backwards);
-  const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
+  Shifted<S> x(narrowed<S>(values.x), shift);
+  Shifted<S> grad_y(narrowed<S>(values.grad_y), shift);
   const auto left = narrowed<O>(values.left), right = narrowed<O>(values.right);
   const TalkOffsets offsets = {
       left.data(),
@@ -68,8 +91,7 @@ run_on_host(const TalkCase& c, const TalkValues& values, bool backwards) {
       StorageOf<O>::kValue};
   const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
   TalkResult<S, O> result;
-  result.y = garbage<S>(c.B * c.T * c.C());
-  result.grad_x = result.y;
+  Shifted<S> y(garbage<S>(c.B * c.T * c.C()), shift), grad_x = y;
   result.grad_left = garbage<O>(c.B * c.T * c.H);
   if (!c.causal)
     result.grad_right = result.grad_left;
@@ -79,7 +101,7 @@ run_on_host(const TalkCase& c, const TalkValues& values, bool backwards) {
        .offsets = offsets,
        .lengths = lengths,
        .x = x.data(),
-       .y = result.y.data()});
+       .y = y.data()});
   auto workspace = garbage<int32_t>(talk_workspace(c.shape()));
   run_talk_backward<S>(
       launcher,
@@ -88,10 +110,12 @@ run_on_host(const TalkCase& c, const TalkValues& values, bool backwards) {
        .lengths = lengths,
        .x = x.data(),
        .grad_y = grad_y.data(),
-       .grad_x = result.grad_x.data(),
+       .grad_x = grad_x.data(),
        .grad_left = result.grad_left.data(),
        .grad_right = c.causal ? nullptr : result.grad_right.data(),
        .workspace = workspace.data()});
+  result.y = y.values();
+  result.grad_x = grad_x.values();
   return result;
 }
 
@@ -155,8 +179,20 @@ void expect_in_all_types(const TalkCase& c) {
 }
 
 TEST(CudaTalkOnHost, EqualsTheCpuOnAwkwardSizes) {
-  constexpr std::pair<int64_t, int64_t> kHeads[] =
-      {{1, 5}, {3, 2}, {4, 3}, {8, 2}, {60, 1}, {64, 1}, {128, 1}, {1, 40}};
+  constexpr std::pair<int64_t, int64_t> kHeads[] = {
+      {1, 5},
+      {3, 2},
+      {4, 3},
+      {8, 2},
+      {60, 1},
+      {64, 1},
+      {128, 1},
+      {1, 40},
+      {2, 33},
+      {16, 5},
+      {6, 3},
+      {100, 1},
+      {32, 3}};
   size_t turn = 0;
   for (const int64_t T : {1, 2, 31, 64, 129, 151})
     for (const auto& [left, right] :
@@ -249,6 +285,136 @@ TEST(CudaTalkOnHost, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
   const auto want = reference(c, values);
   const auto got = run_on_host<float, float>(c, values, /*backwards=*/false);
   EXPECT_LE(error_of(got.y, want.y), 1e-6);
+}
+
+/// The vectors that a kernel is run with.
+template <class S, int kBytes>
+int vector_of(int64_t head_channels, const void* x, const void* y) {
+  int chosen = 0;
+  with_vector<S, kBytes>(head_channels, {x, y}, [&](auto v) { chosen = v; });
+  return chosen;
+}
+
+TEST(CudaTalkOnHost, VectorsAreAsLongAsHeadsAndAddressesAllow) {
+  alignas(16) char at[32];
+  EXPECT_EQ((vector_of<BFloat16, 16>(64, at, at)), 8);
+  EXPECT_EQ((vector_of<BFloat16, 16>(60, at, at)), 4);
+  EXPECT_EQ((vector_of<Float16, 16>(64, at, at + 8)), 4);
+  EXPECT_EQ((vector_of<Float16, 16>(64, at + 4, at)), 2);
+  EXPECT_EQ((vector_of<Float16, 16>(64, at + 2, at)), 1);
+  EXPECT_EQ((vector_of<BFloat16, 8>(64, at, at)), 4);
+  EXPECT_EQ((vector_of<float, 16>(8, at, at)), 4);
+  EXPECT_EQ((vector_of<float, 16>(6, at, at)), 2);
+  EXPECT_EQ((vector_of<float, 16>(7, at, at)), 1);
+  EXPECT_EQ((vector_of<double, 16>(64, at, at)), 1);
+}
+
+template <class S>
+void expect_same_bits_wherever(const TalkCase& c) {
+  SCOPED_TRACE(::testing::PrintToString(c));
+  const TalkValues values(c);
+  const auto want = run_on_host<S, S>(c, values, /*backwards=*/false);
+  for (const size_t shift : {1, 2, 4, 8}) {
+    SCOPED_TRACE(shift);
+    const auto got = run_on_host<S, S>(c, values, false, shift);
+    EXPECT_TRUE(same_bits(got.y, want.y));
+    EXPECT_TRUE(same_bits(got.grad_x, want.grad_x));
+    EXPECT_LE(error_of(got.grad_left, widened(want.grad_left)), bound<S>());
+    EXPECT_LE(error_of(got.grad_right, widened(want.grad_right)), bound<S>());
+  }
+}
+
+TEST(CudaTalkOnHost, TensorsMayStartAnywhere) {
+  // With fewer channels to a thread where addresses ask for it: the same sums.
+  for (const int64_t R : {8, 16, 64, 100})
+    for (const double largest : {1.0, 9.0}) {
+      const TalkCase c = {
+          .T = 150,
+          .R = R,
+          .max_left = 21,
+          .max_right = 7,
+          .largest = largest};
+      expect_same_bits_wherever<BFloat16>(c);
+      expect_same_bits_wherever<Float16>(c);
+      expect_same_bits_wherever<float>(c);
+      expect_same_bits_wherever<double>(c);
+    }
+}
+
+TEST(CudaTalkOnHost, WhatFollowsLeavesNoTrace) {
+  const TalkCase c =
+      {.B = 1, .T = 200, .H = 3, .R = 8, .max_left = 40, .causal = true};
+  const TalkValues values(c);
+  const auto want = run_on_host<float, float>(c, values, /*backwards=*/false);
+  for (const int64_t T : {5, 64, 79, 131}) {
+    TalkCase shorter = c;
+    shorter.T = T;
+    TalkValues first = values;
+    for (auto* const list :
+         {&first.x, &first.grad_y, &first.left, &first.right})
+      list->resize(list->size() / 200 * static_cast<size_t>(T));
+    const auto got =
+        run_on_host<float, float>(shorter, first, /*backwards=*/false);
+    auto same = want.y;
+    same.resize(got.y.size());
+    EXPECT_TRUE(same_bits(got.y, same)) << T;
+  }
+}
+
+/// One window far longer than the others moves the first row that a tile looks
+/// at: the sums of the other windows must not notice.
+TEST(CudaTalkOnHost, WindowsDoNotNoticeTheirNeighbours) {
+  for (const int64_t R : {3, 4, 8, 64}) {
+    const TalkCase c =
+        {.B = 1, .T = 200, .H = 1, .R = R, .max_left = 60, .causal = true};
+    TalkValues values(c);
+    for (double& left : values.left)
+      left /= 16;
+    const auto want = run_on_host<float, float>(c, values, false);
+    values.left[150] = 1;
+    const auto got = run_on_host<float, float>(c, values, false);
+    for (int64_t i = 0; i < c.T * R; ++i)
+      if (i / R != 150) {
+        ASSERT_EQ(got.y[static_cast<size_t>(i)], want.y[static_cast<size_t>(i)])
+            << i;
+      }
+  }
+}
+
+template <class S>
+void expect_nan_stays_in_its_segment(int64_t R) {
+  SCOPED_TRACE(R);
+  const TalkCase c =
+      {.B = 1, .T = 200, .H = 1, .R = R, .max_left = 20, .max_right = 20};
+  TalkValues values(c);
+  const auto want = run_on_host<S, S>(c, values, /*backwards=*/false);
+  const int64_t bad = 70, end = 80;  // the row, and its segment's end
+  values.x[static_cast<size_t>(bad * R + R - 1)] = NAN;
+  const auto got = run_on_host<S, S>(c, values, /*backwards=*/false);
+  for (int64_t t = 0; t < c.T; ++t) {
+    const auto at = static_cast<size_t>(t);
+    const auto w = talk_window<double>(
+        static_cast<int>(t),
+        200,
+        values.left[at] * 20,
+        values.right[at] * 20);
+    for (int64_t r = 0; r < R; ++r) {
+      const auto i = static_cast<size_t>(t * R + r);
+      const bool looks = w.left_row() <= bad && bad <= w.right_row();
+      if (looks && r == R - 1) {
+        EXPECT_NE(widen(got.y[i]), widen(got.y[i])) << t;
+      } else if (r < R - 1 || w.right_row() < bad || w.left_row() >= end) {
+        EXPECT_EQ(widen(got.y[i]), widen(want.y[i])) << t;
+      }
+    }
+  }
+}
+
+TEST(CudaTalkOnHost, ANanInARowShowsInItsWindowsAndItsSegmentsAlone) {
+  for (const int64_t R : {1, 6, 4, 8, 64}) {
+    expect_nan_stays_in_its_segment<float>(R);
+    expect_nan_stays_in_its_segment<BFloat16>(R);
+  }
 }
 
 /// The sequence in chunks through the step form.

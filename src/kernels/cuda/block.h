@@ -3,6 +3,7 @@
 #include "kernels/cuda/host_device.h"
 
 #ifndef __CUDACC__
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <new>
@@ -166,6 +167,24 @@ SEQCONV_DEVICE A lane_sum(Warp& warp, Lanes<A>& values) {
     for (size_t lane = 0; lane < step; ++lane)
       sums[lane] += sums[lane + step];
   return sums[0];
+#endif
+}
+
+/// The least, or the most, of what the lanes of a warp hold.
+template <class Warp>
+SEQCONV_DEVICE int lanes_least(Warp&, Lanes<int>& values) {
+#ifdef __CUDACC__
+  return __reduce_min_sync(0xffffffffu, values.value);
+#else
+  return *std::min_element(values.value.begin(), values.value.end());
+#endif
+}
+template <class Warp>
+SEQCONV_DEVICE int lanes_most(Warp&, Lanes<int>& values) {
+#ifdef __CUDACC__
+  return __reduce_max_sync(0xffffffffu, values.value);
+#else
+  return *std::max_element(values.value.begin(), values.value.end());
 #endif
 }
 

@@ -8,10 +8,11 @@
 namespace seqconv::kernels::cuda {
 
 inline constexpr int kConvThreads = 128;
-/// What a block may have without asking on any device, what leaves room for
-/// two blocks beside it, and the most that compute capability 8.0 gives.
+/// What a block may have without asking on any device, the most that every
+/// device gives (8.6 and 8.9: and no second block beside it; 9.0: two), and the
+/// most that compute capability 8.0 gives.
 inline constexpr int64_t kSmallShared = 48 * 1024;
-inline constexpr int64_t kMediumShared = 100 * 1024;
+inline constexpr int64_t kMediumShared = 99 * 1024;
 inline constexpr int64_t kMostShared = 163 * 1024;
 /// Blocks that fill any device so often that its last, partly filled round does
 /// not count.

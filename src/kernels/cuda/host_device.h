@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "seqconv/kernels/cuda/storage.h"
 
@@ -142,11 +144,18 @@ template <class S, int V>
 struct alignas(sizeof(S) * V) Pack {
   S v[V];
 };
+/// On the host: ends the program where the device would fault.
+template <class Pack>
+void check_aligned(const void* address) {
+  if (reinterpret_cast<uintptr_t>(address) % alignof(Pack) != 0)
+    std::abort();
+}
 template <class S, int V>
 SEQCONV_HD Pack<S, V> load_pack(const S* from) {
 #ifdef __CUDA_ARCH__
   return *reinterpret_cast<const Pack<S, V>*>(from);
 #else
+  check_aligned<Pack<S, V>>(from);
   Pack<S, V> pack;
   memcpy(static_cast<void*>(&pack), from, sizeof(pack));
   return pack;
@@ -157,15 +166,39 @@ SEQCONV_HD void store_pack(S* to, const Pack<S, V>& pack) {
 #ifdef __CUDA_ARCH__
   *reinterpret_cast<Pack<S, V>*>(to) = pack;
 #else
+  check_aligned<Pack<S, V>>(to);
   memcpy(static_cast<void*>(to), &pack, sizeof(pack));
 #endif
 }
 template <int V, class S, class A>
+SEQCONV_HD void widen_pack(const Pack<S, V>& pack, A (&to)[V]) {
+  if constexpr (std::is_same_v<S, BFloat16> && V % 2 == 0) {
+    // By words: an instruction for an element, where the upper half of one
+    // would take two.
+    SEQCONV_UNROLL
+    for (int v = 0; v < V; v += 2) {
+      uint32_t word;
+      memcpy(&word, &pack.v[v], sizeof(word));
+      const uint32_t low = word << 16, high = word & 0xffff0000u;
+      memcpy(&to[v], &low, sizeof(low));
+      memcpy(&to[v + 1], &high, sizeof(high));
+    }
+  } else {
+    SEQCONV_UNROLL
+    for (int v = 0; v < V; ++v)
+      to[v] = widen(pack.v[v]);
+  }
+}
+template <int V, class S, class A>
 SEQCONV_HD void load_wide(const S* from, A (&to)[V]) {
-  const Pack<S, V> pack = load_pack<S, V>(from);
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
-    to[v] = widen(pack.v[v]);
+  widen_pack<V>(load_pack<S, V>(from), to);
+}
+/// Row r of a tensor whose rows are so many bytes apart: one instruction.
+template <class S>
+SEQCONV_HD S* row_at(S* rows, int r, int row_bytes) {
+  using Byte = std::conditional_t<std::is_const_v<S>, const char, char>;
+  return reinterpret_cast<S*>(
+      reinterpret_cast<Byte*>(rows) + static_cast<int64_t>(r) * row_bytes);
 }
 template <int V, class S, class A>
 SEQCONV_HD void store_narrow(S* to, const A (&from)[V]) {

@@ -8,8 +8,17 @@
 /// Queues kernel bodies on a stream.
 namespace seqconv::kernels::cuda {
 
+/// Blocks of a body that a multiprocessor must have registers for: the compiler
+/// uses as many as that leaves, or takes fewer and spills a few. 0: its choice.
+template <class Body>
+constexpr int least_blocks() {
+  if constexpr (requires { Body::kLeastBlocks; })
+    return Body::kLeastBlocks;
+  return 0;
+}
+
 template <int kThreads, class Body, class Task>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, least_blocks<Body>())
     run_body(const __grid_constant__ Task task) {
   DeviceBlock block;
   Body::run(block, task);

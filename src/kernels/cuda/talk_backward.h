@@ -9,45 +9,49 @@
 namespace seqconv::kernels::cuda {
 
 /// How far the windows of a tile reach from their positions: [B, tiles, H, 2].
-/// A block for every tile; heads 32 at a time, four threads to each.
+/// A block for every tile; heads 32 at a time, as many threads to each as there
+/// are.
 template <class S, class Block>
 SEQCONV_DEVICE void talk_reach_body(Block& block, const TalkTask<S>& task) {
-  const int64_t tiles = task.plan.tiles, b = block.index() / tiles;
-  const int valid = static_cast<int>(valid_steps(task.lengths, b, task.steps));
-  const int first = static_cast<int>(block.index() % tiles) * kTalkTile;
-  const int real = clamped(valid - first, 0, kTalkTile);
+  const TalkTile tile(task, block.index());
   auto* const spans = shared_at<TalkSpan>(block.shared(), 0);
-  const int lanes = block.threads() / kWarp;
-  for (int head = 0; head < task.all_heads; head += kWarp) {
+  TalkRange range = tile.own_positions();
+  for (; range.head < task.all_heads; range.head += range.heads) {
+    range.heads = least(kWarp, task.all_heads - range.head);
     block.each([&](int thread) {
-      const int h = head + thread % kWarp;
       TalkSpan reach = {0, 0};  // relative to the position
-      if (h < task.all_heads)
-        for (int r = thread / kWarp; r < real; r += lanes) {
-          const int t = first + r;
-          TalkSpan span;
-          span.add(task.window(b, t, h, valid));
-          reach.add(span.begin - t, span.end - t);
-        }
+      each_window<4>(
+          task,
+          range,
+          thread,
+          block.threads(),
+          [&](int, int r, const auto& w) {
+            TalkSpan span;
+            span.add(w);
+            reach.add(span.begin - range.first - r, span.end - range.first - r);
+          });
       spans[thread] = reach;
     });
     block.each([&](int thread) {
-      const int h = head + thread;
-      if (thread >= kWarp || h >= task.all_heads)
+      if (thread >= range.heads)
         return;
       TalkSpan reach = spans[thread];
+      const int lanes = block.threads() / range.heads;
       for (int lane = 1; lane < lanes; ++lane)
         reach.add(
-            spans[lane * kWarp + thread].begin,
-            spans[lane * kWarp + thread].end);
-      int32_t* const to = task.reach + (block.index() * task.all_heads + h) * 2;
+            spans[lane * range.heads + thread].begin,
+            spans[lane * range.heads + thread].end);
+      int32_t* const to = task.reach +
+          ((tile.b * task.plan.tiles + tile.tile) * task.all_heads +
+           range.head + thread) *
+              2;
       to[0] = -reach.begin;
       to[1] = reach.end;
     });
   }
 }
 
-/// Two phases: positions [begin, end) whose windows may reach into the tile.
+/// One phase: positions [begin, end) whose windows may reach into the tile.
 template <class S, class Block>
 SEQCONV_DEVICE TalkSpan
 find_neighbours(Block& block, const TalkTask<S>& task, const TalkTile& tile) {
@@ -74,23 +78,20 @@ find_neighbours(Block& block, const TalkTask<S>& task, const TalkTile& tile) {
       });
 }
 
-/// One phase: windows of positions [first, first + count), count <= kTalkTile.
+/// One phase: the windows of a range of at most kTalkTile positions.
 template <class S, class Block>
-SEQCONV_DEVICE void make_windows(
-    Block& block,
-    const TalkTask<S>& task,
-    const TalkTile& tile,
-    int first,
-    int count) {
-  auto* const windows = shared_at<TalkWindow<AccumulatorOf<S>>>(
-      block.shared(),
-      task.plan.windows_at);
+SEQCONV_DEVICE void
+make_windows(Block& block, const TalkTask<S>& task, const TalkRange& range) {
+  const TalkMemory<S> memory(task, block.shared());
   block.each([&](int thread) {
-    for (int n = thread; n < count * tile.heads; n += block.threads()) {
-      const int h = n % tile.heads, r = n / tile.heads;
-      windows[h * kTalkTile + r] =
-          task.window(tile.b, first + r, tile.head + h, tile.valid);
-    }
+    each_window<2>(
+        task,
+        range,
+        thread,
+        block.threads(),
+        [&](int h, int r, const auto& w) {
+          memory.windows[r * range.heads + h] = w;
+        });
   });
 }
 
@@ -101,6 +102,7 @@ SEQCONV_DEVICE void make_windows(
 template <class A, class S>
 SEQCONV_DEVICE void scatter_borders(
     const TalkWindow<A>* windows,
+    int heads,
     int count,
     int lane,
     int lanes,
@@ -118,7 +120,7 @@ SEQCONV_DEVICE void scatter_borders(
     for (int i = 0; i < kAtOnce; ++i) {
       const int r = r0 + i * lanes;
       g[i] = r < count ? A(widen(grad_y[r * stride])) : A(0);
-      some[i] = windows[r < count ? r : 0];
+      some[i] = windows[r < count ? r * heads : 0];
     }
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
@@ -170,14 +172,18 @@ SEQCONV_DEVICE void input_gradient(
   });
   for (int first = around.begin; first < around.end; first += kTalkTile) {
     const int count = least(kTalkTile, around.end - first);
-    make_windows(block, task, tile, first, count);
+    TalkRange range = tile.own_positions();
+    range.first = first;
+    range.count = count;
+    make_windows(block, task, range);
     block.each([&](int thread) {
       for (int n = thread; n < chunk.width * plan.copies;
            n += block.threads()) {
         const int c = n % chunk.width, copy = n / chunk.width;
         const int h = tile.heads > 1 ? c / task.head_channels : 0;
         scatter_borders(
-            windows + h * kTalkTile,
+            windows + h,
+            tile.heads,
             count,
             copy / 2,
             lanes,
@@ -242,7 +248,7 @@ SEQCONV_DEVICE void edge_products(
   const S* const grad_y =
       task.grad_y + tile.b * task.steps * task.channels + chunk.first;
   const auto add = [&](int h, int r, int begin, int end, int step, A(&s)[2]) {
-    const TalkWindow<A> w = windows[h * kTalkTile + r];
+    const TalkWindow<A> w = windows[r * tile.heads + h];
     add_edges(
         x + w.left_row() * task.channels,
         x + w.right_row() * task.channels,
@@ -262,7 +268,7 @@ SEQCONV_DEVICE void edge_products(
         const int h = n % tile.heads, r = n / tile.heads;
         A sums[2] = {};
         add(h, r, h * R, (h + 1) * R, 1, sums);
-        put(h * kTalkTile + r, sums[0], sums[1]);
+        put(n, sums[0], sums[1]);
       }
     });
     return;
@@ -304,7 +310,7 @@ SEQCONV_DEVICE void write_offset_gradients(
       const int h = n % tile.heads, r = n / tile.heads;
       A left = 0, right = 0;
       if (r < real) {
-        const int at = h * kTalkTile + r;
+        const int at = n;
         const TalkWindow<A> w = windows[at];
         if (w.left != 0)
           left = edges[2 * at] * task.max_left * task.scale;
@@ -327,10 +333,10 @@ SEQCONV_DEVICE void talk_backward_body(Block& block, const TalkTask<S>& task) {
   TalkSpan around = {0, 0};
   if (tile.real() > 0)
     around = find_neighbours(block, task, tile);
-  for (int i = 0; i < TalkChunk::count(task, tile); ++i) {
+  for (int i = 0; i < task.plan.chunks; ++i) {
     const TalkChunk chunk(task, tile, i);
     input_gradient(block, task, tile, chunk, around);
-    make_windows(block, task, tile, tile.first, tile.real());
+    make_windows(block, task, tile.own_positions());
     edge_products(block, task, tile, chunk, /*fresh=*/i == 0);
   }
   write_offset_gradients(block, task, tile);

@@ -9,54 +9,56 @@
 /// looks at.
 namespace seqconv::kernels::cuda {
 
-/// Sums over the rows of segments. Row r (from the first segment's first row
-/// on) has before[r], the sum of its segment's rows before it; a segment has
-/// its total.
-template <class A>
-struct TalkSums {
-  A* before;
-  A* totals;
-  int pitch;
+/// A thread's V columns of the sums of segments: of the first 0, 1, ...,
+/// kTalkSegment rows of each. Vectors of more than 16 bytes lie in parts, one
+/// half of a row each, so that neighbouring threads meet different banks.
+template <int V, class A>
+class TalkSums {
+ public:
+  SEQCONV_DEVICE TalkSums(A* memory, int pitch, int column)
+      : memory_(reinterpret_cast<Pack<A, kPart>*>(memory) + column),
+        pitch_(pitch / kPart),
+        part_pitch_(pitch / V) {}
 
-  /// out += sum of rows [begin, end), or -= that of [end, begin).
-  template <int V>
-  SEQCONV_DEVICE void add_between(int begin, int end, A (&out)[V]) const {
-    const int first = begin / kTalkSegment, last = end / kTalkSegment;
-    for (int s = first; s < last; ++s)
-      add(totals + s * pitch, A(1), out);
-    for (int s = last; s < first; ++s)
-      add(totals + s * pitch, A(-1), out);
-    add(before + end * pitch, A(1), out);
-    add(before + begin * pitch, A(-1), out);
+  /// The entry of the rows before row r in its segment; the next one has
+  /// row r too.
+  SEQCONV_DEVICE int before(int r) const {
+    return (r + segment_of(r)) * pitch_;
   }
-
-  /// out += share * row r.
-  template <int V>
-  SEQCONV_DEVICE void add_row(int r, A share, A (&out)[V]) const {
-    const bool is_last = r % kTalkSegment == kTalkSegment - 1;
-    A upper[V], lower[V];
-    load_wide<V>(
-        is_last ? totals + r / kTalkSegment * pitch : before + (r + 1) * pitch,
-        upper);
-    load_wide<V>(before + r * pitch, lower);
+  SEQCONV_DEVICE int next(int entry) const { return entry + pitch_; }
+  SEQCONV_DEVICE int total(int segment) const {
+    return (segment * (kTalkSegment + 1) + kTalkSegment) * pitch_;
+  }
+  SEQCONV_DEVICE void load(int entry, A (&to)[V]) const {
     SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      out[v] += share * (upper[v] - lower[v]);
+    for (int v = 0; v < V; v += kPart) {
+      const Pack<A, kPart> part = memory_[entry + v / kPart * part_pitch_];
+      SEQCONV_UNROLL
+      for (int i = 0; i < kPart; ++i)
+        to[v + i] = part.v[i];
+    }
+  }
+  SEQCONV_DEVICE void store(int entry, const A (&from)[V]) const {
+    SEQCONV_UNROLL
+    for (int v = 0; v < V; v += kPart) {
+      Pack<A, kPart> part;
+      SEQCONV_UNROLL
+      for (int i = 0; i < kPart; ++i)
+        part.v[i] = from[v + i];
+      memory_[entry + v / kPart * part_pitch_] = part;
+    }
   }
 
  private:
-  template <int V>
-  SEQCONV_DEVICE static void add(const A* from, A sign, A (&out)[V]) {
-    A value[V];
-    load_wide<V>(from, value);
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      out[v] += sign * value[v];
-  }
+  static constexpr int kPart = least<int>(V, 16 / sizeof(A));
+
+  Pack<A, kPart>* memory_;
+  int pitch_;
+  int part_pitch_;
 };
 
 /// One phase: the sums of a chunk's rows [origin, origin + rows), a thread for
-/// a segment of V channels. before[rows] is there too.
+/// a segment of V channels; the sum before row `rows` is there too.
 template <int V, class S, class Block>
 SEQCONV_DEVICE void scan_rows(
     Block& block,
@@ -64,39 +66,47 @@ SEQCONV_DEVICE void scan_rows(
     const TalkTile& tile,
     const TalkChunk& chunk,
     int origin,
-    int rows,
-    const TalkSums<AccumulatorOf<S>>& sums) {
+    int rows) {
   using A = AccumulatorOf<S>;
-  const int columns = chunk.width / V, pitch = sums.pitch;
-  const int segments = rows / kTalkSegment + 1;
-  const S* const from =
+  const int segments = segment_of(rows) + 1;
+  A* const memory = shared_at<A>(block.shared(), task.plan.sums_at);
+  const S* const first =
       task.x + (tile.b * task.steps + origin) * task.channels + chunk.first;
   block.each([&](int thread) {
-    for (int n = thread; n < columns * segments; n += block.threads()) {
-      const int c = n % columns * V, segment = n / columns;
-      const int begin = segment * kTalkSegment;
-      const int end = least(begin + kTalkSegment, rows);
+    const TalkPlace<V> place(task.plan, thread, block.threads());
+    if (place.is_idle(chunk))
+      return;
+    const TalkSums<V, A> sums(memory, task.plan.width, place.column);
+    for (int s = place.row; s < segments; s += place.stride) {
+      const int begin = s * kTalkSegment;
+      const int count = least(kTalkSegment, rows - begin);
+      const S* const from =
+          row_at(first + place.channel(), begin, task.row_bytes);
       A sum[V] = {};
-      // Several loads under way before the first sum is stored.
+      int entry = sums.before(begin);
+      sums.store(entry, sum);
+      // Several loads under way before the first is used, none of them behind
+      // a condition: rows after the last repeat it, in entries never read.
       constexpr int kAtOnce = 8;
-      for (int r0 = begin; r0 < end; r0 += kAtOnce) {
-        A in[kAtOnce][V] = {};
+      static_assert(kTalkSegment % kAtOnce == 0);
+      SEQCONV_NO_UNROLL
+      for (int r0 = 0; r0 < count; r0 += kAtOnce) {
+        Pack<S, V> in[kAtOnce];
         SEQCONV_UNROLL
         for (int i = 0; i < kAtOnce; ++i)
-          if (r0 + i < end)
-            load_wide<V>(from + (r0 + i) * task.channels + c, in[i]);
+          in[i] = load_pack<S, V>(
+              row_at(from, least(r0 + i, count - 1), task.row_bytes));
         SEQCONV_UNROLL
-        for (int i = 0; i < kAtOnce; ++i)
-          if (r0 + i < end) {
-            store_narrow<V>(sums.before + (r0 + i) * pitch + c, sum);
-            SEQCONV_UNROLL
-            for (int v = 0; v < V; ++v)
-              sum[v] += in[i][v];
-          }
+        for (int i = 0; i < kAtOnce; ++i) {
+          A row[V];
+          widen_pack<V>(in[i], row);
+          SEQCONV_UNROLL
+          for (int v = 0; v < V; ++v)
+            sum[v] += row[v];
+          entry = sums.next(entry);
+          sums.store(entry, sum);
+        }
       }
-      if (segment == segments - 1)  // perhaps without a row
-        store_narrow<V>(sums.before + rows * pitch + c, sum);
-      store_narrow<V>(sums.totals + segment * pitch + c, sum);
     }
   });
 }
@@ -105,20 +115,34 @@ SEQCONV_DEVICE void scan_rows(
 template <int V, class A>
 SEQCONV_DEVICE void window_by_sums(
     const TalkWindow<A>& w,
-    const TalkSums<A>& sums,
-    int column,
+    const TalkSums<V, A>& sums,
     int origin,
     A (&out)[V]) {
-  const TalkSums<A> mine = {
-      sums.before + column,
-      sums.totals + column,
-      sums.pitch};
+  const int first = w.left_row() - origin, last = w.end - origin;
+  // The row of a share lies between two entries; without a share they are one.
+  const int end = sums.before(last), begin = sums.before(first);
+  A upper[V], lower[V];
+  sums.load(end, out);
+  sums.load(w.right > 0 ? sums.next(end) : end, upper);
   SEQCONV_UNROLL
   for (int v = 0; v < V; ++v)
-    out[v] = A(0);
-  mine.add_between(w.begin - origin, w.end - origin, out);
-  mine.add_row(w.left_row() - origin, w.left, out);
-  mine.add_row(w.right_row() - origin, w.right, out);
+    out[v] += w.right * (upper[v] - out[v]);
+  sums.load(w.left > 0 ? sums.next(begin) : begin, upper);
+  sums.load(begin, lower);
+  SEQCONV_UNROLL
+  for (int v = 0; v < V; ++v)
+    out[v] = out[v] - upper[v] + w.left * (upper[v] - lower[v]);
+  const auto add_totals = [&](int from, int to, A sign) {
+    SEQCONV_NO_UNROLL
+    for (int s = from; s < to; ++s) {
+      sums.load(sums.total(s), upper);
+      SEQCONV_UNROLL
+      for (int v = 0; v < V; ++v)
+        out[v] += sign * upper[v];
+    }
+  };
+  add_totals(segment_of(first), segment_of(last), A(1));
+  add_totals(segment_of(last), segment_of(first), A(-1));
 }
 
 /// The same row by row: for windows that reach further than a block can keep.
@@ -126,11 +150,11 @@ template <int V, class S, class A>
 SEQCONV_DEVICE void window_by_rows(
     const TalkWindow<A>& w,
     const S* rows,
-    int64_t stride,
+    int row_bytes,
     A (&out)[V]) {
   const auto add = [&](int r, A share) {
     A in[V];
-    load_wide<V>(rows + r * stride, in);
+    load_wide<V>(row_at(rows, r, row_bytes), in);
     SEQCONV_UNROLL
     for (int v = 0; v < V; ++v)
       out[v] += share * in[v];
@@ -138,74 +162,84 @@ SEQCONV_DEVICE void window_by_rows(
   SEQCONV_UNROLL
   for (int v = 0; v < V; ++v)
     out[v] = A(0);
+  SEQCONV_NO_UNROLL
   for (int r = w.begin; r < w.end; ++r)
     add(r, A(1));
+  SEQCONV_NO_UNROLL
   for (int r = w.end; r < w.begin; ++r)
     add(r, A(-1));
   add(w.left_row(), w.left);
   add(w.right_row(), w.right);
 }
 
+/// Part of a phase: a thread's outputs of a chunk. `origin` is negative where
+/// sums are not there.
+template <int V, class S, class Block>
+SEQCONV_DEVICE void write_windows(
+    const Block& block,
+    int thread,
+    const TalkTask<S>& task,
+    const TalkTile& tile,
+    const TalkChunk& chunk,
+    int origin) {
+  using A = AccumulatorOf<S>;
+  const TalkMemory<S> memory(task, block.shared());
+  const TalkPlace<V> place(task.plan, thread, block.threads());
+  if (place.is_idle(chunk))
+    return;
+  const int c = place.channel(), real = tile.real();
+  const int h = tile.heads > 1 ? c / task.head_channels : 0;
+  const TalkSums<V, A> sums(memory.sums, task.plan.width, place.column);
+  const int64_t at = tile.b * task.steps * task.channels + chunk.first + c;
+  S* out = row_at(task.out + at, tile.first + place.row, task.row_bytes);
+  SEQCONV_NO_UNROLL
+  for (int r = place.row; r < tile.rows; r += place.stride) {
+    A sum[V] = {};
+    if (r < real) {
+      const TalkWindow<A> w = memory.windows[r * tile.heads + h];
+      if (origin >= 0)
+        window_by_sums<V>(w, sums, origin, sum);
+      else
+        window_by_rows<V>(w, task.x + at, task.row_bytes, sum);
+    }
+    SEQCONV_UNROLL
+    for (int v = 0; v < V; ++v)
+      sum[v] *= task.scale;
+    store_narrow<V>(out, sum);
+    out = row_at(out, place.stride, task.row_bytes);
+  }
+}
+
 template <int V, class S, class Block>
 SEQCONV_DEVICE void talk_forward_body(Block& block, const TalkTask<S>& task) {
-  using A = AccumulatorOf<S>;
-  const TalkPlan& plan = task.plan;
   const TalkTile tile(task, block.index());
-  const int real = tile.real();
-  auto* const windows =
-      shared_at<TalkWindow<A>>(block.shared(), plan.windows_at);
-  const TalkSpan span = join_spans(
-      block,
-      shared_at<TalkSpan>(block.shared(), plan.spans_at),
-      [&](int thread) {
-        TalkSpan mine;
-        for (int n = thread; n < real * tile.heads; n += block.threads()) {
-          const int h = n % tile.heads, r = n / tile.heads;
-          const auto w =
-              task.window(tile.b, tile.first + r, tile.head + h, tile.valid);
-          windows[h * kTalkTile + r] = w;
+  const TalkMemory<S> memory(task, block.shared());
+  const TalkRange range = tile.own_positions();
+  const TalkSpan span = join_spans(block, memory.spans, [&](int thread) {
+    TalkSpan mine;
+    each_window<1>(
+        task,
+        range,
+        thread,
+        block.threads(),
+        [&](int h, int r, const auto& w) {
+          memory.windows[r * range.heads + h] = w;
           mine.add(w);
-        }
-        return mine;
-      });
-  const int origin = real > 0 ? span.begin / kTalkSegment * kTalkSegment : 0;
-  const bool fits = real > 0 && span.end - origin <= plan.capacity;
-  const TalkSums<A> sums = {
-      shared_at<A>(block.shared(), plan.sums_at),
-      shared_at<A>(block.shared(), plan.totals_at),
-      plan.width};
-  for (int i = 0; i < TalkChunk::count(task, tile); ++i) {
+        });
+    return mine;
+  });
+  int origin = -1;
+  if (range.count > 0) {
+    const int first = segment_of(span.begin) * kTalkSegment;
+    if (span.end - first <= task.plan.capacity)
+      origin = first;
+  }
+  for (int i = 0; i < task.plan.chunks; ++i) {
     const TalkChunk chunk(task, tile, i);
-    if (fits)
-      scan_rows<V>(block, task, tile, chunk, origin, span.end - origin, sums);
-    const int64_t row0 = tile.b * task.steps;
+    if (origin >= 0)
+      scan_rows<V>(block, task, tile, chunk, origin, span.end - origin);
     block.each([&](int thread) {
-      const int columns = chunk.width / V, stride = block.threads() / columns;
-      const int c = thread % columns * V;
-      const int h = tile.heads > 1 ? c / task.head_channels : 0;
-      if (thread / columns >= stride)
-        return;
-      for (int r = thread / columns; r < tile.rows; r += stride) {
-        A out[V] = {};
-        if (r < real) {
-          const TalkWindow<A> w = windows[h * kTalkTile + r];
-          if (fits)
-            window_by_sums<V>(w, sums, c, origin, out);
-          else
-            window_by_rows<V>(
-                w,
-                task.x + row0 * task.channels + chunk.first + c,
-                task.channels,
-                out);
-        }
-        SEQCONV_UNROLL
-        for (int v = 0; v < V; ++v)
-          out[v] *= task.scale;
-        store_narrow<V>(
-            task.out + (row0 + tile.first + r) * task.channels + chunk.first +
-                c,
-            out);
-      }
+      write_windows<V>(block, thread, task, tile, chunk, origin);
     });
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/cuda/block.h"
-#include "kernels/cuda/conv_plan.h"
+#include "kernels/cuda/conv_tile.h"
 #include "seqconv/kernels/cuda/talk.h"
 
 /// Windows of TaLK, and how its passes are cut into blocks.
@@ -9,8 +9,12 @@ namespace seqconv::kernels::cuda {
 
 inline constexpr int kTalkThreads = 128;
 inline constexpr int kTalkTile = 64;     ///< positions of a block
-inline constexpr int kTalkSegment = 32;  ///< rows that one thread scans
-inline constexpr int kTalkLanes = 8;  ///< threads of a reduction's last stage
+inline constexpr int kTalkSegment = 16;  ///< rows that one thread scans
+
+/// The segment of row r >= 0: unsigned, or a shift would need corrections.
+SEQCONV_HD int segment_of(int r) {
+  return static_cast<int>(static_cast<unsigned>(r) / kTalkSegment);
+}
 
 /// The window of a position: whole rows [begin, end), and shares of the row
 /// before and the row after. A border on a whole position has no share. begin
@@ -90,6 +94,7 @@ struct TalkPlan {
   int width = 0;
   int heads = 1;
   int groups = 1;    ///< of heads
+  int chunks = 1;    ///< of the channels of a block's only head
   int capacity = 0;  ///< forward: rows whose sums fit
   int copies = 1;    ///< backward: difference arrays
   int64_t tiles = 0;
@@ -97,7 +102,6 @@ struct TalkPlan {
   int64_t windows_at = 0;
   int64_t spans_at = 0;
   int64_t sums_at = 0;
-  int64_t totals_at = 0;
   int64_t edges_at = 0;
   int64_t shared = 0;
 };
@@ -111,39 +115,56 @@ inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
   plan.width =
       static_cast<int>(plan.heads > 1 ? plan.heads * R : least(width, R));
   plan.groups = static_cast<int>(pieces_of<int64_t>(shape.heads, plan.heads));
+  plan.chunks =
+      plan.heads > 1 ? 1 : static_cast<int>(pieces_of<int64_t>(R, plan.width));
   plan.tiles = pieces_of<int64_t>(shape.steps, kTalkTile);
   plan.blocks = shape.batch * plan.tiles * plan.groups;
   return plan;
 }
 
-/// Forward: as many rows as the longest window of offsets up to 1 needs, with
-/// fewer channels where windows are long; half as many again where there is
-/// room, for offsets above 1. Blocks whose windows reach over more rows than
-/// that add them up one by one.
+/// What a block of the forward pass may have: four of them to a multiprocessor
+/// of compute capability 9.0.
+inline constexpr int64_t kTalkShared = 56 * 1024;
+
+/// Forward: sums of as many rows as windows reach over, with fewer channels
+/// where those are many; of offsets up to 1.125, and up to 1.5 where there is
+/// room, since offset dropout makes offsets of more than 1. Blocks whose
+/// windows reach over more rows than that add them up one by one.
 inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
-  const int64_t wanted = least<int64_t>(
-      shape.steps,
-      kTalkTile + shape.max_left + shape.max_right + 2 + kTalkSegment);
+  // Of the rows that a tile's windows touch, from a segment's first one on.
+  const auto segments = [&](int64_t left, int64_t right) {
+    const int64_t rows =
+        round_up<int64_t>(left, kTalkSegment) + kTalkTile + right;
+    return least(rows, shape.steps) / kTalkSegment + 1;
+  };
+  const int64_t left = shape.max_left, right = shape.max_right;
+  const int64_t wanted = segments(
+      left + pieces_of<int64_t>(left, 8),
+      right + pieces_of<int64_t>(right, 8));
+  const int64_t roomy = segments(left + left / 2, right + right / 2);
   TalkPlan plan;
-  for (int64_t width = 64; width >= 8; width /= 2) {
+  const auto fits = [&](int64_t width, int64_t limit) {
     plan = talk_tiles(shape, width);
     SharedLayout layout;
     plan.windows_at =
         layout.add(plan.heads * kTalkTile, window_bytes(sum_bytes));
-    plan.spans_at = layout.add(kTalkThreads + kTalkLanes, sizeof(TalkSpan));
-    const int64_t row = plan.width * sum_bytes;
-    // For n rows n + 1 sums, and n / kTalkSegment + 1 totals.
-    const int64_t room = (kMediumShared - layout.size() - 64) / row - 2;
-    const int64_t fit = room * kTalkSegment / (kTalkSegment + 1) - 1;
-    plan.capacity =
-        static_cast<int>(least(fit, round_up<int64_t>(wanted, kTalkSegment)));
-    plan.sums_at = layout.add((plan.capacity + 1) * plan.width, sum_bytes);
-    plan.totals_at =
-        layout.add((plan.capacity / kTalkSegment + 1) * plan.width, sum_bytes);
+    plan.spans_at = layout.add(kTalkThreads / kWarp, sizeof(TalkSpan));
+    plan.sums_at = layout.size();
+    const int64_t segment = (kTalkSegment + 1) * plan.width * sum_bytes;
+    // 16 bytes: what rounding adds.
+    const int64_t count = least((limit - 16 - layout.size()) / segment, roomy);
+    // A segment may begin with the row after the last.
+    plan.capacity = static_cast<int>(count * kTalkSegment - 1);
+    layout.add(count, segment);
     plan.shared = layout.size();
-    if (wanted <= plan.capacity)
+    return count >= wanted;
+  };
+  for (const int64_t width : {64, 32, 16})
+    if (fits(width, kTalkShared))
       return plan;
-  }
+  for (const int64_t width : {32, 16, 8})
+    if (fits(width, kMediumShared))
+      return plan;
   return plan;
 }
 
@@ -151,15 +172,22 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
 /// take left borders and one for those that take right ones (more of both
 /// where channels leave threads idle).
 inline TalkPlan plan_talk_backward(const TalkShape& shape, int sum_bytes) {
-  TalkPlan plan = talk_tiles(shape, sum_bytes == 4 ? 64 : 32);
-  plan.copies = 2 * clamped(kTalkThreads / (2 * plan.width), 1, 4);
-  SharedLayout layout;
-  plan.windows_at = layout.add(plan.heads * kTalkTile, window_bytes(sum_bytes));
-  plan.spans_at = layout.add(kTalkThreads + kTalkLanes, sizeof(TalkSpan));
-  plan.sums_at =
-      layout.add(plan.copies * (kTalkTile + 1) * plan.width, sum_bytes);
-  plan.edges_at = layout.add(2 * plan.heads * kTalkTile, sum_bytes);
-  plan.shared = layout.size();
+  TalkPlan plan;
+  // Half of it for the windows and products of many narrow heads of float64.
+  for (int64_t width = 256 / sum_bytes; width >= 8; width /= 2) {
+    plan = talk_tiles(shape, width);
+    plan.copies = 2 * clamped(256 / (plan.width * sum_bytes), 1, 4);
+    SharedLayout layout;
+    plan.windows_at =
+        layout.add(plan.heads * kTalkTile, window_bytes(sum_bytes));
+    plan.spans_at = layout.add(kTalkThreads / kWarp, sizeof(TalkSpan));
+    plan.sums_at =
+        layout.add(plan.copies * (kTalkTile + 1) * plan.width, sum_bytes);
+    plan.edges_at = layout.add(2 * plan.heads * kTalkTile, sum_bytes);
+    plan.shared = layout.size();
+    if (plan.shared <= kMediumShared)
+      break;
+  }
   return plan;
 }
 
@@ -171,6 +199,7 @@ struct TalkTask {
   int64_t batch = 0;
   int64_t steps = 0;
   int64_t channels = 0;
+  int row_bytes = 0;
   int all_heads = 1;
   int head_channels = 1;
   AccumulatorOf<S> max_left = 0;
@@ -184,18 +213,76 @@ struct TalkTask {
   void* grad_right = nullptr;
   int32_t* reach = nullptr;  ///< [B, tiles, H, 2]
 
-  /// The window of position t (< valid) of head h of sequence b.
-  SEQCONV_HD TalkWindow<AccumulatorOf<S>>
-  window(int64_t b, int t, int h, int valid) const {
-    using A = AccumulatorOf<S>;
-    const int64_t i = (b * steps + t) * all_heads + h;
-    const A left = load_stored<A>(offsets.left, offsets.storage, i);
-    const A right = offsets.right == nullptr
-        ? A(0)
-        : load_stored<A>(offsets.right, offsets.storage, i);
-    return talk_window<A>(t, valid, left * max_left, right * max_right);
+  /// f(left, right) with pointers of the offsets' own type: x's, or float
+  /// beside 16 bits.
+  template <class F>
+  SEQCONV_DEVICE void with_offsets(const F& f) const {
+    if constexpr (sizeof(S) == 2)
+      if (offsets.storage == Storage::kFloat)
+        return f(
+            static_cast<const float*>(offsets.left),
+            static_cast<const float*>(offsets.right));
+    f(static_cast<const S*>(offsets.left),
+      static_cast<const S*>(offsets.right));
   }
 };
+
+/// Windows of positions [first, first + count) and heads [head, head + heads).
+struct TalkRange {
+  int64_t b;
+  int valid;  ///< real positions of the sequence
+  int first;
+  int count;
+  int head;
+  int heads;  ///< at most a warp's lanes
+};
+
+/// Part of a phase: f(h, r, window) for a thread's share of a range's windows,
+/// r counted from its first position; all of a thread's are of one head.
+template <int kAtOnce, class S, class F>
+SEQCONV_DEVICE void each_window(
+    const TalkTask<S>& task,
+    const TalkRange& range,
+    int thread,
+    int threads,
+    const F& f) {
+  using A = AccumulatorOf<S>;
+  int lanes = threads, h = 0, lane = thread;
+  if (range.heads > 1) {  // or three divisions for nothing
+    lanes = threads / range.heads;
+    h = thread % range.heads;
+    lane = thread / range.heads;
+  }
+  if (lane >= lanes)
+    return;
+  const int64_t base =
+      (range.b * task.steps + range.first) * task.all_heads + range.head + h;
+  task.with_offsets([&]<class O>(const O* left, const O* right) {
+    SEQCONV_NO_UNROLL
+    for (int r0 = lane; r0 < range.count; r0 += kAtOnce * lanes) {
+      O to_left[kAtOnce], to_right[kAtOnce] = {};
+      SEQCONV_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int r = least(r0 + i * lanes, range.count - 1);
+        to_left[i] = left[base + int64_t{r} * task.all_heads];
+        if (right != nullptr)
+          to_right[i] = right[base + int64_t{r} * task.all_heads];
+      }
+      SEQCONV_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int r = r0 + i * lanes;
+        if (r < range.count)
+          f(h,
+            r,
+            talk_window<A>(
+                range.first + r,
+                range.valid,
+                widen(to_left[i]) * task.max_left,
+                widen(to_right[i]) * task.max_right));
+      }
+    }
+  });
+}
 
 /// The tile of a block.
 struct TalkTile {
@@ -209,16 +296,36 @@ struct TalkTile {
 
   template <class S>
   SEQCONV_HD TalkTile(const TalkTask<S>& task, int64_t block) {
-    const int64_t at = block / task.plan.groups;
-    b = at / task.plan.tiles;
-    tile = at % task.plan.tiles;
+    // Blocks are fewer than 2^31, and 32-bit divisions far cheaper.
+    const auto n = static_cast<uint32_t>(block);
+    const auto groups = static_cast<uint32_t>(task.plan.groups);
+    const auto tiles = static_cast<uint32_t>(task.plan.tiles);
+    b = n / groups / tiles;
+    tile = n / groups % tiles;
     first = static_cast<int>(tile) * kTalkTile;
     rows = static_cast<int>(least<int64_t>(kTalkTile, task.steps - first));
     valid = static_cast<int>(valid_steps(task.lengths, b, task.steps));
-    head = static_cast<int>(block % task.plan.groups) * task.plan.heads;
+    head = static_cast<int>(n % groups) * task.plan.heads;
     heads = least(task.plan.heads, task.all_heads - head);
   }
   SEQCONV_HD int real() const { return clamped(valid - first, 0, rows); }
+  SEQCONV_HD TalkRange own_positions() const {
+    return {b, valid, first, real(), head, heads};
+  }
+};
+
+/// A block's shared memory.
+template <class S>
+struct TalkMemory {
+  using A = AccumulatorOf<S>;
+  TalkWindow<A>* windows;  ///< [positions, heads]
+  TalkSpan* spans;
+  A* sums;
+
+  SEQCONV_DEVICE TalkMemory(const TalkTask<S>& task, char* shared)
+      : windows(shared_at<TalkWindow<A>>(shared, task.plan.windows_at)),
+        spans(shared_at<TalkSpan>(shared, task.plan.spans_at)),
+        sums(shared_at<A>(shared, task.plan.sums_at)) {}
 };
 
 /// Channels [first, first + width) of the tensor: all of a block's heads, or
@@ -238,29 +345,51 @@ struct TalkChunk {
       width = least(task.plan.width, R - begin);
     }
   }
-  template <class S>
-  static SEQCONV_HD int count(const TalkTask<S>& task, const TalkTile& tile) {
-    return tile.heads > 1 ? 1 : pieces_of(task.head_channels, task.plan.width);
+};
+
+/// A thread's place among those that take V channels of a chunk each: it has
+/// the channels from `channel` on, in rows (or segments) `row`, row + stride,
+/// ...; none where `row` is `stride` or the chunk has no such channels. As many
+/// columns in a narrower last chunk, so that this is computed once.
+template <int V>
+struct TalkPlace {
+  int column;
+  int row;
+  int stride;
+
+  SEQCONV_DEVICE TalkPlace(const TalkPlan& plan, int thread, int threads) {
+    const auto columns = static_cast<unsigned>(plan.width) / V;
+    stride = static_cast<int>(static_cast<unsigned>(threads) / columns);
+    row = static_cast<int>(static_cast<unsigned>(thread) / columns);
+    column = thread - row * static_cast<int>(columns);
+  }
+  SEQCONV_DEVICE int channel() const { return column * V; }
+  SEQCONV_DEVICE bool is_idle(const TalkChunk& chunk) const {
+    return row >= stride || channel() >= chunk.width;
   }
 };
 
-/// Two phases: the union of every thread's span, of(thread); then for all.
+/// One phase: the union of every thread's span, of(thread); then for all.
 template <class Block, class Of>
 SEQCONV_DEVICE TalkSpan
 join_spans(Block& block, TalkSpan* spans, const Of& of) {
-  block.each([&](int thread) { spans[thread] = of(thread); });
-  TalkSpan* const last = spans + block.threads();
-  block.each([&](int thread) {
-    if (thread >= kTalkLanes)
-      return;
-    TalkSpan span;
-    for (int i = thread; i < block.threads(); i += kTalkLanes)
-      span.add(spans[i].begin, spans[i].end);
-    last[thread] = span;
+  block.warps([&](auto& warp) {
+    Lanes<int> begin, end;
+    warp.each([&](int lane) {
+      const TalkSpan mine = of(warp.index() * kWarp + lane);
+      begin[lane] = mine.begin;
+      end[lane] = mine.end;
+    });
+    const TalkSpan joined = {lanes_least(warp, begin), lanes_most(warp, end)};
+    warp.each([&](int lane) {
+      if (lane == 0)
+        spans[warp.index()] = joined;
+    });
   });
   TalkSpan all;
-  for (int i = 0; i < kTalkLanes; ++i)
-    all.add(last[i].begin, last[i].end);
+  SEQCONV_UNROLL
+  for (int i = 0; i < kTalkThreads / kWarp; ++i)
+    all.add(spans[i].begin, spans[i].end);
   return all;
 }
 

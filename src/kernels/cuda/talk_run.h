@@ -67,18 +67,21 @@ SEQCONV_DEVICE void talk_step_body(Block& block, const TalkStepTask<S>& task) {
 
 template <int V>
 struct TalkForwardBody {
+  static constexpr int kLeastBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
     talk_forward_body<V>(block, task);
   }
 };
 struct TalkReachBody {
+  static constexpr int kLeastBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
     talk_reach_body(block, task);
   }
 };
 struct TalkBackwardBody {
+  static constexpr int kLeastBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
     talk_backward_body(block, task);
@@ -103,11 +106,19 @@ TalkTask<S> talk_task(
       shape.steps,
       " and a window of ",
       shape.window());
+  constexpr int64_t kMostChannels = INT32_MAX / sizeof(S);
+  SEQCONV_CHECK(
+      shape.channels <= kMostChannels,
+      "[cuda] talk takes at most ",
+      kMostChannels,
+      " channels, but got ",
+      shape.channels);
   TalkTask<S> task;
   task.offsets = offsets;
   task.batch = shape.batch;
   task.steps = shape.steps;
   task.channels = shape.channels;
+  task.row_bytes = static_cast<int>(shape.channels * sizeof(S));
   task.all_heads = static_cast<int>(shape.heads);
   task.head_channels = static_cast<int>(shape.head_channels());
   task.max_left = static_cast<A>(shape.max_left);
@@ -115,6 +126,24 @@ TalkTask<S> talk_task(
   task.scale = A(1) / static_cast<A>(shape.window());
   task.lengths = lengths;
   return task;
+}
+
+/// run(V) for the most channels that a thread can read at once, in at most
+/// kBytes: a head has a multiple of V and every tensor is aligned.
+template <class S, int kBytes, class Run>
+void with_vector(
+    int64_t head_channels,
+    std::initializer_list<const void*> tensors,
+    const Run& run) {
+  constexpr int V = kBytes / static_cast<int>(sizeof(S));
+  // float64 is for checks: one width is enough.
+  if constexpr (V > 1 && sizeof(S) < 8) {
+    if (head_channels % V != 0 || !are_aligned(tensors, kBytes))
+      return with_vector<S, kBytes / 2>(head_channels, tensors, run);
+    run(std::integral_constant<int, V>{});
+  } else {
+    run(std::integral_constant<int, 1>{});
+  }
 }
 
 template <class S, class Launcher>
@@ -126,20 +155,14 @@ void run_talk_forward(Launcher& launcher, const TalkForward<S>& args) {
   task.x = args.x;
   task.out = args.y;
   task.plan = plan_talk_forward(shape, sizeof(AccumulatorOf<S>));
-  const bool even = shape.head_channels() % 2 == 0 &&
-      is_aligned(args.x, 2 * sizeof(S)) && is_aligned(args.y, 2 * sizeof(S));
-  const auto run = [&](auto body) {
-    launcher.template run<decltype(body)>(
+  const auto run = [&]<int V>(std::integral_constant<int, V>) {
+    launcher.template run<TalkForwardBody<V>>(
         task.plan.blocks,
         kTalkThreads,
         task.plan.shared,
         task);
   };
-  if constexpr (sizeof(S) < 8) {
-    if (even)
-      return run(TalkForwardBody<2>{});
-  }
-  run(TalkForwardBody<1>{});
+  with_vector<S, 16>(shape.head_channels(), {args.x, args.y}, run);
 }
 
 template <class S, class Launcher>
@@ -155,11 +178,13 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
   task.grad_right = args.grad_right;
   task.reach = args.workspace;
   task.plan = plan_talk_backward(shape, sizeof(AccumulatorOf<S>));
+  TalkTask<S> reach = task;
+  reach.plan.groups = 1;  // a block has all heads
   launcher.template run<TalkReachBody>(
       shape.batch * task.plan.tiles,
       kTalkThreads,
       kTalkThreads * static_cast<int64_t>(sizeof(TalkSpan)),
-      task);
+      reach);
   launcher.template run<TalkBackwardBody>(
       task.plan.blocks,
       kTalkThreads,
