@@ -153,20 +153,20 @@ class HostBlock {
 
 #endif
 
-/// Sum over the lanes of a warp of what each holds, in one fixed order.
-template <class A, class Warp>
-SEQCONV_DEVICE A lane_sum(Warp& warp, Lanes<A>& values) {
+/// Sums over groups of kGroup neighbouring lanes, in one fixed order; then
+/// every lane holds its group's.
+template <int kGroup, class A, class Warp>
+SEQCONV_DEVICE void sum_groups(Warp&, Lanes<A>& values) {
 #ifdef __CUDACC__
-  A sum = values.value;
-  for (int step = kWarp / 2; step > 0; step /= 2)
-    sum += __shfl_xor_sync(0xffffffffu, sum, step);
-  return sum;
+  SEQCONV_UNROLL
+  for (int step = kGroup / 2; step > 0; step /= 2)
+    values.value += __shfl_xor_sync(0xffffffffu, values.value, step);
 #else
-  std::array<A, kWarp> sums = values.value;
-  for (size_t step = kWarp / 2; step > 0; step /= 2)
-    for (size_t lane = 0; lane < step; ++lane)
-      sums[lane] += sums[lane + step];
-  return sums[0];
+  for (size_t step = kGroup / 2; step > 0; step /= 2) {
+    const std::array<A, kWarp> before = values.value;
+    for (size_t lane = 0; lane < kWarp; ++lane)
+      values.value[lane] += before[lane ^ step];
+  }
 #endif
 }
 

@@ -1,158 +1,242 @@
 #pragma once
 
-#include "kernels/cuda/conv_tile.h"
-#include "kernels/cuda/talk_plan.h"
+#include "kernels/cuda/talk_edges.h"
+#include "kernels/cuda/talk_reach.h"
 
 /// TaLK backward: a block owns a tile of grad_x and looks at all windows that
-/// reach into it. A thread owns a column of a difference array, so that
-/// nothing is shared and nothing atomic.
+/// reach into it. Threads own columns of difference arrays, so that nothing is
+/// shared and nothing atomic.
 namespace seqconv::kernels::cuda {
 
-/// How far the windows of a tile reach from their positions: [B, tiles, H, 2].
-/// A block for every tile; heads 32 at a time, as many threads to each as there
-/// are.
-template <class S, class Block>
-SEQCONV_DEVICE void talk_reach_body(Block& block, const TalkTask<S>& task) {
-  const TalkTile tile(task, block.index());
-  auto* const spans = shared_at<TalkSpan>(block.shared(), 0);
-  TalkRange range = tile.own_positions();
-  for (; range.head < task.all_heads; range.head += range.heads) {
-    range.heads = least(kWarp, task.all_heads - range.head);
-    block.each([&](int thread) {
-      TalkSpan reach = {0, 0};  // relative to the position
-      each_window<4>(
-          task,
-          range,
-          thread,
-          block.threads(),
-          [&](int, int r, const auto& w) {
-            TalkSpan span;
-            span.add(w);
-            reach.add(span.begin - range.first - r, span.end - range.first - r);
-          });
-      spans[thread] = reach;
-    });
-    block.each([&](int thread) {
-      if (thread >= range.heads)
-        return;
-      TalkSpan reach = spans[thread];
-      const int lanes = block.threads() / range.heads;
-      for (int lane = 1; lane < lanes; ++lane)
-        reach.add(
-            spans[lane * range.heads + thread].begin,
-            spans[lane * range.heads + thread].end);
-      int32_t* const to = task.reach +
-          ((tile.b * task.plan.tiles + tile.tile) * task.all_heads +
-           range.head + thread) *
-              2;
-      to[0] = -reach.begin;
-      to[1] = reach.end;
-    });
+/// Where a window changes what a tile's rows get: it turns on at row `left_at`
+/// of the difference array and off at `right_at`, in two steps where a row has
+/// only a share.
+template <class A>
+struct alignas(16) TalkBorders {
+  int left_at;  ///< negative: the window does not touch the tile
+  int right_at;
+  A left;
+  A right;
+
+  /// Borders before the tile go to the row before it, those behind it to the
+  /// two behind.
+  SEQCONV_DEVICE TalkBorders(const TalkWindow<A>& w, int origin)
+      : left_at(place(w.begin - 1 - origin)),
+        right_at(place(w.end - origin)),
+        left(w.left),
+        right(w.right) {
+    TalkSpan span;
+    span.add(w);
+    if (span.end <= origin || span.begin >= origin + kTalkTile)
+      left_at = -1;
   }
+
+ private:
+  static SEQCONV_DEVICE int place(int r) {
+    return clamped(r, -1, kTalkTile) + 1;
+  }
+};
+static_assert(sizeof(TalkBorders<float>) == sizeof(TalkWindow<float>));
+static_assert(sizeof(TalkBorders<double>) == sizeof(TalkWindow<double>));
+
+/// Shared memory that windows and borders take in turn.
+template <class S>
+SEQCONV_DEVICE TalkBorders<AccumulatorOf<S>>* borders_of(
+    const TalkTask<S>& task,
+    char* shared) {
+  return shared_at<TalkBorders<AccumulatorOf<S>>>(shared, task.plan.windows_at);
 }
 
-/// One phase: positions [begin, end) whose windows may reach into the tile.
+/// One phase: the borders of the windows of a range of at most plan.around
+/// positions.
 template <class S, class Block>
-SEQCONV_DEVICE TalkSpan
-find_neighbours(Block& block, const TalkTask<S>& task, const TalkTile& tile) {
-  const int64_t tiles = task.plan.tiles;
-  return join_spans(
-      block,
-      shared_at<TalkSpan>(block.shared(), task.plan.spans_at),
-      [&](int thread) {
-        TalkSpan mine;
-        for (int64_t n = thread; n < tiles * tile.heads; n += block.threads()) {
-          const int64_t k = n / tile.heads;
-          const int64_t pair = ((tile.b * tiles + k) * task.all_heads +
-                                tile.head + n % tile.heads) *
-              2;
-          const int first = static_cast<int>(k) * kTalkTile;
-          const int from = most(first, tile.first - task.reach[pair + 1] + 1);
-          const int to = least(
-              least(first + kTalkTile, tile.valid),
-              tile.first + kTalkTile + task.reach[pair]);
-          if (from < to)
-            mine.add(from, to);
-        }
-        return mine;
-      });
-}
-
-/// One phase: the windows of a range of at most kTalkTile positions.
-template <class S, class Block>
-SEQCONV_DEVICE void
-make_windows(Block& block, const TalkTask<S>& task, const TalkRange& range) {
-  const TalkMemory<S> memory(task, block.shared());
+SEQCONV_DEVICE void make_borders(
+    Block& block,
+    const TalkTask<S>& task,
+    const TalkTile& tile,
+    const TalkRange& range) {
+  using A = AccumulatorOf<S>;
+  auto* const borders = borders_of(task, block.shared());
   block.each([&](int thread) {
-    each_window<2>(
+    each_window<1>(
         task,
         range,
         thread,
         block.threads(),
         [&](int h, int r, const auto& w) {
-          memory.windows[r * range.heads + h] = w;
+          borders[r * range.heads + h] = TalkBorders<A>(w, tile.first);
         });
   });
 }
 
-/// Part of a phase: what one thread adds to its column for rows `lane`,
-/// lane + lanes, ... of the windows: at left borders, or (`right`) at right
-/// ones with the sign turned. Borders outside the tile go to its first row or
-/// to the spare one behind its last.
-template <class A, class S>
+/// Different rows += shares of g: all of them are read before one is written.
+template <int V, int N, class A>
+SEQCONV_DEVICE void
+add_shares(A* const (&rows)[N], const A (&shares)[N], const A (&g)[V]) {
+  A sums[N][V];
+  SEQCONV_UNROLL
+  for (int n = 0; n < N; ++n)
+    load_wide<V>(rows[n], sums[n]);
+  SEQCONV_UNROLL
+  for (int n = 0; n < N; ++n) {
+    SEQCONV_UNROLL
+    for (int v = 0; v < V; ++v)
+      sums[n][v] += shares[n] * g[v];
+    store_narrow<V>(rows[n], sums[n]);
+  }
+}
+
+/// What a window adds to a thread's columns.
+template <int V, class A>
+SEQCONV_DEVICE void
+add_borders(const TalkBorders<A>& w, A* column, int pitch, const A (&g)[V]) {
+  A* const on = column + w.left_at * pitch;
+  A* const off = column + w.right_at * pitch;
+  const A first = A(1) - w.left, last = w.right - A(1);
+  if (w.right_at >= w.left_at + 2) {
+    add_shares<V, 4, A>(
+        {on, on + pitch, off, off + pitch},
+        {w.left, first, last, -w.right},
+        g);
+  } else {  // cut short by the tile's end, or of negative offsets
+    add_shares<V, 2, A>({on, on + pitch}, {w.left, first}, g);
+    add_shares<V, 2, A>({off, off + pitch}, {last, -w.right}, g);
+  }
+}
+
+/// Part of a phase: what a thread's windows of a range add to its columns: row
+/// n of every `copies` belongs to copy n.
+template <int V, class S, class Block>
 SEQCONV_DEVICE void scatter_borders(
-    const TalkWindow<A>* windows,
-    int heads,
-    int count,
-    int lane,
-    int lanes,
-    bool right,
-    int origin,
-    const S* grad_y,
-    int64_t stride,
-    A* column,
-    int pitch) {
-  constexpr int kAtOnce = 4;
-  for (int r0 = lane; r0 < count; r0 += kAtOnce * lanes) {
-    A g[kAtOnce];
-    TalkWindow<A> some[kAtOnce];
+    const Block& block,
+    int thread,
+    const TalkTask<S>& task,
+    const TalkTile& tile,
+    const TalkChunk& chunk,
+    const TalkRange& range) {
+  using A = AccumulatorOf<S>;
+  const TalkPlace<V> place(task.plan, thread, block.threads());
+  const int copies = task.plan.copies, pitch = task.plan.width;
+  if (place.row >= copies || place.is_idle(chunk))
+    return;
+  const int c = place.channel();
+  const int h = tile.heads > 1 ? c / task.head_channels : 0;
+  const auto* const borders = borders_of(task, block.shared()) + h;
+  A* const column = shared_at<A>(block.shared(), task.plan.sums_at) +
+      place.row * kTalkSteps * pitch + c;
+  const S* const from = task.grad_y + chunk.first + c +
+      (tile.b * task.steps + range.first) * task.channels;
+  // Loads under way before the first is used.
+  constexpr int kAtOnce = 8;
+  SEQCONV_NO_UNROLL
+  for (int r0 = place.row; r0 < range.count; r0 += kAtOnce * copies) {
+    Pack<S, V> in[kAtOnce];
+    SEQCONV_UNROLL
+    for (int i = 0; i < kAtOnce; ++i)
+      in[i] = load_pack<S, V>(row_at(
+          from,
+          least(r0 + i * copies, range.count - 1),
+          task.row_bytes));
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
-      const int r = r0 + i * lanes;
-      g[i] = r < count ? A(widen(grad_y[r * stride])) : A(0);
-      some[i] = windows[r < count ? r * heads : 0];
-    }
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int r = r0 + i * lanes;
-      if (r >= count)
+      const int r = r0 + i * copies;
+      if (r >= range.count)
+        break;
+      const TalkBorders<A> w = borders[r * tile.heads];
+      if (w.left_at < 0)
         continue;
-      const TalkWindow<A> w = some[i];
-      TalkSpan span;
-      span.add(w);
-      if (span.end <= origin || span.begin >= origin + kTalkTile)
-        continue;
-      // A window turns on at its left border and off at its right one: in two
-      // steps where a row has only a share.
-      const int at = (right ? w.end : w.begin - 1) - origin;
-      const A share = right ? w.right : w.left;
-      const A first = (right ? share - A(1) : share) * g[i];
-      const A second = (right ? -share : A(1) - share) * g[i];
-      const int a = clamped(at, 0, kTalkTile);
-      const int b = clamped(at + 1, 0, kTalkTile);
-      if (a == b) {
-        column[a * pitch] += first + second;
-      } else {
-        const A before = column[a * pitch], after = column[b * pitch];
-        column[a * pitch] = before + first;
-        column[b * pitch] = after + second;
-      }
+      A g[V];
+      widen_pack<V>(in[i], g);
+      add_borders<V>(w, column, pitch, g);
     }
   }
 }
 
-/// grad_x of a chunk of the tile, from the windows of `around`.
-template <class S, class Block>
+/// Rows that a thread adds up.
+inline constexpr int kTalkPart = 8;
+
+/// Part of a phase: the first copy's rows become sums over all copies and over
+/// the rows before them in their part of the tile.
+template <int V, class S>
+SEQCONV_DEVICE void
+sum_parts(const TalkTask<S>& task, const TalkPlace<V>& place, char* shared) {
+  using A = AccumulatorOf<S>;
+  const int pitch = task.plan.width;
+  A* const column = shared_at<A>(shared, task.plan.sums_at) + place.channel();
+  SEQCONV_NO_UNROLL
+  for (int part = place.row; part < kTalkTile / kTalkPart;
+       part += place.stride) {
+    A* const at = column + (1 + part * kTalkPart) * pitch;
+    A sum[V] = {}, rows[kTalkPart][V] = {};
+    const auto add = [](const A* from, A(&to)[V]) {
+      A in[V];
+      load_wide<V>(from, in);
+      SEQCONV_UNROLL
+      for (int v = 0; v < V; ++v)
+        to[v] += in[v];
+    };
+    SEQCONV_NO_UNROLL
+    for (int copy = 0; copy < task.plan.copies; ++copy) {
+      const int to_copy = copy * kTalkSteps * pitch;
+      if (part == 0)  // the row before the tile
+        add(column + to_copy, sum);
+      SEQCONV_UNROLL
+      for (int i = 0; i < kTalkPart; ++i)
+        add(at + to_copy + i * pitch, rows[i]);
+    }
+    SEQCONV_UNROLL
+    for (int i = 0; i < kTalkPart; ++i) {
+      SEQCONV_UNROLL
+      for (int v = 0; v < V; ++v)
+        sum[v] += rows[i][v];
+      store_narrow<V>(at + i * pitch, sum);
+    }
+  }
+}
+
+/// Part of a phase: grad_x from those sums.
+template <int V, class S>
+SEQCONV_DEVICE void write_input_gradient(
+    const TalkTask<S>& task,
+    const TalkTile& tile,
+    const TalkChunk& chunk,
+    const TalkPlace<V>& place,
+    char* shared) {
+  using A = AccumulatorOf<S>;
+  const int pitch = task.plan.width, real = tile.real();
+  const A* const column =
+      shared_at<A>(shared, task.plan.sums_at) + place.channel();
+  S* const out = task.out + chunk.first + place.channel() +
+      (tile.b * task.steps + tile.first) * task.channels;
+  SEQCONV_NO_UNROLL
+  for (int part = place.row; part < kTalkTile / kTalkPart;
+       part += place.stride) {
+    A before[V] = {};
+    SEQCONV_NO_UNROLL
+    for (int p = 1; p <= part; ++p) {
+      A in[V];
+      load_wide<V>(column + p * kTalkPart * pitch, in);
+      SEQCONV_UNROLL
+      for (int v = 0; v < V; ++v)
+        before[v] += in[v];
+    }
+    SEQCONV_UNROLL
+    for (int i = 0; i < kTalkPart; ++i) {
+      const int r = part * kTalkPart + i;
+      if (r >= tile.rows)
+        break;
+      A sum[V];
+      load_wide<V>(column + (1 + r) * pitch, sum);
+      SEQCONV_UNROLL
+      for (int v = 0; v < V; ++v)
+        sum[v] = r < real ? (before[v] + sum[v]) * task.scale : A(0);
+      store_narrow<V>(row_at(out, r, task.row_bytes), sum);
+    }
+  }
+}
+
+/// grad_x of a chunk of the tile, from the windows of positions `around`.
+template <int V, class S, class Block>
 SEQCONV_DEVICE void input_gradient(
     Block& block,
     const TalkTask<S>& task,
@@ -160,174 +244,36 @@ SEQCONV_DEVICE void input_gradient(
     const TalkChunk& chunk,
     const TalkSpan& around) {
   using A = AccumulatorOf<S>;
-  const TalkPlan& plan = task.plan;
-  const int pitch = plan.width, size = (kTalkTile + 1) * pitch;
-  const int real = tile.real(), lanes = plan.copies / 2;
-  A* const sums = shared_at<A>(block.shared(), plan.sums_at);
-  const auto* const windows =
-      shared_at<TalkWindow<A>>(block.shared(), plan.windows_at);
+  A* const sums = shared_at<A>(block.shared(), task.plan.sums_at);
   block.each([&](int thread) {
-    for (int n = thread; n < plan.copies * size; n += block.threads())
-      sums[n] = A(0);
+    const A zero[V] = {};
+    const int count = task.plan.copies * kTalkSteps * task.plan.width;
+    for (int n = thread * V; n < count; n += block.threads() * V)
+      store_narrow<V>(sums + n, zero);
   });
-  for (int first = around.begin; first < around.end; first += kTalkTile) {
-    const int count = least(kTalkTile, around.end - first);
-    TalkRange range = tile.own_positions();
+  TalkRange range = tile.own_positions();
+  for (int first = around.begin; first < around.end;
+       first += task.plan.around) {
     range.first = first;
-    range.count = count;
-    make_windows(block, task, range);
+    range.count = least(task.plan.around, around.end - first);
+    make_borders(block, task, tile, range);
     block.each([&](int thread) {
-      for (int n = thread; n < chunk.width * plan.copies;
-           n += block.threads()) {
-        const int c = n % chunk.width, copy = n / chunk.width;
-        const int h = tile.heads > 1 ? c / task.head_channels : 0;
-        scatter_borders(
-            windows + h,
-            tile.heads,
-            count,
-            copy / 2,
-            lanes,
-            copy % 2 == 1,
-            tile.first,
-            task.grad_y + (tile.b * task.steps + first) * task.channels +
-                chunk.first + c,
-            task.channels,
-            sums + copy * size + c,
-            pitch);
-      }
+      scatter_borders<V>(block, thread, task, tile, chunk, range);
     });
   }
   block.each([&](int thread) {
-    for (int c = thread; c < chunk.width; c += block.threads()) {
-      A sum = 0;
-      S* const out = task.out +
-          (tile.b * task.steps + tile.first) * task.channels + chunk.first + c;
-      for (int r = 0; r < tile.rows; ++r) {
-        for (int copy = 0; copy < plan.copies; ++copy)
-          sum += sums[copy * size + r * pitch + c];
-        out[r * task.channels] =
-            Narrow<S>::from(r < real ? sum * task.scale : A(0));
-      }
-    }
+    const TalkPlace<V> place(task.plan, thread, block.threads());
+    if (!place.is_idle(chunk))
+      sum_parts<V>(task, place, block.shared());
   });
-}
-
-/// Part of a phase: sums over channels of x[border row] * grad_y[t].
-template <class S>
-SEQCONV_DEVICE void add_edges(
-    const S* left,
-    const S* right,
-    const S* grad_y,
-    int begin,
-    int end,
-    int step,
-    AccumulatorOf<S> (&sums)[2]) {
-  for (int c = begin; c < end; c += step) {
-    const AccumulatorOf<S> g = widen(grad_y[c]);
-    sums[0] += widen(left[c]) * g;
-    sums[1] += widen(right[c]) * g;
-  }
-}
-
-/// One phase: the edge products of a chunk, added to edges [heads * tile, 2]:
-/// a warp for a row where a block has one head, else a thread for a row of a
-/// head.
-template <class S, class Block>
-SEQCONV_DEVICE void edge_products(
-    Block& block,
-    const TalkTask<S>& task,
-    const TalkTile& tile,
-    const TalkChunk& chunk,
-    bool fresh) {
-  using A = AccumulatorOf<S>;
-  const int real = tile.real(), R = task.head_channels;
-  const auto* const windows =
-      shared_at<TalkWindow<A>>(block.shared(), task.plan.windows_at);
-  A* const edges = shared_at<A>(block.shared(), task.plan.edges_at);
-  const S* const x = task.x + tile.b * task.steps * task.channels + chunk.first;
-  const S* const grad_y =
-      task.grad_y + tile.b * task.steps * task.channels + chunk.first;
-  const auto add = [&](int h, int r, int begin, int end, int step, A(&s)[2]) {
-    const TalkWindow<A> w = windows[r * tile.heads + h];
-    add_edges(
-        x + w.left_row() * task.channels,
-        x + w.right_row() * task.channels,
-        grad_y + (tile.first + r) * task.channels,
-        begin,
-        end,
-        step,
-        s);
-  };
-  const auto put = [&](int n, A left, A right) {
-    edges[2 * n] = fresh ? left : edges[2 * n] + left;
-    edges[2 * n + 1] = fresh ? right : edges[2 * n + 1] + right;
-  };
-  if (tile.heads > 1) {
-    block.each([&](int thread) {
-      for (int n = thread; n < real * tile.heads; n += block.threads()) {
-        const int h = n % tile.heads, r = n / tile.heads;
-        A sums[2] = {};
-        add(h, r, h * R, (h + 1) * R, 1, sums);
-        put(n, sums[0], sums[1]);
-      }
-    });
-    return;
-  }
-  const int warps = block.threads() / kWarp;
-  block.warps([&](auto& warp) {
-    for (int r = warp.index(); r < real; r += warps) {
-      Lanes<A> left, right;
-      warp.each([&](int lane) {
-        A sums[2] = {};
-        add(0, r, lane, chunk.width, kWarp, sums);
-        left[lane] = sums[0];
-        right[lane] = sums[1];
-      });
-      const A left_sum = lane_sum<A>(warp, left);
-      const A right_sum = lane_sum<A>(warp, right);
-      warp.each([&](int lane) {
-        if (lane == 0)
-          put(r, left_sum, right_sum);
-      });
-    }
-  });
-}
-
-/// One phase: d out / d left = max_left * x[border] / window where the border
-/// has a share, else 0; on the right likewise.
-template <class S, class Block>
-SEQCONV_DEVICE void write_offset_gradients(
-    Block& block,
-    const TalkTask<S>& task,
-    const TalkTile& tile) {
-  using A = AccumulatorOf<S>;
-  const int real = tile.real();
-  const auto* const windows =
-      shared_at<TalkWindow<A>>(block.shared(), task.plan.windows_at);
-  const A* const edges = shared_at<A>(block.shared(), task.plan.edges_at);
   block.each([&](int thread) {
-    for (int n = thread; n < tile.rows * tile.heads; n += block.threads()) {
-      const int h = n % tile.heads, r = n / tile.heads;
-      A left = 0, right = 0;
-      if (r < real) {
-        const int at = n;
-        const TalkWindow<A> w = windows[at];
-        if (w.left != 0)
-          left = edges[2 * at] * task.max_left * task.scale;
-        if (w.right != 0)
-          right = edges[2 * at + 1] * task.max_right * task.scale;
-      }
-      const int64_t i =
-          (tile.b * task.steps + tile.first + r) * task.all_heads + tile.head +
-          h;
-      store_stored(task.grad_left, task.offsets.storage, i, left);
-      if (task.grad_right != nullptr)
-        store_stored(task.grad_right, task.offsets.storage, i, right);
-    }
+    const TalkPlace<V> place(task.plan, thread, block.threads());
+    if (!place.is_idle(chunk))
+      write_input_gradient<V>(task, tile, chunk, place, block.shared());
   });
 }
 
-template <class S, class Block>
+template <int V, class S, class Block>
 SEQCONV_DEVICE void talk_backward_body(Block& block, const TalkTask<S>& task) {
   const TalkTile tile(task, block.index());
   TalkSpan around = {0, 0};
@@ -335,9 +281,9 @@ SEQCONV_DEVICE void talk_backward_body(Block& block, const TalkTask<S>& task) {
     around = find_neighbours(block, task, tile);
   for (int i = 0; i < task.plan.chunks; ++i) {
     const TalkChunk chunk(task, tile, i);
-    input_gradient(block, task, tile, chunk, around);
-    make_windows(block, task, tile.own_positions());
-    edge_products(block, task, tile, chunk, /*fresh=*/i == 0);
+    input_gradient<V>(block, task, tile, chunk, around);
+    make_windows(block, task, tile);
+    edge_products<V>(block, task, tile, chunk, /*fresh=*/i == 0);
   }
   write_offset_gradients(block, task, tile);
 }

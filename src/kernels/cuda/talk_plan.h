@@ -2,91 +2,13 @@
 
 #include "kernels/cuda/block.h"
 #include "kernels/cuda/conv_tile.h"
+#include "kernels/cuda/talk_window.h"
 #include "seqconv/kernels/cuda/talk.h"
 
-/// Windows of TaLK, and how its passes are cut into blocks.
+/// How the passes of TaLK are cut into blocks.
 namespace seqconv::kernels::cuda {
 
 inline constexpr int kTalkThreads = 128;
-inline constexpr int kTalkTile = 64;     ///< positions of a block
-inline constexpr int kTalkSegment = 16;  ///< rows that one thread scans
-
-/// The segment of row r >= 0: unsigned, or a shift would need corrections.
-SEQCONV_HD int segment_of(int r) {
-  return static_cast<int>(static_cast<unsigned>(r) / kTalkSegment);
-}
-
-/// The window of a position: whole rows [begin, end), and shares of the row
-/// before and the row after. A border on a whole position has no share. begin
-/// may exceed end (negative offsets): the rows between count negatively.
-template <class A>
-struct alignas(16) TalkWindow {
-  int begin;
-  int end;
-  A left;
-  A right;
-
-  SEQCONV_HD int left_row() const { return begin - (left > 0 ? 1 : 0); }
-  SEQCONV_HD int right_row() const { return end - 1 + (right > 0 ? 1 : 0); }
-};
-
-constexpr int64_t window_bytes(int sum_bytes) {
-  return round_up<int64_t>(2 * sizeof(int) + 2 * sum_bytes, 16);
-}
-static_assert(window_bytes(4) == sizeof(TalkWindow<float>));
-static_assert(window_bytes(8) == sizeof(TalkWindow<double>));
-
-/// Rows [begin, end) that windows touch.
-struct TalkSpan {
-  int begin = INT32_MAX;
-  int end = INT32_MIN;
-
-  SEQCONV_HD void add(int from, int to) {
-    begin = least(begin, from);
-    end = most(end, to);
-  }
-  template <class A>
-  SEQCONV_HD void add(const TalkWindow<A>& w) {
-    const int left = w.left_row(), right = w.right_row();
-    add(least(least(left, right), least(w.begin, w.end)),
-        most(most(left, right) + 1, most(w.begin, w.end)));
-  }
-};
-
-/// A distance clamped to [-back, forth] (borders beyond the sequence move to
-/// its ends) as whole steps and a share in [0, 1); a NaN stays one.
-template <class A>
-SEQCONV_HD void
-split_distance(A distance, int back, int forth, int& whole, A& share) {
-  whole = 0;
-  share = distance;
-  if (distance != distance)
-    return;
-  share = A(0);
-  if (distance >= static_cast<A>(forth)) {
-    whole = forth;
-  } else if (distance <= static_cast<A>(-back)) {
-    whole = -back;
-  } else {
-    whole = static_cast<int>(distance);
-    if (static_cast<A>(whole) > distance)
-      --whole;
-    share = distance - static_cast<A>(whole);
-  }
-}
-
-/// The window of position t of `valid` whose borders are so far from t.
-template <class A>
-SEQCONV_HD TalkWindow<A> talk_window(int t, int valid, A to_left, A to_right) {
-  const int ahead = valid - 1 - t;
-  int left = 0, right = 0;
-  TalkWindow<A> window;
-  split_distance(to_left, ahead, t, left, window.left);
-  split_distance(to_right, t, ahead, right, window.right);
-  window.begin = t - left;
-  window.end = t + right + 1;
-  return window;
-}
 
 /// Where a pass keeps what. A block owns kTalkTile positions of `heads`
 /// neighbouring heads, `width` channels at a time.
@@ -97,6 +19,7 @@ struct TalkPlan {
   int chunks = 1;    ///< of the channels of a block's only head
   int capacity = 0;  ///< forward: rows whose sums fit
   int copies = 1;    ///< backward: difference arrays
+  int around = 0;    ///< backward: positions whose borders fit
   int64_t tiles = 0;
   int64_t blocks = 0;
   int64_t windows_at = 0;
@@ -168,9 +91,10 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
   return plan;
 }
 
-/// Backward: difference arrays of kTalkTile + 1 rows, one for the threads that
-/// take left borders and one for those that take right ones (more of both
-/// where channels leave threads idle).
+/// Rows of a difference array: of a tile, one before it and two behind.
+inline constexpr int kTalkSteps = kTalkTile + 3;
+
+/// Backward: difference arrays for two or more threads of every column.
 inline TalkPlan plan_talk_backward(const TalkShape& shape, int sum_bytes) {
   TalkPlan plan;
   // Half of it for the windows and products of many narrow heads of float64.
@@ -178,11 +102,12 @@ inline TalkPlan plan_talk_backward(const TalkShape& shape, int sum_bytes) {
     plan = talk_tiles(shape, width);
     plan.copies = 2 * clamped(256 / (plan.width * sum_bytes), 1, 4);
     SharedLayout layout;
+    // Those of most tiles at once, unless heads are narrow and many.
+    plan.around = plan.heads <= 4 ? 2 * kTalkTile : kTalkTile;
     plan.windows_at =
-        layout.add(plan.heads * kTalkTile, window_bytes(sum_bytes));
+        layout.add(plan.heads * plan.around, window_bytes(sum_bytes));
     plan.spans_at = layout.add(kTalkThreads / kWarp, sizeof(TalkSpan));
-    plan.sums_at =
-        layout.add(plan.copies * (kTalkTile + 1) * plan.width, sum_bytes);
+    plan.sums_at = layout.add(plan.copies * kTalkSteps * plan.width, sum_bytes);
     plan.edges_at = layout.add(2 * plan.heads * kTalkTile, sum_bytes);
     plan.shared = layout.size();
     if (plan.shared <= kMediumShared)

@@ -80,11 +80,13 @@ struct TalkReachBody {
     talk_reach_body(block, task);
   }
 };
+template <int V>
 struct TalkBackwardBody {
-  static constexpr int kLeastBlocks = 6;
+  // Of four channels the compiler's own choice has no spill.
+  static constexpr int kLeastBlocks = V == 4 ? 0 : 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
-    talk_backward_body(block, task);
+    talk_backward_body<V>(block, task);
   }
 };
 struct TalkStepBody {
@@ -185,11 +187,17 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
       kTalkThreads,
       kTalkThreads * static_cast<int64_t>(sizeof(TalkSpan)),
       reach);
-  launcher.template run<TalkBackwardBody>(
-      task.plan.blocks,
-      kTalkThreads,
-      task.plan.shared,
-      task);
+  // Difference arrays leave room for the threads of four channels each.
+  with_vector<S, least<int>(4 * sizeof(S), 16)>(
+      shape.head_channels(),
+      {args.x, args.grad_y, args.grad_x},
+      [&]<int V>(std::integral_constant<int, V>) {
+        launcher.template run<TalkBackwardBody<V>>(
+            task.plan.blocks,
+            kTalkThreads,
+            task.plan.shared,
+            task);
+      });
 }
 
 inline int64_t talk_workspace(const TalkShape& shape) {
