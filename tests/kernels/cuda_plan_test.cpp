@@ -168,6 +168,20 @@ TEST(CudaTalkPlan, PaperSizesLeaveRoomForSeveralBlocksAndLongerWindows) {
     }
 }
 
+TEST(CudaTalkPlan, PlacesOfThreadsAreQuotientsAndRemainders) {
+  for (int width = 1; width <= kTalkThreads; ++width) {
+    TalkPlan plan;
+    plan.width = width;
+    plan.set_columns(1);
+    for (int thread = 0; thread < kTalkThreads; ++thread) {
+      const TalkPlace<1> place(plan, thread);
+      EXPECT_EQ(place.row, thread / width);
+      EXPECT_EQ(place.column, thread % width);
+      EXPECT_EQ(place.stride, kTalkThreads / width);
+    }
+  }
+}
+
 /// Every element of a fragment has one owner.
 TEST(CudaMma, FragmentMapsAreOneToOne) {
   std::set<std::pair<int, int>> sums, down, right;

@@ -115,7 +115,7 @@ SEQCONV_DEVICE void scatter_borders(
     const TalkChunk& chunk,
     const TalkRange& range) {
   using A = AccumulatorOf<S>;
-  const TalkPlace<V> place(task.plan, thread, block.threads());
+  const TalkPlace<V> place(task.plan, thread);
   const int copies = task.plan.copies, pitch = task.plan.width;
   if (place.row >= copies || place.is_idle(chunk))
     return;
@@ -262,12 +262,12 @@ SEQCONV_DEVICE void input_gradient(
     });
   }
   block.each([&](int thread) {
-    const TalkPlace<V> place(task.plan, thread, block.threads());
+    const TalkPlace<V> place(task.plan, thread);
     if (!place.is_idle(chunk))
       sum_parts<V>(task, place, block.shared());
   });
   block.each([&](int thread) {
-    const TalkPlace<V> place(task.plan, thread, block.threads());
+    const TalkPlace<V> place(task.plan, thread);
     if (!place.is_idle(chunk))
       write_input_gradient<V>(task, tile, chunk, place, block.shared());
   });

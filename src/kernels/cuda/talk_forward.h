@@ -73,7 +73,7 @@ SEQCONV_DEVICE void scan_rows(
   const S* const first =
       task.x + (tile.b * task.steps + origin) * task.channels + chunk.first;
   block.each([&](int thread) {
-    const TalkPlace<V> place(task.plan, thread, block.threads());
+    const TalkPlace<V> place(task.plan, thread);
     if (place.is_idle(chunk))
       return;
     const TalkSums<V, A> sums(memory, task.plan.width, place.column);
@@ -184,7 +184,7 @@ SEQCONV_DEVICE void write_windows(
     int origin) {
   using A = AccumulatorOf<S>;
   const TalkMemory<S> memory(task, block.shared());
-  const TalkPlace<V> place(task.plan, thread, block.threads());
+  const TalkPlace<V> place(task.plan, thread);
   if (place.is_idle(chunk))
     return;
   const int c = place.channel(), real = tile.real();

@@ -17,6 +17,9 @@ struct TalkPlan {
   int heads = 1;
   int groups = 1;    ///< of heads
   int chunks = 1;    ///< of the channels of a block's only head
+  int columns = 1;   ///< threads for a row: of V channels each
+  int strides = 1;   ///< rows that a block's threads take at once
+  int inverse = 0;   ///< 2^16 / columns, rounded up
   int capacity = 0;  ///< forward: rows whose sums fit
   int copies = 1;    ///< backward: difference arrays
   int around = 0;    ///< backward: positions whose borders fit
@@ -27,6 +30,12 @@ struct TalkPlan {
   int64_t sums_at = 0;
   int64_t edges_at = 0;
   int64_t shared = 0;
+
+  void set_columns(int vector) {
+    columns = width / vector;
+    strides = kTalkThreads / columns;
+    inverse = (1 << 16) / columns + 1;
+  }
 };
 
 inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
@@ -274,19 +283,17 @@ struct TalkChunk {
 
 /// A thread's place among those that take V channels of a chunk each: it has
 /// the channels from `channel` on, in rows (or segments) `row`, row + stride,
-/// ...; none where `row` is `stride` or the chunk has no such channels. As many
-/// columns in a narrower last chunk, so that this is computed once.
+/// ...; none where `row` is `stride` or the chunk has no such channels.
 template <int V>
 struct TalkPlace {
   int column;
   int row;
   int stride;
 
-  SEQCONV_DEVICE TalkPlace(const TalkPlan& plan, int thread, int threads) {
-    const auto columns = static_cast<unsigned>(plan.width) / V;
-    stride = static_cast<int>(static_cast<unsigned>(threads) / columns);
-    row = static_cast<int>(static_cast<unsigned>(thread) / columns);
-    column = thread - row * static_cast<int>(columns);
+  /// thread / columns by a product: exact for up to kTalkThreads of both.
+  SEQCONV_DEVICE TalkPlace(const TalkPlan& plan, int thread)
+      : row((thread * plan.inverse) >> 16), stride(plan.strides) {
+    column = thread - row * plan.columns;
   }
   SEQCONV_DEVICE int channel() const { return column * V; }
   SEQCONV_DEVICE bool is_idle(const TalkChunk& chunk) const {

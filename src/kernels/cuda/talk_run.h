@@ -158,6 +158,7 @@ void run_talk_forward(Launcher& launcher, const TalkForward<S>& args) {
   task.out = args.y;
   task.plan = plan_talk_forward(shape, sizeof(AccumulatorOf<S>));
   const auto run = [&]<int V>(std::integral_constant<int, V>) {
+    task.plan.set_columns(V);
     launcher.template run<TalkForwardBody<V>>(
         task.plan.blocks,
         kTalkThreads,
@@ -192,6 +193,7 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
       shape.head_channels(),
       {args.x, args.grad_y, args.grad_x},
       [&]<int V>(std::integral_constant<int, V>) {
+        task.plan.set_columns(V);
         launcher.template run<TalkBackwardBody<V>>(
             task.plan.blocks,
             kTalkThreads,
