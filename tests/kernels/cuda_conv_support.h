@@ -23,6 +23,8 @@ struct ConvCase {
   bool bias = true;
   std::vector<int64_t> lengths;
   bool wide_kernels = false;  ///< float beside 16-bit x
+  /// Raw kernels at minus infinity: some of every row, in patterns.
+  bool infinities = false;
 
   int64_t C() const { return H * R; }
   int64_t kernel_count() const {
@@ -47,7 +49,8 @@ inline std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
              << (c.renormalize ? " renormalized" : "")
              << (c.seed ? " seed" : "") << (c.masked ? " mask" : "")
              << (c.lengths.empty() ? "" : " lengths")
-             << (c.wide_kernels ? " wide" : "");
+             << (c.wide_kernels ? " wide" : "")
+             << (c.infinities ? " infinities" : "");
 }
 
 /// Values of a case, in float64.
@@ -62,6 +65,22 @@ struct ConvValues {
     bias = numbers.normal(c.C());
     grad_y = numbers.normal(c.B * c.T * c.C());
     mask = numbers.bits(c.kernel_count(), c.p);
+    for (int64_t i = 0; c.infinities && i < c.kernel_count(); ++i)
+      if (is_hidden(c, i / c.K, static_cast<int>(i % c.K)))
+        kernels[static_cast<size_t>(i)] = -HUGE_VAL;
+  }
+
+  /// Whether tap j of row n is at minus infinity; never that of the position
+  /// itself.
+  static bool is_hidden(const ConvCase& c, int64_t n, int j) {
+    const bool hidden[] = {
+        j % 4 == n / 6 % 4,
+        j % 4 != n / 6 % 4,
+        j == 0,
+        j >= c.K / 2,
+        j < c.K / 2,
+        true};
+    return hidden[n % 6] && j != c.padding_left;
   }
 };
 
@@ -230,9 +249,8 @@ struct ConvReference {
 
 /// How far `got` is from the reference, and the bits of a run in another order.
 template <class S>
-void expect_reference(const ConvCase& c) {
+void expect_reference(const ConvCase& c, const ConvValues& values) {
   SCOPED_TRACE(::testing::PrintToString(c));
-  const ConvValues values(c);
   const ConvReference want(c, values);
   const auto got = run_on_host<S>(c, values, /*backwards=*/false);
   const double tolerance = bound<S>();
@@ -246,6 +264,11 @@ void expect_reference(const ConvCase& c) {
   EXPECT_TRUE(same_bits(got.grad_x, again.grad_x)) << "grad_x";
   EXPECT_TRUE(same_bits(got.grad_kernels, again.grad_kernels));
   EXPECT_TRUE(same_bits(got.grad_bias, again.grad_bias));
+}
+
+template <class S>
+void expect_reference(const ConvCase& c) {
+  expect_reference<S>(c, ConvValues(c));
 }
 
 }  // namespace seqconv::kernels::cuda::testing

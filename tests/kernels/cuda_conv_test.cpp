@@ -141,6 +141,48 @@ TEST_P(CudaConvOnHost, TakesFloatKernelsBeside16Bits) {
   }
 }
 
+TEST_P(CudaConvOnHost, LogitsOfMinusInfinityHaveNoTaps) {
+  for (const int64_t K : {2, 3, 5, 17, 33})
+    for (const int64_t padding : {K - 1, K / 2})
+      for (const bool renormalize : {false, true}) {
+        const ConvCase c = {
+            .kind = GetParam(),
+            .T = 70,
+            .H = 6,
+            .R = 8,
+            .K = K,
+            .padding_left = padding,
+            .renormalize = renormalize,
+            .infinities = true};
+        expect_in_all_types(c);
+      }
+}
+
+/// Rows that have no softmax: nothing but minus infinity, a plus infinity or
+/// what is not a number. The step has them too.
+TEST_P(CudaConvOnHost, RowsWithoutASoftmaxAreNotNumbersAsOnTheCpu) {
+  for (const int64_t K : {1, 3, 31})
+    for (const double spoilt : {-HUGE_VAL, HUGE_VAL, std::nan("")}) {
+      const ConvCase c = {
+          .kind = GetParam(),
+          .T = 70,
+          .H = 3,
+          .R = 8,
+          .K = K,
+          .padding_left = K - 1};
+      ConvValues values(c);
+      const int64_t rows = c.kernel_count() / K;
+      for (int64_t n = rows / 4; n < rows; n += rows / 2)
+        for (int64_t j = 0; j < K; ++j)
+          if (spoilt == -HUGE_VAL || j == n % K)
+            values.kernels[static_cast<size_t>(n * K + j)] = spoilt;
+      expect_reference<float>(c, values);
+      expect_reference<double>(c, values);
+      expect_reference<BFloat16>(c, values);
+      expect_reference<Float16>(c, values);
+    }
+}
+
 TEST_P(CudaConvOnHost, SeveralTilesOfABlockAndManyBlocksGiveTheSameSums) {
   // So many tiles that a block of lightconv takes several, and that sums need
   // three stages.
@@ -271,6 +313,24 @@ TEST_P(CudaConvOnHost, StepsOfAnySizeEqualTheFullForm) {
             error_of(stepped<BFloat16>(c, values, chunk), want.y),
             bound<BFloat16>());
       }
+}
+
+TEST_P(CudaConvOnHost, StepsTakeLogitsOfMinusInfinity) {
+  for (const int64_t K : {3, 17})
+    for (const bool whole_row : {false, true}) {
+      const ConvCase c = {
+          .kind = GetParam(),
+          .T = 40,
+          .H = 6,
+          .K = K,
+          .padding_left = K - 1,
+          .infinities = true};
+      ConvValues values(c);
+      if (whole_row)
+        std::fill_n(values.kernels.begin() + K, K, -HUGE_VAL);
+      const ConvReference want(c, values);
+      EXPECT_LE(error_of(stepped<float>(c, values, 7), want.y), bound<float>());
+    }
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ double bound() {
   return 0;
 }
 
-/// max |got - want| / max |want|, infinite where got is not a number.
+/// max |got - want| / max |want|, infinite where only one is not a number.
 template <class S>
 double error_of(const std::vector<S>& got, const std::vector<double>& want) {
   if (got.size() != want.size())
@@ -100,6 +100,8 @@ double error_of(const std::vector<S>& got, const std::vector<double>& want) {
   for (size_t i = 0; i < want.size(); ++i) {
     const double difference =
         std::abs(static_cast<double>(widen(got[i])) - want[i]);
+    if (std::isnan(want[i]) && std::isnan(widen(got[i])))
+      continue;
     if (!(difference < HUGE_VAL))
       return HUGE_VAL;
     worst = std::max(worst, difference);

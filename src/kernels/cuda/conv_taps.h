@@ -84,8 +84,11 @@ part_stats(const TapSource& source, const TapRow& row, int part) {
     stats.shift = static_cast<A>(-INFINITY);
     for (int j = row.begin + part; j < row.end; j += kParts)
       stats.shift = most(stats.shift, raw(j));
+    // A part that is all minus infinity adds nothing to its row.
+    const A shift =
+        stats.shift > static_cast<A>(-INFINITY) ? stats.shift : A(0);
     for (int j = row.begin + part; j < row.end; j += kParts)
-      stats.scale += std::exp(raw(j) - stats.shift);
+      stats.scale += std::exp(raw(j) - shift);
   } else if (has_norm(source.normalization)) {
     const bool squared = is_squared(source.normalization);
     for (int j = row.begin + part; j < row.end; j += kParts) {
