@@ -25,6 +25,7 @@ struct ConvCase {
   bool wide_kernels = false;  ///< float beside 16-bit x
   /// Raw kernels at minus infinity: some of every row, in patterns.
   bool infinities = false;
+  int64_t shared_limit = kMostShared;  ///< of the device
 
   int64_t C() const { return H * R; }
   int64_t kernel_count() const {
@@ -50,7 +51,7 @@ inline std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
              << (c.seed ? " seed" : "") << (c.masked ? " mask" : "")
              << (c.lengths.empty() ? "" : " lengths")
              << (c.wide_kernels ? " wide" : "")
-             << (c.infinities ? " infinities" : "");
+             << (c.infinities ? " infinities" : "") << " of " << c.shared_limit;
 }
 
 /// Values of a case, in float64.
@@ -111,7 +112,7 @@ template <KernelsOf kKind, class S>
 ConvResult<S>
 run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   using A = AccumulatorOf<S>;
-  HostLauncher launcher(backwards);
+  HostLauncher launcher(backwards, c.shared_limit);
   const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
   const auto kernels = narrowed<S>(values.kernels);
   const auto wide = narrowed<float>(values.kernels);
@@ -143,7 +144,8 @@ run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
           ? static_cast<void*>(result.grad_kernels_wide.data())
           : result.grad_kernels_stored.data(),
       .grad_bias = result.grad_bias.data()};
-  auto workspace = garbage<A>(backward_workspace(backward, kKind));
+  auto workspace =
+      garbage<A>(backward_workspace(backward, kKind, c.shared_limit));
   backward.workspace = workspace.data();
   run_conv_backward<kKind, S>(launcher, backward);
   result.grad_kernels = c.wide_kernels ? widened(result.grad_kernels_wide)

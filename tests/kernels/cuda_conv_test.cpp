@@ -116,6 +116,36 @@ TEST_P(CudaConvOnHost, EqualsTheCpuInEveryNormalisation) {
       }
 }
 
+/// Taps that two halves of float16 would hold badly or not at all.
+TEST_P(CudaConvOnHost, TinyAndHugeTapsAreExactInFloat16) {
+  ConvCase c = {.kind = GetParam(), .B = 1, .T = 40, .R = 16, .K = 31};
+  c.padding_left = 30;
+  c.bias = false;
+  for (const Normalization n :
+       {Normalization::kSigmoid, Normalization::kTanh}) {
+    c.normalization = n;
+    ConvValues values(c);
+    for (double& w : values.kernels)
+      w = n == Normalization::kSigmoid ? w / 8 - 14 : w / 65536;
+    values.kernels = widened(narrowed<Float16>(values.kernels));
+    for (size_t i = 0; i < values.x.size(); ++i) {
+      values.x[i] *= n == Normalization::kSigmoid ? 4096 : 64;
+      values.grad_y[i] *= n == Normalization::kSigmoid ? 256 : 4;
+    }
+    expect_reference<Float16>(c, values);
+  }
+  c.normalization = Normalization::kSoftmax;
+  c.masked = true;
+  c.p = 1 - 1.0 / (1 << 20);
+  ConvValues values(c);
+  for (double* const v : {values.x.data(), values.grad_y.data()})
+    for (size_t i = 0; i < values.x.size(); ++i)
+      v[i] /= 1 << 14;
+  for (size_t i = 0; i < values.mask.size(); ++i)
+    values.mask[i] = i % 7 == 0;
+  expect_reference<Float16>(c, values);
+}
+
 TEST_P(CudaConvOnHost, RenormalisedEdgesWithDropConnect) {
   for (const int64_t K : {2, 9, 40})
     expect_in_all_types(
@@ -181,6 +211,37 @@ TEST_P(CudaConvOnHost, RowsWithoutASoftmaxAreNotNumbersAsOnTheCpu) {
       expect_reference<BFloat16>(c, values);
       expect_reference<Float16>(c, values);
     }
+}
+
+/// Devices that give a block 99 KB: kernels for which tensor cores want more
+/// take FMA, and those too long for any tile are refused.
+TEST_P(CudaConvOnHost, SmallDevicesTakeLongKernelsOrSaySo) {
+  for (const int64_t K : {127, 255, 415}) {
+    const ConvCase c = {
+        .kind = GetParam(),
+        .B = 1,
+        .T = 40,
+        .R = 64,
+        .K = K,
+        .padding_left = K / 2,
+        .shared_limit = kMediumShared};
+    expect_in_all_types(c);
+  }
+  const ConvCase c = {
+      .kind = GetParam(),
+      .B = 1,
+      .T = 4,
+      .K = 20000,
+      .shared_limit = kMediumShared};
+  try {
+    run_on_host<double>(c, ConvValues(c), /*backwards=*/false);
+    FAIL() << "K = 20000 was taken";
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "[cuda] the kernel must fit into the shared memory of a block (101376 "
+        "bytes on this device), but got K = 20000 for heads of 4 channels");
+  }
 }
 
 TEST_P(CudaConvOnHost, SeveralTilesOfABlockAndManyBlocksGiveTheSameSums) {

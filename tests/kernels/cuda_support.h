@@ -16,14 +16,15 @@ namespace seqconv::kernels::cuda::testing {
 /// A Launcher (launches.h) that runs every block at once.
 class HostLauncher {
  public:
-  explicit HostLauncher(bool backwards = false) : backwards_(backwards) {}
+  explicit HostLauncher(bool backwards = false, int64_t limit = kMostShared)
+      : backwards_(backwards), limit_(limit) {}
 
   template <class Body, class Task>
   void run(int64_t blocks, int threads, int64_t shared, const Task& task) {
     ASSERT_GT(blocks, 0);
     ASSERT_LT(blocks, int64_t{1} << 31);
     ASSERT_EQ(threads, 128);
-    ASSERT_LE(shared, kMostShared);
+    ASSERT_LE(shared, limit_);
     HostBlock block(threads, static_cast<size_t>(shared), backwards_);
     for (int64_t i = 0; i < blocks; ++i) {
       block.start(backwards_ ? blocks - 1 - i : i);
@@ -32,9 +33,11 @@ class HostLauncher {
     ++launches_;
   }
   int launches() const { return launches_; }
+  int64_t shared_limit() const { return limit_; }
 
  private:
   bool backwards_;
+  int64_t limit_;
   int launches_ = 0;
 };
 

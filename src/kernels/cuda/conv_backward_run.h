@@ -136,7 +136,7 @@ struct BackwardRun {
   ConvTask<S> task;
   bool per_row = false;
 
-  BackwardRun(const ConvBackward<S>& args, KernelsOf kind)
+  BackwardRun(const ConvBackward<S>& args, KernelsOf kind, int64_t limit)
       : task(conv_task<S>(args.setup, kind)) {
     const ConvShape& shape = args.setup.shape;
     task.x = args.x;
@@ -150,6 +150,7 @@ struct BackwardRun {
           shape,
           ConvPass::kBackward,
           per_row,
+          limit,
           {args.x, args.grad_y, args.grad_x});
   }
 
@@ -159,13 +160,15 @@ struct BackwardRun {
   }
 };
 
+/// `limit` is the launcher's shared_limit().
 template <class S>
-int64_t backward_workspace(const ConvBackward<S>& args, KernelsOf kind) {
+int64_t
+backward_workspace(const ConvBackward<S>& args, KernelsOf kind, int64_t limit) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return 0;
   const int64_t sums = kind == KernelsOf::kHead
-      ? BackwardRun<S>(args, kind).weight_elements(shape)
+      ? BackwardRun<S>(args, kind, limit).weight_elements(shape)
       : 0;
   const int64_t bias = args.grad_bias != nullptr
       ? sum_elements(bias_pieces(shape), shape.channels)
@@ -193,7 +196,7 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return run_empty_backward(launcher, args, kKind);
-  BackwardRun<S> run(args, kKind);
+  BackwardRun<S> run(args, kKind, launcher.shared_limit());
   A* workspace = args.workspace;
   if (kKind == KernelsOf::kHead) {
     run.task.sums = workspace;

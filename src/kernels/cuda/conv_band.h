@@ -7,9 +7,9 @@
 /// and more. Sixteen outputs of a head are a band matrix [16, 16 + K - 1] of
 /// its taps times the rows of x that they read; row m of the band begins m
 /// places further on ("skewed"), so that it is an ordinary tile in shared
-/// memory. Taps are sums of two 16-bit numbers, so that rounding them adds
-/// nothing to the error of float32 sums. The gradient of the band is grad_y
-/// times x transposed, of which the diagonals are the gradients of the taps.
+/// memory. Taps are sums of two 16-bit numbers (taps_fit says which). The
+/// gradient of the band is grad_y times x transposed, of which the diagonals
+/// are the gradients of the taps.
 namespace seqconv::kernels::cuda {
 
 inline constexpr int kBand = 16;  ///< rows of a band
@@ -74,10 +74,10 @@ inline ConvPlan plan_band(const ConvPlanRequest& request) {
       shape.kernel_size > kMostShared || shape.head_channels() % 8 != 0)
     return {};
   const ConvPlan large = band_plan(request, 64);
-  if (large.shared <= kMediumShared)
+  if (large.shared <= least(kMediumShared, request.limit))
     return large;
   const ConvPlan small = band_plan(request, 32);
-  return small.shared <= kMostShared ? small : ConvPlan{};
+  return small.shared <= request.limit ? small : ConvPlan{};
 }
 
 /// Phases: the band of a tile. `reversed` makes that of the gradient of x
@@ -121,7 +121,9 @@ SEQCONV_DEVICE void make_band(
         const int at = s * pitch + s % kBand + (reversed ? K - 1 - j : j);
         const S upper = Narrow<S>::from(value);
         band[at] = upper;
-        band[half + at] = Narrow<S>::from(value - widen(upper));
+        // Infinity has no rest: it would spoil its own sum.
+        const A rest = value - widen(upper);
+        band[half + at] = Narrow<S>::from(rest - rest == A(0) ? rest : A(0));
       });
 }
 

@@ -3,14 +3,13 @@
 #include "kernels/cuda/conv_taps.h"
 
 /// How a convolution is cut into blocks, and where a block keeps what in its
-/// shared memory. Depends on sizes alone: the same sums in the same order on
-/// every device.
+/// shared memory. Depends on sizes alone, and where kernels are so long that
+/// they need it on what a block may have: the same sums in the same order.
 namespace seqconv::kernels::cuda {
 
 inline constexpr int kConvThreads = 128;
-/// What a block may have without asking on any device, the most that every
-/// device gives (8.6 and 8.9: and no second block beside it; 9.0: two), and the
-/// most that compute capability 8.0 gives.
+/// What a block may have without asking on any device, the most that every one
+/// gives (compute capability 8.6, 8.9 and 12.0), and that 8.0 gives.
 inline constexpr int64_t kSmallShared = 48 * 1024;
 inline constexpr int64_t kMediumShared = 99 * 1024;
 inline constexpr int64_t kMostShared = 163 * 1024;
@@ -71,6 +70,7 @@ struct ConvPlanRequest {
   int vector = 1;        ///< channels that a thread takes at once
   int storage_bytes = 4;
   int sum_bytes = 4;
+  int64_t limit = kMostShared;  ///< what a block may have on this device
 };
 
 /// Sets what follows from rows, width and heads. `per_row` kernels never share
@@ -146,7 +146,7 @@ inline ConvPlan plan_fma(const ConvPlanRequest& request) {
            width >= most<int64_t>(choice.least_width, request.vector);
            width /= 2) {
         const ConvPlan plan = fma_plan(request, rows, width);
-        if (plan.shared <= choice.budget)
+        if (plan.shared <= least(choice.budget, request.limit))
           return plan;
       }
   return {};

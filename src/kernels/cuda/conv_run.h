@@ -81,14 +81,13 @@ ConvTask<S> conv_task(const ConvSetup& setup, KernelsOf kind) {
   return task;
 }
 
-/// Tensor cores take taps in x's type: bfloat16 holds any, float16 those that
-/// a normalisation bounds.
+/// Tensor cores take taps in two halves of x's type. Those of bfloat16 hold 16
+/// bits of any tap; float16 has steps of 2^-24, too coarse but for rows whose
+/// taps sum to one, and ends at 65504.
 template <class S>
-bool taps_fit(Normalization normalization) {
+bool taps_fit(const TapSource& source) {
   return StorageOf<S>::kValue == Storage::kBFloat16 ||
-      (normalization != Normalization::kNone &&
-       normalization != Normalization::kSquare &&
-       normalization != Normalization::kAbs);
+      (source.normalization == Normalization::kSoftmax && source.scale < 65504);
 }
 
 /// How a pass over these tensors is run: on tensor cores where they can, else
@@ -99,6 +98,7 @@ void choose_plan(
     const ConvShape& shape,
     ConvPass pass,
     bool per_row,
+    int64_t limit,
     std::initializer_list<const void*> tensors) {
   using A = AccumulatorOf<S>;
   ConvPlanRequest request = {
@@ -107,9 +107,9 @@ void choose_plan(
       per_row,
       /*vector=*/1,
       sizeof(S),
-      sizeof(A)};
-  if (sizeof(S) == 2 && taps_fit<S>(task.taps.normalization) &&
-      are_aligned(tensors, 16)) {
+      sizeof(A),
+      least(limit, kMostShared)};
+  if (sizeof(S) == 2 && taps_fit<S>(task.taps) && are_aligned(tensors, 16)) {
     task.plan = plan_band(request);
     if (task.plan.rows > 0)
       return;
@@ -122,9 +122,9 @@ void choose_plan(
   task.plan.vector = request.vector;
   SEQCONV_CHECK(
       task.plan.rows > 0,
-      "[cuda] the kernel must fit into shared memory (",
-      kMostShared,
-      " bytes), but got K = ",
+      "[cuda] the kernel must fit into the shared memory of a block (",
+      request.limit,
+      " bytes on this device), but got K = ",
       shape.kernel_size,
       " for heads of ",
       shape.head_channels(),
@@ -179,7 +179,13 @@ void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
   task.bias = args.bias;
   task.out = args.y;
   const bool per_row = is_per_row(task.taps, kKind);
-  choose_plan(task, shape, ConvPass::kForward, per_row, {args.x, args.y});
+  choose_plan(
+      task,
+      shape,
+      ConvPass::kForward,
+      per_row,
+      launcher.shared_limit(),
+      {args.x, args.y});
   launch_conv<ForwardBody, BandForwardBody, kKind>(launcher, task, per_row);
 }
 
@@ -203,11 +209,12 @@ void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
   task.state = args.state;
   task.position = args.position;
   task.y = args.y;
+  const int64_t limit = least(launcher.shared_limit(), kMostShared);
   SEQCONV_CHECK(
-      task.shared() <= kMostShared,
-      "[cuda] the kernel must fit into shared memory (",
-      kMostShared,
-      " bytes), but got K = ",
+      task.shared() <= limit,
+      "[cuda] the kernel must fit into the shared memory of a block (",
+      limit,
+      " bytes on this device), but got K = ",
       shape.kernel_size);
   launcher.template run<StepBody>(
       shape.batch * task.groups,

@@ -12,7 +12,7 @@ void dynamicconv_forward(const ConvForward<S>& args, Stream stream) {
 
 template <class S>
 int64_t dynamicconv_backward_workspace(const ConvBackward<S>& args) {
-  return backward_workspace(args, KernelsOf::kPosition);
+  return backward_workspace(args, KernelsOf::kPosition, device_shared_limit());
 }
 
 template <class S>

@@ -24,6 +24,28 @@ __global__ void __launch_bounds__(kThreads, least_blocks<Body>())
   Body::run(block, task);
 }
 
+/// Throws what the runtime reports, and clears it: PyTorch's next check would
+/// find it and blame another operator.
+inline void check_runtime(cudaError_t error, const char* what) {
+  if (error == cudaSuccess)
+    return;
+  cudaGetLastError();
+  fail("[cuda] ", what, " failed: ", cudaGetErrorString(error));
+}
+
+/// Bytes of shared memory that a block may have on the current device.
+inline int64_t device_shared_limit() {
+  int device = 0, bytes = 0;
+  check_runtime(cudaGetDevice(&device), "asking for the device");
+  check_runtime(
+      cudaDeviceGetAttribute(
+          &bytes,
+          cudaDevAttrMaxSharedMemoryPerBlockOptin,
+          device),
+      "asking for the shared memory of a block");
+  return bytes;
+}
+
 class DeviceLauncher {
  public:
   explicit DeviceLauncher(Stream stream) : stream_(stream) {}
@@ -41,26 +63,23 @@ class DeviceLauncher {
         threads);
     const auto kernel = run_body<kThreads, Body, Task>;
     if (shared > 48 * 1024)
-      check(cudaFuncSetAttribute(
-          kernel,
-          cudaFuncAttributeMaxDynamicSharedMemorySize,
-          static_cast<int>(shared)));
+      check_runtime(
+          cudaFuncSetAttribute(
+              kernel,
+              cudaFuncAttributeMaxDynamicSharedMemorySize,
+              static_cast<int>(shared)),
+          "asking for shared memory");
     kernel<<<
         static_cast<unsigned>(blocks),
         kThreads,
         static_cast<size_t>(shared),
         stream_>>>(task);
-    check(cudaGetLastError());
+    check_runtime(cudaGetLastError(), "a launch");
   }
+
+  int64_t shared_limit() const { return device_shared_limit(); }
 
  private:
-  static void check(cudaError_t error) {
-    SEQCONV_CHECK(
-        error == cudaSuccess,
-        "[cuda] a launch failed: ",
-        cudaGetErrorString(error));
-  }
-
   Stream stream_;
 };
 

@@ -7,8 +7,10 @@
 /// What launches of all operators share. A Launcher has
 ///   template <class Body, class Task>
 ///   void run(int64_t blocks, int threads, int64_t shared, const Task& task);
-/// which queues Body::run(block, task) for every block; the tests' runs it at
-/// once on the host.
+/// which queues Body::run(block, task) for every block (the tests' runs it at
+/// once on the host), and, for convolutions,
+///   int64_t shared_limit() const;
+/// the bytes of shared memory that a block may have.
 namespace seqconv::kernels::cuda {
 
 /// Whether an operator of this shape has no element.

@@ -13,7 +13,7 @@ void lightconv_forward(const ConvForward<S>& args, Stream stream) {
 
 template <class S>
 int64_t lightconv_backward_workspace(const ConvBackward<S>& args) {
-  return backward_workspace(args, KernelsOf::kHead);
+  return backward_workspace(args, KernelsOf::kHead, device_shared_limit());
 }
 
 template <class S>
