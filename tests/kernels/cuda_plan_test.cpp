@@ -77,7 +77,7 @@ TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
     EXPECT_EQ(plan.pitch % request.vector, 0);
     EXPECT_EQ(plan.tap_pitch % 4, 0) << "taps are read 16 bytes at a time";
     for (const int64_t at :
-         {plan.taps_at, plan.stats_at, plan.parts_at, plan.x_at, plan.y_at})
+         {plan.taps_at, plan.stats_at, plan.x_at, plan.y_at, plan.grads_at})
       EXPECT_EQ(at % 16, 0);
     expect_covers(plan, request.shape);
   });

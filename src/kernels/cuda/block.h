@@ -188,4 +188,24 @@ SEQCONV_DEVICE int lanes_most(Warp&, Lanes<int>& values) {
 #endif
 }
 
+/// Joins what 2^bits neighbouring lanes hold by the commutative f; all of them
+/// get the result.
+template <class A, class Warp, class F>
+SEQCONV_DEVICE void
+join_neighbours(Warp& warp, Lanes<A>& values, int bits, const F& f) {
+  for (int bit = 0; bit < bits; ++bit) {
+#ifdef __CUDACC__
+    values.value =
+        f(values.value, __shfl_xor_sync(0xffffffffu, values.value, 1 << bit));
+#else
+    const Lanes<A> before = values;
+    warp.each([&](int lane) {
+      values[lane] =
+          f(before.value[static_cast<size_t>(lane)],
+            before.value[static_cast<size_t>(lane ^ 1 << bit)]);
+    });
+#endif
+  }
+}
+
 }  // namespace seqconv::kernels::cuda

@@ -34,8 +34,8 @@ struct BiasBody {
   }
 };
 struct WeightBody {
-  template <class Block, class A>
-  static SEQCONV_DEVICE void run(Block& block, const WeightTask<A>& task) {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(Block& block, const WeightTask<S>& task) {
     weight_body(block, task);
   }
 };
@@ -207,7 +207,7 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
       run.task,
       run.per_row);
   if constexpr (kKind == KernelsOf::kHead) {
-    WeightTask<A> last;
+    WeightTask<S> last;
     last.taps = run.task.taps;
     last.is_raw = run.per_row;
     last.grad_kernels = args.grad_kernels;

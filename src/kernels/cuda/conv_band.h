@@ -40,29 +40,17 @@ inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
   plan.pitch = round_up(plan.width, 16) + 8;
   plan.tap_pitch = band_columns(K) + 8;
   plan.grad_pitch = round_up(K, 8) + 4;
-  const int64_t stat_rows = !request.per_row ? 1
-      : backward                             ? rows + K - 1
-                                             : rows;
+  const int64_t stat_rows = request.per_row ? rows + K - 1 : 1;
   SharedLayout layout;
   plan.taps_at = layout.add(
       2 * band_elements(plan, request.per_row),
       request.storage_bytes);
-  plan.stats_at = layout.add(stat_rows, 2 * request.sum_bytes);
-  // Parts of statistics are forgotten before x is staged, and fewer bytes: a
-  // staged row has at least 24 elements.
-  plan.x_at = layout.add(
-      static_cast<int64_t>(plan.in_rows) * plan.pitch,
-      request.storage_bytes);
-  plan.parts_at = plan.x_at;
-  if (backward) {
-    plan.y_at = layout.add(
-        static_cast<int64_t>(plan.in_rows) * plan.pitch,
-        request.storage_bytes);
+  plan.stats_at = layout.add(backward ? stat_rows : 0, 2 * request.sum_bytes);
+  add_staged_rows(layout, plan, request);
+  if (backward)
     plan.grads_at = layout.add(
         static_cast<int64_t>(rows) * plan.grad_pitch,
         request.sum_bytes);
-    plan.dots_at = layout.add(rows * kParts, request.sum_bytes);
-  }
   plan.shared = layout.size();
   return plan;
 }
@@ -80,51 +68,51 @@ inline ConvPlan plan_band(const ConvPlanRequest& request) {
   return small.shared <= request.limit ? small : ConvPlan{};
 }
 
-/// Phases: the band of a tile. `reversed` makes that of the gradient of x
+/// Phases: the band of a tile. kReversed makes that of the gradient of x
 /// (make_backward_taps), whose rows begin K-1-P positions earlier.
-template <bool kPerRow, class S, class Block>
-SEQCONV_DEVICE void make_band(
-    Block& block,
-    const ConvTask<S>& task,
-    const ConvTile& tile,
-    bool reversed) {
+template <bool kPerRow, bool kReversed, class S, class Block>
+SEQCONV_DEVICE void
+make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   using A = AccumulatorOf<S>;
   const ConvPlan& plan = task.plan;
   const int K = task.taps.kernel_size, pitch = plan.tap_pitch;
-  const int before = reversed ? K - 1 - task.taps.padding_left : 0;
-  const int rows = !kPerRow ? 1 : reversed ? plan.rows + K - 1 : plan.rows;
+  const int before = kReversed ? K - 1 - task.taps.padding_left : 0;
+  const int rows = !kPerRow ? 1 : kReversed ? plan.rows + K - 1 : plan.rows;
   const int half = band_elements(plan, kPerRow);
   S* const band = shared_at<S>(block.shared(), plan.taps_at);
   auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
-  const TileRows<kPerRow, S> row_of = {task, tile, tile.first - before, rows};
+  const RawRows<A> raw = raw_rows(block.shared(), task);
+  const auto put = [&](int s, int j, A value) {
+    const int at = s * pitch + s % kBand + (kReversed ? K - 1 - j : j);
+    const S upper = Narrow<S>::from(value);
+    band[at] = upper;
+    // Infinity has no rest: it would spoil its own sum.
+    const A rest = value - widen(upper);
+    band[half + at] = Narrow<S>::from(rest - rest == A(0) ? rest : A(0));
+  };
   block.each([&](int thread) {
     for (int n = thread; n < half / 4; n += block.threads())
       store_pack<S, 8>(band + 8 * n, Pack<S, 8>{});
   });
-  make_stats<A>(
+  make_taps<S>(
       block,
       task.taps,
       rows,
-      row_of,
-      shared_at<RowStats<A>>(block.shared(), plan.parts_at),
-      stats);
-  fill_taps<A>(
-      block,
-      task.taps,
-      kPerRow ? rows : kBand,
-      [&](int i) { return row_of(kPerRow ? i : 0); },
-      [&](int i) { return stats[kPerRow ? i : 0]; },
+      TileRows<kPerRow, false, S>(task, tile, tile.first - before, rows),
+      raw,
+      kReversed ? stats : nullptr,
       [&](int i, int j, A value) {
-        const int s = kPerRow && reversed ? i - (K - 1) + j : i;
-        if (s < 0 || s >= (kPerRow ? plan.rows : kBand))
-          return;
-        const int at = s * pitch + s % kBand + (reversed ? K - 1 - j : j);
-        const S upper = Narrow<S>::from(value);
-        band[at] = upper;
-        // Infinity has no rest: it would spoil its own sum.
-        const A rest = value - widen(upper);
-        band[half + at] = Narrow<S>::from(rest - rest == A(0) ? rest : A(0));
+        const int s = kReversed ? i - (K - 1) + j : i;
+        if (!kPerRow)
+          raw.at[j] = value;
+        else if (!kReversed || (s >= 0 && s < plan.rows))
+          put(s, j, value);
       });
+  if (!kPerRow)
+    block.each([&](int thread) {
+      for (int j = thread / kBand; j < K; j += block.threads() / kBand)
+        put(thread % kBand, j, raw.at[j]);
+    });
 }
 
 /// What a warp of a block with kRows positions makes: kRows / 16 pairs of
@@ -274,7 +262,7 @@ SEQCONV_DEVICE void band_forward_body(Block& block, const ConvTask<S>& task) {
   for (int64_t n = tiles.begin; n < tiles.end; ++n) {
     const ConvTile tile = tiles.tile(n);
     if (kPerRow || n == tiles.begin)
-      make_band<kPerRow>(block, task, tile, /*reversed=*/false);
+      make_band<kPerRow, /*kReversed=*/false>(block, task, tile);
     for (int c = 0; c < chunks_of(task, tile); ++c) {
       const Chunk chunk = chunk_of(task, tile, c);
       stage_band(block, task, task.x, tile, chunk, task.taps.padding_left, x);
@@ -360,7 +348,7 @@ SEQCONV_DEVICE void band_backward_body(Block& block, const ConvTask<S>& task) {
   for (int64_t n = tiles.begin; n < tiles.end; ++n) {
     tile = tiles.tile(n);
     if (kPerRow || n == tiles.begin)
-      make_band<kPerRow>(block, task, tile, /*reversed=*/true);
+      make_band<kPerRow, /*kReversed=*/true>(block, task, tile);
     for (int c = 0; c < chunks_of(task, tile); ++c) {
       const Chunk chunk = chunk_of(task, tile, c);
       stage_band(block, task, task.x, tile, chunk, task.taps.padding_left, x);
@@ -384,7 +372,7 @@ SEQCONV_DEVICE void band_backward_body(Block& block, const ConvTask<S>& task) {
       store_band<kRows>(block, task, tile, chunk, sums, x);
     }
     if (kPerRow)
-      finish_tap_rows(block, task, tile);
+      finish_tap_rows</*kManyHeads=*/false>(block, task, tile);
   }
   if (task.sums != nullptr)
     sum_tap_rows(block, task, tiles, tile);

@@ -7,24 +7,51 @@
 /// and lets x slide through its registers.
 namespace seqconv::kernels::cuda {
 
-/// The kernels of a tile's outputs, one for each position or one a head.
-template <bool kPerRow, class S>
+/// The kernels of a tile's outputs, one for each position or one a head; of one
+/// head only unless kManyHeads.
+template <bool kPerRow, bool kManyHeads, class S>
 struct TileRows {
-  const ConvTask<S>& task;
-  const ConvTile& tile;
+  const TapSource& taps;
   int64_t first;  ///< position of row 0
-  int rows;       ///< of a head
+  int64_t valid;
+  int64_t base;   ///< of the first head, row 0
+  Divisor heads;  ///< by the rows of one
+  int rows;
+  int begin;  ///< the real ones
+  int end;
 
+  SEQCONV_DEVICE
+  TileRows(const ConvTask<S>& task, const ConvTile& tile, int64_t at, int count)
+      : taps(task.taps),
+        first(at),
+        valid(tile.valid),
+        base(task.taps.row(tile.b, at, tile.head)),
+        heads(count),
+        rows(count),
+        begin(static_cast<int>(clamped<int64_t>(-at, 0, count))),
+        end(static_cast<int>(clamped<int64_t>(tile.valid - at, 0, count))) {
+    if (!kPerRow)
+      base = static_cast<int64_t>(tile.head) * taps.kernel_size;
+  }
+
+  SEQCONV_DEVICE int head_of(int i) const {
+    return kManyHeads ? heads.quotient(i) : 0;
+  }
+  SEQCONV_DEVICE int64_t base_of(int head, int r) const {
+    return base + static_cast<int64_t>(r) * taps.step_stride +
+        head * taps.kernel_size;
+  }
   /// Row i: head i / rows, position first + i % rows.
   SEQCONV_DEVICE TapRow operator()(int i) const {
     if (!kPerRow)
-      return tap_row(task.taps, task.taps.row(0, 0, tile.head + i), 0, 1);
-    const int64_t t = first + i % rows;
-    return tap_row(
-        task.taps,
-        task.taps.row(tile.b, t, tile.head + i / rows),
-        t,
-        tile.valid);
+      return {base + i * taps.kernel_size, 0, taps.kernel_size};
+    const int head = head_of(i), r = i - head * rows;
+    if (r < begin || r >= end)
+      return {};
+    const int64_t row = base_of(head, r);
+    if (!taps.renormalize_edges)
+      return {row, 0, taps.kernel_size};
+    return tap_row(taps, row, first + r, valid);
   }
 };
 
@@ -33,23 +60,15 @@ SEQCONV_DEVICE void
 make_forward_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   using A = AccumulatorOf<S>;
   const ConvPlan& plan = task.plan;
-  const int rows = kPerRow ? plan.rows : 1;
-  const TileRows<kPerRow, S> row_of = {task, tile, tile.first, rows};
+  const int rows = kPerRow ? plan.rows : 1, count = tile.heads * rows;
   A* const taps = shared_at<A>(block.shared(), plan.taps_at);
-  auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
-  make_stats<A>(
+  make_taps<S>(
       block,
       task.taps,
-      tile.heads * rows,
-      row_of,
-      shared_at<RowStats<A>>(block.shared(), plan.parts_at),
-      stats);
-  fill_taps<A>(
-      block,
-      task.taps,
-      tile.heads * rows,
-      row_of,
-      [&](int i) { return stats[i]; },
+      count,
+      TileRows<kPerRow, true, S>(task, tile, tile.first, rows),
+      RawRows<A>{taps, plan.tap_pitch, count},
+      nullptr,
       [&](int i, int j, A tap) { taps[i * plan.tap_pitch + j] = tap; });
 }
 
@@ -104,22 +123,14 @@ SEQCONV_DEVICE void make_backward_taps(
   const int K = task.taps.kernel_size;
   const int64_t first = tile.first - (K - 1 - task.taps.padding_left);
   const int rows = kPerRow ? plan.rows + K - 1 : 1;
-  const TileRows<kPerRow, S> row_of = {task, tile, first, rows};
   A* const taps = shared_at<A>(block.shared(), plan.taps_at);
-  auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
-  make_stats<A>(
+  make_taps<S>(
       block,
       task.taps,
       tile.heads * rows,
-      row_of,
-      shared_at<RowStats<A>>(block.shared(), plan.parts_at),
-      stats);
-  fill_taps<A>(
-      block,
-      task.taps,
-      tile.heads * rows,
-      row_of,
-      [&](int i) { return stats[i]; },
+      TileRows<kPerRow, true, S>(task, tile, first, rows),
+      raw_rows(block.shared(), task),
+      shared_at<RowStats<A>>(block.shared(), plan.stats_at),
       [&](int i, int j, A tap) {
         int row = i;
         if (kPerRow) {
@@ -200,37 +211,41 @@ join_splits(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
 
 /// Gradients of a tile's taps in shared memory -> of its raw kernels: written
 /// to task.grad_kernels, or left where they were for a sum over positions.
-template <class S, class Block>
+template <bool kManyHeads, class S, class Block>
 SEQCONV_DEVICE void
 finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   using A = AccumulatorOf<S>;
   const ConvPlan& plan = task.plan;
-  const int after = task.taps.kernel_size - 1 - task.taps.padding_left;
-  const int stat_rows = plan.rows + task.taps.kernel_size - 1;
+  const int before = task.taps.kernel_size - 1;  // more rows of statistics
+  const int after = before - task.taps.padding_left;
   A* const grads = shared_at<A>(block.shared(), plan.grads_at);
   const auto* const stats =
       shared_at<RowStats<A>>(block.shared(), plan.stats_at);
-  const TileRows<true, S> row_of = {task, tile, tile.first, plan.rows};
-  taps_backward<A>(
+  const int rows = plan.rows, count = tile.heads * rows;
+  const TileRows<true, kManyHeads, S> row_of(task, tile, tile.first, rows);
+  taps_backward<S>(
       block,
       task.taps,
-      tile.heads * plan.rows,
+      count,
       row_of,
+      [&](int i) { return stats[row_of.head_of(i) * before + after + i]; },
+      raw_rows(block.shared(), task),
+      grads,
+      plan.grad_pitch);
+  if (task.sums != nullptr)
+    return;
+  const int here =
+      static_cast<int>(least<int64_t>(rows, task.steps - tile.first));
+  write_rows<S>(
+      block,
+      task.taps,
+      count,
+      grads,
+      plan.grad_pitch,
+      task.grad_kernels,
       [&](int i) {
-        return stats[i / plan.rows * stat_rows + after + i % plan.rows];
-      },
-      [&](int i, int j) -> A& { return grads[i * plan.grad_pitch + j]; },
-      shared_at<A>(block.shared(), plan.dots_at),
-      [&](int i, int j, A value) {
-        const int64_t t = tile.first + i % plan.rows;
-        if (task.sums != nullptr)
-          grads[i * plan.grad_pitch + j] = value;
-        else if (t < task.steps)
-          store_stored<A>(
-              task.grad_kernels,
-              task.taps.raw.storage,
-              task.taps.row(tile.b, t, tile.head + i / plan.rows) + j,
-              value);
+        const int head = row_of.head_of(i), r = i - head * rows;
+        return r < here ? row_of.base_of(head, r) : int64_t{-1};
       });
 }
 
@@ -312,7 +327,7 @@ SEQCONV_DEVICE void conv_backward_body(Block& block, const ConvTask<S>& task) {
     }
     if (kPerRow) {
       join_splits(block, task, tile);
-      finish_tap_rows(block, task, tile);
+      finish_tap_rows</*kManyHeads=*/true>(block, task, tile);
     }
   }
   if (!kPerRow)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/conv_taps.h"
+#include "kernels/cuda/conv_rows.h"
 
 /// How a convolution is cut into blocks, and where a block keeps what in its
 /// shared memory. Depends on sizes alone, and where kernels are so long that
@@ -31,6 +31,7 @@ struct ConvPlan {
   int pitch = 0;       ///< elements from one staged row to the next
   int tap_pitch = 0;   ///< elements from one row of taps to the next
   int grad_pitch = 0;  ///< likewise of their gradients
+  int raw_rows = 0;    ///< raw kernels that fit where x is staged later
   int splits = 1;      ///< threads that share a tap gradient
   int vector = 1;      ///< channels that a thread of FMA takes at once
   int tiles_per_block = 1;
@@ -40,9 +41,7 @@ struct ConvPlan {
   int64_t blocks = 0;
   int64_t taps_at = 0;  ///< offsets in shared memory, bytes
   int64_t stats_at = 0;
-  int64_t parts_at = 0;
   int64_t grads_at = 0;
-  int64_t dots_at = 0;
   int64_t x_at = 0;
   int64_t y_at = 0;
   int64_t shared = 0;
@@ -72,6 +71,22 @@ struct ConvPlanRequest {
   int sum_bytes = 4;
   int64_t limit = kMostShared;  ///< what a block may have on this device
 };
+
+/// Adds the staged rows of x, and of grad_y: at least a raw kernel, since those
+/// pass through the same memory before and after.
+inline void add_staged_rows(
+    SharedLayout& layout,
+    ConvPlan& plan,
+    const ConvPlanRequest& request) {
+  const int64_t raw = request.sum_bytes *
+      raw_pitch(static_cast<int>(request.shape.kernel_size));
+  const int64_t staged =
+      static_cast<int64_t>(plan.in_rows) * plan.pitch * request.storage_bytes;
+  plan.x_at = layout.add(most(staged, raw), 1);
+  if (request.pass == ConvPass::kBackward)
+    plan.y_at = layout.add(staged, 1);
+  plan.raw_rows = static_cast<int>((layout.size() - plan.x_at) / raw);
+}
 
 /// Sets what follows from rows, width and heads. `per_row` kernels never share
 /// a block between tiles.
@@ -114,16 +129,12 @@ fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
   SharedLayout layout;
   plan.taps_at =
       layout.add(plan.heads * row_sets * plan.tap_pitch, request.sum_bytes);
-  plan.stats_at = layout.add(stat_rows, 2 * request.sum_bytes);
-  plan.parts_at = layout.add(stat_rows * kParts, 2 * request.sum_bytes);
-  plan.x_at = layout.add(plan.in_rows * plan.pitch, request.storage_bytes);
-  if (backward) {
-    plan.y_at = layout.add(plan.in_rows * plan.pitch, request.storage_bytes);
+  plan.stats_at = layout.add(backward ? stat_rows : 0, 2 * request.sum_bytes);
+  add_staged_rows(layout, plan, request);
+  if (backward)
     plan.grads_at = layout.add(
         plan.splits * plan.heads * rows * plan.grad_pitch,
         request.sum_bytes);
-    plan.dots_at = layout.add(plan.heads * rows * kParts, request.sum_bytes);
-  }
   plan.shared = layout.size();
   return plan;
 }

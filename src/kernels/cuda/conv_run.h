@@ -46,12 +46,23 @@ inline TapSource tap_source(const ConvSetup& setup, KernelsOf kind) {
       ", but got K = ",
       shape.kernel_size);
   const int64_t position = shape.heads * shape.kernel_size;
+  SEQCONV_CHECK(
+      position < int64_t{1} << 31,
+      "[cuda] kernels of a position must be fewer than 2^31 elements, but got ",
+      shape.heads,
+      " heads of ",
+      shape.kernel_size);
   const bool drops = setup.drop.seed != nullptr && setup.drop.p > 0;
   TapSource source;
   source.raw = setup.kernels;
-  source.step_stride = kind == KernelsOf::kPosition ? position : 0;
-  source.batch_stride = source.step_stride * shape.steps;
+  if (kind == KernelsOf::kPosition) {
+    source.step_stride = static_cast<int>(position);
+    source.batch_stride = position * shape.steps;
+  }
   source.kernel_size = static_cast<int>(shape.kernel_size);
+  const int groups = tap_groups(source.kernel_size);
+  source.lane_bits = bits_for(groups * kTapGroup, 5);
+  source.part_bits = bits_for(groups, 2);
   source.padding_left = static_cast<int>(shape.padding_left);
   source.normalization = setup.normalization;
   source.renormalize_edges =

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/conv_taps.h"
+#include "kernels/cuda/conv_normalize.h"
 
 /// The step form of both convolutions: a block for some heads of one stream,
 /// a thread for each of their channels, token by token.
@@ -22,16 +22,9 @@ struct ConvStepTask {
   const int64_t* position = nullptr;
   S* y = nullptr;
 
-  /// Shared memory: taps [heads, K], statistics, their parts.
-  SEQCONV_HD int64_t taps_bytes() const {
-    return round_up<int64_t>(
-        static_cast<int64_t>(heads) * taps.kernel_size *
-            static_cast<int64_t>(sizeof(AccumulatorOf<S>)),
-        16);
-  }
+  /// Shared memory: taps, in rows as raw ones have.
   SEQCONV_HD int64_t shared() const {
-    return taps_bytes() +
-        heads * (1 + kParts) * 2 *
+    return static_cast<int64_t>(heads) * raw_pitch(taps.kernel_size) *
         static_cast<int64_t>(sizeof(AccumulatorOf<S>));
   }
 };
@@ -39,7 +32,8 @@ struct ConvStepTask {
 /// Heads of a block of the step form: about one channel for a thread, as many
 /// as small shared memory holds; at least one.
 inline int step_heads(const ConvShape& shape, int threads, int sum_bytes) {
-  const int64_t bytes = (shape.kernel_size + 2 * (1 + kParts)) * sum_bytes + 16;
+  const int64_t bytes =
+      raw_pitch(static_cast<int>(shape.kernel_size)) * sum_bytes;
   const int64_t fit = most<int64_t>(1, kWarp * 1024 / bytes);
   return static_cast<int>(clamped<int64_t>(
       threads / shape.head_channels(),
@@ -78,8 +72,7 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
   const int head = static_cast<int>(block.index() % task.groups) * task.heads;
   const int heads = least(task.heads, task.all_heads - head);
   A* const taps = reinterpret_cast<A*>(block.shared());
-  auto* const stats =
-      reinterpret_cast<RowStats<A>*>(block.shared() + task.taps_bytes());
+  const int pitch = raw_pitch(K);
   const int64_t position = most<int64_t>(0, *task.position);
   const int64_t first_channel = static_cast<int64_t>(head) * R;
   for (int64_t t = 0; t < task.steps; ++t) {
@@ -88,14 +81,14 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
       const auto row_of = [&](int i) {
         return tap_row(task.taps, task.taps.row(n, t, head + i), now, now + 1);
       };
-      make_stats<A>(block, task.taps, heads, row_of, stats + task.heads, stats);
-      fill_taps<A>(
+      make_taps<S>(
           block,
           task.taps,
           heads,
           row_of,
-          [&](int i) { return stats[i]; },
-          [&](int i, int j, A tap) { taps[i * K + j] = tap; });
+          RawRows<A>{taps, pitch, heads},
+          nullptr,
+          [&](int i, int j, A tap) { taps[i * pitch + j] = tap; });
     }
     block.each([&](int thread) {
       const int64_t at = (n * task.steps + t) * task.channels + first_channel;
@@ -103,7 +96,7 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
         S* const ring =
             task.state + n * (K - 1) * task.channels + first_channel + c;
         const A sum = step_channel<S>(
-            taps + c / R * K,
+            taps + c / R * pitch,
             K - 1,
             now,
             task.channels,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/conv_taps.h"
+#include "kernels/cuda/conv_normalize.h"
 
 /// Second stages: sums of partial results in an order fixed by the sizes.
 namespace seqconv::kernels::cuda {
@@ -75,54 +75,63 @@ SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
 
 /// The last stage of the gradient of shared kernels [H, K]: a block for a head
 /// takes sums [H, K] with respect to its taps (or already to raw weights).
-template <class A>
+template <class S>
 struct WeightTask {
+  using A = AccumulatorOf<S>;
+
   TapSource taps;
   bool is_raw = false;
   const A* sums = nullptr;
   void* grad_kernels = nullptr;
 
-  /// Shared memory: gradients [K], statistics, their parts, dot products.
-  SEQCONV_HD int64_t grads_bytes() const {
-    return round_up<int64_t>(taps.kernel_size * sizeof(A), 16);
+  /// Shared memory: a row of gradients and a raw one; the statistic.
+  SEQCONV_HD int64_t row_bytes() const {
+    return raw_pitch(taps.kernel_size) * static_cast<int64_t>(sizeof(A));
   }
   SEQCONV_HD int64_t shared() const {
-    return grads_bytes() +
-        (2 + 2 * kParts + kParts) * static_cast<int64_t>(sizeof(A));
+    return 2 * row_bytes() + static_cast<int64_t>(sizeof(RowStats<A>));
   }
 };
 
-template <class A, class Block>
-SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<A>& task) {
+template <class S, class Block>
+SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<S>& task) {
+  using A = AccumulatorOf<S>;
   const int K = task.taps.kernel_size;
   const int64_t base = block.index() * K;
-  A* const grads = reinterpret_cast<A*>(block.shared());
+  char* const shared = block.shared();
+  A* const grads = reinterpret_cast<A*>(shared);
+  const RawRows<A> raw = {
+      reinterpret_cast<A*>(shared + task.row_bytes()),
+      raw_pitch(K),
+      1};
   auto* const stats =
-      reinterpret_cast<RowStats<A>*>(block.shared() + task.grads_bytes());
-  A* const dots = reinterpret_cast<A*>(stats + 1 + kParts);
-  const auto write = [&](int j, A value) {
-    store_stored<A>(task.grad_kernels, task.taps.raw.storage, base + j, value);
-  };
+      reinterpret_cast<RowStats<A>*>(shared + 2 * task.row_bytes());
   block.each([&](int thread) {
-    for (int j = thread; j < K; j += block.threads()) {
+    for (int j = thread; j < K; j += block.threads())
       grads[j] = task.sums[base + j];
-      if (task.is_raw)
-        write(j, grads[j]);
-    }
   });
-  if (task.is_raw)
-    return;
-  const auto row_of = [&](int) { return TapRow{base, 0, K}; };
-  make_stats<A>(block, task.taps, 1, row_of, stats + 1, stats);
-  taps_backward<A>(
+  if (!task.is_raw) {
+    const auto row_of = [&](int) { return TapRow{base, 0, K}; };
+    const auto stats_of = [&](int) { return stats[0]; };
+    make_taps<S>(block, task.taps, 1, row_of, raw, stats, [](int, int, A) {});
+    taps_backward<S>(
+        block,
+        task.taps,
+        1,
+        row_of,
+        stats_of,
+        raw,
+        grads,
+        raw.pitch);
+  }
+  write_rows<S>(
       block,
       task.taps,
       1,
-      row_of,
-      [&](int) { return stats[0]; },
-      [&](int, int j) -> A& { return grads[j]; },
-      dots,
-      [&](int, int j, A value) { write(j, value); });
+      grads,
+      raw.pitch,
+      task.grad_kernels,
+      [&](int) { return base; });
 }
 
 }  // namespace seqconv::kernels::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cuda/conv_normalize.h"
 #include "kernels/cuda/conv_plan.h"
 
 /// The phases that the FMA kernels of both convolutions are made of.
@@ -11,6 +12,17 @@ inline constexpr int kRowsPerThread = 8;
 template <class T>
 SEQCONV_DEVICE T* shared_at(char* shared, int64_t offset) {
   return reinterpret_cast<T*>(shared + offset);
+}
+
+/// Where a block copies raw kernels while it does not need x.
+template <class S>
+SEQCONV_DEVICE RawRows<AccumulatorOf<S>> raw_rows(
+    char* shared,
+    const ConvTask<S>& task) {
+  return {
+      shared_at<AccumulatorOf<S>>(shared, task.plan.x_at),
+      raw_pitch(task.taps.kernel_size),
+      task.plan.raw_rows};
 }
 
 /// Channels [first, first + width) of a tile's heads.

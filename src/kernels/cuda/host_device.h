@@ -54,6 +54,19 @@ SEQCONV_HD constexpr I round_up(I count, I size) {
   return pieces_of(count, size) * size;
 }
 
+/// Division by a number that is known before: n / d for n * d < 2^32.
+struct Divisor {
+  uint32_t factor = 0;  ///< 2^32 / d, rounded up; 0 for d = 1
+
+  Divisor() = default;
+  SEQCONV_HD explicit Divisor(int d)
+      : factor(0xffffffffu / static_cast<uint32_t>(d) + 1) {}
+  SEQCONV_HD int quotient(int n) const {
+    const uint64_t product = uint64_t{factor} * static_cast<uint32_t>(n);
+    return factor == 0 ? n : static_cast<int>(product >> 32);
+  }
+};
+
 SEQCONV_HD float widen(float value) {
   return value;
 }

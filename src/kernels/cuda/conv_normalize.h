@@ -1,0 +1,252 @@
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/cuda/conv_rows.h"
+
+/// Rows of raw weights to taps, and gradients of taps to those of raw weights.
+/// The lanes that share a row make its sums by shuffles: no barrier, and an
+/// exponential is made once.
+namespace seqconv::kernels::cuda {
+
+/// Gives scale[lane] its row's 1 / sum and replaces raw weights by
+/// exponentials.
+template <class A, class Warp, class LanesOf>
+SEQCONV_DEVICE void softmax_lanes(
+    Warp& warp,
+    const TapSource& source,
+    const RawRows<A>& raw,
+    const LanesOf& lanes_of,
+    Lanes<RowStats<A>>& stats) {
+  Lanes<A> most_of, sums;
+  warp.each([&](int lane) {
+    A found = static_cast<A>(-INFINITY);
+    for_groups(raw, lanes_of(lane), [&](int, const A(&w)[kTapGroup], A*) {
+      SEQCONV_UNROLL
+      for (const A value : w)
+        found = std::fmax(found, value);
+    });
+    most_of[lane] = found;
+  });
+  join_neighbours(warp, most_of, source.part_bits, [](A a, A b) {
+    return std::fmax(a, b);
+  });
+  warp.each([&](int lane) {
+    const A shift = most_of[lane];
+    A sum = 0;
+    for_groups(raw, lanes_of(lane), [&](int, A(&w)[kTapGroup], A* at) {
+      SEQCONV_UNROLL
+      for (A& value : w) {
+        value = exp_of_negative(value - shift);
+        sum += value;
+      }
+      store_group(at, w);
+    });
+    sums[lane] = sum;
+  });
+  join_neighbours(warp, sums, source.part_bits, [](A a, A b) { return a + b; });
+  warp.each([&](int lane) {
+    stats[lane] = {most_of[lane], A(1) / sums[lane]};
+  });
+}
+
+/// The same for the other normalisations: raw weights become taps but for the
+/// scale. A loop over elements in memory, so that the choice is there once.
+template <class A, class Warp, class LanesOf>
+SEQCONV_DEVICE void norm_lanes(
+    Warp& warp,
+    const TapSource& source,
+    const RawRows<A>& raw,
+    const LanesOf& lanes_of,
+    Lanes<RowStats<A>>& stats) {
+  const Normalization normalization = source.normalization;
+  const bool squared = is_squared(normalization);
+  Lanes<A> sums;
+  warp.each([&](int lane) {
+    const LaneRow mine = lanes_of(lane);
+    A* const at = raw.at + mine.row * raw.pitch;
+    A sum = 0;
+    SEQCONV_NO_UNROLL
+    for (int j = mine.begin * kTapGroup; j < mine.end * kTapGroup; ++j) {
+      sum += squared ? at[j] * at[j] : std::abs(at[j]);
+      at[j] = tap_value(normalization, at[j]);
+    }
+    sums[lane] = sum;
+  });
+  join_neighbours(warp, sums, source.part_bits, [](A a, A b) { return a + b; });
+  warp.each([&](int lane) {
+    const A norm = squared ? std::sqrt(sums[lane]) : sums[lane];
+    stats[lane] = {norm, A(1) / (norm + static_cast<A>(kNormEpsilon))};
+    if (!has_norm(normalization))
+      stats[lane] = {A(0), A(1)};
+  });
+}
+
+/// put(j, value) for a lane's taps after DropConnect, from what softmax_lanes
+/// or norm_lanes left.
+template <class A, class Put>
+SEQCONV_DEVICE void tap_groups_of(
+    const TapSource& source,
+    const RawRows<A>& raw,
+    const LaneRow& mine,
+    const TapRow& row,
+    const RowStats<A>& stats,
+    const Put& put) {
+  DropFactors<A> drop(source, row, mine.begin);
+  for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A*) {
+    SEQCONV_UNROLL
+    for (A& value : w)
+      value *= stats.scale;
+    drop.apply(j, w);
+    SEQCONV_UNROLL
+    for (int e = 0; e < kTapGroup; ++e)
+      if (j + e < source.kernel_size)
+        put(j + e, row.end > row.begin ? w[e] : A(0));
+  });
+}
+
+/// Phases: put(i, j, value) for tap j of row i, i < count, after DropConnect,
+/// and stats[i] unless null. Raw rows pass through `raw`; put(i, j) may write
+/// where raw row i has element j.
+template <class S, class A, class Block, class RowOf, class Put>
+SEQCONV_DEVICE void make_taps(
+    Block& block,
+    const TapSource& source,
+    int count,
+    const RowOf& row_of,
+    const RawRows<A>& raw,
+    std::type_identity_t<RowStats<A>>* stats,
+    const Put& put) {
+  for (int first = 0; first < count; first += raw.rows) {
+    const int rows = least(raw.rows, count - first);
+    copy_raw<S>(block, source, first, rows, row_of, raw);
+    for_lanes(block, source, rows, [&](auto& warp, const auto& lanes_of) {
+      Lanes<RowStats<A>> of;
+      if (source.normalization == Normalization::kSoftmax)
+        softmax_lanes(warp, source, raw, lanes_of, of);
+      else
+        norm_lanes(warp, source, raw, lanes_of, of);
+      warp.each([&](int lane) {
+        const LaneRow mine = lanes_of(lane);
+        if (mine.row < 0)
+          return;
+        const int i = first + mine.row;
+        if (stats != nullptr && mine.begin == 0)
+          stats[i] = of[lane];
+        tap_groups_of(
+            source,
+            raw,
+            mine,
+            row_of(i),
+            of[lane],
+            [&](int j, A value) { put(i, j, value); });
+      });
+    });
+  }
+}
+
+/// First half of the backward pass of a lane's groups: gradients of taps after
+/// DropConnect -> before it; gives its part of the row's sum. With a softmax,
+/// taps take the place of raw weights.
+template <class A>
+SEQCONV_DEVICE A dot_groups(
+    const TapSource& source,
+    const RawRows<A>& raw,
+    const LaneRow& mine,
+    const TapRow& row,
+    const RowStats<A>& stats,
+    A* grads) {
+  const bool softmax = source.normalization == Normalization::kSoftmax;
+  const bool absolute = is_absolute(source.normalization);
+  DropFactors<A> drop(source, row, mine.begin);
+  A dot = 0;
+  for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A* at) {
+    A g[kTapGroup];
+    load_group(grads + j, g);
+    SEQCONV_UNROLL
+    for (int e = 0; e < kTapGroup; ++e)
+      if (j + e >= source.kernel_size)
+        g[e] = A(0);
+    drop.apply(j, g);
+    store_group(grads + j, g);
+    if (softmax) {
+      SEQCONV_UNROLL
+      for (A& value : w)
+        value = exp_of_negative(value - stats.shift) * stats.scale;
+      store_group(at, w);
+    }
+    SEQCONV_UNROLL
+    for (int e = 0; e < kTapGroup; ++e)
+      dot += g[e] * (absolute ? std::abs(w[e]) : w[e]);
+  });
+  return dot;
+}
+
+/// Second half: gradients of taps -> of raw weights.
+template <class A>
+SEQCONV_DEVICE void gradient_groups(
+    const TapSource& source,
+    const RawRows<A>& raw,
+    const LaneRow& mine,
+    const TapRow& row,
+    const RowStats<A>& stats,
+    A dot,
+    A* grads) {
+  if (source.normalization != Normalization::kSoftmax) {
+    const A* const at = raw.at + mine.row * raw.pitch;
+    SEQCONV_NO_UNROLL
+    for (int j = mine.begin * kTapGroup; j < mine.end * kTapGroup; ++j)
+      grads[j] = j >= row.begin && j < row.end
+          ? raw_gradient(source.normalization, stats, at[j], grads[j], dot)
+          : A(0);
+    return;
+  }
+  for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A*) {
+    A g[kTapGroup];
+    load_group(grads + j, g);
+    SEQCONV_UNROLL
+    for (int e = 0; e < kTapGroup; ++e)
+      g[e] = j + e >= row.begin && j + e < row.end ? w[e] * (g[e] - dot) : A(0);
+    store_group(grads + j, g);
+  });
+}
+
+/// Phases: the gradients of taps -> of raw weights, in place: grads + i * pitch
+/// of row i, on a multiple of 16 bytes.
+template <class S, class A, class Block, class RowOf, class StatsOf>
+SEQCONV_DEVICE void taps_backward(
+    Block& block,
+    const TapSource& source,
+    int count,
+    const RowOf& row_of,
+    const StatsOf& stats_of,
+    const RawRows<A>& raw,
+    A* grads,
+    int grad_pitch) {
+  for (int first = 0; first < count; first += raw.rows) {
+    const int rows = least(raw.rows, count - first);
+    copy_raw<S>(block, source, first, rows, row_of, raw);
+    for_lanes(block, source, rows, [&](auto& warp, const auto& lanes_of) {
+      const auto each = [&](auto&& f) {
+        warp.each([&](int lane) {
+          const LaneRow mine = lanes_of(lane);
+          const int i = first + mine.row;
+          if (mine.row >= 0)
+            f(lane, mine, row_of(i), stats_of(i), grads + i * grad_pitch);
+        });
+      };
+      Lanes<A> dots = {};
+      each([&](int lane, auto mine, auto row, auto stats, A* grad) {
+        dots[lane] = dot_groups(source, raw, mine, row, stats, grad);
+      });
+      join_neighbours(warp, dots, source.part_bits, [](A a, A b) {
+        return a + b;
+      });
+      each([&](int lane, auto mine, auto row, auto stats, A* grad) {
+        gradient_groups(source, raw, mine, row, stats, dots[lane], grad);
+      });
+    });
+  }
+}
+
+}  // namespace seqconv::kernels::cuda

@@ -1,0 +1,243 @@
+#pragma once
+
+#include "kernels/cuda/conv_taps.h"
+
+/// Rows of raw weights between global and shared memory, where neighbouring
+/// threads take neighbouring elements, and how the lanes of a warp share them.
+namespace seqconv::kernels::cuda {
+
+/// Rows of raw weights in shared memory, on multiples of 16 bytes: room for
+/// `rows` of them, `pitch` elements (a multiple of kTapGroup) apart.
+template <class A>
+struct RawRows {
+  A* at;
+  int pitch;
+  int rows;
+};
+
+/// Elements whose loads a thread has under way.
+inline constexpr int kElementsAtOnce = 4;
+
+/// f(r, j) for the elements of `count` rows, the whole last group included, by
+/// neighbouring threads for neighbouring elements: first(r, j, i) for some at
+/// once, so that loads do not wait for each other, then second.
+template <class First, class Second>
+SEQCONV_DEVICE void for_elements(
+    int thread,
+    int threads,
+    const TapSource& source,
+    int count,
+    const First& first,
+    const Second& second) {
+  const int width = tap_groups(source.kernel_size) * kTapGroup;
+  const int lanes = 1 << source.lane_bits, step = threads >> source.lane_bits;
+  SEQCONV_NO_UNROLL
+  for (int j = thread & (lanes - 1); j < width; j += lanes) {
+    SEQCONV_NO_UNROLL
+    for (int r0 = thread >> source.lane_bits; r0 < count;
+         r0 += kElementsAtOnce * step) {
+      SEQCONV_UNROLL
+      for (int i = 0; i < kElementsAtOnce; ++i)
+        if (r0 + i * step < count)
+          first(r0 + i * step, j, i);
+      SEQCONV_UNROLL
+      for (int i = 0; i < kElementsAtOnce; ++i)
+        if (r0 + i * step < count)
+          second(r0 + i * step, j, i);
+    }
+  }
+}
+
+/// f(R{}) for the type that raw kernels beside S are stored in.
+template <class S, class F>
+SEQCONV_DEVICE void with_storage(Storage storage, const F& f) {
+  if constexpr (sizeof(S) == 2) {
+    if (storage == Storage::kFloat)
+      return f(float{});
+  }
+  f(S{});
+}
+
+/// One phase: the raw weights of rows first .. first + count to `to`. Elements
+/// that do not count leave every sum and maximum as it is.
+template <class S, class A, class Block, class RowOf>
+SEQCONV_DEVICE void copy_raw(
+    Block& block,
+    const TapSource& source,
+    int first,
+    int count,
+    const RowOf& row_of,
+    const RawRows<A>& to) {
+  const A none = source.normalization == Normalization::kSoftmax
+      ? static_cast<A>(-INFINITY)
+      : A(0);
+  const auto copy = [&](auto type, int thread) {
+    using R = decltype(type);
+    R values[kElementsAtOnce] = {};
+    bool counts[kElementsAtOnce] = {};
+    for_elements(
+        thread,
+        block.threads(),
+        source,
+        count,
+        [&](int r, int j, int i) {
+          const TapRow row = row_of(first + r);
+          counts[i] = j >= row.begin && j < row.end;
+          if (counts[i])
+            values[i] = static_cast<const R*>(source.raw.data)[row.base + j];
+        },
+        [&](int r, int j, int i) {
+          to.at[r * to.pitch + j] =
+              counts[i] ? static_cast<A>(widen(values[i])) : none;
+        });
+  };
+  block.each([&](int thread) {
+    with_storage<S>(source.raw.storage, [&](auto type) { copy(type, thread); });
+  });
+}
+
+/// What a lane of a warp does: groups [begin, end) of raw row `row`; none, with
+/// row = -1, where rows are used up.
+struct LaneRow {
+  int row;
+  int begin;
+  int end;
+};
+SEQCONV_DEVICE LaneRow lane_row(const TapSource& source, int n, int count) {
+  const int groups = tap_groups(source.kernel_size);
+  const int parts = 1 << source.part_bits, row = n >> source.part_bits;
+  const int each = (groups + parts - 1) >> source.part_bits;
+  if (row >= count)
+    return {-1, 0, 0};
+  const int begin = least((n & (parts - 1)) * each, groups);
+  return {row, begin, least(begin + each, groups)};
+}
+
+/// One phase: f(warp, lanes_of) for `count` rows, as many as a warp has lanes
+/// for at a time; lanes_of(lane) is its LaneRow.
+template <class Block, class F>
+SEQCONV_DEVICE void
+for_lanes(Block& block, const TapSource& source, int count, const F& f) {
+  block.warps([&](auto& warp) {
+    SEQCONV_NO_UNROLL
+    for (int n = warp.index() * kWarp; n < count << source.part_bits;
+         n += block.threads())
+      f(warp, [&](int lane) { return lane_row(source, n + lane, count); });
+  });
+}
+
+/// A group of elements in shared memory, on a multiple of 16 bytes.
+template <class A>
+SEQCONV_DEVICE void load_group(const A* at, A (&values)[kTapGroup]) {
+  constexpr int kPack = 16 / sizeof(A);
+  SEQCONV_UNROLL
+  for (int e = 0; e < kTapGroup; e += kPack) {
+    const auto pack = load_pack<A, kPack>(at + e);
+    SEQCONV_UNROLL
+    for (int i = 0; i < kPack; ++i)
+      values[e + i] = pack.v[i];
+  }
+}
+template <class A>
+SEQCONV_DEVICE void store_group(A* at, const A (&values)[kTapGroup]) {
+  constexpr int kPack = 16 / sizeof(A);
+  SEQCONV_UNROLL
+  for (int e = 0; e < kTapGroup; e += kPack) {
+    Pack<A, kPack> pack;
+    SEQCONV_UNROLL
+    for (int i = 0; i < kPack; ++i)
+      pack.v[i] = values[e + i];
+    store_pack<A, kPack>(at + e, pack);
+  }
+}
+
+/// g(j, values, where they lie) for the groups of a lane, the four elements
+/// from j on.
+template <class A, class G>
+SEQCONV_DEVICE void
+for_groups(const RawRows<A>& raw, const LaneRow& mine, const G& g) {
+  SEQCONV_NO_UNROLL
+  for (int q = mine.begin; q < mine.end; ++q) {
+    A* const at = raw.at + mine.row * raw.pitch + q * kTapGroup;
+    A values[kTapGroup];
+    load_group(at, values);
+    g(q * kTapGroup, values, at);
+  }
+}
+/// DropConnect's factors of the groups of a row, one group after the other from
+/// group q on. Elements count in the whole tensor: a group may lie in two
+/// blocks of Philox words.
+template <class A>
+class DropFactors {
+ public:
+  SEQCONV_DEVICE DropFactors(const TapSource& source, const TapRow& row, int q)
+      : source_(source), row_(row) {
+    if (source.seed != nullptr)
+      words_ = philox(
+          static_cast<uint64_t>(*source.seed),
+          static_cast<uint64_t>(row.base / kTapGroup + q));
+  }
+  /// Multiplies the values of elements j on, the next group.
+  SEQCONV_DEVICE void apply(int j, A (&values)[kTapGroup]) {
+    const A scale = static_cast<A>(source_.scale);
+    if (source_.seed != nullptr) {
+      const auto after = philox(
+          static_cast<uint64_t>(*source_.seed),
+          static_cast<uint64_t>((row_.base + j) / kTapGroup + 1));
+      const int skipped = static_cast<int>(row_.base % kTapGroup);
+      SEQCONV_UNROLL
+      for (int e = 0; e < kTapGroup; ++e) {
+        uint32_t word = 0;
+        SEQCONV_UNROLL
+        for (int i = e; i < e + kTapGroup; ++i)
+          if (i - e == skipped)
+            word = i < kTapGroup ? words_[static_cast<size_t>(i)]
+                                 : after[static_cast<size_t>(i - kTapGroup)];
+        values[e] *= word >= source_.threshold ? scale : A(0);
+      }
+      words_ = after;
+    } else if (source_.mask != nullptr) {
+      SEQCONV_UNROLL
+      for (int e = 0; e < kTapGroup; ++e)
+        if (j + e >= row_.begin && j + e < row_.end)
+          values[e] *= source_.mask[row_.base + j + e] != 0 ? scale : A(0);
+    }
+  }
+
+ private:
+  const TapSource& source_;
+  const TapRow& row_;
+  std::array<uint32_t, 4> words_ = {};
+};
+
+/// One phase: rows of gradients to the raw kernels' gradient, where row i goes
+/// to its element to_of(i); not where that is negative.
+template <class S, class A, class Block, class ToOf>
+SEQCONV_DEVICE void write_rows(
+    Block& block,
+    const TapSource& source,
+    int count,
+    const A* grads,
+    int grad_pitch,
+    void* to,
+    const ToOf& to_of) {
+  with_storage<S>(source.raw.storage, [&](auto type) {
+    using R = decltype(type);
+    block.each([&](int thread) {
+      for_elements(
+          thread,
+          block.threads(),
+          source,
+          count,
+          [&](int r, int j, int) {
+            const int64_t base = to_of(r);
+            if (base >= 0 && j < source.kernel_size)
+              static_cast<R*>(to)[base + j] =
+                  Narrow<R>::from(grads[r * grad_pitch + j]);
+          },
+          [](int, int, int) {});
+    });
+  });
+}
+
+}  // namespace seqconv::kernels::cuda
