@@ -257,7 +257,7 @@ TEST_P(CudaConvOnHost, SeveralTilesOfABlockAndManyBlocksGiveTheSameSums) {
       .padding_left = 1};
   const ConvPlan plan = plan_fma(
       {c.shape(), ConvPass::kBackward, /*per_row=*/false, /*vector=*/1});
-  EXPECT_EQ(plan.tiles_per_block, 2);
+  EXPECT_EQ(plan.tiles_per_block, 8);
   EXPECT_GT(sum_outputs(plan.units), 1);
   expect_reference<float>(c);
 }

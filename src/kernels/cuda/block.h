@@ -30,7 +30,10 @@ struct Lanes {
 
 class DeviceWarp {
  public:
-  __device__ int index() const { return threadIdx.x / kWarp; }
+  /// By a shuffle, which tells the compiler that lanes agree.
+  __device__ int index() const {
+    return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarp, 0);
+  }
   template <class F>
   __device__ void each(const F& f) {
     f(static_cast<int>(threadIdx.x) % kWarp);
@@ -188,12 +191,15 @@ SEQCONV_DEVICE int lanes_most(Warp&, Lanes<int>& values) {
 #endif
 }
 
-/// Joins what 2^bits neighbouring lanes hold by the commutative f; all of them
-/// get the result.
+/// Joins what 2^bits neighbouring lanes hold, at most 4 of them, by the
+/// commutative f; all of them get the result.
 template <class A, class Warp, class F>
 SEQCONV_DEVICE void
 join_neighbours(Warp& warp, Lanes<A>& values, int bits, const F& f) {
-  for (int bit = 0; bit < bits; ++bit) {
+  SEQCONV_UNROLL
+  for (int bit = 0; bit < 2; ++bit) {
+    if (bit >= bits)
+      return;
 #ifdef __CUDACC__
     values.value =
         f(values.value, __shfl_xor_sync(0xffffffffu, values.value, 1 << bit));

@@ -86,9 +86,7 @@ make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
     const int at = s * pitch + s % kBand + (kReversed ? K - 1 - j : j);
     const S upper = Narrow<S>::from(value);
     band[at] = upper;
-    // Infinity has no rest: it would spoil its own sum.
-    const A rest = value - widen(upper);
-    band[half + at] = Narrow<S>::from(rest - rest == A(0) ? rest : A(0));
+    band[half + at] = Narrow<S>::from(value - widen(upper));
   };
   block.each([&](int thread) {
     for (int n = thread; n < half / 4; n += block.threads())

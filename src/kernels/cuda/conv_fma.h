@@ -42,14 +42,14 @@ struct TileRows {
         head * taps.kernel_size;
   }
   /// Row i: head i / rows, position first + i % rows.
-  SEQCONV_DEVICE TapRow operator()(int i) const {
+  SEQCONV_DEVICE TapRow operator()(int i, bool edges) const {
     if (!kPerRow)
       return {base + i * taps.kernel_size, 0, taps.kernel_size};
     const int head = head_of(i), r = i - head * rows;
     if (r < begin || r >= end)
       return {};
     const int64_t row = base_of(head, r);
-    if (!taps.renormalize_edges)
+    if (!edges || !taps.renormalize_edges)
       return {row, 0, taps.kernel_size};
     return tap_row(taps, row, first + r, valid);
   }

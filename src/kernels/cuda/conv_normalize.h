@@ -11,17 +11,17 @@ namespace seqconv::kernels::cuda {
 
 /// Gives scale[lane] its row's 1 / sum and replaces raw weights by
 /// exponentials.
-template <class A, class Warp, class LanesOf>
+template <class A, class Warp>
 SEQCONV_DEVICE void softmax_lanes(
     Warp& warp,
     const TapSource& source,
     const RawRows<A>& raw,
-    const LanesOf& lanes_of,
+    Lanes<LaneRow>& lanes,
     Lanes<RowStats<A>>& stats) {
   Lanes<A> most_of, sums;
   warp.each([&](int lane) {
     A found = static_cast<A>(-INFINITY);
-    for_groups(raw, lanes_of(lane), [&](int, const A(&w)[kTapGroup], A*) {
+    for_groups(raw, lanes[lane], [&](int, const A(&w)[kTapGroup], A*) {
       SEQCONV_UNROLL
       for (const A value : w)
         found = std::fmax(found, value);
@@ -32,9 +32,12 @@ SEQCONV_DEVICE void softmax_lanes(
     return std::fmax(a, b);
   });
   warp.each([&](int lane) {
+    // A row that is not real is all minus infinity: zero, not NaN.
+    if (!lanes[lane].real)
+      most_of[lane] = A(0);
     const A shift = most_of[lane];
     A sum = 0;
-    for_groups(raw, lanes_of(lane), [&](int, A(&w)[kTapGroup], A* at) {
+    for_groups(raw, lanes[lane], [&](int, A(&w)[kTapGroup], A* at) {
       SEQCONV_UNROLL
       for (A& value : w) {
         value = exp_of_negative(value - shift);
@@ -46,24 +49,24 @@ SEQCONV_DEVICE void softmax_lanes(
   });
   join_neighbours(warp, sums, source.part_bits, [](A a, A b) { return a + b; });
   warp.each([&](int lane) {
-    stats[lane] = {most_of[lane], A(1) / sums[lane]};
+    stats[lane] = {most_of[lane], lanes[lane].real ? A(1) / sums[lane] : A(0)};
   });
 }
 
 /// The same for the other normalisations: raw weights become taps but for the
 /// scale. A loop over elements in memory, so that the choice is there once.
-template <class A, class Warp, class LanesOf>
+template <class A, class Warp>
 SEQCONV_DEVICE void norm_lanes(
     Warp& warp,
     const TapSource& source,
     const RawRows<A>& raw,
-    const LanesOf& lanes_of,
+    Lanes<LaneRow>& lanes,
     Lanes<RowStats<A>>& stats) {
   const Normalization normalization = source.normalization;
   const bool squared = is_squared(normalization);
   Lanes<A> sums;
   warp.each([&](int lane) {
-    const LaneRow mine = lanes_of(lane);
+    const LaneRow mine = lanes[lane];
     A* const at = raw.at + mine.row * raw.pitch;
     A sum = 0;
     SEQCONV_NO_UNROLL
@@ -77,8 +80,8 @@ SEQCONV_DEVICE void norm_lanes(
   warp.each([&](int lane) {
     const A norm = squared ? std::sqrt(sums[lane]) : sums[lane];
     stats[lane] = {norm, A(1) / (norm + static_cast<A>(kNormEpsilon))};
-    if (!has_norm(normalization))
-      stats[lane] = {A(0), A(1)};
+    if (!has_norm(normalization) || !lanes[lane].real)
+      stats[lane] = {A(0), lanes[lane].real ? A(1) : A(0)};
   });
 }
 
@@ -101,7 +104,7 @@ SEQCONV_DEVICE void tap_groups_of(
     SEQCONV_UNROLL
     for (int e = 0; e < kTapGroup; ++e)
       if (j + e < source.kernel_size)
-        put(j + e, row.end > row.begin ? w[e] : A(0));
+        put(j + e, w[e]);
   });
 }
 
@@ -120,15 +123,15 @@ SEQCONV_DEVICE void make_taps(
   for (int first = 0; first < count; first += raw.rows) {
     const int rows = least(raw.rows, count - first);
     copy_raw<S>(block, source, first, rows, row_of, raw);
-    for_lanes(block, source, rows, [&](auto& warp, const auto& lanes_of) {
+    for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
       Lanes<RowStats<A>> of;
       if (source.normalization == Normalization::kSoftmax)
-        softmax_lanes(warp, source, raw, lanes_of, of);
+        softmax_lanes(warp, source, raw, lanes, of);
       else
-        norm_lanes(warp, source, raw, lanes_of, of);
+        norm_lanes(warp, source, raw, lanes, of);
       warp.each([&](int lane) {
-        const LaneRow mine = lanes_of(lane);
-        if (mine.row < 0)
+        const LaneRow mine = lanes[lane];
+        if (mine.begin >= mine.end)
           return;
         const int i = first + mine.row;
         if (stats != nullptr && mine.begin == 0)
@@ -137,7 +140,7 @@ SEQCONV_DEVICE void make_taps(
             source,
             raw,
             mine,
-            row_of(i),
+            row_of(i, /*edges=*/true),
             of[lane],
             [&](int j, A value) { put(i, j, value); });
       });
@@ -226,13 +229,17 @@ SEQCONV_DEVICE void taps_backward(
   for (int first = 0; first < count; first += raw.rows) {
     const int rows = least(raw.rows, count - first);
     copy_raw<S>(block, source, first, rows, row_of, raw);
-    for_lanes(block, source, rows, [&](auto& warp, const auto& lanes_of) {
+    for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
       const auto each = [&](auto&& f) {
         warp.each([&](int lane) {
-          const LaneRow mine = lanes_of(lane);
+          const LaneRow mine = lanes[lane];
           const int i = first + mine.row;
-          if (mine.row >= 0)
-            f(lane, mine, row_of(i), stats_of(i), grads + i * grad_pitch);
+          if (mine.begin < mine.end)
+            f(lane,
+              mine,
+              row_of(i, source.renormalize_edges),
+              stats_of(i),
+              grads + i * grad_pitch);
         });
       };
       Lanes<A> dots = {};

@@ -13,9 +13,9 @@ inline constexpr int kConvThreads = 128;
 inline constexpr int64_t kSmallShared = 48 * 1024;
 inline constexpr int64_t kMediumShared = 99 * 1024;
 inline constexpr int64_t kMostShared = 163 * 1024;
-/// Blocks that fill any device so often that its last, partly filled round does
-/// not count.
-inline constexpr int64_t kManyBlocks = 8192;
+/// Blocks that fill any device: with more tiles, a block takes several, for
+/// which it makes shared taps once.
+inline constexpr int64_t kManyBlocks = 2048;
 
 enum class ConvPass { kForward, kBackward };
 

@@ -58,11 +58,11 @@ SEQCONV_DEVICE void with_storage(Storage storage, const F& f) {
   f(S{});
 }
 
-/// One phase: the raw weights of rows first .. first + count to `to`. Elements
-/// that do not count leave every sum and maximum as it is.
-template <class S, class A, class Block, class RowOf>
-SEQCONV_DEVICE void copy_raw(
-    Block& block,
+/// A thread's part of copy_raw, with kernels cut at edges or not.
+template <class R, bool kEdges, class A, class RowOf>
+SEQCONV_DEVICE void copy_raw_elements(
+    int thread,
+    int threads,
     const TapSource& source,
     int first,
     int count,
@@ -71,58 +71,110 @@ SEQCONV_DEVICE void copy_raw(
   const A none = source.normalization == Normalization::kSoftmax
       ? static_cast<A>(-INFINITY)
       : A(0);
-  const auto copy = [&](auto type, int thread) {
-    using R = decltype(type);
-    R values[kElementsAtOnce] = {};
-    bool counts[kElementsAtOnce] = {};
-    for_elements(
-        thread,
-        block.threads(),
-        source,
-        count,
-        [&](int r, int j, int i) {
-          const TapRow row = row_of(first + r);
-          counts[i] = j >= row.begin && j < row.end;
-          if (counts[i])
-            values[i] = static_cast<const R*>(source.raw.data)[row.base + j];
-        },
-        [&](int r, int j, int i) {
-          to.at[r * to.pitch + j] =
-              counts[i] ? static_cast<A>(widen(values[i])) : none;
-        });
-  };
+  R values[kElementsAtOnce] = {};
+  bool counts[kElementsAtOnce] = {};
+  for_elements(
+      thread,
+      threads,
+      source,
+      count,
+      [&](int r, int j, int i) {
+        const TapRow row = row_of(first + r, kEdges);
+        counts[i] = j < row.end && (!kEdges || j >= row.begin);
+        if (counts[i])
+          values[i] = static_cast<const R*>(source.raw.data)[row.base + j];
+      },
+      [&](int r, int j, int i) {
+        to.at[r * to.pitch + j] =
+            counts[i] ? static_cast<A>(widen(values[i])) : none;
+      });
+}
+
+/// One phase: the raw weights of rows first .. first + count to `to`. Elements
+/// that do not count leave every sum and maximum as it is. row_of(i, edges) is
+/// row i, cut at edges or not.
+template <class S, class A, class Block, class RowOf>
+SEQCONV_DEVICE void copy_raw(
+    Block& block,
+    const TapSource& source,
+    int first,
+    int count,
+    const RowOf& row_of,
+    const RawRows<A>& to) {
   block.each([&](int thread) {
-    with_storage<S>(source.raw.storage, [&](auto type) { copy(type, thread); });
+    const int threads = block.threads();
+    with_storage<S>(source.raw.storage, [&](auto type) {
+      using R = decltype(type);
+      if (source.renormalize_edges)
+        copy_raw_elements<R, true>(
+            thread,
+            threads,
+            source,
+            first,
+            count,
+            row_of,
+            to);
+      else
+        copy_raw_elements<R, false>(
+            thread,
+            threads,
+            source,
+            first,
+            count,
+            row_of,
+            to);
+    });
   });
 }
 
-/// What a lane of a warp does: groups [begin, end) of raw row `row`; none, with
-/// row = -1, where rows are used up.
+/// What a lane of a warp does: groups [begin, end) of row `row`; none where
+/// rows are used up.
 struct LaneRow {
-  int row;
-  int begin;
-  int end;
+  int row = 0;
+  int begin = 0;
+  int end = 0;
+  bool real = false;  ///< has taps that count
 };
-SEQCONV_DEVICE LaneRow lane_row(const TapSource& source, int n, int count) {
+template <class RowOf>
+SEQCONV_DEVICE LaneRow lane_row(
+    const TapSource& source,
+    int n,
+    int first,
+    int count,
+    const RowOf& row_of) {
   const int groups = tap_groups(source.kernel_size);
   const int parts = 1 << source.part_bits, row = n >> source.part_bits;
   const int each = (groups + parts - 1) >> source.part_bits;
+  LaneRow mine;
   if (row >= count)
-    return {-1, 0, 0};
-  const int begin = least((n & (parts - 1)) * each, groups);
-  return {row, begin, least(begin + each, groups)};
+    return mine;
+  mine.row = row;
+  mine.begin = least((n & (parts - 1)) * each, groups);
+  mine.end = least(mine.begin + each, groups);
+  mine.real = row_of(first + row, /*edges=*/false).end > 0;
+  return mine;
 }
 
-/// One phase: f(warp, lanes_of) for `count` rows, as many as a warp has lanes
-/// for at a time; lanes_of(lane) is its LaneRow.
-template <class Block, class F>
-SEQCONV_DEVICE void
-for_lanes(Block& block, const TapSource& source, int count, const F& f) {
+/// One phase: f(warp, lanes) for rows first .. first + count, as many as a warp
+/// has lanes for at a time; lanes[lane] is its LaneRow, rows from `first` on.
+template <class Block, class RowOf, class F>
+SEQCONV_DEVICE void for_lanes(
+    Block& block,
+    const TapSource& source,
+    int first,
+    int count,
+    const RowOf& row_of,
+    const F& f) {
   block.warps([&](auto& warp) {
     SEQCONV_NO_UNROLL
     for (int n = warp.index() * kWarp; n < count << source.part_bits;
-         n += block.threads())
-      f(warp, [&](int lane) { return lane_row(source, n + lane, count); });
+         n += block.threads()) {
+      Lanes<LaneRow> lanes;
+      warp.each([&](int lane) {
+        lanes[lane] = lane_row(source, n + lane, first, count, row_of);
+      });
+      f(warp, lanes);
+    }
   });
 }
 

@@ -78,7 +78,7 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
   for (int64_t t = 0; t < task.steps; ++t) {
     const int64_t now = position + t;
     if (t == 0 || task.per_row || task.taps.renormalize_edges) {
-      const auto row_of = [&](int i) {
+      const auto row_of = [&](int i, bool) {
         return tap_row(task.taps, task.taps.row(n, t, head + i), now, now + 1);
       };
       make_taps<S>(

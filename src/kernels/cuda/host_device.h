@@ -151,11 +151,66 @@ struct Narrow<Float16> {
   }
 };
 
+/// Two floats, rounded, as a word: the first lies lower.
+template <class S>
+SEQCONV_HD uint32_t narrow_pair(float low, float high) {
+#ifdef __CUDA_ARCH__
+  if constexpr (StorageOf<S>::kValue == Storage::kBFloat16) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+  } else {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+  }
+#else
+  return Narrow<S>::from(low).bits |
+      static_cast<uint32_t>(Narrow<S>::from(high).bits) << 16;
+#endif
+}
+
+/// Elements of 16 bits in words, as registers hold them: the compiler takes an
+/// array of them apart at every copy.
+template <class S, int V>
+struct PairedElements {
+  uint32_t word[V / 2];
+
+  class Element {
+   public:
+    SEQCONV_HD Element(uint32_t& word, int i)
+        : word_(word), shift_(i % 2 * 16) {}
+    SEQCONV_HD operator S() const {
+      return {static_cast<uint16_t>(word_ >> shift_)};
+    }
+    SEQCONV_HD void operator=(S value) {
+      word_ = (word_ & ~(0xffffu << shift_)) |
+          static_cast<uint32_t>(value.bits) << shift_;
+    }
+
+   private:
+    uint32_t& word_;
+    int shift_;
+  };
+  SEQCONV_HD Element operator[](int i) { return {word[i / 2], i}; }
+  SEQCONV_HD S operator[](int i) const {
+    return {static_cast<uint16_t>(word[i / 2] >> (i % 2 * 16))};
+  }
+};
+
+template <class S, int V, bool kPaired>
+struct ElementsOf {
+  using Type = S[V];
+};
+template <class S, int V>
+struct ElementsOf<S, V, true> {
+  using Type = PairedElements<S, V>;
+};
+
 /// V neighbouring elements, read or written at once where V > 1; then the
 /// address is a multiple of V elements.
 template <class S, int V>
 struct alignas(sizeof(S) * V) Pack {
-  S v[V];
+  static constexpr bool kPaired = sizeof(S) == 2 && V % 2 == 0;
+  typename ElementsOf<S, V, kPaired>::Type v;
 };
 /// On the host: ends the program where the device would fault.
 template <class Pack>
@@ -216,9 +271,15 @@ SEQCONV_HD S* row_at(S* rows, int r, int row_bytes) {
 template <int V, class S, class A>
 SEQCONV_HD void store_narrow(S* to, const A (&from)[V]) {
   Pack<S, V> pack;
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
-    pack.v[v] = Narrow<S>::from(from[v]);
+  if constexpr (Pack<S, V>::kPaired) {
+    SEQCONV_UNROLL
+    for (int v = 0; v < V; v += 2)
+      pack.v.word[v / 2] = narrow_pair<S>(from[v], from[v + 1]);
+  } else {
+    SEQCONV_UNROLL
+    for (int v = 0; v < V; ++v)
+      pack.v[v] = Narrow<S>::from(from[v]);
+  }
   store_pack<S, V>(to, pack);
 }
 
