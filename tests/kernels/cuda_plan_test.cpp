@@ -75,6 +75,7 @@ TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
     EXPECT_LE(plan.width, kConvThreads) << "columns are dealt out to threads";
     EXPECT_EQ(plan.width % request.vector, 0);
     EXPECT_EQ(plan.pitch % request.vector, 0);
+    EXPECT_EQ(plan.columns * request.vector, plan.width);
     EXPECT_EQ(plan.tap_pitch % 4, 0) << "taps are read 16 bytes at a time";
     for (const int64_t at :
          {plan.taps_at, plan.stats_at, plan.x_at, plan.y_at, plan.grads_at})

@@ -36,6 +36,7 @@ inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
   plan.uses_bands = true;
   count_blocks(plan, shape, request.per_row);
   plan.in_rows = rows - kBand + band_columns(K);
+  plan.columns = round_up(plan.width, 16) / 8;
   // Eight elements more than whole fragments: rows lie in different banks.
   plan.pitch = round_up(plan.width, 16) + 8;
   plan.tap_pitch = band_columns(K) + 8;
@@ -82,11 +83,24 @@ make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   S* const band = shared_at<S>(block.shared(), plan.taps_at);
   auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
   const RawRows<A> raw = raw_rows(block.shared(), task);
-  const auto put = [&](int s, int j, A value) {
-    const int at = s * pitch + s % kBand + (kReversed ? K - 1 - j : j);
-    const S upper = Narrow<S>::from(value);
-    band[at] = upper;
-    band[half + at] = Narrow<S>::from(value - widen(upper));
+  // Two taps, j and the next, of two rows of bands: one instruction rounds
+  // both.
+  const auto put = [&](int s, int t, int j, const A(&w)[2]) {
+    Pack<S, 2> upper, lower;
+    upper.v.word[0] = narrow_pair<S>(w[0], w[1]);
+    lower.v.word[0] = narrow_pair<S>(
+        w[0] - widen(static_cast<S>(upper.v[0])),
+        w[1] - widen(static_cast<S>(upper.v[1])));
+    const auto one = [&](int row, int e) {
+      const int at =
+          row * pitch + row % kBand + (kReversed ? K - 1 - j - e : j + e);
+      if (j + e >= K || row < 0 || row >= (kPerRow ? plan.rows : kBand))
+        return;
+      band[at] = upper.v[e];
+      band[half + at] = lower.v[e];
+    };
+    one(s, 0);
+    one(t, 1);
   };
   block.each([&](int thread) {
     for (int n = thread; n < half / 4; n += block.threads())
@@ -99,17 +113,18 @@ make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       TileRows<kPerRow, false, S>(task, tile, tile.first - before, rows),
       raw,
       kReversed ? stats : nullptr,
-      [&](int i, int j, A value) {
-        const int s = kReversed ? i - (K - 1) + j : i;
+      [&](int i, int j, const A(&w)[kTapGroup]) {
+        const int s = kReversed ? i - (K - 1) + j : i, on = kReversed ? 1 : 0;
         if (!kPerRow)
-          raw.at[j] = value;
-        else if (!kReversed || (s >= 0 && s < plan.rows))
-          put(s, j, value);
+          return store_group(raw.at + j, w);
+        put(s, s + on, j, {w[0], w[1]});
+        put(s + 2 * on, s + 3 * on, j + 2, {w[2], w[3]});
       });
   if (!kPerRow)
     block.each([&](int thread) {
-      for (int j = thread / kBand; j < K; j += block.threads() / kBand)
-        put(thread % kBand, j, raw.at[j]);
+      const int s = thread % kBand, step = block.threads() / kBand;
+      for (int j = 2 * (thread / kBand); j < K; j += 2 * step)
+        put(s, s, j, {raw.at[j], raw.at[j + 1]});
     });
 }
 
@@ -214,17 +229,20 @@ SEQCONV_DEVICE void store_band(
     });
   });
   block.each([&](int thread) {
-    const int columns = chunk.width / 8;
+    const auto at =
+        column_of_rows<8>(task.plan, thread, block.threads(), chunk.width);
     const int here =
         static_cast<int>(least<int64_t>(kRows, task.steps - tile.first));
     S* const out = task.out +
-        (tile.b * task.steps + tile.first) * task.channels + chunk.first;
-    for (int n = thread; n < here * columns; n += block.threads()) {
-      const int row = n / columns, c = n % columns * 8;
+        (tile.b * task.steps + tile.first) * task.channels + chunk.first +
+        at.column;
+    const int channels = static_cast<int>(task.channels);
+    SEQCONV_NO_UNROLL
+    for (int row = at.row; row < here; row += at.step) {
       Pack<S, 8> pack = {};
       if (row < real)
-        pack = load_pack<S, 8>(staging + row * pitch + c);
-      store_pack<S, 8>(out + row * task.channels + c, pack);
+        pack = load_pack<S, 8>(staging + row * pitch + at.column);
+      store_pack<S, 8>(out + offset_of(row, channels), pack);
     }
   });
 }

@@ -38,20 +38,17 @@ struct TileRows {
     return kManyHeads ? heads.quotient(i) : 0;
   }
   SEQCONV_DEVICE int64_t base_of(int head, int r) const {
-    return base + static_cast<int64_t>(r) * taps.step_stride +
-        head * taps.kernel_size;
+    return base + offset_of(r, taps.step_stride) +
+        offset_of(head, taps.kernel_size);
   }
   /// Row i: head i / rows, position first + i % rows.
   SEQCONV_DEVICE TapRow operator()(int i, bool edges) const {
     if (!kPerRow)
       return {base + i * taps.kernel_size, 0, taps.kernel_size};
     const int head = head_of(i), r = i - head * rows;
-    if (r < begin || r >= end)
-      return {};
-    const int64_t row = base_of(head, r);
-    if (!edges || !taps.renormalize_edges)
-      return {row, 0, taps.kernel_size};
-    return tap_row(taps, row, first + r, valid);
+    if (edges && taps.renormalize_edges)
+      return tap_row(taps, base_of(head, r), first + r, valid);
+    return {base_of(head, r), 0, r >= begin && r < end ? taps.kernel_size : 0};
   }
 };
 
@@ -69,7 +66,9 @@ make_forward_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       TileRows<kPerRow, true, S>(task, tile, tile.first, rows),
       RawRows<A>{taps, plan.tap_pitch, count},
       nullptr,
-      [&](int i, int j, A tap) { taps[i * plan.tap_pitch + j] = tap; });
+      [&](int i, int j, const A(&w)[kTapGroup]) {
+        store_group(taps + i * plan.tap_pitch + j, w);
+      });
 }
 
 /// y of the block's tiles.
@@ -123,6 +122,7 @@ SEQCONV_DEVICE void make_backward_taps(
   const int K = task.taps.kernel_size;
   const int64_t first = tile.first - (K - 1 - task.taps.padding_left);
   const int rows = kPerRow ? plan.rows + K - 1 : 1;
+  const Divisor heads(rows);
   A* const taps = shared_at<A>(block.shared(), plan.taps_at);
   make_taps<S>(
       block,
@@ -131,15 +131,16 @@ SEQCONV_DEVICE void make_backward_taps(
       TileRows<kPerRow, true, S>(task, tile, first, rows),
       raw_rows(block.shared(), task),
       shared_at<RowStats<A>>(block.shared(), plan.stats_at),
-      [&](int i, int j, A tap) {
-        int row = i;
-        if (kPerRow) {
-          const int s = i % rows - (K - 1) + j;
-          if (s < 0 || s >= plan.rows)
-            return;
-          row = i / rows * plan.rows + s;
+      [&](int i, int j0, const A(&w)[kTapGroup]) {
+        const int head = heads.quotient(i), r = i - head * rows;
+        SEQCONV_UNROLL
+        for (int e = 0; e < kTapGroup; ++e) {
+          const int j = j0 + e, s = kPerRow ? r - (K - 1) + j : 0;
+          if (j < K && s >= 0 && s < plan.rows)
+            taps
+                [(kPerRow ? head * plan.rows + s : i) * plan.tap_pitch + K - 1 -
+                 j] = w[e];
         }
-        taps[row * plan.tap_pitch + K - 1 - j] = tap;
       });
 }
 

@@ -85,8 +85,8 @@ SEQCONV_DEVICE void norm_lanes(
   });
 }
 
-/// put(j, value) for a lane's taps after DropConnect, from what softmax_lanes
-/// or norm_lanes left.
+/// put(j, values) for a lane's taps, four from j on, after DropConnect, from
+/// what softmax_lanes or norm_lanes left.
 template <class A, class Put>
 SEQCONV_DEVICE void tap_groups_of(
     const TapSource& source,
@@ -101,16 +101,14 @@ SEQCONV_DEVICE void tap_groups_of(
     for (A& value : w)
       value *= stats.scale;
     drop.apply(j, w);
-    SEQCONV_UNROLL
-    for (int e = 0; e < kTapGroup; ++e)
-      if (j + e < source.kernel_size)
-        put(j + e, w[e]);
+    put(j, w);
   });
 }
 
-/// Phases: put(i, j, value) for tap j of row i, i < count, after DropConnect,
-/// and stats[i] unless null. Raw rows pass through `raw`; put(i, j) may write
-/// where raw row i has element j.
+/// Phases: put(i, j, values) for the taps of row i, i < count, after
+/// DropConnect, four from j on (some beyond K), and stats[i] unless null. Raw
+/// rows pass through `raw`; put may write where raw row i has the same
+/// elements.
 template <class S, class A, class Block, class RowOf, class Put>
 SEQCONV_DEVICE void make_taps(
     Block& block,
@@ -142,7 +140,7 @@ SEQCONV_DEVICE void make_taps(
             mine,
             row_of(i, /*edges=*/true),
             of[lane],
-            [&](int j, A value) { put(i, j, value); });
+            [&](int j, const A(&w)[kTapGroup]) { put(i, j, w); });
       });
     });
   }

@@ -26,9 +26,11 @@ struct ConvPlan {
   int rows = 0;
   int width = 0;
   int heads = 1;
-  int groups = 1;      ///< of heads: H / heads, rounded up
-  int in_rows = 0;     ///< rows + K - 1, or as many as tensor cores read
-  int pitch = 0;       ///< elements from one staged row to the next
+  int groups = 1;   ///< of heads: H / heads, rounded up
+  int in_rows = 0;  ///< rows + K - 1, or as many as tensor cores read
+  int pitch = 0;    ///< elements from one staged row to the next
+  int columns = 0;  ///< packs that threads stage of a row
+  Divisor by_columns;
   int tap_pitch = 0;   ///< elements from one row of taps to the next
   int grad_pitch = 0;  ///< likewise of their gradients
   int raw_rows = 0;    ///< raw kernels that fit where x is staged later
@@ -82,6 +84,7 @@ inline void add_staged_rows(
       raw_pitch(static_cast<int>(request.shape.kernel_size));
   const int64_t staged =
       static_cast<int64_t>(plan.in_rows) * plan.pitch * request.storage_bytes;
+  plan.by_columns = Divisor(plan.columns);
   plan.x_at = layout.add(most(staged, raw), 1);
   if (request.pass == ConvPass::kBackward)
     plan.y_at = layout.add(staged, 1);
@@ -117,6 +120,7 @@ fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
   plan.in_rows = static_cast<int>(rows + K - 1);
   plan.pitch =
       round_up(plan.width, request.vector) + (backward ? request.vector : 0);
+  plan.columns = pieces_of(plan.width, request.vector);
   plan.tap_pitch = static_cast<int>(round_up<int64_t>(K, 8) + 4);
   plan.grad_pitch = plan.tap_pitch;
   const int64_t row_sets = request.per_row ? rows : 1;
@@ -195,7 +199,7 @@ struct ConvTile {
   }
 };
 
-/// The tiles of a block: [begin, end) of B * tiles.
+/// The tiles of a block: [begin, end) of B * tiles, fewer than 2^31.
 template <class S>
 struct ConvTiles {
   const ConvTask<S>& task;
@@ -206,8 +210,10 @@ struct ConvTiles {
 
   SEQCONV_HD ConvTiles(const ConvTask<S>& of, int64_t block)
       : task(of),
-        unit(block / of.plan.groups),
-        head(static_cast<int>(block % of.plan.groups) * of.plan.heads),
+        unit(
+            static_cast<uint32_t>(block) /
+            static_cast<uint32_t>(of.plan.groups)),
+        head(static_cast<int>(block - unit * of.plan.groups) * of.plan.heads),
         begin(unit * of.plan.tiles_per_block),
         end(least<int64_t>(
             begin + of.plan.tiles_per_block,
@@ -215,8 +221,10 @@ struct ConvTiles {
 
   SEQCONV_HD ConvTile tile(int64_t n) const {
     ConvTile at;
-    at.b = n / task.plan.tiles;
-    at.first = n % task.plan.tiles * task.plan.rows;
+    const auto tiles = static_cast<uint32_t>(task.plan.tiles);
+    const uint32_t b = static_cast<uint32_t>(n) / tiles;
+    at.b = b;
+    at.first = static_cast<int64_t>(n - int64_t{b} * tiles) * task.plan.rows;
     at.valid = valid_steps(task.lengths, at.b, task.steps);
     at.head = head;
     at.heads = least(task.plan.heads, task.all_heads - head);

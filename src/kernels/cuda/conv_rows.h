@@ -20,7 +20,8 @@ inline constexpr int kElementsAtOnce = 4;
 
 /// f(r, j) for the elements of `count` rows, the whole last group included, by
 /// neighbouring threads for neighbouring elements: first(r, j, i) for some at
-/// once, so that loads do not wait for each other, then second.
+/// once, so that loads do not wait for each other (r may lie beyond), then
+/// second.
 template <class First, class Second>
 SEQCONV_DEVICE void for_elements(
     int thread,
@@ -38,8 +39,7 @@ SEQCONV_DEVICE void for_elements(
          r0 += kElementsAtOnce * step) {
       SEQCONV_UNROLL
       for (int i = 0; i < kElementsAtOnce; ++i)
-        if (r0 + i * step < count)
-          first(r0 + i * step, j, i);
+        first(r0 + i * step, j, i);
       SEQCONV_UNROLL
       for (int i = 0; i < kElementsAtOnce; ++i)
         if (r0 + i * step < count)
@@ -68,11 +68,11 @@ SEQCONV_DEVICE void copy_raw_elements(
     int count,
     const RowOf& row_of,
     const RawRows<A>& to) {
-  const A none = source.normalization == Normalization::kSoftmax
-      ? static_cast<A>(-INFINITY)
-      : A(0);
-  R values[kElementsAtOnce] = {};
-  bool counts[kElementsAtOnce] = {};
+  using Sum = AccumulatorOf<R>;
+  const Sum none = source.normalization == Normalization::kSoftmax
+      ? static_cast<Sum>(-INFINITY)
+      : Sum(0);
+  R values[kElementsAtOnce];
   for_elements(
       thread,
       threads,
@@ -80,13 +80,14 @@ SEQCONV_DEVICE void copy_raw_elements(
       count,
       [&](int r, int j, int i) {
         const TapRow row = row_of(first + r, kEdges);
-        counts[i] = j < row.end && (!kEdges || j >= row.begin);
-        if (counts[i])
-          values[i] = static_cast<const R*>(source.raw.data)[row.base + j];
+        const R* const from =
+            static_cast<const R*>(source.raw.data) + row.base + j;
+        values[i] = Narrow<R>::from(none);
+        if (r < count && j < row.end && (!kEdges || j >= row.begin))
+          values[i] = *from;
       },
       [&](int r, int j, int i) {
-        to.at[r * to.pitch + j] =
-            counts[i] ? static_cast<A>(widen(values[i])) : none;
+        to.at[r * to.pitch + j] = static_cast<A>(widen(values[i]));
       });
 }
 
@@ -281,13 +282,13 @@ SEQCONV_DEVICE void write_rows(
           block.threads(),
           source,
           count,
+          [](int, int, int) {},
           [&](int r, int j, int) {
             const int64_t base = to_of(r);
             if (base >= 0 && j < source.kernel_size)
               static_cast<R*>(to)[base + j] =
                   Narrow<R>::from(grads[r * grad_pitch + j]);
-          },
-          [](int, int, int) {});
+          });
     });
   });
 }

@@ -62,7 +62,7 @@ inline TapSource tap_source(const ConvSetup& setup, KernelsOf kind) {
   source.kernel_size = static_cast<int>(shape.kernel_size);
   const int groups = tap_groups(source.kernel_size);
   source.lane_bits = bits_for(groups * kTapGroup, 5);
-  source.part_bits = bits_for(groups, 2);
+  source.part_bits = bits_for(groups, 1);
   source.padding_left = static_cast<int>(shape.padding_left);
   source.normalization = setup.normalization;
   source.renormalize_edges =
@@ -101,8 +101,23 @@ bool taps_fit(const TapSource& source) {
       (source.normalization == Normalization::kSoftmax && source.scale < 65504);
 }
 
+/// The plan by FMA, with four channels to a thread where heads and addresses
+/// allow.
+template <class S>
+void plan_by_fma(
+    ConvTask<S>& task,
+    ConvPlanRequest request,
+    std::initializer_list<const void*> tensors) {
+  if (sizeof(S) < 8 && request.shape.head_channels() % 4 == 0 &&
+      are_aligned(tensors, 4 * sizeof(S)) &&
+      is_aligned(task.bias, 4 * sizeof(AccumulatorOf<S>)))
+    request.vector = 4;
+  task.plan = plan_fma(request);
+  task.plan.vector = request.vector;
+}
+
 /// How a pass over these tensors is run: on tensor cores where they can, else
-/// by FMA with four channels to a thread where heads and addresses allow.
+/// by FMA.
 template <class S>
 void choose_plan(
     ConvTask<S>& task,
@@ -112,7 +127,7 @@ void choose_plan(
     int64_t limit,
     std::initializer_list<const void*> tensors) {
   using A = AccumulatorOf<S>;
-  ConvPlanRequest request = {
+  const ConvPlanRequest request = {
       shape,
       pass,
       per_row,
@@ -120,17 +135,10 @@ void choose_plan(
       sizeof(S),
       sizeof(A),
       least(limit, kMostShared)};
-  if (sizeof(S) == 2 && taps_fit<S>(task.taps) && are_aligned(tensors, 16)) {
+  if (sizeof(S) == 2 && taps_fit<S>(task.taps) && are_aligned(tensors, 16))
     task.plan = plan_band(request);
-    if (task.plan.rows > 0)
-      return;
-  }
-  if (sizeof(S) < 8 && shape.head_channels() % 4 == 0 &&
-      are_aligned(tensors, 4 * sizeof(S)) &&
-      is_aligned(task.bias, 4 * sizeof(A)))
-    request.vector = 4;
-  task.plan = plan_fma(request);
-  task.plan.vector = request.vector;
+  if (task.plan.rows == 0)
+    plan_by_fma(task, request, tensors);
   SEQCONV_CHECK(
       task.plan.rows > 0,
       "[cuda] the kernel must fit into the shared memory of a block (",
@@ -140,6 +148,15 @@ void choose_plan(
       " for heads of ",
       shape.head_channels(),
       " channels");
+  SEQCONV_CHECK(
+      shape.batch * task.plan.tiles < int64_t{1} << 31,
+      "[cuda] there must be fewer than 2^31 tiles of ",
+      task.plan.rows,
+      " positions, but got a batch of ",
+      shape.batch,
+      " with ",
+      shape.steps,
+      " steps");
 }
 
 /// Queues the body that the plan is for. Kernels for every position always

@@ -88,7 +88,9 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
           row_of,
           RawRows<A>{taps, pitch, heads},
           nullptr,
-          [&](int i, int j, A tap) { taps[i * pitch + j] = tap; });
+          [&](int i, int j, const A(&w)[kTapGroup]) {
+            store_group(taps + i * pitch + j, w);
+          });
     }
     block.each([&](int thread) {
       const int64_t at = (n * task.steps + t) * task.channels + first_channel;

@@ -113,7 +113,14 @@ SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<S>& task) {
   if (!task.is_raw) {
     const auto row_of = [&](int, bool) { return TapRow{base, 0, K}; };
     const auto stats_of = [&](int) { return stats[0]; };
-    make_taps<S>(block, task.taps, 1, row_of, raw, stats, [](int, int, A) {});
+    make_taps<S>(
+        block,
+        task.taps,
+        1,
+        row_of,
+        raw,
+        stats,
+        [](int, int, const A(&)[kTapGroup]) {});
     taps_backward<S>(
         block,
         task.taps,

@@ -47,6 +47,22 @@ SEQCONV_DEVICE int chunks_of(const ConvTask<S>& task, const ConvTile& tile) {
   return tile.heads > 1 ? 1 : pieces_of(task.head_channels, task.plan.width);
 }
 
+/// A thread's pack of every row that it takes: rows `row`, row + step, ...;
+/// none, with row beyond all, for threads that are left over.
+struct ColumnOfRows {
+  int column;
+  int row;
+  int step;
+};
+template <int V>
+SEQCONV_DEVICE ColumnOfRows
+column_of_rows(const ConvPlan& plan, int thread, int threads, int width) {
+  const int step = plan.by_columns.quotient(threads);
+  const int row = plan.by_columns.quotient(thread);
+  const int column = (thread - row * plan.columns) * V;
+  return {column, row < step && column < width ? row : 1 << 30, step};
+}
+
 /// One phase: rows [first, first + rows) of a chunk of tensor [B, T, C] into
 /// shared memory, zero outside the sequence and from the chunk's width up to
 /// `padded` channels.
@@ -61,31 +77,34 @@ SEQCONV_DEVICE void stage_rows(
     int rows,
     int padded,
     S* to) {
-  const int columns = pieces_of(padded, V);
-  const int rows_at_once = block.threads() / columns;
+  const int begin = static_cast<int>(clamped<int64_t>(-first, 0, rows));
+  const int end =
+      static_cast<int>(clamped<int64_t>(tile.valid - first, 0, rows));
   const S* const from =
-      tensor + tile.b * task.steps * task.channels + chunk.first;
+      tensor + (tile.b * task.steps + first) * task.channels + chunk.first;
+  const int pitch = task.plan.pitch, channels = static_cast<int>(task.channels);
   block.each([&](int thread) {
-    const int column = thread % columns * V, row = thread / columns;
-    if (row >= rows_at_once)
-      return;
+    const auto at =
+        column_of_rows<V>(task.plan, thread, block.threads(), padded);
+    const bool filled = at.column < chunk.width;
     // Several loads under way before the first of them is stored.
     constexpr int kAtOnce = 4;
-    for (int r0 = row; r0 < rows; r0 += kAtOnce * rows_at_once) {
+    SEQCONV_NO_UNROLL
+    for (int r0 = at.row; r0 < rows; r0 += kAtOnce * at.step) {
       Pack<S, V> packs[kAtOnce];
       SEQCONV_UNROLL
       for (int i = 0; i < kAtOnce; ++i) {
-        const int r = r0 + i * rows_at_once;
-        const int64_t t = first + r;
+        const int r = r0 + i * at.step;
         packs[i] = {};
-        if (r < rows && t >= 0 && t < tile.valid && column < chunk.width)
-          packs[i] = load_pack<S, V>(from + t * task.channels + column);
+        if (filled && r >= begin && r < end)
+          packs[i] =
+              load_pack<S, V>(from + (offset_of(r, channels) + at.column));
       }
       SEQCONV_UNROLL
       for (int i = 0; i < kAtOnce; ++i) {
-        const int r = r0 + i * rows_at_once;
+        const int r = r0 + i * at.step;
         if (r < rows)
-          store_pack<S, V>(to + r * task.plan.pitch + column, packs[i]);
+          store_pack<S, V>(to + r * pitch + at.column, packs[i]);
       }
     }
   });

@@ -54,6 +54,12 @@ SEQCONV_HD constexpr I round_up(I count, I size) {
   return pieces_of(count, size) * size;
 }
 
+/// i * step for numbers that are not negative: one instruction on the device.
+SEQCONV_HD int64_t offset_of(int i, int step) {
+  return static_cast<int64_t>(
+      uint64_t{static_cast<uint32_t>(i)} * static_cast<uint32_t>(step));
+}
+
 /// Division by a number that is known before: n / d for n * d < 2^32.
 struct Divisor {
   uint32_t factor = 0;  ///< 2^32 / d, rounded up; 0 for d = 1
@@ -221,7 +227,14 @@ void check_aligned(const void* address) {
 template <class S, int V>
 SEQCONV_HD Pack<S, V> load_pack(const S* from) {
 #ifdef __CUDA_ARCH__
-  return *reinterpret_cast<const Pack<S, V>*>(from);
+  if constexpr (sizeof(Pack<S, V>) == 16) {
+    const uint4 words = *reinterpret_cast<const uint4*>(from);
+    Pack<S, V> pack;
+    memcpy(&pack, &words, sizeof(pack));
+    return pack;
+  } else {
+    return *reinterpret_cast<const Pack<S, V>*>(from);
+  }
 #else
   check_aligned<Pack<S, V>>(from);
   Pack<S, V> pack;
@@ -232,7 +245,13 @@ SEQCONV_HD Pack<S, V> load_pack(const S* from) {
 template <class S, int V>
 SEQCONV_HD void store_pack(S* to, const Pack<S, V>& pack) {
 #ifdef __CUDA_ARCH__
-  *reinterpret_cast<Pack<S, V>*>(to) = pack;
+  if constexpr (sizeof(Pack<S, V>) == 16) {
+    uint4 words;  // else it may be taken apart into four stores
+    memcpy(&words, &pack, sizeof(words));
+    *reinterpret_cast<uint4*>(to) = words;
+  } else {
+    *reinterpret_cast<Pack<S, V>*>(to) = pack;
+  }
 #else
   check_aligned<Pack<S, V>>(to);
   memcpy(static_cast<void*>(to), &pack, sizeof(pack));
