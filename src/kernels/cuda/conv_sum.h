@@ -52,22 +52,49 @@ struct BiasTask {
   AccumulatorOf<S>* sums = nullptr;
 };
 
+/// Sum of channel c over rows [begin, end) of grad_y: so many sums side by side
+/// that loads do not wait for each other.
+template <class S>
+SEQCONV_DEVICE AccumulatorOf<S>
+sum_rows(const BiasTask<S>& task, int64_t begin, int64_t end, int64_t c) {
+  using A = AccumulatorOf<S>;
+  constexpr int kAtOnce = 8;
+  const S* from = task.grad_y + begin * task.channels + c;
+  A sums[kAtOnce] = {};
+  int64_t row = begin;
+  for (; row + kAtOnce <= end; row += kAtOnce) {
+    SEQCONV_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      sums[i] += widen(*from);
+      from += task.channels;
+    }
+  }
+  for (; row < end; ++row, from += task.channels)
+    sums[0] += widen(*from);
+  SEQCONV_UNROLL
+  for (int i = 1; i < kAtOnce; ++i)
+    sums[0] += sums[i];
+  return sums[0];
+}
+
 template <class S, class Block>
 SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
   using A = AccumulatorOf<S>;
   const int64_t columns = pieces_of<int64_t>(task.channels, block.threads());
   const int64_t piece = block.index() / columns;
-  const int64_t first = block.index() % columns * block.threads();
+  const int64_t first = (block.index() - piece * columns) * block.threads();
+  const int64_t begin = piece * kBiasRows;
+  const int64_t end = least(begin + kBiasRows, task.batch * task.steps);
   block.each([&](int thread) {
     const int64_t c = first + thread;
     if (c >= task.channels)
       return;
-    const int64_t end = least((piece + 1) * kBiasRows, task.batch * task.steps);
+    // Real rows of one sequence after the other.
+    int64_t b = begin / task.steps;
     A sum = 0;
-    for (int64_t row = piece * kBiasRows; row < end; ++row) {
-      const int64_t b = row / task.steps, t = row % task.steps;
-      if (t < valid_steps(task.lengths, b, task.steps))
-        sum += widen(task.grad_y[row * task.channels + c]);
+    for (int64_t from = b * task.steps; from < end; from += task.steps, ++b) {
+      const int64_t real = from + valid_steps(task.lengths, b, task.steps);
+      sum += sum_rows(task, most(begin, from), least(end, real), c);
     }
     task.sums[piece * task.channels + c] = sum;
   });

@@ -228,7 +228,7 @@ template <class S, int V>
 SEQCONV_HD Pack<S, V> load_pack(const S* from) {
 #ifdef __CUDA_ARCH__
   if constexpr (sizeof(Pack<S, V>) == 16) {
-    const uint4 words = *reinterpret_cast<const uint4*>(from);
+    const ulonglong2 words = *reinterpret_cast<const ulonglong2*>(from);
     Pack<S, V> pack;
     memcpy(&pack, &words, sizeof(pack));
     return pack;
@@ -246,9 +246,9 @@ template <class S, int V>
 SEQCONV_HD void store_pack(S* to, const Pack<S, V>& pack) {
 #ifdef __CUDA_ARCH__
   if constexpr (sizeof(Pack<S, V>) == 16) {
-    uint4 words;  // else it may be taken apart into four stores
+    ulonglong2 words;  // else it may be taken apart into four stores
     memcpy(&words, &pack, sizeof(words));
-    *reinterpret_cast<uint4*>(to) = words;
+    *reinterpret_cast<ulonglong2*>(to) = words;
   } else {
     *reinterpret_cast<Pack<S, V>*>(to) = pack;
   }
