@@ -70,6 +70,13 @@ TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
       EXPECT_GT(request.shape.kernel_size, 511);
       return;
     }
+    ConvPlanRequest small = request;
+    small.limit = kMediumShared;
+    const ConvPlan least_plan = plan_fma(small);
+    EXPECT_LE(least_plan.shared, kMediumShared);
+    if (request.shape.kernel_size <= 511) {
+      EXPECT_GT(least_plan.rows, 0);
+    }
     EXPECT_LE(plan.shared, kMostShared);
     EXPECT_EQ(plan.rows % 8, 0);
     EXPECT_LE(plan.width, kConvThreads) << "columns are dealt out to threads";
