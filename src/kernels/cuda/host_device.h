@@ -259,13 +259,12 @@ SEQCONV_HD void store_pack(S* to, const Pack<S, V>& pack) {
 }
 template <int V, class S, class A>
 SEQCONV_HD void widen_pack(const Pack<S, V>& pack, A (&to)[V]) {
-  if constexpr (std::is_same_v<S, BFloat16> && V % 2 == 0) {
+  if constexpr (std::is_same_v<S, BFloat16> && Pack<S, V>::kPaired) {
     // By words: an instruction for an element, where the upper half of one
     // would take two.
     SEQCONV_UNROLL
     for (int v = 0; v < V; v += 2) {
-      uint32_t word;
-      memcpy(&word, &pack.v[v], sizeof(word));
+      const uint32_t word = pack.v.word[v / 2];
       const uint32_t low = word << 16, high = word & 0xffff0000u;
       memcpy(&to[v], &low, sizeof(low));
       memcpy(&to[v + 1], &high, sizeof(high));
