@@ -30,14 +30,20 @@ struct Lanes {
 
 class DeviceWarp {
  public:
-  /// By a shuffle, which tells the compiler that lanes agree.
-  __device__ int index() const {
-    return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarp, 0);
-  }
+  /// By a shuffle of all lanes, which tells the compiler that they agree.
+  __device__ DeviceWarp()
+      : index_(__shfl_sync(
+            0xffffffffu,
+            static_cast<int>(threadIdx.x) / kWarp,
+            0)) {}
+  __device__ int index() const { return index_; }
   template <class F>
   __device__ void each(const F& f) {
     f(static_cast<int>(threadIdx.x) % kWarp);
   }
+
+ private:
+  int index_;
 };
 
 class DeviceBlock {
