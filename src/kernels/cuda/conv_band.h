@@ -116,7 +116,7 @@ make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       [&](int i, int j, const A(&w)[kTapGroup]) {
         const int s = kReversed ? i - (K - 1) + j : i, on = kReversed ? 1 : 0;
         if (!kPerRow)
-          return store_group(raw.at + j, w);
+          return store_narrow<kTapGroup>(raw.at + j, w);
         put(s, s + on, j, {w[0], w[1]});
         put(s + 2 * on, s + 3 * on, j + 2, {w[2], w[3]});
       });

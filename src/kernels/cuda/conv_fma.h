@@ -67,7 +67,7 @@ make_forward_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       RawRows<A>{taps, plan.tap_pitch, count},
       nullptr,
       [&](int i, int j, const A(&w)[kTapGroup]) {
-        store_group(taps + i * plan.tap_pitch + j, w);
+        store_narrow<kTapGroup>(taps + i * plan.tap_pitch + j, w);
       });
 }
 

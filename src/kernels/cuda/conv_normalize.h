@@ -43,7 +43,7 @@ SEQCONV_DEVICE void softmax_lanes(
         value = exp_of_negative(value - shift);
         sum += value;
       }
-      store_group(at, w);
+      store_narrow<kTapGroup>(at, w);
     });
     sums[lane] = sum;
   });
@@ -118,32 +118,34 @@ SEQCONV_DEVICE void make_taps(
     const RawRows<A>& raw,
     std::type_identity_t<RowStats<A>>* stats,
     const Put& put) {
-  for (int first = 0; first < count; first += raw.rows) {
-    const int rows = least(raw.rows, count - first);
-    copy_raw<S>(block, source, first, rows, row_of, raw);
-    for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
-      Lanes<RowStats<A>> of;
-      if (source.normalization == Normalization::kSoftmax)
-        softmax_lanes(warp, source, raw, lanes, of);
-      else
-        norm_lanes(warp, source, raw, lanes, of);
-      warp.each([&](int lane) {
-        const LaneRow mine = lanes[lane];
-        if (mine.begin >= mine.end)
-          return;
-        const int i = first + mine.row;
-        if (stats != nullptr && mine.begin == 0)
-          stats[i] = of[lane];
-        tap_groups_of(
-            source,
-            raw,
-            mine,
-            row_of(i, /*edges=*/true),
-            of[lane],
-            [&](int j, const A(&w)[kTapGroup]) { put(i, j, w); });
+  for_raw_rows<S>(
+      block,
+      source,
+      count,
+      row_of,
+      raw,
+      [&](auto& warp, auto& lanes, int first) {
+        Lanes<RowStats<A>> of;
+        if (source.normalization == Normalization::kSoftmax)
+          softmax_lanes(warp, source, raw, lanes, of);
+        else
+          norm_lanes(warp, source, raw, lanes, of);
+        warp.each([&](int lane) {
+          const LaneRow mine = lanes[lane];
+          if (mine.begin >= mine.end)
+            return;
+          const int i = first + mine.row;
+          if (stats != nullptr && mine.begin == 0)
+            stats[i] = of[lane];
+          tap_groups_of(
+              source,
+              raw,
+              mine,
+              row_of(i, /*edges=*/true),
+              of[lane],
+              [&](int j, const A(&w)[kTapGroup]) { put(i, j, w); });
+        });
       });
-    });
-  }
 }
 
 /// First half of the backward pass of a lane's groups: gradients of taps after
@@ -163,18 +165,18 @@ SEQCONV_DEVICE A dot_groups(
   A dot = 0;
   for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A* at) {
     A g[kTapGroup];
-    load_group(grads + j, g);
+    load_wide<kTapGroup>(grads + j, g);
     SEQCONV_UNROLL
     for (int e = 0; e < kTapGroup; ++e)
       if (j + e >= source.kernel_size)
         g[e] = A(0);
     drop.apply(j, g);
-    store_group(grads + j, g);
+    store_narrow<kTapGroup>(grads + j, g);
     if (softmax) {
       SEQCONV_UNROLL
       for (A& value : w)
         value = exp_of_negative(value - stats.shift) * stats.scale;
-      store_group(at, w);
+      store_narrow<kTapGroup>(at, w);
     }
     SEQCONV_UNROLL
     for (int e = 0; e < kTapGroup; ++e)
@@ -204,11 +206,11 @@ SEQCONV_DEVICE void gradient_groups(
   }
   for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A*) {
     A g[kTapGroup];
-    load_group(grads + j, g);
+    load_wide<kTapGroup>(grads + j, g);
     SEQCONV_UNROLL
     for (int e = 0; e < kTapGroup; ++e)
       g[e] = j + e >= row.begin && j + e < row.end ? w[e] * (g[e] - dot) : A(0);
-    store_group(grads + j, g);
+    store_narrow<kTapGroup>(grads + j, g);
   });
 }
 
@@ -224,34 +226,36 @@ SEQCONV_DEVICE void taps_backward(
     const RawRows<A>& raw,
     A* grads,
     int grad_pitch) {
-  for (int first = 0; first < count; first += raw.rows) {
-    const int rows = least(raw.rows, count - first);
-    copy_raw<S>(block, source, first, rows, row_of, raw);
-    for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
-      const auto each = [&](auto&& f) {
-        warp.each([&](int lane) {
-          const LaneRow mine = lanes[lane];
-          const int i = first + mine.row;
-          if (mine.begin < mine.end)
-            f(lane,
-              mine,
-              row_of(i, source.renormalize_edges),
-              stats_of(i),
-              grads + i * grad_pitch);
+  for_raw_rows<S>(
+      block,
+      source,
+      count,
+      row_of,
+      raw,
+      [&](auto& warp, auto& lanes, int first) {
+        const auto each = [&](auto&& f) {
+          warp.each([&](int lane) {
+            const LaneRow mine = lanes[lane];
+            const int i = first + mine.row;
+            if (mine.begin < mine.end)
+              f(lane,
+                mine,
+                row_of(i, source.renormalize_edges),
+                stats_of(i),
+                grads + i * grad_pitch);
+          });
+        };
+        Lanes<A> dots = {};
+        each([&](int lane, auto mine, auto row, auto stats, A* grad) {
+          dots[lane] = dot_groups(source, raw, mine, row, stats, grad);
         });
-      };
-      Lanes<A> dots = {};
-      each([&](int lane, auto mine, auto row, auto stats, A* grad) {
-        dots[lane] = dot_groups(source, raw, mine, row, stats, grad);
+        join_neighbours(warp, dots, source.part_bits, [](A a, A b) {
+          return a + b;
+        });
+        each([&](int lane, auto mine, auto row, auto stats, A* grad) {
+          gradient_groups(source, raw, mine, row, stats, dots[lane], grad);
+        });
       });
-      join_neighbours(warp, dots, source.part_bits, [](A a, A b) {
-        return a + b;
-      });
-      each([&](int lane, auto mine, auto row, auto stats, A* grad) {
-        gradient_groups(source, raw, mine, row, stats, dots[lane], grad);
-      });
-    });
-  }
 }
 
 }  // namespace seqconv::kernels::cuda

@@ -48,16 +48,6 @@ SEQCONV_DEVICE void for_elements(
   }
 }
 
-/// f(R{}) for the type that raw kernels beside S are stored in.
-template <class S, class F>
-SEQCONV_DEVICE void with_storage(Storage storage, const F& f) {
-  if constexpr (sizeof(S) == 2) {
-    if (storage == Storage::kFloat)
-      return f(float{});
-  }
-  f(S{});
-}
-
 /// A thread's part of copy_raw, with kernels cut at edges or not.
 template <class R, bool kEdges, class A, class RowOf>
 SEQCONV_DEVICE void copy_raw_elements(
@@ -105,25 +95,20 @@ SEQCONV_DEVICE void copy_raw(
   block.each([&](int thread) {
     const int threads = block.threads();
     with_storage<S>(source.raw.storage, [&](auto type) {
-      using R = decltype(type);
+      const auto copy = [&](auto edges) {
+        copy_raw_elements<decltype(type), decltype(edges)::value>(
+            thread,
+            threads,
+            source,
+            first,
+            count,
+            row_of,
+            to);
+      };
       if (source.renormalize_edges)
-        copy_raw_elements<R, true>(
-            thread,
-            threads,
-            source,
-            first,
-            count,
-            row_of,
-            to);
+        copy(std::true_type{});
       else
-        copy_raw_elements<R, false>(
-            thread,
-            threads,
-            source,
-            first,
-            count,
-            row_of,
-            to);
+        copy(std::false_type{});
     });
   });
 }
@@ -179,28 +164,22 @@ SEQCONV_DEVICE void for_lanes(
   });
 }
 
-/// A group of elements in shared memory, on a multiple of 16 bytes.
-template <class A>
-SEQCONV_DEVICE void load_group(const A* at, A (&values)[kTapGroup]) {
-  constexpr int kPack = 16 / sizeof(A);
-  SEQCONV_UNROLL
-  for (int e = 0; e < kTapGroup; e += kPack) {
-    const auto pack = load_pack<A, kPack>(at + e);
-    SEQCONV_UNROLL
-    for (int i = 0; i < kPack; ++i)
-      values[e + i] = pack.v[i];
-  }
-}
-template <class A>
-SEQCONV_DEVICE void store_group(A* at, const A (&values)[kTapGroup]) {
-  constexpr int kPack = 16 / sizeof(A);
-  SEQCONV_UNROLL
-  for (int e = 0; e < kTapGroup; e += kPack) {
-    Pack<A, kPack> pack;
-    SEQCONV_UNROLL
-    for (int i = 0; i < kPack; ++i)
-      pack.v[i] = values[e + i];
-    store_pack<A, kPack>(at + e, pack);
+/// Phases: f(warp, lanes, first) as for_lanes, for `count` rows, as many at a
+/// time as `raw` holds, which has their raw weights then.
+template <class S, class A, class Block, class RowOf, class F>
+SEQCONV_DEVICE void for_raw_rows(
+    Block& block,
+    const TapSource& source,
+    int count,
+    const RowOf& row_of,
+    const RawRows<A>& raw,
+    const F& f) {
+  for (int first = 0; first < count; first += raw.rows) {
+    const int rows = least(raw.rows, count - first);
+    copy_raw<S>(block, source, first, rows, row_of, raw);
+    for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
+      f(warp, lanes, first);
+    });
   }
 }
 
@@ -213,7 +192,7 @@ for_groups(const RawRows<A>& raw, const LaneRow& mine, const G& g) {
   for (int q = mine.begin; q < mine.end; ++q) {
     A* const at = raw.at + mine.row * raw.pitch + q * kTapGroup;
     A values[kTapGroup];
-    load_group(at, values);
+    load_wide<kTapGroup>(at, values);
     g(q * kTapGroup, values, at);
   }
 }

@@ -89,7 +89,7 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
           RawRows<A>{taps, pitch, heads},
           nullptr,
           [&](int i, int j, const A(&w)[kTapGroup]) {
-            store_group(taps + i * pitch + j, w);
+            store_narrow<kTapGroup>(taps + i * pitch + j, w);
           });
     }
     block.each([&](int thread) {

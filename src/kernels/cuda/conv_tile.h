@@ -143,16 +143,8 @@ SEQCONV_DEVICE void apply_taps(
   A tap[kRowsPerThread];
   SEQCONV_UNROLL
   for (int i = 0; i < kRowsPerThread; ++i) {
-    if (kPerRow || i == 0) {
-      constexpr int kVector = 16 / sizeof(A);
-      SEQCONV_UNROLL
-      for (int j = 0; j < kRowsPerThread; j += kVector) {
-        const auto pack = load_pack<A, kVector>(taps + i * tap_pitch + j);
-        SEQCONV_UNROLL
-        for (int v = 0; v < kVector; ++v)
-          tap[j + v] = pack.v[v];
-      }
-    }
+    if (kPerRow || i == 0)
+      load_wide<kRowsPerThread>(taps + i * tap_pitch, tap);
     SEQCONV_UNROLL
     for (int j = 0; j < kRowsPerThread; ++j)
       if (kWhole || j < count) {

@@ -275,9 +275,22 @@ SEQCONV_HD void widen_pack(const Pack<S, V>& pack, A (&to)[V]) {
       to[v] = widen(pack.v[v]);
   }
 }
+/// Elements of a pack of at most 16 bytes, of V neighbours.
+template <class S, int V>
+inline constexpr int kPackOf = least<int>(V, 16 / sizeof(S));
+
+/// V neighbours, in packs of at most 16 bytes, which is their alignment.
 template <int V, class S, class A>
 SEQCONV_HD void load_wide(const S* from, A (&to)[V]) {
-  widen_pack<V>(load_pack<S, V>(from), to);
+  constexpr int N = kPackOf<S, V>;
+  SEQCONV_UNROLL
+  for (int v = 0; v < V; v += N) {
+    A part[N];
+    widen_pack<N>(load_pack<S, N>(from + v), part);
+    SEQCONV_UNROLL
+    for (int i = 0; i < N; ++i)
+      to[v + i] = part[i];
+  }
 }
 /// Row r of a tensor whose rows are so many bytes apart: one instruction.
 template <class S>
@@ -288,17 +301,32 @@ SEQCONV_HD S* row_at(S* rows, int r, int row_bytes) {
 }
 template <int V, class S, class A>
 SEQCONV_HD void store_narrow(S* to, const A (&from)[V]) {
-  Pack<S, V> pack;
-  if constexpr (Pack<S, V>::kPaired) {
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; v += 2)
-      pack.v.word[v / 2] = narrow_pair<S>(from[v], from[v + 1]);
-  } else {
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      pack.v[v] = Narrow<S>::from(from[v]);
+  constexpr int N = kPackOf<S, V>;
+  SEQCONV_UNROLL
+  for (int v = 0; v < V; v += N) {
+    Pack<S, N> pack;
+    if constexpr (Pack<S, N>::kPaired) {
+      SEQCONV_UNROLL
+      for (int i = 0; i < N; i += 2)
+        pack.v.word[i / 2] = narrow_pair<S>(from[v + i], from[v + i + 1]);
+    } else {
+      SEQCONV_UNROLL
+      for (int i = 0; i < N; ++i)
+        pack.v[i] = Narrow<S>::from(from[v + i]);
+    }
+    store_pack<S, N>(to + v, pack);
   }
-  store_pack<S, V>(to, pack);
+}
+
+/// f(R{}) for the type of what stands beside tensors of S: S, or float beside
+/// 16 bits. For loops over it; load_stored chooses at every element.
+template <class S, class F>
+SEQCONV_DEVICE void with_storage(Storage storage, const F& f) {
+  if constexpr (sizeof(S) == 2) {
+    if (storage == Storage::kFloat)
+      return f(float{});
+  }
+  f(S{});
 }
 
 /// Element i of an array whose type is known at run time only.

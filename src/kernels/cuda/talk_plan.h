@@ -15,11 +15,11 @@ inline constexpr int kTalkThreads = 128;
 struct TalkPlan {
   int width = 0;
   int heads = 1;
-  int groups = 1;    ///< of heads
-  int chunks = 1;    ///< of the channels of a block's only head
-  int columns = 1;   ///< threads for a row: of V channels each
-  int strides = 1;   ///< rows that a block's threads take at once
-  int inverse = 0;   ///< 2^16 / columns, rounded up
+  int groups = 1;   ///< of heads
+  int chunks = 1;   ///< of the channels of a block's only head
+  int columns = 1;  ///< threads for a row: of V channels each
+  int strides = 1;  ///< rows that a block's threads take at once
+  Divisor by_columns;
   int capacity = 0;  ///< forward: rows whose sums fit
   int copies = 1;    ///< backward: difference arrays
   int around = 0;    ///< backward: positions whose borders fit
@@ -34,7 +34,7 @@ struct TalkPlan {
   void set_columns(int vector) {
     columns = width / vector;
     strides = kTalkThreads / columns;
-    inverse = (1 << 16) / columns + 1;
+    by_columns = Divisor(columns);
   }
 };
 
@@ -147,17 +147,14 @@ struct TalkTask {
   void* grad_right = nullptr;
   int32_t* reach = nullptr;  ///< [B, tiles, H, 2]
 
-  /// f(left, right) with pointers of the offsets' own type: x's, or float
-  /// beside 16 bits.
+  /// f(left, right) with pointers of the offsets' own type.
   template <class F>
   SEQCONV_DEVICE void with_offsets(const F& f) const {
-    if constexpr (sizeof(S) == 2)
-      if (offsets.storage == Storage::kFloat)
-        return f(
-            static_cast<const float*>(offsets.left),
-            static_cast<const float*>(offsets.right));
-    f(static_cast<const S*>(offsets.left),
-      static_cast<const S*>(offsets.right));
+    with_storage<S>(offsets.storage, [&](auto type) {
+      using O = decltype(type);
+      f(static_cast<const O*>(offsets.left),
+        static_cast<const O*>(offsets.right));
+    });
   }
 };
 
@@ -290,9 +287,8 @@ struct TalkPlace {
   int row;
   int stride;
 
-  /// thread / columns by a product: exact for up to kTalkThreads of both.
   SEQCONV_DEVICE TalkPlace(const TalkPlan& plan, int thread)
-      : row((thread * plan.inverse) >> 16), stride(plan.strides) {
+      : row(plan.by_columns.quotient(thread)), stride(plan.strides) {
     column = thread - row * plan.columns;
   }
   SEQCONV_DEVICE int channel() const { return column * V; }
