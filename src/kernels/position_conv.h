@@ -74,7 +74,7 @@ class PositionForward {
     const int64_t bytes = raw_.shared() ? 0 : K * int64_t{sizeof(L)};
     // Less than half a line for a head comes by itself.
     return {
-        .in = plan_.far,
+        .in = few_taps() ? plan_.fetches : plan_.far,
         .lines = reinterpret_cast<const char*>(raw),
         .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
   }
@@ -85,10 +85,13 @@ class PositionForward {
   FetchAhead outputs(const ConvPlace& at) const {
     const ConvShape& shape = args_.shape;
     FetchAhead ahead;
-    if (plan_.far && !plan_.streams && shape.kernel_size > 8)
+    if (plan_.far && !plan_.streams && !few_taps())
       fetch_rows(ahead, shape, at, args_.y, shape.head_channels());
     return ahead;
   }
+
+  /// Fetching costs more than their work hides, unless memory is waited for.
+  bool few_taps() const { return args_.shape.kernel_size <= 8; }
 
   const ConvForward<S, L>& args_;
   const RowOps<S, A>& ops_;
