@@ -151,9 +151,15 @@ class SoftmaxGroups {
         A* const w = w_ + (g * NV + v) * N;
         const int64_t lanes = lanes_of(g, count_);
         if (HWY_LIKELY(lanes >= N))
-          hn::StoreU(hn::Mul(load(w), scale[g]), Tag<A>(), w);
+          hn::StoreU(
+              hn::Mul(kKeeps ? sums_[g] : load(w), scale[g]),
+              Tag<A>(),
+              w);
         else if (lanes > 0)
-          store_some<A>(hn::Mul(load_some<A>(w, lanes), scale[g]), w, lanes);
+          store_some<A>(
+              hn::Mul(kKeeps ? sums_[g] : load_some<A>(w, lanes), scale[g]),
+              w,
+              lanes);
       }
   }
 
@@ -166,6 +172,9 @@ class SoftmaxGroups {
   static constexpr int kGroup = kSumGroup<A>, N = kLanes<A>;
   static constexpr int NV = HWY_MAX(1, kPitch / N);  ///< vectors of a segment
   static constexpr int64_t kSegments = HWY_MAX(1, N / kPitch);  ///< of a vector
+  /// Exponentials wait in registers: they are their own sums over vectors.
+  /// Stores take the place of products.
+  static constexpr bool kKeeps = NV == 1;
   /// Vectors of a group, or segments of many, whose exponentials are made side
   /// by side.
   static constexpr int kTogether = HWY_MAX(1, kRegisters / 8 / NV);
@@ -201,7 +210,7 @@ class SoftmaxGroups {
       const int64_t lanes = kWhole ? N : lanes_of(g + i, count);
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
-        if (lanes > 0)
+        if (!kKeeps && lanes > 0)
           store_some<A>(of[v], w + ((g + i) * NV + v) * N, lanes);
     }
   }
