@@ -474,7 +474,7 @@ def test_lengths_out_of_range_are_clamped():
 
 def test_a_kernel_that_cannot_fit_says_so():
     x, weight = torch.zeros(1, 8, 64).cuda(), torch.zeros(1, 100000).cuda()
-    with pytest.raises(RuntimeError, match="must fit into shared memory"):
+    with pytest.raises(RuntimeError, match="must fit into the shared memory of a block"):
         seqconv.lightconv(x, weight, padding_left=0)
 
 

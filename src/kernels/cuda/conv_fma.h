@@ -122,17 +122,17 @@ SEQCONV_DEVICE void make_backward_taps(
   const int K = task.taps.kernel_size;
   const int64_t first = tile.first - (K - 1 - task.taps.padding_left);
   const int rows = kPerRow ? plan.rows + K - 1 : 1;
-  const Divisor heads(rows);
+  const TileRows<kPerRow, true, S> row_of(task, tile, first, rows);
   A* const taps = shared_at<A>(block.shared(), plan.taps_at);
   make_taps<S>(
       block,
       task.taps,
       tile.heads * rows,
-      TileRows<kPerRow, true, S>(task, tile, first, rows),
+      row_of,
       raw_rows(block.shared(), task),
       shared_at<RowStats<A>>(block.shared(), plan.stats_at),
       [&](int i, int j0, const A(&w)[kTapGroup]) {
-        const int head = heads.quotient(i), r = i - head * rows;
+        const int head = row_of.head_of(i), r = i - head * rows;
         SEQCONV_UNROLL
         for (int e = 0; e < kTapGroup; ++e) {
           const int j = j0 + e, s = kPerRow ? r - (K - 1) + j : 0;

@@ -116,6 +116,20 @@ void plan_by_fma(
   task.plan.vector = request.vector;
 }
 
+/// Says what a kernel that no block holds wants.
+inline void
+check_kernel_fits(bool fits, int64_t limit, const ConvShape& shape) {
+  SEQCONV_CHECK(
+      fits,
+      "[cuda] the kernel must fit into the shared memory of a block (",
+      limit,
+      " bytes on this device), but got K = ",
+      shape.kernel_size,
+      " for heads of ",
+      shape.head_channels(),
+      " channels");
+}
+
 /// How a pass over these tensors is run: on tensor cores where they can, else
 /// by FMA.
 template <class S>
@@ -139,15 +153,7 @@ void choose_plan(
     task.plan = plan_band(request);
   if (task.plan.rows == 0)
     plan_by_fma(task, request, tensors);
-  SEQCONV_CHECK(
-      task.plan.rows > 0,
-      "[cuda] the kernel must fit into the shared memory of a block (",
-      request.limit,
-      " bytes on this device), but got K = ",
-      shape.kernel_size,
-      " for heads of ",
-      shape.head_channels(),
-      " channels");
+  check_kernel_fits(task.plan.rows > 0, request.limit, shape);
   SEQCONV_CHECK(
       shape.batch * task.plan.tiles < int64_t{1} << 31,
       "[cuda] there must be fewer than 2^31 tiles of ",
@@ -238,12 +244,7 @@ void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
   task.position = args.position;
   task.y = args.y;
   const int64_t limit = least(launcher.shared_limit(), kMostShared);
-  SEQCONV_CHECK(
-      task.shared() <= limit,
-      "[cuda] the kernel must fit into the shared memory of a block (",
-      limit,
-      " bytes on this device), but got K = ",
-      shape.kernel_size);
+  check_kernel_fits(task.shared() <= limit, limit, shape);
   launcher.template run<StepBody>(
       shape.batch * task.groups,
       kConvThreads,
