@@ -124,7 +124,11 @@ inline std::pair<int64_t, int64_t> backward_place(
 /// multiple of what a convolution takes at once.
 inline int64_t rows_together(int64_t taps_of_row) {
   constexpr int64_t kTaps = 4096;
-  return std::max<int64_t>(1, kTaps / taps_of_row / kRowBlock) * kRowBlock;
+  // A tall block is worth twice the room.
+  const bool tall = kTallBlock * taps_of_row <= 2 * kTaps;
+  return std::max<int64_t>(
+      kTaps / taps_of_row / kRowBlock * kRowBlock,
+      tall ? kTallBlock : kRowBlock);
 }
 
 /// Calls work(place, next place) for all places, where make_work() makes the

@@ -16,8 +16,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Vectors (channels) of kRowBlock rows of sums that are kept in registers.
-inline constexpr int kVectorBlock = kRegisters == 32 ? 4 : 2;
+/// Vectors (channels) of NT rows of sums that are kept in registers.
+template <int NT>
+inline constexpr int kVectorBlock = (kRegisters == 32 ? 4 : 2) /
+    (NT == kTallBlock ? 2 : 1);
 
 /// The sums of NT outputs of NV vectors, the last of which holds `tail`
 /// channels, and where the next input row and its taps are. Every output adds
@@ -49,7 +51,7 @@ struct ConvBlock {
         tap_t(tile.tap_t),
         tap_r(tile.tap_r),
         tail(tail) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < NT; ++i)
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
@@ -67,7 +69,7 @@ struct ConvBlock {
     for (int v = 0; v < NV; ++v)
       row[v] = in_register(
           cut(v) ? load_some<A>(in + v * L, tail) : load_wide(in + v * L));
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < NT; ++i)
       if (i >= first && i <= last)
         add_product(
@@ -125,12 +127,12 @@ HWY_INLINE void finish_block(
     for (int v = 0; v < NV; ++v) {
       const auto bias =
           load_some<A>(tile.bias + c + v * L, block.cut(v) ? block.tail : L);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int i = 0; i < NT; ++i)
         block.sum[i][v] = hn::Add(block.sum[i][v], bias);
     }
   const bool streaming = !kTail && tile.streaming;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int i = 0; i < NT; ++i)
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
@@ -206,7 +208,7 @@ HWY_INLINE void add_middle_rows(
     int64_t h,
     int64_t count) {
   // Few taps, of which fewer rows are made, make no pause that is worth it.
-  if (NT == kRowBlock && tile.amid.in) {
+  if (NT >= kRowBlock && tile.amid.in) {
     BlockAhead ahead(tile, t, NT, h, c);
     add_rows_and_fetch(block, count, [&] {
       ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();
@@ -242,7 +244,7 @@ HWY_INLINE void convolve_block(
   ConvBlock<S, A, NT, NV, kTail, kLaneTaps> block(tile, t, c, taps, tail);
   const int64_t low = kInside ? 0 : tile.first - t;
   const int64_t high = kInside ? K + NT : tile.last - t;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < NT - 1; ++r) {
     if (kInside || (r >= low && r < high))
       block.add_row(0, r);
@@ -255,7 +257,7 @@ HWY_INLINE void convolve_block(
   add_middle_rows(block, tile, t, c, h, end - begin);
   if (!kInside)
     block.skip_rows(K - end);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int e = 0; e < NT - 1; ++e) {
     if (kInside || (K + e >= low && K + e < high))
       block.add_row(e + 1, NT - 1);
@@ -268,7 +270,8 @@ HWY_INLINE void convolve_block(
 /// vectors, and what is left of one.
 template <class S, class A, int NT, bool kLaneTaps>
 void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
-  constexpr int64_t L = kLanes<A>, kBlock = kVectorBlock * L;
+  constexpr int NV = kVectorBlock<NT>;
+  constexpr int64_t L = kLanes<A>, kBlock = NV * L;
   const bool inside =
       t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
   for (int64_t h = 0; h < tile.heads; ++h) {
@@ -279,14 +282,14 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
     // Most blocks are wide ones: only they have a form without questions.
     if (!kLaneTaps && inside)
       for (; c + kBlock <= end; c += kBlock)
-        convolve_block<S, A, NT, kVectorBlock, false, kLaneTaps, !kLaneTaps>(
+        convolve_block<S, A, NT, NV, false, kLaneTaps, !kLaneTaps>(
             tile,
             t,
             c,
             taps,
             h);
     for (; c + kBlock <= end; c += kBlock)
-      convolve_block<S, A, NT, kVectorBlock, false, kLaneTaps, false>(
+      convolve_block<S, A, NT, NV, false, kLaneTaps, false>(
           tile,
           t,
           c,
@@ -310,11 +313,23 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
   }
 }
 
+/// Whole rows that one output sees have left the first-level cache when the
+/// next block reads them: tall blocks do so half as often. Fewer taps would
+/// hide less than the first and last rows of such a block cost.
+template <class S, class A>
+bool wants_tall_blocks(const ConvTile<S, A>& tile) {
+  return tile.amid.in && tile.kernel_size >= 2 * kTallBlock;
+}
+
 template <class S, class A, bool kLaneTaps>
 HWY_INLINE void convolve_all(const ConvTile<S, A>& tile, int64_t from) {
   if (from == tile.channels)
     return;
   int64_t t = 0;
+  if constexpr (kRegisters == 32 && !kLaneTaps)
+    if (wants_tall_blocks(tile))
+      for (; t + kTallBlock <= tile.rows; t += kTallBlock)
+        convolve_rows<S, A, kTallBlock, kLaneTaps>(tile, t, from);
   if (tile.kernel_size >= kRowBlock - 1)
     for (; t + kRowBlock <= tile.rows; t += kRowBlock)
       convolve_rows<S, A, kRowBlock, kLaneTaps>(tile, t, from);

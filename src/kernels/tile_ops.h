@@ -18,6 +18,8 @@ inline constexpr int64_t kTapSlack = 16;
 
 /// Rows that a convolution finishes together, where it can.
 inline constexpr int kRowBlock = 6;
+/// And in a block of half the channels.
+inline constexpr int kTallBlock = 2 * kRowBlock;
 
 /// Elements from the taps of one head to those of the next.
 constexpr int64_t tap_pitch(int64_t kernel_size) {

@@ -191,6 +191,8 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesForAnyTapsOfAFewHeads) {
 TEST_P(ConvKernels, EqualLoopsOfDoublesWhereInputsAreFetched) {
   for (const int64_t K : {5, 7, 16, 31})
     expect_plain_everywhere({.shape = {1, 301, 1024, 16, K, K / 2}});
+  for (const int64_t K : {24, 33})  // heads of odd widths
+    expect_plain_everywhere({.shape = {2, 301, 405, 5, K, K - 1}});
 }
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesWhereNothingStaysInTheCache) {
