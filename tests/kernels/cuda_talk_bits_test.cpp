@@ -14,7 +14,7 @@ int vector_of(int64_t head_channels, const void* x, const void* y) {
 }
 
 TEST(CudaTalkOnHost, VectorsAreAsLongAsHeadsAndAddressesAllow) {
-  alignas(16) char at[32];
+  alignas(16) const char at[32] = {};
   EXPECT_EQ((vector_of<BFloat16, 16>(64, at, at)), 8);
   EXPECT_EQ((vector_of<BFloat16, 16>(60, at, at)), 4);
   EXPECT_EQ((vector_of<Float16, 16>(64, at, at + 8)), 4);
