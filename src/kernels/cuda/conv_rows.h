@@ -196,6 +196,7 @@ for_groups(const RawRows<A>& raw, const LaneRow& mine, const G& g) {
     g(q * kTapGroup, values, at);
   }
 }
+
 /// DropConnect's factors of the groups of a row, one group after the other from
 /// group q on. Elements count in the whole tensor: a group may lie in two
 /// blocks of Philox words.
