@@ -12,15 +12,18 @@ namespace seqconv::kernels {
 template <class S, class A>
 class ConvProducts {
  public:
+  /// paired: rows are staged for tap_products().
   ConvProducts(
       const ConvShape& shape,
       const S* x,
       const S* grad_y,
-      const RowOps<S, A>& ops)
+      const RowOps<S, A>& ops,
+      bool paired)
       : shape_(shape),
         x_(x),
         grad_y_(grad_y),
         ops_(ops),
+        paired_(paired && shape.kernel_size > kFewestTaps),
         staged_(
             (tile_rows(shape.kernel_size) + shape.kernel_size + kTapSlack) *
             kStagePitch) {}
@@ -63,7 +66,9 @@ class ConvProducts {
         if (from < to) {
           const int64_t C = shape_.channels;
           const int64_t row = at.first - shape_.padding_left + from;
-          work(from, tile(part, from, to, x_ + part.origin + row * C, C));
+          work(
+              from,
+              tile(part, from, to, x_ + part.origin + row * C, C, false));
         }
       run_staged(part, to, at.real(), work);
     }
@@ -96,24 +101,23 @@ class ConvProducts {
     return {from, to};
   }
 
-  /// K rounded up to what is read of x for every row of grad_y.
-  int64_t block_of_taps() const {
-    const int64_t K = shape_.kernel_size;
-    return K <= 4 ? 4 : ceil_div(K, 8) * 8;
-  }
+  /// What is read of x for every row of grad_y.
+  int64_t block_of_taps() const { return tap_pitch(shape_.kernel_size); }
 
   ProductTile<S, A> tile(
       const Part& part,
       int64_t from,
       int64_t to,
       const A* x,
-      int64_t x_stride) const {
+      int64_t x_stride,
+      bool paired) const {
     const int64_t C = shape_.channels;
     return {
         .g = grad_y_ + part.origin + (part.first + from) * C,
         .g_stride = C,
         .x = x,
         .x_stride = x_stride,
+        .paired = paired,
         .kernel_size = shape_.kernel_size,
         .rows = to - from,
         .channels = part.channels,
@@ -134,15 +138,17 @@ class ConvProducts {
          .first = -begin,
          .last = part.valid - begin,
          .rows = to - from + block_of_taps() - 1,
-         .channels = part.channels},
+         .channels = part.channels,
+         .paired = paired_},
         staged_.data());
-    work(from, tile(part, from, to, staged_.data(), kStagePitch));
+    work(from, tile(part, from, to, staged_.data(), kStagePitch, paired_));
   }
 
   const ConvShape& shape_;
   const S* x_;
   const S* grad_y_;
   const RowOps<S, A>& ops_;
+  const bool paired_;
   Scratch<A> staged_;  // [rows + K - 1, kStagePitch]
 };
 

@@ -170,7 +170,7 @@ class BackwardTile {
         taps_(taps),
         partial_(partial),
         ops_(row_ops<S, A>(isa)),
-        products_(args.shape, args.x, args.grad_y, ops_),
+        products_(args.shape, args.x, args.grad_y, ops_, /*paired=*/false),
         plan_(plan) {}
 
   void operator()(const ConvPlace& at, const ConvPlace& next, int64_t piece) {

@@ -111,7 +111,7 @@ class PositionBackward {
         shape_(args.shape),
         ops_(row_ops<S, A>(run.isa)),
         taps_(shape_, tap_options(args), raw, run.isa),
-        products_(shape_, args.x, args.grad_y, ops_),
+        products_(shape_, args.x, args.grad_y, ops_, /*paired=*/true),
         plan_(plan(args, raw, run)),
         own_kernels_(!raw.shared()) {}
 

@@ -254,7 +254,7 @@ void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
     const auto product = [&](int64_t input) HWY_ATTR {
       A sum = 0;
       for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
-        sum += lane_sum<A>(hn::Mul(
+        sum += lane_sum(hn::Mul(
             load_some<A>(tile.g + t * tile.stride + c, tile.channels - c),
             load_some<A>(tile.x + input * tile.stride + c, tile.channels - c)));
       return sum;

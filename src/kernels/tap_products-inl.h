@@ -5,329 +5,363 @@
 #define SEQCONV_KERNELS_TAP_PRODUCTS_INL_H
 #endif
 
+#include <array>
+#include <type_traits>
+
+#include "kernels/shared_products-inl.h"
 #include "kernels/tile_ops.h"
 #include "kernels/vectors-inl.h"
 
-/// Gradients of taps: scalar products of rows of the output's gradient with
-/// rows of the input.
+/// Gradients of taps of every position: scalar products of rows of the output's
+/// gradient with rows of the input. Sums over lanes cost nearly as much as the
+/// products, so a vector holds half as many channels of two rows of the input,
+/// which leaves half as many sums to make.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-template <class S, class A>
-void stage(const StageTile<S>& tile, A* out) {
-  const Tag<A> d;
-  constexpr int64_t L = kLanes<A>;
-  const auto whole = tile.channels / L * L;
-  for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
-    if (r < tile.first || r >= tile.last) {
-      for (int64_t c = 0; c < kStagePitch; c += L)
-        hn::StoreU(hn::Zero(d), d, out + c);
-      continue;
-    }
-    const S* const in = tile.in + r * tile.in_stride;
-    for (int64_t c = 0; c < whole; c += L)
-      hn::StoreU(load_wide(in + c), d, out + c);
-    for (int64_t c = whole; c < kStagePitch; c += L)
-      hn::StoreU(
-          c < tile.channels ? load_some<A>(in + c, tile.channels - c)
-                            : hn::Zero(d),
-          d,
-          out + c);
+/// Most rows of the input that a vector holds parts of: parts are blocks of 16
+/// bytes or several of them.
+template <class A>
+inline constexpr int kMostPaired = kLanes<A> * sizeof(A) >= 32 ? 2 : 1;
+/// Channels of one of P parts.
+template <class A, int P>
+inline constexpr int kPartLanes = kLanes<A> / P;
+template <class A, int P>
+using PartTag = hn::CappedTag<A, kPartLanes<A, P>>;
+
+/// Where part c of row r of a stage is: P rows take turns, part by part.
+template <class A, int P>
+constexpr int64_t stage_index(int64_t r, int64_t c) {
+  return r / P * (P * kStagePitch) + c * P + r % P * kPartLanes<A, P>;
+}
+
+/// `channels` of a row, and zeros up to kStagePitch.
+template <class S, class A, int P>
+HWY_INLINE void stage_row(const S* in, int64_t channels, A* out) {
+  const PartTag<A, P> d;
+  constexpr int64_t W = kPartLanes<A, P>;
+#pragma GCC unroll 8
+  for (int64_t c = 0; c < kStagePitch; c += W) {
+    auto part = hn::Zero(d);
+    if (c + W <= channels)
+      part = load_all(d, in + c);
+    else if (c < channels)
+      part = load_first(d, in + c, channels - c);
+    hn::StoreU(part, d, out + stage_index<A, P>(0, c));
   }
 }
 
-/// acc[t][j] += <g[t], x[t + j]> over channels [c, c + lanes), for NT rows and
-/// NJ taps: every row of x is read once for all rows of g. With NA = 1 rows of
-/// acc instead of NT all rows add to one. With kPitch > 0 that is the stride of
-/// x, known when compiling. kFirst: acc is set, not added to.
+template <class S, class A, int P>
+HWY_INLINE void stage_rows(const StageTile<S>& tile, A* out) {
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    A* const to = out + stage_index<A, P>(r, 0);
+    const bool exists = r >= tile.first && r < tile.last;
+    const S* const in = tile.in + (exists ? r : tile.first) * tile.in_stride;
+    // Heads of one stage are the common ones.
+    if (exists && tile.channels == kStagePitch)
+      stage_row<S, A, P>(in, kStagePitch, to);
+    else
+      stage_row<S, A, P>(in, exists ? tile.channels : 0, to);
+  }
+}
+
+template <class S, class A>
+void stage(const StageTile<S>& tile, A* out) {
+  if (tile.paired)
+    stage_rows<S, A, kMostPaired<A>>(tile, out);
+  else
+    stage_rows<S, A, 1>(tile, out);
+}
+
+/// How products of NT rows with kTaps taps, NP vectors of pairs of rows for
+/// each of them, fill accumulators. Rows of g whose number is odd begin with
+/// the tap before the first.
+template <class A, int P, int NP>
+struct PairBlock {
+  static constexpr int NT = kLanes<A> / NP, kTaps = P * NP;
+  static_assert(NT % P == 0);
+};
+
+/// A vector of two parts, or the first if it is one.
+template <class A, int P>
+HWY_INLINE Vec<A> join_parts(
+    hn::Vec<PartTag<A, P>> first,
+    [[maybe_unused]] hn::Vec<PartTag<A, P>> second) {
+  if constexpr (P == 1)
+    return first;
+#if HWY_TARGET != HWY_SCALAR
+  else
+    return hn::Combine(Tag<A>(), second, first);
+#endif
+}
+
+/// A part of a row of g, as often as rows fill a vector.
+template <class S, class A, int P, bool kTail>
+HWY_INLINE Vec<A> load_for_pair(const S* g, int64_t count) {
+  const PartTag<A, P> d;
+#if HWY_TARGET == HWY_AVX3
+  // Copies within registers would take the place of products; loads do not.
+  if constexpr (P == 2 && !kTail && std::is_same_v<S, float>)
+    return Vec<A>{_mm512_broadcast_f32x8(_mm256_loadu_ps(g))};
+#endif
+  const auto part = kTail ? load_first(d, g, count) : load_all(d, g);
+  return join_parts<A, P>(part, part);
+}
+
+/// Part c of rows r, ... of x as one vector.
+template <class S, class A, int P, bool kStaged>
+HWY_INLINE Vec<A>
+load_pair(const ProductTile<S, A>& tile, int64_t r, int64_t c) {
+  if constexpr (kStaged)
+    return load(tile.x + stage_index<A, P>(r, c));
+  const PartTag<A, P> d;
+  const A* const x = tile.x + r * tile.x_stride + c;
+  return join_parts<A, P>(
+      load_all(d, x),
+      load_all(d, x + (P - 1) * tile.x_stride));
+}
+
+/// acc[i][p] += part c of g[t + i] * x[r ...], r = (t + i) / P * P + j + p * P:
+/// every vector of x is read once for all rows of g. t and j are multiples of
+/// P. kFirst: acc is set, not added to.
 template <
     class S,
     class A,
-    int NT,
-    int NJ,
-    int64_t kPitch,
+    int P,
+    int NP,
+    bool kStaged,
     bool kTail,
-    bool kFirst = false,
-    int NA>
-HWY_INLINE void add_products(
+    bool kFirst = false>
+HWY_INLINE void add_pair_products(
     const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
     int64_t c,
-    Vec<A> (&acc)[NA][NJ]) {
+    Vec<A> (&acc)[PairBlock<A, P, NP>::NT][NP]) {
+  constexpr int NT = PairBlock<A, P, NP>::NT;
   Vec<A> grad[NT];
 #pragma GCC unroll 8
-  for (int i = 0; i < NT; ++i) {
-    const S* const g = tile.g + (t + i) * tile.g_stride + c;
-    grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
-  }
-  const int64_t pitch = kPitch > 0 ? kPitch : tile.x_stride;
-  const A* const x = tile.x + (t + j) * pitch + c;
+  for (int i = 0; i < NT; ++i)
+    grad[i] = load_for_pair<S, A, P, kTail>(
+        tile.g + (t + i) * tile.g_stride + c,
+        tile.channels - c);
 #pragma GCC unroll 24
-  for (int r = 0; r < NT + NJ - 1; ++r) {
-    const Vec<A> row = in_register(load(x + r * pitch));
+  for (int p = 0; p < NP + NT / P - 1; ++p) {
+    const auto rows =
+        in_register(load_pair<S, A, P, kStaged>(tile, t + j + p * P, c));
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i)
-      if (r - i >= 0 && r - i < NJ)
-        acc[i % NA][r - i] = kFirst
-            ? hn::Mul(grad[i], row)
-            : hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
+      if (const int k = p - i / P; k >= 0 && k < NP)
+        acc[i][k] = kFirst ? hn::Mul(grad[i], rows)
+                           : hn::MulAdd(grad[i], rows, acc[i][k]);
   }
 }
 
-/// What comes next, with the products of so many rows.
-template <int kRows, class S, class A>
-HWY_INLINE void fetch_amid(const ProductTile<S, A>& tile) {
-  for (int i = 0; tile.ahead != nullptr && i < kRows; ++i)
-    tile.ahead->template next_row<kLinesOfRow<S>>();
+/// <g[t], x[t + j]> alone, added up as among others.
+template <class S, class A, int P, bool kStaged>
+HWY_INLINE A product(const ProductTile<S, A>& tile, int64_t t, int64_t j) {
+  const PartTag<A, P> d;
+  auto sum = hn::Zero(d);
+  for (int64_t c = 0; c < tile.channels; c += kPartLanes<A, P>) {
+    const A* const x = tile.x +
+        (kStaged ? stage_index<A, P>(t + j, c) : (t + j) * tile.x_stride + c);
+    const S* const g = tile.g + t * tile.g_stride + c;
+    sum = hn::MulAdd(
+        c + kPartLanes<A, P> <= tile.channels
+            ? load_all(d, g)
+            : load_first(d, g, tile.channels - c),
+        hn::LoadU(d, x),
+        sum);
+  }
+  return lane_sum(sum);
 }
 
-template <class A, int NT, int NJ>
-HWY_INLINE void clear(Vec<A> (&acc)[NT][NJ]) {
+/// Products whose sums over lanes, which fill P vectors, are not finished: that
+/// is done amid the products of the next block, which do not wait for it.
+template <class A, int P, int NP>
+class UnfinishedBlock {
+  using Block = PairBlock<A, P, NP>;
+  static constexpr int L = kLanes<A>, NT = Block::NT;
+
+ public:
+  /// Products of NT rows from tap j on, which go to `out` and, row by row,
+  /// out_stride further.
+  HWY_INLINE void set(Vec<A> (&acc)[NT][NP], A* out, int64_t j) {
+    Vec<A>* const all = &acc[0][0];
+    if constexpr (L == 1) {
+      v_[0] = all[0];
+    } else {
 #pragma GCC unroll 8
-  for (int i = 0; i < NT; ++i)
-#pragma GCC unroll 16
-    for (int k = 0; k < NJ; ++k)
-      acc[i][k] = hn::Zero(Tag<A>());
-}
-
-/// Adds the products of channels [c, ...).
-template <class S, class A, int NT, int NJ, int64_t kPitch, int NA>
-HWY_INLINE void add_all_products(
-    const ProductTile<S, A>& tile,
-    int64_t t,
-    int64_t j,
-    int64_t c,
-    Vec<A> (&acc)[NA][NJ]) {
-  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
-    add_products<S, A, NT, NJ, kPitch, false>(tile, t, j, c, acc);
-  if (c < tile.channels)
-    add_products<S, A, NT, NJ, kPitch, true>(tile, t, j, c, acc);
-}
-
-/// Products of NT rows and NJ taps whose sums over lanes, which fill one
-/// vector, are not finished: that is done amid the products of the next block,
-/// which do not wait for it.
-template <class A, int NT, int NJ>
-struct UnfinishedBlock {
-  static_assert(NT * NJ == kLanes<A>);
-  static constexpr int kVectors = HWY_MAX(1, NT* NJ / 2);
-
-  Vec<A> v[kVectors];
-  A* out = nullptr;  ///< of the first row; null: there is no block
-
-  HWY_INLINE void set(Vec<A> (&acc)[NT][NJ], A* to) {
-#if HWY_TARGET == HWY_SCALAR
-    v[0] = acc[0][0];
-#else
-#pragma GCC unroll 8
-    for (int i = 0; i < kVectors; ++i)
-      v[i] = add_neighbours<static_cast<int>(sizeof(A)), A>(
-          (&acc[0][0])[2 * i],
-          (&acc[0][0])[2 * i + 1]);
-#endif
-    out = to;
+      for (int i = 0; i < kVectors; ++i)
+        v_[i] = add_neighbours<static_cast<int>(sizeof(A)), A>(
+            all[2 * i],
+            all[2 * i + 1]);
+    }
+    out_ = out + j;
+    first_ = j == 0;
   }
 
   HWY_INLINE void finish(bool add, int64_t out_stride) {
-#if HWY_TARGET != HWY_SCALAR
-    if constexpr (kVectors > 1)
-      add_all_neighbours<2 * static_cast<int>(sizeof(A)), A, kVectors>(v);
-#endif
-    // All NJ are written: the next block, or nobody, reads those beyond K.
-    const hn::CappedTag<A, NJ> d;
-    HWY_ALIGN A sums[kLanes<A>];
-    if constexpr (NT > 2)
-      hn::Store(v[0], Tag<A>(), sums);
+    if (out_ == nullptr)
+      return;
+    add_blocks();
+    // All kTaps are written: the next block, or nobody, reads those beyond K.
+    const hn::CappedTag<A, Block::kTaps> d;
+    HWY_ALIGN A sums[P * L];
+    if constexpr (Block::kTaps < L)
+#pragma GCC unroll 2
+      for (int q = 0; q < P; ++q)
+        hn::Store(v_[q], Tag<A>(), sums + q * L);
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i) {
-      auto sum = part(i, sums);
+      A* const out = out_ + i * out_stride - i % P;
+      auto sum = row(i, sums);
       if (add)
-        sum = hn::Add(sum, hn::LoadU(d, out + i * out_stride));
-      hn::StoreU(sum, d, out + i * out_stride);
+        sum = hn::Add(sum, hn::LoadU(d, out));
+      if (i % P == 1 && first_)
+        hn::BlendedStore(sum, hn::Not(hn::FirstN(d, 1)), d, out);
+      else
+        hn::StoreU(sum, d, out);
     }
   }
 
  private:
-  /// The sums of row i.
-  HWY_INLINE hn::Vec<hn::CappedTag<A, NJ>> part(int i, const A* sums) const {
-#if HWY_TARGET == HWY_SCALAR
-    return v[0];
-#else
-    const hn::CappedTag<A, NJ> d;
-    if constexpr (NT == 1)
-      return v[0];
-    else if constexpr (NT == 2)
-      return i == 0 ? hn::LowerHalf(d, v[0]) : hn::UpperHalf(d, v[0]);
-    else
-      return hn::LoadU(d, sums + i * NJ);
+  static constexpr int kVectors = HWY_MAX(1, L / 2);
+
+  /// v -> P vectors of products, row by row of g, in the order of their taps.
+  HWY_INLINE void add_blocks() {
+#if HWY_TARGET != HWY_SCALAR
+    if constexpr (kVectors > P)
+      add_all_neighbours<2 * static_cast<int>(sizeof(A)), A, kVectors, P>(v_);
+    // Those of the second rows of pairs are in the upper half.
+    if constexpr (P == 2) {
+      using Index = hwy::MakeSigned<A>;
+      HWY_ALIGN static constexpr auto kOrder = [] {
+        std::array<Index, L> order{};
+        for (int i = 0; i < L; ++i)
+          order[static_cast<size_t>(i)] =
+              static_cast<Index>(i / 2 + i % 2 * (L / 2));
+        return order;
+      }();
+      const auto order = hn::SetTableIndices(Tag<A>(), kOrder.data());
+#pragma GCC unroll 2
+      for (int i = 0; i < P; ++i)
+        v_[i] = hn::TableLookupLanes(v_[i], order);
+    }
 #endif
   }
+
+  /// The products of row i.
+  HWY_INLINE hn::Vec<hn::CappedTag<A, Block::kTaps>> row(
+      int i,
+      [[maybe_unused]] const A* sums) const {
+    if constexpr (Block::kTaps == L)
+      return v_[i];
+    else
+      return hn::LoadU(
+          hn::CappedTag<A, Block::kTaps>(),
+          sums + i * Block::kTaps);
+  }
+
+  Vec<A> v_[kVectors];
+  A* out_ = nullptr;  ///< null: there is no block
+  bool first_ = false;
 };
 
-/// Products of all rows. With kPitch or kWidth > 0 these are the stride of x
-/// and the channels, known when compiling.
-template <class S, class A, int NJ, int64_t kPitch, int64_t kWidth>
+/// Products of all rows. With kWidth > 0 these are the channels, known when
+/// compiling.
+template <class S, class A, int P, int NP, bool kStaged, int64_t kWidth>
 HWY_NOINLINE void
 product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
-  constexpr int NT = kLanes<A> / NJ;
-  // A row of x that lies anywhere takes registers that overlapping needs.
-  constexpr bool kOverlap = kPitch > 0;
+  using Block = PairBlock<A, P, NP>;
+  constexpr int NT = Block::NT, kTaps = Block::kTaps;
+  constexpr int64_t kPart = kPartLanes<A, P>;
+  // Rows of x that lie anywhere take registers that overlapping needs.
+  constexpr bool kOverlap = kStaged;
   // A copy, which stores do not change.
   ProductTile<S, A> tile = any;
   if constexpr (kWidth > 0)
     tile.channels = kWidth;
-  UnfinishedBlock<A, NT, NJ> last;
+  const int64_t K = tile.kernel_size;
+  const auto add_alone = [&](int64_t t, int64_t j) {
+    A& to = out[t * out_stride + j];
+    to = (tile.add ? to : A(0)) + product<S, A, P, kStaged>(tile, t, j);
+  };
+  UnfinishedBlock<A, P, NP> last;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT) {
     fetch_amid<NT>(tile);
-    for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
-      Vec<A> acc[NT][NJ];
+    for (int64_t j = 0; j < K; j += kTaps) {
+      Vec<A> acc[NT][NP];
       int64_t c = 0;
-      if (tile.channels >= kLanes<A>) {
-        add_products<S, A, NT, NJ, kPitch, false, true>(tile, t, j, c, acc);
-        c += kLanes<A>;
+      if (tile.channels >= kPart) {
+        add_pair_products<S, A, P, NP, kStaged, false, true>(
+            tile,
+            t,
+            j,
+            c,
+            acc);
+        c += kPart;
       } else {
-        clear<A, NT, NJ>(acc);
+#pragma GCC unroll 8
+        for (int i = 0; i < NT; ++i)
+#pragma GCC unroll 16
+          for (int k = 0; k < NP; ++k)
+            acc[i][k] = hn::Zero(Tag<A>());
       }
-      if (kOverlap && last.out != nullptr)
+      if (kOverlap)
         last.finish(tile.add, out_stride);
-      add_all_products<S, A, NT, NJ, kPitch>(tile, t, j, c, acc);
-      last.set(acc, out + t * out_stride + j);
+      for (; c + kPart <= tile.channels; c += kPart)
+        add_pair_products<S, A, P, NP, kStaged, false>(tile, t, j, c, acc);
+      if (c < tile.channels)
+        add_pair_products<S, A, P, NP, kStaged, true>(tile, t, j, c, acc);
+      last.set(acc, out + t * out_stride, j);
       if (!kOverlap)
         last.finish(tile.add, out_stride);
     }
+    // The last tap of odd rows, which began with the one before the first.
+    if (P == 2 && K % kTaps == 0)
+      for (int i = 1; i < NT; i += 2)
+        add_alone(t + i, K - 1);
   }
-  if (kOverlap && last.out != nullptr)
+  if (kOverlap)
     last.finish(tile.add, out_stride);
-  // The last rows, one product at a time.
   for (; t < tile.rows; ++t)
-    for (int64_t j = 0; j < tile.kernel_size; ++j) {
-      Vec<A> acc[1][1];
-      clear<A, 1, 1>(acc);
-      add_all_products<S, A, 1, 1, kPitch>(tile, t, j, 0, acc);
-      A& to = out[t * out_stride + j];
-      to = (tile.add ? to : A(0)) + lane_sum<A>(acc[0][0]);
-    }
+    for (int64_t j = 0; j < K; ++j)
+      add_alone(t, j);
 }
 
-template <class S, class A, int64_t kPitch, int64_t kWidth>
+template <class S, class A, bool kStaged, int64_t kWidth>
 HWY_INLINE void
 product_rows_any(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
-  constexpr int L = kLanes<A>;
-  if constexpr (L >= 8) {
-    if (tile.kernel_size <= 4)
-      return product_rows<S, A, 4, kPitch, kWidth>(tile, out, out_stride);
-    return product_rows<S, A, 8, kPitch, kWidth>(tile, out, out_stride);
-  } else {
-    product_rows<S, A, L, kPitch, 0>(tile, out, out_stride);
-  }
+  constexpr int L = kLanes<A>, P = kMostPaired<A>;
+  if constexpr (L < 8)
+    return product_rows<S, A, P, L / P, kStaged, 0>(tile, out, out_stride);
+  else if (L == 8 || tile.kernel_size <= 8)
+    return product_rows<S, A, P, 8 / P, kStaged, kWidth>(tile, out, out_stride);
+  else
+    product_rows<S, A, P, L / P, kStaged, kWidth>(tile, out, out_stride);
 }
 
 template <class S, class A>
 void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
   // Heads of one stage are the common ones.
-  if (tile.channels != kStagePitch)
-    product_rows_any<S, A, 0, 0>(tile, out, out_stride);
-  else if (tile.x_stride != kStagePitch)
-    product_rows_any<S, A, 0, kStagePitch>(tile, out, out_stride);
-  else
-    product_rows_any<S, A, kStagePitch, kStagePitch>(tile, out, out_stride);
-}
-
-/// Sets of sums of NJ taps, as many as registers hold: a sum waits for the one
-/// before, and few of them would leave the multipliers idle.
-constexpr int sets_of_sums(int NJ) {
-  if (kRegisters == 32)
-    return NJ > 8 ? 1 : NJ > 4 ? 2 : 4;
-  return NJ > 4 ? 1 : 2;
-}
-
-/// sums[k] = the products of tap j + k, lane by lane. Row by row: a column of
-/// one vector would read a line here and a line there.
-template <class S, class A, int NJ>
-HWY_INLINE void
-sum_products(const ProductTile<S, A>& tile, int64_t j, Vec<A> (&sums)[NJ]) {
-  constexpr int kRows = 4, kSets = sets_of_sums(NJ);
-  Vec<A> acc[kSets][NJ];
-  clear<A>(acc);
-  int64_t t = 0;
-  for (; t + kRows <= tile.rows; t += kRows) {
-    fetch_amid<kRows>(tile);
-    add_all_products<S, A, kRows, NJ, 0>(tile, t, j, 0, acc);
-  }
-  for (; t < tile.rows; ++t)
-    add_all_products<S, A, 1, NJ, 0>(tile, t, j, 0, acc);
-#pragma GCC unroll 16
-  for (int k = 0; k < NJ; ++k) {
-    sums[k] = acc[0][k];
-#pragma GCC unroll 4
-    for (int i = 1; i < kSets; ++i)
-      sums[k] = hn::Add(sums[k], acc[i][k]);
+  const bool common = tile.channels == kStagePitch;
+  if (tile.kernel_size <= kFewestTaps) {
+    constexpr int kTaps = HWY_MIN(kFewestTaps, kLanes<A>);
+    common ? product_rows<S, A, 1, kTaps, false, kStagePitch>(
+                 tile,
+                 out,
+                 out_stride)
+           : product_rows<S, A, 1, kTaps, false, 0>(tile, out, out_stride);
+  } else if (tile.paired) {
+    common ? product_rows_any<S, A, true, kStagePitch>(tile, out, out_stride)
+           : product_rows_any<S, A, true, 0>(tile, out, out_stride);
+  } else {
+    common ? product_rows_any<S, A, false, kStagePitch>(tile, out, out_stride)
+           : product_rows_any<S, A, false, 0>(tile, out, out_stride);
   }
 }
-
-template <class S, class A, int NJ>
-HWY_INLINE void
-shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
-  Vec<A> products[NJ];
-  sum_products<S, A, NJ>(tile, j, products);
-  for (int k = 0; k < NJ; ++k)
-    sums[j + k] += static_cast<double>(lane_sum<A>(products[k]));
-}
-
-/// sums [K, channels].
-template <class S, class A, int NJ>
-HWY_INLINE void
-lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
-  const int64_t C = tile.channels;
-  for (int64_t c = 0; c < C; c += kLanes<A>) {
-    ProductTile<S, A> column = tile;
-    column.g += c;
-    column.x += c;
-    column.channels = HWY_MIN(C - c, int64_t{kLanes<A>});
-    Vec<A> products[NJ];
-    sum_products<S, A, NJ>(column, j, products);
-    HWY_ALIGN A lanes[kLanes<A>];
-    for (int k = 0; k < NJ; ++k) {
-      hn::Store(products[k], Tag<A>(), lanes);
-      for (int64_t i = 0; i < column.channels; ++i)
-        sums[(j + k) * C + c + i] += static_cast<double>(lanes[i]);
-    }
-  }
-}
-
-/// Calls PRODUCTS<S, A, NJ>(tile, j, sums) for all taps, many at a time.
-#define SEQCONV_FOR_TAPS(PRODUCTS)              \
-  int64_t j = 0;                                \
-  const int64_t K = tile.kernel_size;           \
-  if constexpr (kRegisters == 32) {             \
-    for (; j + 16 <= K; j += 16)                \
-      PRODUCTS<S, A, 16>(tile, j, sums);        \
-    if (K - j == 15)                            \
-      return PRODUCTS<S, A, 15>(tile, j, sums); \
-  }                                             \
-  for (; j + 8 <= K; j += 8)                    \
-    PRODUCTS<S, A, 8>(tile, j, sums);           \
-  if (K - j == 7)                               \
-    return PRODUCTS<S, A, 7>(tile, j, sums);    \
-  if (j + 3 <= K) {                             \
-    PRODUCTS<S, A, 3>(tile, j, sums);           \
-    j += 3;                                     \
-  }                                             \
-  for (; j < K; ++j)                            \
-  PRODUCTS<S, A, 1>(tile, j, sums)
-
-template <class S, class A>
-void shared_tap_products(const ProductTile<S, A>& tile, double* sums) {
-  SEQCONV_FOR_TAPS(shared_products);
-}
-
-template <class S, class A>
-void lane_tap_products(const ProductTile<S, A>& tile, double* sums) {
-  SEQCONV_FOR_TAPS(lane_products);
-}
-#undef SEQCONV_FOR_TAPS
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -5,6 +5,7 @@
 // clang-format on
 #include "kernels/convolve-inl.h"
 #include "kernels/rows-inl.h"
+#include "kernels/shared_products-inl.h"
 #include "kernels/tap_products-inl.h"
 #include "kernels/taps-inl.h"
 

@@ -69,6 +69,10 @@ template <class S>
 inline constexpr int kLinesOfRow =
     static_cast<int>(kStagePitch* int64_t{sizeof(S)} / kCacheLine);
 
+/// So few taps have scalar products with rows as they lie; for more, parts of
+/// two rows lie side by side where they are staged.
+inline constexpr int kFewestTaps = 4;
+
 /// Rows that are copied close together. Rows of tensors are 2 or 4 KB apart and
 /// fight for the same cache sets; what is read many times is staged first.
 template <class S>
@@ -79,6 +83,7 @@ struct StageTile {
   int64_t last = 0;
   int64_t rows = 0;
   int64_t channels = 0;  ///< at most kStagePitch; the others are zero
+  bool paired = false;   ///< rows in pairs, for more than kFewestTaps
 };
 
 /// Scalar products of rows g[t] with rows x[t + j], j < K.
@@ -86,8 +91,9 @@ template <class S, class A>
 struct ProductTile {
   const S* g = nullptr;
   int64_t g_stride = 0;
-  const A* x = nullptr;  ///< [rows + K - 1 rounded up to whole blocks of taps]
+  const A* x = nullptr;  ///< [rows + tap_pitch(K) - 1]
   int64_t x_stride = kStagePitch;
+  bool paired = false;  ///< x was staged in pairs
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;

@@ -222,13 +222,14 @@ HWY_INLINE Vec<A> add_neighbours(Vec<A> a, Vec<A> b) {
   }
 }
 
-template <int kBytes, class A, int N>
+/// N vectors -> kTo, two by two.
+template <int kBytes, class A, int N, int kTo = 1>
 HWY_INLINE void add_all_neighbours(Vec<A>* v) {
 #pragma GCC unroll 8
   for (int i = 0; i < N / 2; ++i)
     v[i] = add_neighbours<kBytes, A>(v[2 * i], v[2 * i + 1]);
-  if constexpr (N > 2)
-    add_all_neighbours<2 * kBytes, A, N / 2>(v);
+  if constexpr (N / 2 > kTo)
+    add_all_neighbours<2 * kBytes, A, N / 2, kTo>(v);
 }
 #endif
 
@@ -244,19 +245,21 @@ HWY_INLINE Vec<A> lane_sums(Vec<A>* v) {
 
 /// The sum over the lanes of one vector, added up as in lane_sums(): a product
 /// has the same bits alone and among others.
-template <class A>
-HWY_INLINE A lane_sum(Vec<A> v) {
+template <class V>
+HWY_INLINE auto lane_sum(V v) {
 #if HWY_TARGET != HWY_SCALAR
-  const Tag<A> d;
+  const hn::DFromV<V> d;
+  using A = hn::TFromV<V>;
+  constexpr size_t kBytes = hn::MaxLanes(hn::DFromV<V>()) * sizeof(A);
   if constexpr (sizeof(A) == 4) {
     v = hn::Add(v, hn::Shuffle1032(v));
     v = hn::Add(v, hn::Shuffle2301(v));
-  } else {
+  } else if constexpr (kBytes >= 16) {
     v = hn::Add(v, hn::Shuffle01(v));
   }
-  if constexpr (kLanes<A> * sizeof(A) >= 32)
+  if constexpr (kBytes >= 32)
     v = hn::Add(v, hn::SwapAdjacentBlocks(v));
-  if constexpr (kLanes<A> * sizeof(A) >= 64)
+  if constexpr (kBytes >= 64)
     v = hn::Add(v, hn::ConcatLowerUpper(d, v, v));
 #endif
   return hn::GetLane(v);

@@ -1,0 +1,165 @@
+#if defined(SEQCONV_KERNELS_SHARED_PRODUCTS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_SHARED_PRODUCTS_INL_H
+#undef SEQCONV_KERNELS_SHARED_PRODUCTS_INL_H
+#else
+#define SEQCONV_KERNELS_SHARED_PRODUCTS_INL_H
+#endif
+
+#include "kernels/tile_ops.h"
+#include "kernels/vectors-inl.h"
+
+/// Gradients of taps that all rows share: products of rows of the output's
+/// gradient with rows of the input, added up over the rows.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+/// What comes next, with the products of so many rows.
+template <int kRows, class S, class A>
+HWY_INLINE void fetch_amid(const ProductTile<S, A>& tile) {
+  for (int i = 0; tile.ahead != nullptr && i < kRows; ++i)
+    tile.ahead->template next_row<kLinesOfRow<S>>();
+}
+
+/// acc[..][j] += g[t] * x[t + j], lane by lane, in channels [c, c + lanes), for
+/// NT rows and NJ taps: every row of x is read once for all rows of g. The rows
+/// add to NA sets of sums in turns.
+template <class S, class A, int NT, int NJ, bool kTail, int NA>
+HWY_INLINE void add_lane_products(
+    const ProductTile<S, A>& tile,
+    int64_t t,
+    int64_t j,
+    int64_t c,
+    Vec<A> (&acc)[NA][NJ]) {
+  Vec<A> grad[NT];
+#pragma GCC unroll 8
+  for (int i = 0; i < NT; ++i) {
+    const S* const g = tile.g + (t + i) * tile.g_stride + c;
+    grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
+  }
+  const A* const x = tile.x + (t + j) * tile.x_stride + c;
+#pragma GCC unroll 24
+  for (int r = 0; r < NT + NJ - 1; ++r) {
+    const Vec<A> row = in_register(load(x + r * tile.x_stride));
+#pragma GCC unroll 8
+    for (int i = 0; i < NT; ++i)
+      if (r - i >= 0 && r - i < NJ)
+        acc[i % NA][r - i] = hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
+  }
+}
+
+/// The same in all channels.
+template <class S, class A, int NT, int NJ, int NA>
+HWY_INLINE void add_all_lane_products(
+    const ProductTile<S, A>& tile,
+    int64_t t,
+    int64_t j,
+    Vec<A> (&acc)[NA][NJ]) {
+  int64_t c = 0;
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
+    add_lane_products<S, A, NT, NJ, false>(tile, t, j, c, acc);
+  if (c < tile.channels)
+    add_lane_products<S, A, NT, NJ, true>(tile, t, j, c, acc);
+}
+
+/// Sets of sums of NJ taps, as many as registers hold: a sum waits for the one
+/// before, and few of them would leave the multipliers idle.
+constexpr int sets_of_sums(int NJ) {
+  if (kRegisters == 32)
+    return NJ > 8 ? 1 : NJ > 4 ? 2 : 4;
+  return NJ > 4 ? 1 : 2;
+}
+
+/// sums[k] = the products of tap j + k, lane by lane. Row by row: a column of
+/// one vector would read a line here and a line there.
+template <class S, class A, int NJ>
+HWY_INLINE void
+sum_products(const ProductTile<S, A>& tile, int64_t j, Vec<A> (&sums)[NJ]) {
+  constexpr int kRows = 4, kSets = sets_of_sums(NJ);
+  Vec<A> acc[kSets][NJ];
+#pragma GCC unroll 4
+  for (int i = 0; i < kSets; ++i)
+#pragma GCC unroll 16
+    for (int k = 0; k < NJ; ++k)
+      acc[i][k] = hn::Zero(Tag<A>());
+  int64_t t = 0;
+  for (; t + kRows <= tile.rows; t += kRows) {
+    fetch_amid<kRows>(tile);
+    add_all_lane_products<S, A, kRows, NJ>(tile, t, j, acc);
+  }
+  for (; t < tile.rows; ++t)
+    add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
+#pragma GCC unroll 16
+  for (int k = 0; k < NJ; ++k) {
+    sums[k] = acc[0][k];
+#pragma GCC unroll 4
+    for (int i = 1; i < kSets; ++i)
+      sums[k] = hn::Add(sums[k], acc[i][k]);
+  }
+}
+
+template <class S, class A, int NJ>
+HWY_INLINE void
+shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
+  Vec<A> products[NJ];
+  sum_products<S, A, NJ>(tile, j, products);
+  for (int k = 0; k < NJ; ++k)
+    sums[j + k] += static_cast<double>(lane_sum(products[k]));
+}
+
+/// sums [K, channels].
+template <class S, class A, int NJ>
+HWY_INLINE void
+lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
+  const int64_t C = tile.channels;
+  for (int64_t c = 0; c < C; c += kLanes<A>) {
+    ProductTile<S, A> column = tile;
+    column.g += c;
+    column.x += c;
+    column.channels = HWY_MIN(C - c, int64_t{kLanes<A>});
+    Vec<A> products[NJ];
+    sum_products<S, A, NJ>(column, j, products);
+    HWY_ALIGN A lanes[kLanes<A>];
+    for (int k = 0; k < NJ; ++k) {
+      hn::Store(products[k], Tag<A>(), lanes);
+      for (int64_t i = 0; i < column.channels; ++i)
+        sums[(j + k) * C + c + i] += static_cast<double>(lanes[i]);
+    }
+  }
+}
+
+/// Calls PRODUCTS<S, A, NJ>(tile, j, sums) for all taps, many at a time.
+#define SEQCONV_FOR_TAPS(PRODUCTS)              \
+  int64_t j = 0;                                \
+  const int64_t K = tile.kernel_size;           \
+  if constexpr (kRegisters == 32) {             \
+    for (; j + 16 <= K; j += 16)                \
+      PRODUCTS<S, A, 16>(tile, j, sums);        \
+    if (K - j == 15)                            \
+      return PRODUCTS<S, A, 15>(tile, j, sums); \
+  }                                             \
+  for (; j + 8 <= K; j += 8)                    \
+    PRODUCTS<S, A, 8>(tile, j, sums);           \
+  if (K - j == 7)                               \
+    return PRODUCTS<S, A, 7>(tile, j, sums);    \
+  if (j + 3 <= K) {                             \
+    PRODUCTS<S, A, 3>(tile, j, sums);           \
+    j += 3;                                     \
+  }                                             \
+  for (; j < K; ++j)                            \
+  PRODUCTS<S, A, 1>(tile, j, sums)
+
+template <class S, class A>
+void shared_tap_products(const ProductTile<S, A>& tile, double* sums) {
+  SEQCONV_FOR_TAPS(shared_products);
+}
+
+template <class S, class A>
+void lane_tap_products(const ProductTile<S, A>& tile, double* sums) {
+  SEQCONV_FOR_TAPS(lane_products);
+}
+#undef SEQCONV_FOR_TAPS
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
