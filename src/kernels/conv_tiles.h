@@ -78,6 +78,12 @@ struct PlaceGrid {
   }
 };
 
+/// Whether what is convolved is done before what comes next has come from
+/// memory.
+inline bool few_taps(const ConvShape& shape) {
+  return shape.kernel_size <= 8;
+}
+
 /// Positions of a place in a forward pass: fewer where there would be too few
 /// places for many threads.
 inline int64_t forward_rows(const ConvShape& shape) {

@@ -287,7 +287,11 @@ void lightconv_forward(
   taps.spread();
   const int64_t step = forward_rows(shape);
   const int64_t heads = heads_of_rows(shape);
-  const CachePlan plan = cache_plan(run, shape, args.y, shape.channels);
+  const CachePlan plan = cache_plan(
+      run,
+      shape,
+      args.y,
+      {.read = shape.channels, .light = few_taps(shape)});
   const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
   const auto work = [&](const ConvPlace& at, const ConvPlace&) {
     convolve_place(
@@ -320,8 +324,11 @@ void lightconv_backward(
   const int64_t H = shape.heads, K = shape.kernel_size;
   StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
   taps.spread();
-  const CachePlan plan =
-      cache_plan(run, shape, args.grad_x, 2 * shape.channels);
+  const CachePlan plan = cache_plan(
+      run,
+      shape,
+      args.grad_x,
+      {.read = 2 * shape.channels, .light = few_taps(shape)});
   const Pieces pieces(
       shape,
       tile_rows(K),

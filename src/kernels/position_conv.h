@@ -25,7 +25,8 @@ class PositionForward {
             run,
             args.shape,
             args.y,
-            args.shape.channels + raw.row_stride)) {}
+            {.read = args.shape.channels + raw.row_stride,
+             .light = few_taps(args.shape)})) {}
 
   /// A few rows at a time, whose taps stay in the first-level cache.
   void operator()(const ConvPlace& at, const ConvPlace&) {
@@ -72,9 +73,10 @@ class PositionForward {
     const L* const raw =
         raw_.data + raw_.index(at.batch, at.first + at.rows, at.head * K);
     const int64_t bytes = raw_.shared() ? 0 : K * int64_t{sizeof(L)};
-    // Less than half a line for a head comes by itself.
+    // Less than half a line for a head comes by itself. Where taps are few,
+    // fetching costs more than their work hides, unless memory is waited for.
     return {
-        .in = few_taps() ? plan_.fetches : plan_.far,
+        .in = few_taps(args_.shape) ? plan_.fetches : plan_.far,
         .lines = reinterpret_cast<const char*>(raw),
         .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
   }
@@ -85,13 +87,10 @@ class PositionForward {
   FetchAhead outputs(const ConvPlace& at) const {
     const ConvShape& shape = args_.shape;
     FetchAhead ahead;
-    if (plan_.far && !plan_.streams && !few_taps())
+    if (plan_.far && !plan_.streams && !few_taps(args_.shape))
       fetch_rows(ahead, shape, at, args_.y, shape.head_channels());
     return ahead;
   }
-
-  /// Fetching costs more than their work hides, unless memory is waited for.
-  bool few_taps() const { return args_.shape.kernel_size <= 8; }
 
   const ConvForward<S, L>& args_;
   const RowOps<S, A>& ops_;
@@ -123,8 +122,9 @@ class PositionBackward {
         run,
         args.shape,
         args.grad_x,
-        2 * args.shape.channels + raw.row_stride,
-        raw.row_stride);
+        {.read = 2 * args.shape.channels + raw.row_stride,
+         .also = raw.row_stride,
+         .light = few_taps(args.shape)});
   }
 
   /// Writes grad_x there, and the gradients of the raw kernels of the real

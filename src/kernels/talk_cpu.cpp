@@ -180,7 +180,8 @@ class StreamStepper {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const CachePlan plan = cache_plan(run, shape, args.y, shape.channels);
+  const CachePlan plan =
+      cache_plan(run, shape, args.y, {.read = shape.channels, .light = true});
   // What comes from memory is as fast in strips of one window.
   const TalkStrips strips(
       shape,

@@ -4,29 +4,77 @@
 
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "kernels/cache_line.h"
 
 namespace seqconv::kernels {
 namespace {
 
+/// Bytes of this processor's cache of a level, or 0.
+int64_t cache_of_level(const char* level) {
+  const std::string file =
+      "/sys/devices/system/cpu/cpu0/cache/index" + std::string(level) + "/size";
+  int64_t size = 0;
+  char unit = 0;
+  if (std::ifstream(file) >> size >> unit)
+    return size * (unit == 'K' ? 1024 : unit == 'M' ? 1024 * 1024 : 1);
+  return 0;
+}
+
 /// Bytes of the last-level cache that this processor shares with its
 /// neighbours, or 0. sysconf() adds up those of all sockets on some machines.
 int64_t last_level_cache() {
-  for (const char* level : {"3", "2"}) {
-    const std::string file = "/sys/devices/system/cpu/cpu0/cache/index" +
-        std::string(level) + "/size";
-    int64_t size = 0;
-    char unit = 0;
-    if (std::ifstream(file) >> size >> unit)
-      return size * (unit == 'K' ? 1024 : unit == 'M' ? 1024 * 1024 : 1);
-  }
+  for (const char* level : {"3", "2"})
+    if (const int64_t size = cache_of_level(level); size > 0)
+      return size;
 #ifdef _SC_LEVEL3_CACHE_SIZE
   return sysconf(_SC_LEVEL3_CACHE_SIZE);
 #else
   return 0;
 #endif
 }
+
+/// Whether the last-level cache belongs to a whole socket (Intel's servers): a
+/// line from there takes nearly as long as from memory, and most of it is taken
+/// by others.
+bool far_last_level() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+/// From how many bytes on a pass does what CachePlan says.
+struct CacheLimits {
+  int64_t light;    ///< read by a light pass: streams
+  int64_t streams;  ///< read by another one
+  int64_t fetches;  ///< read and kept
+
+  /// What is read, if it takes half of the cache, stays there from call to call
+  /// only if what is written does not drive it out. Others take their share of
+  /// the cache too: less than all of it is ours.
+  static CacheLimits of_cache(int64_t bytes) {
+    return {.light = bytes / 2, .streams = bytes / 2, .fetches = bytes / 5 * 3};
+  }
+
+  /// Multiples of the processors' own caches, measured where the last one is
+  /// far: stores wait for lines of it, unless there is work to hide that.
+  CacheLimits but_own(int64_t bytes) const {
+    return {
+        .light = std::min(light, bytes),
+        .streams = std::min(streams, 4 * bytes),
+        .fetches = std::min(fetches, 20 * bytes)};
+  }
+
+  static CacheLimits of_system() {
+    const CacheLimits limits = of_cache(last_level_cache());
+    const int64_t own = cache_of_level("2") *
+        static_cast<int64_t>(std::thread::hardware_concurrency());
+    return far_last_level() && own > 0 ? limits.but_own(own) : limits;
+  }
+};
 
 }  // namespace
 
@@ -36,21 +84,19 @@ CachePlan cache_plan(
     int64_t bytes_of_head,
     const PassBytes& bytes) {
   constexpr int64_t kOwnCache = 1 << 20;
-  static const int64_t of_system = last_level_cache();
-  if (cache == 0)
-    cache = of_system;
+  static const CacheLimits of_system = CacheLimits::of_system();
+  const CacheLimits limits =
+      cache == 0 ? of_system : CacheLimits::of_cache(cache);
   // Streaming stores are those of whole lines.
   const bool whole = reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 &&
       bytes_of_head % kCacheLine == 0;
-  // What is read, if it takes half of the cache, stays there from call to call
-  // only if what is written does not drive it out. Others take their share of
-  // the cache too: less than all of it is ours.
-  const bool streams = whole && cache > 0 && bytes.read >= cache / 2;
+  const int64_t from = bytes.light ? limits.light : limits.streams;
+  const bool streams = whole && from > 0 && bytes.read >= from;
   const int64_t kept = bytes.read + (streams ? 0 : bytes.out) + bytes.also;
   return {
       .far = bytes.read + bytes.out + bytes.also > kOwnCache,
       .streams = streams,
-      .fetches = kept > cache / 5 * 3};
+      .fetches = kept > limits.fetches};
 }
 
 }  // namespace seqconv::kernels

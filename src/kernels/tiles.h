@@ -100,11 +100,12 @@ struct CachePlan {
   bool fetches = false;  ///< what is next comes from memory: it is fetched
 };
 
-/// Bytes that a pass moves.
+/// What a pass moves: bytes, or elements of every position.
 struct PassBytes {
   int64_t read = 0;
-  int64_t out = 0;   ///< of the tensor whose stores may go past the caches
-  int64_t also = 0;  ///< written besides
+  int64_t out = 0;     ///< of the tensor whose stores may go past the caches
+  int64_t also = 0;    ///< written besides
+  bool light = false;  ///< so little work for them that memory sets the pace
 };
 
 /// The plan of a pass whose output is `out`, heads of so many bytes, with a
@@ -115,24 +116,24 @@ CachePlan cache_plan(
     int64_t bytes_of_head,
     const PassBytes& bytes);
 
-/// The same where `out` is a tensor [B, T, C], and so many elements are read at
-/// every position and written besides.
+/// The same where `out` is a tensor [B, T, C], and `elements` are those of
+/// every position besides it.
 template <class Shape, class S>
 CachePlan cache_plan(
     const Execution& run,
     const Shape& shape,
     const S* out,
-    int64_t reads,
-    int64_t also_writes = 0) {
+    const PassBytes& elements) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(S));
   const int64_t positions = shape.batch * shape.steps * kSize;
   return cache_plan(
       run.cache_bytes,
       out,
       shape.head_channels() * kSize,
-      {.read = positions * reads,
+      {.read = positions * elements.read,
        .out = positions * shape.channels,
-       .also = positions * also_writes});
+       .also = positions * elements.also,
+       .light = elements.light});
 }
 
 }  // namespace seqconv::kernels
