@@ -36,10 +36,12 @@ HWY_INLINE void add_lane_products(
     const S* const g = tile.g + (t + i) * tile.g_stride + c;
     grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
   }
-  const A* const x = tile.x + (t + j) * tile.x_stride + c;
+  // A pointer that moves on: g++ would keep one to every row, on the stack.
+  const A* x = tile.x + (t + j) * tile.x_stride + c;
 #pragma GCC unroll 24
   for (int r = 0; r < NT + NJ - 1; ++r) {
-    const Vec<A> row = in_register(load(x + r * tile.x_stride));
+    const Vec<A> row = in_register(load(x));
+    x = scalar(x + tile.x_stride);
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i)
       if (r - i >= 0 && r - i < NJ)

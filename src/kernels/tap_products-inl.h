@@ -108,17 +108,20 @@ HWY_INLINE Vec<A> load_for_pair(const S* g, int64_t count) {
   return join_parts<A, P>(part, part);
 }
 
-/// Part c of rows r, ... of x as one vector.
+/// Where part c of row r of x is.
 template <class S, class A, int P, bool kStaged>
-HWY_INLINE Vec<A>
-load_pair(const ProductTile<S, A>& tile, int64_t r, int64_t c) {
-  if constexpr (kStaged)
-    return load(tile.x + stage_index<A, P>(r, c));
+HWY_INLINE const A*
+part_of_row(const ProductTile<S, A>& tile, int64_t r, int64_t c) {
+  return tile.x + (kStaged ? stage_index<A, P>(r, c) : r * tile.x_stride + c);
+}
+
+/// A part of P rows as one vector: of a stage, or of rows `stride` apart.
+template <class A, int P, bool kStaged>
+HWY_INLINE Vec<A> load_pair(const A* x, int64_t stride) {
+  if constexpr (kStaged || P == 1)
+    return load(x);
   const PartTag<A, P> d;
-  const A* const x = tile.x + r * tile.x_stride + c;
-  return join_parts<A, P>(
-      load_all(d, x),
-      load_all(d, x + (P - 1) * tile.x_stride));
+  return join_parts<A, P>(load_all(d, x), load_all(d, x + stride));
 }
 
 /// acc[i][p] += part c of g[t + i] * x[r ...], r = (t + i) / P * P + j + p * P:
@@ -145,10 +148,11 @@ HWY_INLINE void add_pair_products(
     grad[i] = load_for_pair<S, A, P, kTail>(
         tile.g + (t + i) * tile.g_stride + c,
         tile.channels - c);
+  const A* x = part_of_row<S, A, P, kStaged>(tile, t + j, c);
 #pragma GCC unroll 24
   for (int p = 0; p < NP + NT / P - 1; ++p) {
-    const auto rows =
-        in_register(load_pair<S, A, P, kStaged>(tile, t + j + p * P, c));
+    const auto rows = in_register(load_pair<A, P, kStaged>(x, tile.x_stride));
+    x = kStaged ? x + P * kStagePitch : scalar(x + P * tile.x_stride);
 #pragma GCC unroll 8
     for (int i = 0; i < NT; ++i)
       if (const int k = p - i / P; k >= 0 && k < NP)
@@ -163,14 +167,12 @@ HWY_INLINE A product(const ProductTile<S, A>& tile, int64_t t, int64_t j) {
   const PartTag<A, P> d;
   auto sum = hn::Zero(d);
   for (int64_t c = 0; c < tile.channels; c += kPartLanes<A, P>) {
-    const A* const x = tile.x +
-        (kStaged ? stage_index<A, P>(t + j, c) : (t + j) * tile.x_stride + c);
     const S* const g = tile.g + t * tile.g_stride + c;
     sum = hn::MulAdd(
         c + kPartLanes<A, P> <= tile.channels
             ? load_all(d, g)
             : load_first(d, g, tile.channels - c),
-        hn::LoadU(d, x),
+        hn::LoadU(d, part_of_row<S, A, P, kStaged>(tile, t + j, c)),
         sum);
   }
   return lane_sum(sum);
