@@ -7,6 +7,7 @@
 
 #include <hwy/cache_control.h>
 
+#include "kernels/channels-inl.h"
 #include "kernels/rolling-inl.h"
 #include "kernels/tile_ops.h"
 #include "kernels/vectors-inl.h"
@@ -21,13 +22,16 @@ template <int NT>
 inline constexpr int kVectorBlock = (kRegisters == 32 ? 4 : 2) /
     (NT == kTallBlock ? 2 : 1);
 
-/// The sums of NT outputs of NV vectors, the last of which holds `tail`
-/// channels, and where the next input row and its taps are. Every output adds
-/// up its taps in ascending order whatever NT is, so that results do not depend
-/// on where a block begins.
+/// The sums of NT outputs of NV vectors, or of one of `tail` channels, and
+/// where the next input row and its taps are. Every output adds up its taps in
+/// ascending order whatever NT is, so that results do not depend on where a
+/// block begins.
 template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
 struct ConvBlock {
+  static_assert(!kTail || NV == 1);
   static constexpr int L = kLanes<A>;
+  /// As load_channels() takes them; taps of channels are in order.
+  static constexpr int kTogether = kLaneTaps ? 1 : NV;
 
   const S* in;
   int64_t in_stride;
@@ -58,17 +62,13 @@ struct ConvBlock {
         sum[i][v] = hn::Zero(Tag<A>());
   }
 
-  static constexpr bool cut(int v) {
-    return kTail && v == NV - 1;
-  }
-
   /// Adds the next input row to outputs first .. last.
   HWY_INLINE void add_row(int first, int last) {
     Vec<A> row[NV];
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       row[v] = in_register(
-          cut(v) ? load_some<A>(in + v * L, tail) : load_wide(in + v * L));
+          kTail ? load_some<A>(in, tail) : load_channels<kTogether>(in, v));
 #pragma GCC unroll 12
     for (int i = 0; i < NT; ++i)
       if (i >= first && i <= last)
@@ -105,7 +105,7 @@ struct ConvBlock {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
       if (kLaneTaps)
-        w = cut(v) ? load_some<A>(tap + v * L, tail) : load(tap + v * L);
+        w = kTail ? load_some<A>(tap, tail) : load(tap + v * L);
       to[v] = hn::MulAdd(w, row[v], to[v]);
     }
   }
@@ -119,14 +119,15 @@ HWY_INLINE void finish_block(
     const ConvTile<S, A>& tile,
     int64_t t,
     int64_t c) {
-  constexpr int L = kLanes<A>;
+  constexpr int kTogether = block.kTogether, kShares = kSharing<S, kTogether>;
   const int64_t stride = tile.out_stride;
   S* const out = tile.out + t * stride + c;
   if (tile.bias != nullptr)
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
-      const auto bias =
-          load_some<A>(tile.bias + c + v * L, block.cut(v) ? block.tail : L);
+      const auto bias = kTail
+          ? load_some<A>(tile.bias + c, block.tail)
+          : load_beside_channels<S, kTogether>(tile.bias + c, v);
 #pragma GCC unroll 12
       for (int i = 0; i < NT; ++i)
         block.sum[i][v] = hn::Add(block.sum[i][v], bias);
@@ -135,14 +136,15 @@ HWY_INLINE void finish_block(
 #pragma GCC unroll 12
   for (int i = 0; i < NT; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) {
-      S* const y = out + i * stride + v * L;
-      if (block.cut(v))
-        store_some<A>(block.sum[i][v], y, block.tail);
+    for (int v = 0; v < NV; v += kShares) {
+      const Vec<A>* const sums = block.sum[i] + v;
+      S* const y = out + i * stride + v * kLanes<A>;
+      if (kTail)
+        store_some<A>(*sums, y, block.tail);
       else if (streaming)
-        store_streaming(block.sum[i][v], y);
+        stream_channels<kShares>(sums, y);
       else
-        store_narrow(block.sum[i][v], y);
+        store_channels<kShares>(sums, y);
     }
 }
 

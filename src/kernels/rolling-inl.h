@@ -5,6 +5,7 @@
 #define SEQCONV_KERNELS_ROLLING_INL_H
 #endif
 
+#include "kernels/channels-inl.h"
 #include "kernels/tile_ops.h"
 #include "kernels/tiles.h"
 #include "kernels/vectors-inl.h"
@@ -41,7 +42,7 @@ struct RollingSums {
   static HWY_INLINE void read(const S* in, Vec<A> (&row)[NV]) {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
-      row[v] = in_register(load_wide(in + v * kLanes<A>));
+      row[v] = in_register(load_channels<NV>(in, v));
   }
   static HWY_INLINE Vec<A> tap(const A* taps, int j) {
     return hn::Set(Tag<A>(), taps[-j]);
@@ -107,15 +108,16 @@ struct RollingPlace {
     Vec<A> y[NV];
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
-      y[v] = hn::Add(done[v], load(bias + v * kLanes<A>));
+      y[v] = hn::Add(done[v], load_beside_channels<S, NV>(bias, v));
+    constexpr int kShares = kSharing<S, NV>;
     if (streaming) {
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        store_streaming(y[v], out + v * kLanes<A>);
+      for (int v = 0; v < NV; v += kShares)
+        stream_channels<kShares>(y + v, out + v * kLanes<A>);
     } else {
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        store_narrow(y[v], out + v * kLanes<A>);
+      for (int v = 0; v < NV; v += kShares)
+        store_channels<kShares>(y + v, out + v * kLanes<A>);
     }
     out += out_step;
     ahead.next_row<NV * kLanes<A>* int{sizeof(S)} / kCacheLine>();

@@ -167,11 +167,18 @@ class GradColumns {
       S* const out = tile_.grad_x + done_ * tile_.grad_x_stride;
       if (kStores != Stores::kStreaming)
         columns_.prefetch(out + tile_.next);
+      constexpr int kShares = kSharing<S, NV>;
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) {
-        sum_[v] = hn::Add(sum_[v], hn::Load(d_, from + v * L));
-        hn::Store(hn::Zero(d_), d_, from + v * L);
-        columns_.put(hn::Mul(sum_[v], scale), out, v);
+      for (int v = 0; v < NV; v += kShares) {
+        Vec<A> grads[kShares];
+#pragma GCC unroll 2
+        for (int n = 0; n < kShares; ++n) {
+          A* const steps = from + (v + n) * L;
+          sum_[v + n] = hn::Add(sum_[v + n], hn::Load(d_, steps));
+          hn::Store(hn::Zero(d_), d_, steps);
+          grads[n] = hn::Mul(sum_[v + n], scale);
+        }
+        columns_.put(grads, out, v);
       }
       slot_ = slot_ + 1 == tile_.ring ? 0 : slot_ + 1;
     }

@@ -114,11 +114,18 @@ class WindowSums {
     const Border<const A> low = places.begin(sums_ + i * NV * L);
     const Border<const A> high = places.end(sums_ + i * NV * L);
     const auto left = hn::Set(d_, w.left), right = hn::Set(d_, w.right);
+    constexpr int kShares = kSharing<S, NV>;
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) {
-      const auto begin = between(low.whole + v * L, low.edge + v * L, left);
-      const auto end = between(high.whole + v * L, high.edge + v * L, right);
-      columns_.put(hn::Mul(hn::Sub(end, begin), scale_), y, v);
+    for (int v = 0; v < NV; v += kShares) {
+      Vec<A> sums[kShares];
+#pragma GCC unroll 2
+      for (int n = 0; n < kShares; ++n) {
+        const int64_t at = (v + n) * L;
+        const auto begin = between(low.whole + at, low.edge + at, left);
+        const auto end = between(high.whole + at, high.edge + at, right);
+        sums[n] = hn::Mul(hn::Sub(end, begin), scale_);
+      }
+      columns_.put(sums, y, v);
     }
   }
   /// sum + part * (edge - sum)

@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "kernels/cache_line.h"
+#include "kernels/channels-inl.h"
 #include "kernels/talk_window_lanes-inl.h"
 
 /// TaLK's windows, and columns of channels that share them.
@@ -257,19 +258,23 @@ template <class A, int NV, Stores kStores>
 struct Columns {
   int64_t tail = kLanes<A>;
 
+  static_assert(kStores != Stores::kTail || NV == 1);
+
   template <class S>
   HWY_INLINE Vec<A> get(const S* p, int v) const {
     return kStores == Stores::kTail ? load_some<A>(p, tail)
-                                    : load_wide(p + v * kLanes<A>);
+                                    : load_channels<NV>(p, v);
   }
+  /// Vectors v, v + 1, ... as many as share channels.
   template <class S>
-  HWY_INLINE void put(Vec<A> value, S* p, int v) const {
+  HWY_INLINE void put(const Vec<A>* values, S* p, int v) const {
+    constexpr int kShares = kSharing<S, NV>;
     if (kStores == Stores::kTail)
-      store_some<A>(value, p, tail);
+      store_some<A>(*values, p, tail);
     else if (kStores == Stores::kStreaming)
-      store_streaming(value, p + v * kLanes<A>);
+      stream_channels<kShares>(values, p + v * kLanes<A>);
     else
-      store_narrow(value, p + v * kLanes<A>);
+      store_channels<kShares>(values, p + v * kLanes<A>);
   }
   /// A row that will be read later.
   template <class S>

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/shared_products-inl.h"
+#include "kernels/stage-inl.h"
 #include "kernels/tile_ops.h"
 #include "kernels/vectors-inl.h"
 
@@ -19,59 +20,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Most rows of the input that a vector holds parts of: parts are blocks of 16
-/// bytes or several of them.
-template <class A>
-inline constexpr int kMostPaired = kLanes<A> * sizeof(A) >= 32 ? 2 : 1;
-/// Channels of one of P parts.
-template <class A, int P>
-inline constexpr int kPartLanes = kLanes<A> / P;
-template <class A, int P>
-using PartTag = hn::CappedTag<A, kPartLanes<A, P>>;
-
-/// Where part c of row r of a stage is: P rows take turns, part by part.
-template <class A, int P>
-constexpr int64_t stage_index(int64_t r, int64_t c) {
-  return r / P * (P * kStagePitch) + c * P + r % P * kPartLanes<A, P>;
-}
-
-/// `channels` of a row, and zeros up to kStagePitch.
-template <class S, class A, int P>
-HWY_INLINE void stage_row(const S* in, int64_t channels, A* out) {
-  const PartTag<A, P> d;
-  constexpr int64_t W = kPartLanes<A, P>;
-#pragma GCC unroll 8
-  for (int64_t c = 0; c < kStagePitch; c += W) {
-    auto part = hn::Zero(d);
-    if (c + W <= channels)
-      part = load_all(d, in + c);
-    else if (c < channels)
-      part = load_first(d, in + c, channels - c);
-    hn::StoreU(part, d, out + stage_index<A, P>(0, c));
-  }
-}
-
-template <class S, class A, int P>
-HWY_INLINE void stage_rows(const StageTile<S>& tile, A* out) {
-  for (int64_t r = 0; r < tile.rows; ++r) {
-    A* const to = out + stage_index<A, P>(r, 0);
-    const bool exists = r >= tile.first && r < tile.last;
-    const S* const in = tile.in + (exists ? r : tile.first) * tile.in_stride;
-    // Heads of one stage are the common ones.
-    if (exists && tile.channels == kStagePitch)
-      stage_row<S, A, P>(in, kStagePitch, to);
-    else
-      stage_row<S, A, P>(in, exists ? tile.channels : 0, to);
-  }
-}
-
-template <class S, class A>
-void stage(const StageTile<S>& tile, A* out) {
-  if (tile.paired)
-    stage_rows<S, A, kMostPaired<A>>(tile, out);
-  else
-    stage_rows<S, A, 1>(tile, out);
-}
+/// Which channels a part has: of a whole pair of parts the even ones or the odd
+/// ones, or what is found out when running.
+enum class Share { kAny, kEven, kOdd };
 
 /// How products of NT rows with kTaps taps, NP vectors of pairs of rows for
 /// each of them, fill accumulators. Rows of g whose number is odd begin with
@@ -95,16 +46,25 @@ HWY_INLINE Vec<A> join_parts(
 #endif
 }
 
-/// A part of a row of g, as often as rows fill a vector.
-template <class S, class A, int P, bool kTail>
-HWY_INLINE Vec<A> load_for_pair(const S* g, int64_t count) {
-  const PartTag<A, P> d;
+/// Part c of a row of g, as often as rows fill a vector. kShare: which one it
+/// is of a whole pair, known when compiling, if parts share channels.
+template <class S, class A, int P, bool kTail, Share kShare>
+HWY_INLINE Vec<A> load_for_pair(const S* row, int64_t c, int64_t channels) {
 #if HWY_TARGET == HWY_AVX3
   // Copies within registers would take the place of products; loads do not.
   if constexpr (P == 2 && !kTail && std::is_same_v<S, float>)
-    return Vec<A>{_mm512_broadcast_f32x8(_mm256_loadu_ps(g))};
+    return Vec<A>{_mm512_broadcast_f32x8(_mm256_loadu_ps(row + c))};
+  if constexpr (kPartsShare<S, P> && kShare != Share::kAny) {
+    constexpr bool kOdd = kShare == Share::kOdd;
+    const S* const both = row + c - (kOdd ? kPartLanes<A, P> : 0);
+    const Vec<uint32_t> words{_mm512_broadcast_i32x8(
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(both)))};
+    return kOdd ? odd_halves(Tag<A>(), words) : even_halves(Tag<A>(), words);
+  }
 #endif
-  const auto part = kTail ? load_first(d, g, count) : load_all(d, g);
+  const auto part = kTail || kPartsShare<S, P>
+      ? load_part<S, A, P>(row, c, channels)
+      : load_all(PartTag<A, P>(), row + c);
   return join_parts<A, P>(part, part);
 }
 
@@ -134,7 +94,8 @@ template <
     int NP,
     bool kStaged,
     bool kTail,
-    bool kFirst = false>
+    bool kFirst = false,
+    Share kShare = Share::kAny>
 HWY_INLINE void add_pair_products(
     const ProductTile<S, A>& tile,
     int64_t t,
@@ -145,9 +106,10 @@ HWY_INLINE void add_pair_products(
   Vec<A> grad[NT];
 #pragma GCC unroll 8
   for (int i = 0; i < NT; ++i)
-    grad[i] = load_for_pair<S, A, P, kTail>(
-        tile.g + (t + i) * tile.g_stride + c,
-        tile.channels - c);
+    grad[i] = load_for_pair<S, A, P, kTail, kShare>(
+        tile.g + (t + i) * tile.g_stride,
+        c,
+        tile.channels);
   const A* x = part_of_row<S, A, P, kStaged>(tile, t + j, c);
 #pragma GCC unroll 24
   for (int p = 0; p < NP + NT / P - 1; ++p) {
@@ -167,11 +129,8 @@ HWY_INLINE A product(const ProductTile<S, A>& tile, int64_t t, int64_t j) {
   const PartTag<A, P> d;
   auto sum = hn::Zero(d);
   for (int64_t c = 0; c < tile.channels; c += kPartLanes<A, P>) {
-    const S* const g = tile.g + t * tile.g_stride + c;
     sum = hn::MulAdd(
-        c + kPartLanes<A, P> <= tile.channels
-            ? load_all(d, g)
-            : load_first(d, g, tile.channels - c),
+        load_part<S, A, P>(tile.g + t * tile.g_stride, c, tile.channels),
         hn::LoadU(d, part_of_row<S, A, P, kStaged>(tile, t + j, c)),
         sum);
   }
@@ -270,6 +229,47 @@ class UnfinishedBlock {
   bool first_ = false;
 };
 
+/// add_pair_products() for all parts but the first; the second one begins at
+/// channel c.
+template <class S, class A, int P, int NP, bool kStaged, int64_t kWidth>
+HWY_INLINE void add_more_products(
+    const ProductTile<S, A>& tile,
+    int64_t t,
+    int64_t j,
+    int64_t c,
+    Vec<A> (&acc)[PairBlock<A, P, NP>::NT][NP]) {
+  constexpr int64_t W = kPartLanes<A, P>;
+  if constexpr (kPartsShare<S, P> && kWidth > 0) {
+    static_assert(kWidth % (2 * W) == 0);
+    constexpr auto kOdd = Share::kOdd, kEven = Share::kEven;
+    for (; c + W < kWidth; c += 2 * W) {
+      add_pair_products<S, A, P, NP, kStaged, false, false, kOdd>(
+          tile,
+          t,
+          j,
+          c,
+          acc);
+      add_pair_products<S, A, P, NP, kStaged, false, false, kEven>(
+          tile,
+          t,
+          j,
+          c + W,
+          acc);
+    }
+    add_pair_products<S, A, P, NP, kStaged, false, false, kOdd>(
+        tile,
+        t,
+        j,
+        c,
+        acc);
+  } else {
+    for (; c + W <= tile.channels; c += W)
+      add_pair_products<S, A, P, NP, kStaged, false>(tile, t, j, c, acc);
+    if (c < tile.channels)
+      add_pair_products<S, A, P, NP, kStaged, true>(tile, t, j, c, acc);
+  }
+}
+
 /// Products of all rows. With kWidth > 0 these are the channels, known when
 /// compiling.
 template <class S, class A, int P, int NP, bool kStaged, int64_t kWidth>
@@ -297,7 +297,8 @@ product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
       Vec<A> acc[NT][NP];
       int64_t c = 0;
       if (tile.channels >= kPart) {
-        add_pair_products<S, A, P, NP, kStaged, false, true>(
+        constexpr auto kShare = kWidth > 0 ? Share::kEven : Share::kAny;
+        add_pair_products<S, A, P, NP, kStaged, false, true, kShare>(
             tile,
             t,
             j,
@@ -313,10 +314,7 @@ product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
       }
       if (kOverlap)
         last.finish(tile.add, out_stride);
-      for (; c + kPart <= tile.channels; c += kPart)
-        add_pair_products<S, A, P, NP, kStaged, false>(tile, t, j, c, acc);
-      if (c < tile.channels)
-        add_pair_products<S, A, P, NP, kStaged, true>(tile, t, j, c, acc);
+      add_more_products<S, A, P, NP, kStaged, kWidth>(tile, t, j, c, acc);
       last.set(acc, out + t * out_stride, j);
       if (!kOverlap)
         last.finish(tile.add, out_stride);

@@ -36,13 +36,13 @@ HWY_INLINE Vec<A> segment_sums(Vec<A> v) {
 }
 
 /// N lanes: segments of kPitch lanes, whose first K are stored.
-template <int N, int kPitch, class V>
-HWY_INLINE void store_segments(V v, float* out, int64_t stride, int64_t K) {
-  const hn::CappedTag<float, N> d;
+template <int N, int kPitch, class V, class T>
+HWY_INLINE void store_segments(V v, T* out, int64_t stride, int64_t K) {
+  const hn::CappedTag<T, N> d;
   if constexpr (N == kPitch) {
     store_masked(v, d, out, K);
   } else {
-    const hn::CappedTag<float, N / 2> half;
+    const hn::CappedTag<T, N / 2> half;
     store_segments<N / 2, kPitch>(hn::LowerHalf(half, v), out, stride, K);
     store_segments<N / 2, kPitch>(
         hn::UpperHalf(half, v),
@@ -52,9 +52,20 @@ HWY_INLINE void store_segments(V v, float* out, int64_t stride, int64_t K) {
   }
 }
 
+template <int kPitch>
+HWY_INLINE void
+narrow_segments(Vec<float> v, float* out, int64_t stride, int64_t K) {
+  store_segments<kLanes<float>, kPitch>(v, out, stride, K);
+}
+template <int kPitch>
+HWY_INLINE void
+narrow_segments(Vec<float> v, BFloat16* out, int64_t stride, int64_t K) {
+  store_segments<kLanes<float>, kPitch>(narrow_bits(v), &out->bits, stride, K);
+}
+
 /// As many segments as fill whole vectors; returns how many.
-template <int kPitch, class A>
-HWY_INLINE int64_t softmax_backward_packed(const GradientRow<float, A>& row) {
+template <int kPitch, class L, class A>
+HWY_INLINE int64_t softmax_backward_packed(const GradientRow<L, A>& row) {
   const auto [w, grad, out, stride, K, count] = row;
   constexpr int N = kLanes<A>;
   constexpr int64_t kSegments = N / kPitch;
@@ -65,7 +76,7 @@ HWY_INLINE int64_t softmax_backward_packed(const GradientRow<float, A>& row) {
     const auto taps = load(w + n * kPitch);
     const auto g = hn::IfThenElseZero(used, load(grad + n * kPitch));
     const auto mean = segment_sums<kPitch, A>(hn::Mul(taps, g));
-    store_segments<N, kPitch>(
+    narrow_segments<kPitch>(
         hn::Mul(taps, hn::Sub(g, mean)),
         out + n * stride,
         stride,
@@ -121,7 +132,7 @@ template <class L, class A>
 HWY_INLINE int64_t softmax_backward_together(const GradientRow<L, A>& row) {
   [[maybe_unused]] const int64_t pitch = tap_pitch(row.kernel_size);
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (std::is_same_v<L, float>) {
+  if constexpr (std::is_same_v<A, float>) {
     if (pitch == 4)
       return softmax_backward_packed<4>(row);
     if (pitch == 8)

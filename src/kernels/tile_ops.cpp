@@ -6,6 +6,7 @@
 #include "kernels/convolve-inl.h"
 #include "kernels/rows-inl.h"
 #include "kernels/shared_products-inl.h"
+#include "kernels/stage-inl.h"
 #include "kernels/tap_products-inl.h"
 #include "kernels/taps-inl.h"
 
