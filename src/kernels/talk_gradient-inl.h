@@ -132,7 +132,10 @@ class GradColumns {
     for (int64_t i = 0; w != last; ++i, ++w) {
       if constexpr (kEdges) {
         columns_.prefetch(g + next);
-        columns_.prefetch(x_next);
+        // If not streaming, a row that is needed soon.
+        columns_.template prefetch<
+            kStores == Stores::kStreaming ? OwnCache::kSecond
+                                          : OwnCache::kFirst>(x_next);
         x_next += stride;
       }
       Vec<A> grad[NV];

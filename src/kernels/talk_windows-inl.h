@@ -276,11 +276,12 @@ struct Columns {
     else
       store_channels<kShares>(values, p + v * kLanes<A>);
   }
-  /// A row that will be read later.
-  template <class S>
+  /// A row of the next strip: so many would drive out each other, and the sums,
+  /// from the first-level cache.
+  template <OwnCache kCache = OwnCache::kSecond, class S>
   HWY_INLINE void prefetch(const S* p) const {
     if (kStores != Stores::kTail)
-      fetch_lines(p, NV * kLanes<A> * int64_t{sizeof(S)});
+      fetch_lines<kCache>(p, NV * kLanes<A> * int64_t{sizeof(S)});
   }
 };
 
