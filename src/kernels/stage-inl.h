@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 /// Most rows of the input that a vector holds parts of: parts are blocks of 16
-/// bytes or several of them.
+/// bytes or, where vectors have 64, two of them.
 template <class A>
 inline constexpr int kMostPaired = kLanes<A> * sizeof(A) >= 32 ? 2 : 1;
 /// Channels of one of P parts.

@@ -46,22 +46,35 @@ HWY_INLINE Vec<A> join_parts(
 #endif
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// As many pairs of bfloat16 as half a vector has words, twice. Copies within
+/// registers would take the place of products; loads do not.
+template <class A>
+HWY_INLINE auto load_words_twice(const BFloat16* p) {
+  const hn::RebindToUnsigned<Tag<A>> du;
+#if HWY_TARGET == HWY_AVX3
+  return hn::Vec<decltype(du)>{_mm512_broadcast_i32x8(
+      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+#else
+  const hn::Repartition<uint16_t, Tag<A>> halves;
+  return hn::BitCast(du, hn::LoadDup128(halves, &p->bits));
+#endif
+}
+#endif
+
 /// Part c of a row of g, as often as rows fill a vector. kShare: which one it
 /// is of a whole pair, known when compiling, if parts share channels.
 template <class S, class A, int P, bool kTail, Share kShare>
 HWY_INLINE Vec<A> load_for_pair(const S* row, int64_t c, int64_t channels) {
+  constexpr int W = kPartLanes<A, P>;
 #if HWY_TARGET == HWY_AVX3
-  // Copies within registers would take the place of products; loads do not.
   if constexpr (P == 2 && !kTail && std::is_same_v<S, float>)
     return Vec<A>{_mm512_broadcast_f32x8(_mm256_loadu_ps(row + c))};
-  if constexpr (kPartsShare<S, P> && kShare != Share::kAny) {
-    constexpr bool kOdd = kShare == Share::kOdd;
-    const S* const both = row + c - (kOdd ? kPartLanes<A, P> : 0);
-    const Vec<uint32_t> words{_mm512_broadcast_i32x8(
-        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(both)))};
-    return kOdd ? odd_halves(Tag<A>(), words) : even_halves(Tag<A>(), words);
-  }
 #endif
+  if constexpr (kPartsShare<S, P> && kShare == Share::kEven)
+    return even_halves(Tag<A>(), load_words_twice<A>(row + c));
+  if constexpr (kPartsShare<S, P> && kShare == Share::kOdd)
+    return odd_halves(Tag<A>(), load_words_twice<A>(row + c - W));
   const auto part = kTail || kPartsShare<S, P>
       ? load_part<S, A, P>(row, c, channels)
       : load_all(PartTag<A, P>(), row + c);

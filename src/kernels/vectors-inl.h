@@ -105,20 +105,20 @@ HWY_INLINE void store_narrow(Vec<double> v, double* p) {
 HWY_INLINE auto round_bits(Vec<float> v) {
   const hn::RebindToUnsigned<Tag<float>> du;
   const auto word = hn::BitCast(du, v);
-  const auto one = hn::Set(du, 0x10000u);
-  const auto below_half = hn::Set(du, 0x7fffu), half = hn::Set(du, 0x8000u);
+  const auto one = hn::Set(du, 0x10000u), below_half = hn::Set(du, 0x7fffu);
 #if HWY_TARGET == HWY_AVX3
   // Four instructions: every other one would take the place of a product.
   const auto number = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_ORD_Q);
   const auto odd = _mm512_mask_test_epi32_mask(number, word.raw, one.raw);
   const auto even =
       _mm512_mask_add_epi32(word.raw, number, word.raw, below_half.raw);
+  const auto half = hn::Set(du, 0x8000u);
   return hn::Vec<decltype(du)>{
       _mm512_mask_add_epi32(even, odd, word.raw, half.raw)};
 #else
-  const auto to_add = hn::IfThenElse(hn::TestBit(word, one), half, below_half);
+  const auto odd = hn::VecFromMask(du, hn::TestBit(word, one));  // -1
   const auto number = hn::RebindMask(du, hn::Eq(v, v));
-  return hn::Add(word, hn::IfThenElseZero(number, to_add));
+  return hn::Add(word, hn::IfThenElseZero(number, hn::Sub(below_half, odd)));
 #endif
 }
 HWY_INLINE auto narrow_bits(Vec<float> v) {
