@@ -86,25 +86,18 @@ HWY_INLINE auto narrow_pair(Vec<float> even, Vec<float> odd) {
 #endif
 
 /// Stores the kShares vectors of v, of which p is where the first one would go
-/// alone.
+/// alone. streaming: past the caches if they fill whole vectors in memory, to
+/// which p is aligned then.
 template <int kShares, class V, class S>
-HWY_INLINE void store_channels(const V* v, S* p) {
+HWY_INLINE void store_channels(const V* v, S* p, bool streaming) {
   if constexpr (kShares == 1) {
-    store_narrow(v[0], p);
+    streaming ? store_streaming(v[0], p) : store_narrow(v[0], p);
   } else {
-    const auto bits = narrow_pair(v[0], v[1]);
-    hn::StoreU(bits, hn::DFromV<decltype(bits)>(), &p->bits);
-  }
-}
-
-/// The same past the caches; p is aligned to what is stored.
-template <int kShares, class V, class S>
-HWY_INLINE void stream_channels(const V* v, S* p) {
-  if constexpr (kShares == 1) {
-    store_streaming(v[0], p);
-  } else {
-    const auto bits = narrow_pair(v[0], v[1]);
-    hn::Stream(bits, hn::DFromV<decltype(bits)>(), &p->bits);
+    // Rounded in both branches: of one test for a whole block g++ then makes
+    // two blocks.
+    const hn::Repartition<uint16_t, Tag<float>> d;
+    streaming ? hn::Stream(narrow_pair(v[0], v[1]), d, &p->bits)
+              : hn::StoreU(narrow_pair(v[0], v[1]), d, &p->bits);
   }
 }
 

@@ -132,7 +132,7 @@ HWY_INLINE void finish_block(
       for (int i = 0; i < NT; ++i)
         block.sum[i][v] = hn::Add(block.sum[i][v], bias);
     }
-  const bool streaming = !kTail && tile.streaming;
+  const bool streaming = tile.streaming;
 #pragma GCC unroll 12
   for (int i = 0; i < NT; ++i)
 #pragma GCC unroll 4
@@ -141,10 +141,8 @@ HWY_INLINE void finish_block(
       S* const y = out + i * stride + v * kLanes<A>;
       if (kTail)
         store_some<A>(*sums, y, block.tail);
-      else if (streaming)
-        stream_channels<kShares>(sums, y);
       else
-        store_channels<kShares>(sums, y);
+        store_channels<kShares>(sums, y, streaming);
     }
 }
 

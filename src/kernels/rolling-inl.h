@@ -110,15 +110,9 @@ struct RollingPlace {
     for (int v = 0; v < NV; ++v)
       y[v] = hn::Add(done[v], load_beside_channels<S, NV>(bias, v));
     constexpr int kShares = kSharing<S, NV>;
-    if (streaming) {
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; v += kShares)
-        stream_channels<kShares>(y + v, out + v * kLanes<A>);
-    } else {
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; v += kShares)
-        store_channels<kShares>(y + v, out + v * kLanes<A>);
-    }
+    for (int v = 0; v < NV; v += kShares)
+      store_channels<kShares>(y + v, out + v * kLanes<A>, streaming);
     out += out_step;
     ahead.next_row<NV * kLanes<A>* int{sizeof(S)} / kCacheLine>();
   }

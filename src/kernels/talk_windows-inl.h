@@ -271,10 +271,11 @@ struct Columns {
     constexpr int kShares = kSharing<S, NV>;
     if (kStores == Stores::kTail)
       store_some<A>(*values, p, tail);
-    else if (kStores == Stores::kStreaming)
-      stream_channels<kShares>(values, p + v * kLanes<A>);
     else
-      store_channels<kShares>(values, p + v * kLanes<A>);
+      store_channels<kShares>(
+          values,
+          p + v * kLanes<A>,
+          kStores == Stores::kStreaming);
   }
   /// A row of the next strip: so many would drive out each other, and the sums,
   /// from the first-level cache.

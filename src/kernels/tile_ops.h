@@ -163,6 +163,7 @@ struct RowOps {
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(SoftmaxGradient<S, A> tile);
   void (*widen)(const S* src, int64_t count, A* dst);
+  /// Of results: a signalling NaN need not stay one.
   void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
