@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "kernels/tiles.h"
+
+/// When stores go past the caches and when rows are fetched ahead: with a
+/// last-level cache of a known size, for what the system has differs.
+namespace seqconv::kernels {
+namespace {
+
+constexpr int64_t kMega = 1 << 20;
+constexpr int64_t kCache = 32 * kMega;
+constexpr int64_t kHead = 64 * sizeof(float);
+
+alignas(64) const float kOut[32] = {};
+
+CachePlan plan_of(const PassBytes& bytes) {
+  return cache_plan(kCache, kOut, kHead, bytes);
+}
+
+TEST(CachePlan, PassInACoresOwnCachesIsNotFar) {
+  // Whatever is moved counts.
+  EXPECT_FALSE(plan_of({.read = kMega}).far);
+  EXPECT_TRUE(plan_of({.read = kMega + 1}).far);
+  EXPECT_TRUE(plan_of({.read = kMega, .out = 1}).far);
+  EXPECT_TRUE(plan_of({.read = kMega, .also = 1}).far);
+}
+
+TEST(CachePlan, StreamsOnceReadsTakeHalfOfTheCache) {
+  EXPECT_FALSE(plan_of({.read = kCache / 2 - 1, .out = kCache}).streams);
+  EXPECT_TRUE(plan_of({.read = kCache / 2, .out = 1}).streams);
+  EXPECT_TRUE(plan_of({.read = kCache / 2, .light = true}).streams);
+}
+
+TEST(CachePlan, StreamsWholeLinesAlone) {
+  const PassBytes many = {.read = kCache, .out = kCache};
+  EXPECT_TRUE(cache_plan(kCache, kOut, kHead, many).streams);
+  EXPECT_TRUE(cache_plan(kCache, kOut + 16, kHead, many).streams);
+  EXPECT_FALSE(cache_plan(kCache, kOut + 1, kHead, many).streams);
+  EXPECT_FALSE(cache_plan(kCache, kOut, kHead + 32, many).streams);
+}
+
+TEST(CachePlan, FetchesOnceWhatIsKeptOutgrowsTheCache) {
+  constexpr int64_t kKept = kCache / 5 * 3;
+  EXPECT_FALSE(plan_of({.read = kKept - 2, .also = 2}).fetches);
+  EXPECT_TRUE(plan_of({.read = kKept - 2, .also = 3}).fetches);
+  // What is written is kept unless it is streamed.
+  const PassBytes written = {.read = kCache / 2 - 1, .out = kCache};
+  EXPECT_TRUE(plan_of(written).fetches);
+  const PassBytes streamed = {.read = kCache / 2, .out = kCache};
+  EXPECT_FALSE(plan_of(streamed).fetches);
+}
+
+TEST(CachePlan, LimitsOfTheSystemAreOrdered) {
+  // Whatever size is found out: 16 bytes fit any cache, 2^50 fit none.
+  const auto plan = [](const PassBytes& bytes) {
+    return cache_plan(0, kOut, kHead, bytes);
+  };
+  EXPECT_FALSE(plan({.read = 8, .out = 8}).far);
+  EXPECT_FALSE(plan({.read = 8, .out = 8}).streams);
+  const PassBytes vast = {.read = int64_t{1} << 50};
+  EXPECT_TRUE(plan(vast).far);
+  EXPECT_TRUE(plan(vast).fetches);
+  // Where another pass streams, a light one does.
+  for (int64_t read = kMega; read < int64_t{1} << 40; read *= 2) {
+    const bool heavy = plan({.read = read}).streams;
+    EXPECT_LE(heavy, plan({.read = read, .light = true}).streams) << read;
+  }
+}
+
+TEST(CachePlan, ShapesCountEveryPosition) {
+  // [B, T, C] of 2 * 64 positions and 512 channels is 1/4 MB; read are two of
+  // them and 256 numbers of every position.
+  struct Shape {
+    int64_t batch = 2, steps = 64, channels = 512;
+    int64_t head_channels() const { return 64; }
+  };
+  const auto plan = [](int64_t cache_bytes) {
+    return cache_plan(
+        Execution{{}, Isa::kBaseline, cache_bytes},
+        Shape{},
+        kOut,
+        {.read = 2 * 512 + 256});
+  };
+  constexpr int64_t kRead = 2 * 64 * (2 * 512 + 256) * sizeof(float);
+  EXPECT_TRUE(plan(2 * kRead).streams);
+  EXPECT_FALSE(plan(2 * kRead + 2).streams);
+}
+
+}  // namespace
+}  // namespace seqconv::kernels
