@@ -48,6 +48,7 @@ bool far_last_level() {
 
 /// From how many bytes on a pass does what CachePlan says.
 struct CacheLimits {
+  int64_t far;      ///< moved
   int64_t light;    ///< read by a light pass: streams
   int64_t streams;  ///< read by another one
   int64_t fetches;  ///< read and kept
@@ -56,16 +57,25 @@ struct CacheLimits {
   /// only if what is written does not drive it out. Others take their share of
   /// the cache too: less than all of it is ours.
   static CacheLimits of_cache(int64_t bytes) {
-    return {.light = bytes / 2, .streams = bytes / 2, .fetches = bytes / 5 * 3};
+    constexpr int64_t kOwnCache = 1 << 20;
+    return {
+        .far = kOwnCache,
+        .light = bytes / 2,
+        .streams = bytes / 2,
+        .fetches = bytes / 5 * 3};
   }
 
   /// Multiples of the processors' own caches, measured where the last one is
-  /// far: stores wait for lines of it, unless there is work to hide that.
+  /// far: stores wait for lines of it, unless there is work to hide that. Lines
+  /// that were asked for early hold up those that come from the second-level
+  /// cache, so that fetching is worth while only for what is further away.
   CacheLimits but_own(int64_t bytes) const {
+    const int64_t fetches_from = std::min(fetches, 20 * bytes);
     return {
+        .far = std::max(far, std::min(10 * bytes, fetches_from)),
         .light = std::min(light, bytes),
-        .streams = std::min(streams, 4 * bytes),
-        .fetches = std::min(fetches, 20 * bytes)};
+        .streams = std::min(streams, 8 * bytes),
+        .fetches = fetches_from};
   }
 
   static CacheLimits of_system() {
@@ -83,7 +93,6 @@ CachePlan cache_plan(
     const void* out,
     int64_t bytes_of_head,
     const PassBytes& bytes) {
-  constexpr int64_t kOwnCache = 1 << 20;
   static const CacheLimits of_system = CacheLimits::of_system();
   const CacheLimits limits =
       cache == 0 ? of_system : CacheLimits::of_cache(cache);
@@ -94,7 +103,7 @@ CachePlan cache_plan(
   const bool streams = whole && from > 0 && bytes.read >= from;
   const int64_t kept = bytes.read + (streams ? 0 : bytes.out) + bytes.also;
   return {
-      .far = bytes.read + bytes.out + bytes.also > kOwnCache,
+      .far = bytes.read + bytes.out + bytes.also > limits.far,
       .streams = streams,
       .fetches = kept > limits.fetches};
 }
