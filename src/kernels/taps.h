@@ -96,10 +96,11 @@ class TapRows {
     if (to > from)
       make_rows(block, from, to);
     if (options_.drop.active()) {
-      const int64_t count = block.rows * row_stride_;
-      dropped_.reserve(count + kTapSlack);
-      std::copy_n(normalized_.data(), count, dropped_.data());
-      factors_.fill_zero(count);
+      std::fill_n(dropped_.data(), from * row_stride_, A(0));
+      std::fill_n(
+          dropped_.data() + to * row_stride_,
+          (block.rows - to) * row_stride_,
+          A(0));
       drop(block, from, to);
     }
   }
@@ -148,8 +149,10 @@ class TapRows {
     row_stride_ = block.heads * pitch_;
     const int64_t count = block.rows * row_stride_ + kTapSlack;
     normalized_.reserve(count);
-    if (options_.drop.active())
+    if (options_.drop.active() && complete_) {
+      dropped_.reserve(count);
       factors_.reserve(count);
+    }
   }
 
   const L* raw_at(const TapBlock& block, int64_t row, int64_t head) const {
@@ -239,42 +242,59 @@ class TapRows {
     ops_.softmax(w, K);
   }
 
-  /// DropConnect on rows [from, to).
+  /// DropConnect on rows [from, to): their taps -> taps().
   void drop(const TapBlock& block, int64_t from, int64_t to) {
-    if (!options_.drop.active() || to == from)
+    if (!options_.drop.active())
       return;
-    for_segments(block, from, to, [&](int64_t t, int64_t h) {
-      draw(
-          raw_.index(
-              block.batch,
-              block.first + t,
-              (block.head + h) * shape_.kernel_size),
-          factors_.data() + t * row_stride_ + h * pitch_);
-    });
-    const int64_t at = from * row_stride_;
-    ops_.multiply(
-        current().data() + at,
-        factors_.data() + at,
-        (to - from) * row_stride_);
+    const int64_t K = shape_.kernel_size;
+    // Rows whose numbers follow each other are one run.
+    const bool joined = raw_.row_stride == block.heads * K;
+    const int64_t rows = joined ? to - from : 1;
+    for (int64_t t = from; t < to; t += rows)
+      drop_run(
+          raw_.index(block.batch, block.first + t, block.head * K),
+          t * row_stride_,
+          rows * block.heads);
   }
 
-  /// 0 or 1/(1-p) for the taps of a segment, whose numbers begin at `first`.
-  void draw(int64_t first, A* factors) {
-    const TapDrop& drop = options_.drop;
+  /// `count` segments that follow each other: numbers from `first` on, taps
+  /// from element `at` on.
+  void drop_run(int64_t first, int64_t at, int64_t count) {
+    constexpr int64_t kWords = 2048;
     const int64_t K = shape_.kernel_size;
-    const A scale = static_cast<A>(1.0 / (1.0 - drop.p));
-    std::fill(factors + K, factors + pitch_, A(0));
-    if (drop.mask != nullptr) {
-      for (int64_t j = 0; j < K; ++j)
-        factors[j] = drop.mask[first + j] != 0 ? scale : A(0);
-      return;
+    const int64_t most = std::max<int64_t>(1, kWords / K);
+    for (int64_t n = 0; n < count; n += most) {
+      const int64_t segments = std::min(most, count - n);
+      const int64_t begin = at + n * pitch_;
+      DropTile<A> tile = drawn(first + n * K, segments * K);
+      tile.taps = normalized_.data() + begin;
+      tile.out = current().data() + begin;
+      tile.factors = complete_ ? factors_.data() + begin : nullptr;
+      tile.segments = segments;
+      tile.kernel_size = K;
+      ops_.drop(tile);
     }
-    const uint32_t threshold = drop_threshold(drop.p);
-    words_.reserve(K + kRandomWordsSlack);
-    const uint32_t* const words =
-        random_words(drop.seed, static_cast<uint64_t>(first), K, words_.data());
-    for (int64_t j = 0; j < K; ++j)
-      factors[j] = words[j] >= threshold ? scale : A(0);
+  }
+
+  /// Which of the taps [first, first + count) are kept.
+  DropTile<A> drawn(int64_t first, int64_t count) {
+    const TapDrop& drop = options_.drop;
+    DropTile<A> tile;
+    tile.scale = static_cast<A>(1.0 / (1.0 - drop.p));
+    words_.reserve(count + kRandomWordsSlack + kTapSlack);
+    if (drop.mask == nullptr) {
+      tile.threshold = drop_threshold(drop.p);
+      tile.words = random_words(
+          drop.seed,
+          static_cast<uint64_t>(first),
+          count,
+          words_.data());
+    } else {
+      tile.threshold = 1;
+      std::copy_n(drop.mask + first, count, words_.data());
+      tile.words = words_.data();
+    }
+    return tile;
   }
 
   const ConvShape& shape_;

@@ -37,7 +37,8 @@ struct Tables {
   static const TapOps<A>& taps() {
     static constexpr TapOps<A> kTable = {
         .softmax = softmax_any<A>,
-        .multiply = multiply<A>};
+        .multiply = multiply<A>,
+        .drop = drop_tile<A>};
     return kTable;
   }
 };

@@ -129,6 +129,20 @@ struct SoftmaxGradient {
   int64_t kernel_size = 1;
 };
 
+/// DropConnect on segments of tap_pitch(K): out = taps * factor, where the
+/// factor is `scale` for a word of at least `threshold`, else 0.
+template <class A>
+struct DropTile {
+  const A* taps = nullptr;
+  A* out = nullptr;                 ///< may be `taps`
+  A* factors = nullptr;             ///< those of taps, beside them; or null
+  const uint32_t* words = nullptr;  ///< K of every segment, and kTapSlack more
+  int64_t segments = 0;
+  int64_t kernel_size = 1;
+  uint32_t threshold = 0;
+  A scale = 1;
+};
+
 /// Operations on tensors of type S with sums of type A.
 template <class S, class A>
 struct RowOps {
@@ -174,6 +188,7 @@ struct TapOps {
   /// Softmax of one segment, whatever its values.
   void (*softmax)(A* w, int64_t kernel_size);
   void (*multiply)(A* a, const A* b, int64_t count);
+  void (*drop)(const DropTile<A>& tile);
 };
 
 template <class S, class A>

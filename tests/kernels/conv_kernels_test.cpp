@@ -205,6 +205,22 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWhereNothingStaysInTheCache) {
            .cache_bytes = 1});
 }
 
+TEST_P(ConvKernels, EqualLoopsOfDoublesWithDroppedTaps) {
+  const TapDrop drop = {.p = 0.3, .seeded = true, .seed = 11};
+  for (int64_t K = 1; K <= 70; ++K)
+    expect_plain_everywhere({.shape = {2, 5, 6, 3, K, K / 2}, .drop = drop});
+  // Random words are drawn for many rows of all heads, or for a row of one.
+  for (const int64_t K : {3, 31})
+    expect_plain_everywhere(
+        {.shape = {1, 150, 512, 16, K, K / 2}, .drop = drop});
+  for (const int64_t K : {7, 15, 31})
+    expect_plain_everywhere(
+        {.shape = {2, 100, 64, 2, K, K / 2},
+         .drop = drop,
+         .lengths = {100, 70},
+         .cache_bytes = 1});
+}
+
 TEST_P(ConvKernels, EqualLoopsOfDoublesWithEverythingAtOnce) {
   for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 2}, {12, 4}})
     for (const int64_t K : {3, 7, 31})
