@@ -91,18 +91,12 @@ class TapRows {
     const int64_t from = std::clamp<int64_t>(-block.first, 0, block.rows);
     const int64_t to =
         std::clamp<int64_t>(block.valid - block.first, from, block.rows);
-    std::fill_n(segment(0, 0), from * row_stride_, A(0));
-    std::fill_n(segment(to, 0), (block.rows - to) * row_stride_, A(0));
     if (to > from)
       make_rows(block, from, to);
-    if (options_.drop.active()) {
-      std::fill_n(dropped_.data(), from * row_stride_, A(0));
-      std::fill_n(
-          dropped_.data() + to * row_stride_,
-          (block.rows - to) * row_stride_,
-          A(0));
-      drop(block, from, to);
-    }
+    drop(block, from, to);
+    A* const made = current().data();
+    std::fill_n(made, from * row_stride_, A(0));
+    std::fill_n(made + to * row_stride_, (block.rows - to) * row_stride_, A(0));
   }
 
   /// Gradients `grad` of taps, which lie as taps() do and which it may change,
