@@ -49,7 +49,12 @@ struct Tables {
     return kTable;
   }
 
-  static RandomWords words() { return draw_words; }
+  static const RandomWordOps& words() {
+    static constexpr RandomWordOps kTable = {
+        .words = draw_words,
+        .rows = draw_word_rows};
+    return kTable;
+  }
 };
 
 }  // namespace
@@ -69,7 +74,7 @@ const AverageOps<S>& average_ops(Isa isa) {
   SEQCONV_CHOOSE(isa, average<S>());
 }
 
-RandomWords random_words_of(Isa isa) {
+const RandomWordOps& random_word_ops(Isa isa) {
   SEQCONV_CHOOSE(isa, words());
 }
 

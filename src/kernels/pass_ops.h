@@ -115,12 +115,16 @@ struct AverageOps {
   AddAverageRows<S> backward;
 };
 
-using RandomWords = decltype(&random_words);
+/// random_words() and random_word_rows().
+struct RandomWordOps {
+  decltype(&random_words) words;
+  decltype(&random_word_rows) rows;
+};
 
 template <class T>
 const PassOps<T>& pass_ops(Isa isa);
 template <class S>
 const AverageOps<S>& average_ops(Isa isa);
-RandomWords random_words_of(Isa isa);
+const RandomWordOps& random_word_ops(Isa isa);
 
 }  // namespace seqconv::kernels

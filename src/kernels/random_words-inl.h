@@ -7,6 +7,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "seqconv/base/random.h"
@@ -19,15 +20,20 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-inline constexpr int64_t kGroupWords = 4;
+inline constexpr int64_t kGroupCounters = 1, kGroupWords = 4;
+inline constexpr int kChains = 1;
 
-inline void
-fill_words(uint64_t seed, uint64_t counter, int64_t groups, uint32_t* out) {
-  for (int64_t i = 0; i < groups; ++i) {
-    const auto words = philox(seed, counter + i);
-    for (int w = 0; w < 4; ++w)
-      out[4 * i + w] = words[w];
-  }
+template <int N>
+void fill_groups(
+    uint64_t seed,
+    uint64_t counter,
+    uint64_t /*step*/,
+    uint32_t* out,
+    int64_t /*stride*/) {
+  static_assert(N == 1);
+  const auto words = philox(seed, counter);
+  for (int w = 0; w < 4; ++w)
+    out[w] = words[w];
 }
 
 #else
@@ -58,9 +64,17 @@ HWY_INLINE Counters paired(Counters even, Counters odd) {
           hn::BitCast(d, even)));
 }
 
-/// N groups at a time: independent chains hide the latency of the products.
+/// Groups whose independent chains hide the latency of the products.
+inline constexpr int kChains = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+
+/// N groups, whose counters begin `step` apart, to places `stride` apart.
 template <int N>
-HWY_INLINE void fill_groups(uint64_t seed, uint64_t counter, uint32_t* out) {
+HWY_INLINE void fill_groups(
+    uint64_t seed,
+    uint64_t counter,
+    uint64_t step,
+    uint32_t* out,
+    int64_t stride) {
   constexpr int64_t L = kGroupCounters;
   const CounterTag d;
   // Even lanes hold the first half of the counters, odd ones the others: then
@@ -70,7 +84,7 @@ HWY_INLINE void fill_groups(uint64_t seed, uint64_t counter, uint32_t* out) {
     lanes[i] = i / 2 + i % 2 * (L / 2);
   Counters c0[N], c1[N], c2[N], c3[N];
   for (int j = 0; j < N; ++j) {
-    c0[j] = hn::Add(hn::Set(d, counter + j * L), hn::Load(d, lanes));
+    c0[j] = hn::Add(hn::Set(d, counter + j * step), hn::Load(d, lanes));
     c1[j] = hn::ShiftRight<32>(c0[j]);
     c2[j] = c3[j] = hn::Zero(d);
   }
@@ -91,26 +105,30 @@ HWY_INLINE void fill_groups(uint64_t seed, uint64_t counter, uint32_t* out) {
   }
   for (int j = 0; j < N; ++j) {
     const auto a = paired(c0[j], c1[j]), b = paired(c2[j], c3[j]);
-    auto* const to = reinterpret_cast<uint64_t*>(out + j * kGroupWords);
+    auto* const to = reinterpret_cast<uint64_t*>(out + j * stride);
     hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
     hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + kGroupCounters);
   }
 }
 
+#endif
+
 inline void
 fill_words(uint64_t seed, uint64_t counter, int64_t groups, uint32_t* out) {
-  constexpr int kChains = HWY_TARGET == HWY_AVX3 ? 4 : 2;
-  int64_t g = 0;
-  for (; g + kChains <= groups; g += kChains)
-    fill_groups<kChains>(
+  const auto fill = [&]<int N>(int64_t g) HWY_ATTR {
+    fill_groups<N>(
         seed,
         counter + g * kGroupCounters,
-        out + g * kGroupWords);
+        kGroupCounters,
+        out + g * kGroupWords,
+        kGroupWords);
+  };
+  int64_t g = 0;
+  for (; g + kChains <= groups; g += kChains)
+    fill.template operator()<kChains>(g);
   for (; g < groups; ++g)
-    fill_groups<1>(seed, counter + g * kGroupCounters, out + g * kGroupWords);
+    fill.template operator()<1>(g);
 }
-
-#endif
 
 /// kernels::random_words for this instruction set.
 inline const uint32_t*
@@ -119,6 +137,44 @@ draw_words(uint64_t seed, uint64_t first, int64_t count, uint32_t* buffer) {
   const int64_t groups = (offset + count + kGroupWords - 1) / kGroupWords;
   fill_words(seed, first / 4, groups, buffer);
   return buffer + offset;
+}
+
+/// kernels::random_word_rows for this instruction set.
+inline WordRows draw_word_rows(
+    uint64_t seed,
+    uint64_t first,
+    int64_t step,
+    int64_t rows,
+    int64_t count,
+    uint32_t* buffer) {
+  if (rows == 1)
+    return {draw_words(seed, first, count, buffer), 0};
+  // Words come in fours: where those of a row begin would differ.
+  if (step % 4 != 0) {
+    const int64_t stride = count + kRandomWordsSlack;
+    for (int64_t r = 0; r < rows; ++r) {
+      uint32_t* const row = buffer + r * stride;
+      const uint32_t* const words =
+          draw_words(seed, first + r * step, count, row);
+      std::copy(words, words + count, row);
+    }
+    return {buffer, stride};
+  }
+  const int64_t offset = static_cast<int64_t>(first % 4);
+  const int64_t groups = (offset + count + kGroupWords - 1) / kGroupWords;
+  const int64_t stride = groups * kGroupWords;
+  int64_t r = 0;
+  for (; r + kChains <= rows; r += kChains)
+    for (int64_t g = 0; g < groups; ++g)
+      fill_groups<kChains>(
+          seed,
+          (first + r * step) / 4 + g * kGroupCounters,
+          step / 4,
+          buffer + r * stride + g * kGroupWords,
+          stride);
+  for (; r < rows; ++r)
+    fill_words(seed, (first + r * step) / 4, groups, buffer + r * stride);
+  return {buffer + offset, stride};
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -223,9 +223,13 @@ template <int kPitch, class A>
 HWY_INLINE void drop_segments(const DropTile<A>& tile) {
   constexpr int N = HWY_MIN(kPitch, kLanes<A>);
   const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
-  for (int64_t n = 0; n < tile.segments; ++n)
-    for (int64_t j = 0; j < pitch; j += N)
-      drop_lanes<N>(tile, n * pitch + j, tile.words + n * K + j);
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t n = 0; n < tile.segments; ++n)
+      for (int64_t j = 0; j < pitch; j += N)
+        drop_lanes<N>(
+            tile,
+            (t * tile.segments + n) * pitch + j,
+            tile.words + t * tile.words_stride + n * K + j);
 }
 
 template <class A>

@@ -238,57 +238,67 @@ class TapRows {
 
   /// DropConnect on rows [from, to): their taps -> taps().
   void drop(const TapBlock& block, int64_t from, int64_t to) {
-    if (!options_.drop.active())
+    if (!options_.drop.active() || from == to)
       return;
-    const int64_t K = shape_.kernel_size;
-    // Rows whose numbers follow each other are one run.
-    const bool joined = raw_.row_stride == block.heads * K;
-    const int64_t rows = joined ? to - from : 1;
-    for (int64_t t = from; t < to; t += rows)
-      drop_run(
-          raw_.index(block.batch, block.first + t, block.head * K),
-          t * row_stride_,
-          rows * block.heads);
-  }
-
-  /// `count` segments that follow each other: numbers from `first` on, taps
-  /// from element `at` on.
-  void drop_run(int64_t first, int64_t at, int64_t count) {
-    constexpr int64_t kWords = 2048;
-    const int64_t K = shape_.kernel_size;
-    const int64_t most = std::max<int64_t>(1, kWords / K);
-    for (int64_t n = 0; n < count; n += most) {
-      const int64_t segments = std::min(most, count - n);
-      const int64_t begin = at + n * pitch_;
-      DropTile<A> tile = drawn(first + n * K, segments * K);
-      tile.taps = normalized_.data() + begin;
-      tile.out = current().data() + begin;
-      tile.factors = complete_ ? factors_.data() + begin : nullptr;
-      tile.segments = segments;
-      tile.kernel_size = K;
-      ops_.drop(tile);
+    constexpr int64_t kWords = 2048;  // of the first-level cache
+    const int64_t K = shape_.kernel_size, heads = block.heads;
+    const int64_t most = std::max<int64_t>(1, kWords / K);  // segments
+    const int64_t first =
+        raw_.index(block.batch, block.first + from, block.head * K);
+    const int64_t at = from * row_stride_;
+    // Rows whose numbers follow each other are one.
+    if (raw_.row_stride == heads * K) {
+      const int64_t segments = (to - from) * heads;
+      for (int64_t n = 0; n < segments; n += most)
+        drop_rows(
+            first + n * K,
+            at + n * pitch_,
+            1,
+            std::min(most, segments - n));
+      return;
     }
+    const int64_t rows = std::max<int64_t>(1, most / heads);
+    for (int64_t t = 0; t < to - from; t += rows)
+      drop_rows(
+          first + t * raw_.row_stride,
+          at + t * row_stride_,
+          std::min(rows, to - from - t),
+          heads);
   }
 
-  /// Which of the taps [first, first + count) are kept.
-  DropTile<A> drawn(int64_t first, int64_t count) {
+  /// Rows of segments, whose numbers begin with `first` and whose taps begin
+  /// with element `at`.
+  void drop_rows(int64_t first, int64_t at, int64_t rows, int64_t segments) {
     const TapDrop& drop = options_.drop;
-    DropTile<A> tile;
-    tile.scale = static_cast<A>(1.0 / (1.0 - drop.p));
-    words_.reserve(count + kRandomWordsSlack + kTapSlack);
-    if (drop.mask == nullptr) {
-      tile.threshold = drop_threshold(drop.p);
-      tile.words = random_words(
-          drop.seed,
-          static_cast<uint64_t>(first),
-          count,
-          words_.data());
-    } else {
-      tile.threshold = 1;
-      std::copy_n(drop.mask + first, count, words_.data());
-      tile.words = words_.data();
-    }
-    return tile;
+    const int64_t K = shape_.kernel_size, count = segments * K;
+    words_.reserve(rows * (count + kRandomWordsSlack) + kTapSlack);
+    const WordRows drawn = drop.mask != nullptr
+        ? mask_rows(drop.mask + first, rows, count)
+        : random_word_rows(
+              drop.seed,
+              static_cast<uint64_t>(first),
+              raw_.row_stride,
+              rows,
+              count,
+              words_.data());
+    ops_.drop(
+        {.taps = normalized_.data() + at,
+         .out = current().data() + at,
+         .factors = complete_ ? factors_.data() + at : nullptr,
+         .words = drawn.words,
+         .words_stride = drawn.stride,
+         .rows = rows,
+         .segments = segments,
+         .kernel_size = K,
+         .threshold = drop.mask != nullptr ? 1 : drop_threshold(drop.p),
+         .scale = static_cast<A>(1.0 / (1.0 - drop.p))});
+  }
+
+  /// Rows of a mask as words.
+  WordRows mask_rows(const uint8_t* mask, int64_t rows, int64_t count) {
+    for (int64_t r = 0; r < rows; ++r)
+      std::copy_n(mask + r * raw_.row_stride, count, words_.data() + r * count);
+    return {words_.data(), count};
   }
 
   const ConvShape& shape_;

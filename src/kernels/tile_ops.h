@@ -129,15 +129,18 @@ struct SoftmaxGradient {
   int64_t kernel_size = 1;
 };
 
-/// DropConnect on segments of tap_pitch(K): out = taps * factor, where the
-/// factor is `scale` for a word of at least `threshold`, else 0.
+/// DropConnect on segments of tap_pitch(K), row by row: out = taps * factor,
+/// where the factor is `scale` for a word of at least `threshold`, else 0.
 template <class A>
 struct DropTile {
   const A* taps = nullptr;
-  A* out = nullptr;                 ///< may be `taps`
-  A* factors = nullptr;             ///< those of taps, beside them; or null
-  const uint32_t* words = nullptr;  ///< K of every segment, and kTapSlack more
-  int64_t segments = 0;
+  A* out = nullptr;      ///< may be `taps`
+  A* factors = nullptr;  ///< those of taps, beside them; or null
+  /// K for every segment of a row, and kTapSlack that are readable.
+  const uint32_t* words = nullptr;
+  int64_t words_stride = 0;  ///< of rows
+  int64_t rows = 0;
+  int64_t segments = 0;  ///< of a row
   int64_t kernel_size = 1;
   uint32_t threshold = 0;
   A scale = 1;

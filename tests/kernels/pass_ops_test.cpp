@@ -332,11 +332,34 @@ TEST_P(PassOpsTest, RandomWordsEqualTheDefinition) {
     for (const int64_t count : {0, 1, 5, 31, 32, 33, 129, 515}) {
       std::vector<uint32_t> buffer(place(count + kRandomWordsSlack + 1), 42u);
       const uint32_t* const words =
-          random_words_of(GetParam())(seed, first, count, buffer.data());
+          random_word_ops(GetParam()).words(seed, first, count, buffer.data());
       for (int64_t i = 0; i < count; ++i)
         ASSERT_EQ(words[i], random_word(seed, first + i)) << i;
       EXPECT_EQ(buffer.back(), 42u) << "beyond the slack, count " << count;
     }
+}
+
+TEST_P(PassOpsTest, RowsOfRandomWordsEqualTheDefinition) {
+  const uint64_t seed = 0xfedcba9876543210ULL;
+  for (const uint64_t first : {uint64_t{0}, (uint64_t{1} << 34) - 69})
+    for (const int64_t step : {0, 1, 4, 62, 496})
+      for (const int64_t rows : {1, 2, 3, 4, 5, 9})
+        for (const int64_t count : {1, 7, 31, 32, 63, 130}) {
+          std::vector<uint32_t> buffer(
+              place(rows * (count + kRandomWordsSlack) + 1),
+              42u);
+          const WordRows got =
+              random_word_ops(GetParam())
+                  .rows(seed, first, step, rows, count, buffer.data());
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t i = 0; i < count; ++i)
+              ASSERT_EQ(
+                  got.words[r * got.stride + i],
+                  random_word(seed, first + r * step + i))
+                  << "first " << first << ", step " << step << ", row " << r
+                  << " of " << rows << ", word " << i << " of " << count;
+          EXPECT_EQ(buffer.back(), 42u) << "beyond the slack";
+        }
 }
 
 }  // namespace
