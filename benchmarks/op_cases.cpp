@@ -21,6 +21,8 @@ using kernels::AccumulatorOf;
 using kernels::BFloat16;
 using kernels::Execution;
 
+constexpr int64_t kDropSeed = 1;
+
 at::ScalarType type_of(Storage storage) {
   return storage == Storage::kFloat32 ? at::kFloat : at::kBFloat16;
 }
@@ -79,13 +81,19 @@ void set_conv_calls(
       .heads = s.heads(),
       .kernel_size = s.kernel_size,
       .padding_left = s.kernel_size / 2};
+  const kernels::TapDrop drop{
+      .p = s.drop,
+      .seeded = s.drop > 0,
+      .seed = kDropSeed};
   const kernels::ConvForward<S, L> forward{
       .shape = shape,
+      .drop = drop,
       .x = data<S>(t->x),
       .kernels = data<L>(t->kernels),
       .y = data<S>(t->y)};
   const kernels::ConvBackward<S, L> backward{
       .shape = shape,
+      .drop = drop,
       .x = data<S>(t->x),
       .kernels = data<L>(t->kernels),
       .grad_y = data<S>(t->grad_y),
@@ -178,14 +186,21 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor
 call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) {
   const int64_t K = s.kernel_size;
+  ops::DropConnect drop{.p = s.drop};
+  if (s.drop > 0)
+    drop.seed = at::tensor(kDropSeed);
   switch (s.op) {
     case Op::kLightConv: {
-      const ops::LightConvFuncOptions options{.padding_left = K / 2};
+      const ops::LightConvFuncOptions options{
+          .padding_left = K / 2,
+          .drop = drop};
       return slow ? ops::lightconv_reference(in[0], in[1], options)
                   : ops::lightconv(in[0], in[1], options);
     }
     case Op::kDynamicConv: {
-      const ops::DynamicConvFuncOptions options{.padding_left = K / 2};
+      const ops::DynamicConvFuncOptions options{
+          .padding_left = K / 2,
+          .drop = drop};
       return slow ? ops::dynamicconv_reference(in[0], in[1], options)
                   : ops::dynamicconv(in[0], in[1], options);
     }

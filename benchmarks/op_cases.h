@@ -19,6 +19,7 @@ struct OpShape {
   int64_t steps = 32;
   int64_t channels = 512;
   int64_t kernel_size = 31;
+  double drop = 0;  ///< share of the convolutions' taps that is dropped
 
   int64_t heads() const { return channels / 64; }
   double tokens() const { return static_cast<double>(batch * steps); }

@@ -3,8 +3,9 @@
 //
 //   ops_bench [--tokens 4096] [--channels 512 1024] [--lengths 32 128 512 2048]
 //             [--kernels 3 7 15 31 63] [--reaches 15 31] [--ops lightconv ...]
-//             [--types float32 bfloat16] [--threads 2] [--repeats 5]
-//             [--rounds 1] [--skip-floors] [--skip-rivals] [--json FILE]
+//             [--types float32 bfloat16] [--drop 0] [--threads 2]
+//             [--repeats 5] [--rounds 1] [--skip-floors] [--skip-rivals]
+//             [--json FILE]
 //
 // Floor: the longer of moving every byte once at the rate of the better of two
 // copies of as many bytes, and of doing every operation at the rate of a loop
@@ -43,6 +44,7 @@ struct Settings {
   std::vector<int64_t> reaches = {15, 31};
   std::vector<std::string> ops = {"lightconv", "dynamicconv", "talk"};
   std::vector<std::string> types = {"float32"};
+  double drop = 0;
   int threads = 2;
   int rounds = 1;
   bool skip_floors = false;
@@ -63,6 +65,12 @@ Settings parse(int argc, char** argv) {
       ->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
   app.add_option("--types", s.types)
       ->check(CLI::IsMember({"float32", "bfloat16"}));
+  app.add_option(
+         "--drop",
+         s.drop,
+         "share of the convolutions' taps that is dropped, as in training; "
+         "rows against rivals drop nothing")
+      ->check(CLI::Range(0.0, 0.99));
   app.add_option("--threads", s.threads)->check(CLI::PositiveNumber);
   app.add_option("--repeats", s.timing.repeats, "turns of a row in a round")
       ->check(CLI::PositiveNumber);
@@ -104,7 +112,8 @@ std::vector<OpShape> shapes(const Settings& s) {
                  .batch = std::max<int64_t>(1, s.tokens / T),
                  .steps = T,
                  .channels = C,
-                 .kernel_size = K});
+                 .kernel_size = K,
+                 .drop = s.drop});
   return all;
 }
 
@@ -272,14 +281,18 @@ void run_rivals(const Settings& s, Json& rows) {
 
 int run(const Settings& s) {
   at::set_num_threads(s.threads);
-  Json report = {{"threads", s.threads}, {"tokens", s.tokens}};
-  Json& floors = report["floors"] = Json::array();
-  Json& rivals = report["rivals"] = Json::array();
+  Json floors = Json::array(), rivals = Json::array();
   if (!s.skip_floors)
     run_floors(s, floors);
   if (!s.skip_rivals)
     run_rivals(s, rivals);
   if (!s.json.empty()) {
+    const Json report = {
+        {"threads", s.threads},
+        {"tokens", s.tokens},
+        {"drop", s.drop},
+        {"floors", floors},
+        {"rivals", rivals}};
     std::ofstream out(s.json);
     out << report.dump(1) << '\n';
     SEQCONV_CHECK(out.good(), "cannot write ", s.json);
