@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "seqconv/kernels/conv.h"
+
 /// The operators as calls to be timed: kernels on memory of their own, and the
 /// least work that anybody would have to do.
 namespace seqconv::bench {
@@ -19,6 +21,7 @@ struct OpShape {
   int64_t steps = 32;
   int64_t channels = 512;
   int64_t kernel_size = 31;
+  kernels::Normalization normalization = kernels::Normalization::kSoftmax;
   double drop = 0;  ///< share of the convolutions' taps that is dropped
 
   int64_t heads() const { return channels / 64; }

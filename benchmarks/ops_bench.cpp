@@ -3,9 +3,9 @@
 //
 //   ops_bench [--tokens 4096] [--channels 512 1024] [--lengths 32 128 512 2048]
 //             [--kernels 3 7 15 31 63] [--reaches 15 31] [--ops lightconv ...]
-//             [--types float32 bfloat16] [--drop 0] [--threads 2]
-//             [--repeats 5] [--rounds 1] [--skip-floors] [--skip-rivals]
-//             [--json FILE]
+//             [--types float32 bfloat16] [--normalization softmax] [--drop 0]
+//             [--threads 2] [--repeats 5] [--rounds 1] [--skip-floors]
+//             [--skip-rivals] [--json FILE]
 //
 // Floor: the longer of moving every byte once at the rate of the better of two
 // copies of as many bytes, and of doing every operation at the rate of a loop
@@ -27,6 +27,7 @@
 #include "op_cases.h"
 #include "rival_cases.h"
 #include "seqconv/base/error.h"
+#include "seqconv/kernels/normalization_names.h"
 #include "seqconv/ops/parallel.h"
 #include "timing.h"
 
@@ -44,6 +45,7 @@ struct Settings {
   std::vector<int64_t> reaches = {15, 31};
   std::vector<std::string> ops = {"lightconv", "dynamicconv", "talk"};
   std::vector<std::string> types = {"float32"};
+  std::string normalization = "softmax";
   double drop = 0;
   int threads = 2;
   int rounds = 1;
@@ -65,6 +67,10 @@ Settings parse(int argc, char** argv) {
       ->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
   app.add_option("--types", s.types)
       ->check(CLI::IsMember({"float32", "bfloat16"}));
+  app.add_option(
+      "--normalization",
+      s.normalization,
+      "how the convolutions' raw kernels become taps, but against rivals");
   app.add_option(
          "--drop",
          s.drop,
@@ -99,6 +105,8 @@ Op parse_op(const std::string& name) {
 }
 
 std::vector<OpShape> shapes(const Settings& s) {
+  const auto normalization =
+      parse_enum<kernels::Normalization>(s.normalization, "--normalization");
   std::vector<OpShape> all;
   for (const std::string& type : s.types)
     for (const std::string& op : s.ops)
@@ -113,6 +121,7 @@ std::vector<OpShape> shapes(const Settings& s) {
                  .steps = T,
                  .channels = C,
                  .kernel_size = K,
+                 .normalization = normalization,
                  .drop = s.drop});
   return all;
 }
@@ -290,6 +299,7 @@ int run(const Settings& s) {
     const Json report = {
         {"threads", s.threads},
         {"tokens", s.tokens},
+        {"normalization", s.normalization},
         {"drop", s.drop},
         {"floors", floors},
         {"rivals", rivals}};

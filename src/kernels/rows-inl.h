@@ -12,15 +12,39 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 template <class S, class A>
-void widen(const S* src, int64_t count, A* dst) {
+void narrow(const A* src, int64_t count, S* dst) {
   for (int64_t i = 0; i < count; i += kLanes<A>)
     store_some<A>(load_some<A>(src + i, count - i), dst + i, count - i);
 }
 
-template <class S, class A>
-void narrow(const A* src, int64_t count, S* dst) {
-  for (int64_t i = 0; i < count; i += kLanes<A>)
-    store_some<A>(load_some<A>(src + i, count - i), dst + i, count - i);
+/// Raw kernels -> segments, zero beyond K.
+template <class L, class A>
+void widen_taps(const TapTile<L, A>& tile) {
+  const Tag<A> d;
+  const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
+  A* w = tile.w;
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t h = 0; h < tile.heads; ++h, w += pitch) {
+      const L* const raw = tile.raw + t * tile.raw_stride + h * K;
+      for (int64_t j = 0; j < pitch; j += kLanes<A>)
+        store_some<A>(
+            K > j ? load_some<A>(raw + j, K - j) : hn::Zero(d),
+            w + j,
+            pitch - j);
+    }
+}
+
+/// Gradients in segments -> of the raw kernels.
+template <class L, class A>
+void narrow_taps(const TapGradient<L, A>& tile) {
+  const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
+  const A* grad = tile.grad;
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t h = 0; h < tile.heads; ++h, grad += pitch) {
+      L* const out = tile.out + t * tile.out_stride + h * K;
+      for (int64_t j = 0; j < K; j += kLanes<A>)
+        store_some<A>(load_some<A>(grad + j, K - j), out + j, K - j);
+    }
 }
 
 /// NV whole vectors, or one of `tail` elements.

@@ -16,29 +16,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Softmax of a single segment, whatever its values.
-template <class A>
-void softmax_any(A* w, int64_t kernel_size) {
-  constexpr int64_t L = kLanes<A>;
-  const Tag<A> d;
-  const int64_t K = kernel_size;
-  A most = w[0];
-  for (int64_t j = 1; j < K; ++j)
-    most = w[j] > most ? w[j] : most;
-  A total = 0;
-  for (int64_t j = 0; j < K; j += L) {
-    const auto x = load_some<A>(w + j, K - j);
-    store_some<A>(
-        exp_of_negative<A>(hn::Sub(x, hn::Set(d, most))),
-        w + j,
-        K - j);
-  }
-  for (int64_t j = 0; j < K; ++j)
-    total += w[j];
-  for (int64_t j = 0; j < K; ++j)
-    w[j] /= total;
-}
-
 /// Vectors whose sums are made together: one division serves them all.
 template <class A>
 inline constexpr int kSumGroup = sizeof(A) == 4 && kLanes<A> >= 4 ? 4 : 1;
@@ -238,9 +215,7 @@ class SoftmaxGroups {
 
 /// Softmax of segments of kPitch lanes.
 template <int kPitch, class L, class A>
-HWY_INLINE bool softmax_segments(
-    const SoftmaxTile<L, A>& tile,
-    int64_t stride) {
+HWY_INLINE bool softmax_segments(const TapTile<L, A>& tile, int64_t stride) {
   using Groups = SoftmaxGroups<kPitch, L, A>;
   constexpr int64_t kStep = Groups::size();
   const int64_t H = tile.heads;
@@ -266,7 +241,7 @@ HWY_INLINE bool softmax_segments(
 /// Segments one by one, of more vectors than registers would hold.
 template <class L, class A>
 HWY_INLINE bool softmax_long_segments(
-    const SoftmaxTile<L, A>& tile,
+    const TapTile<L, A>& tile,
     int64_t stride) {
   const Tag<A> d;
   constexpr int64_t N = kLanes<A>;
@@ -309,7 +284,7 @@ HWY_INLINE int64_t join_rows(Tile& tile, int64_t stride) {
 }
 
 template <class L, class A>
-bool softmax_tile(SoftmaxTile<L, A> tile) {
+bool softmax_tile(TapTile<L, A> tile) {
   const int64_t stride = join_rows(tile, tile.raw_stride);
 #if HWY_TARGET != HWY_SCALAR
   const int64_t pitch = tap_pitch(tile.kernel_size);

@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/normalization.h"
 #include "kernels/tile_ops.h"
 #include "kernels/tiles.h"
 #include "seqconv/base/random.h"
@@ -112,26 +111,27 @@ class TapRows {
     const int64_t K = shape_.kernel_size, at = row * row_stride_;
     if (options_.drop.active())
       ops_.multiply(grad, factors_.data() + at, rows * row_stride_);
+    const TapGradient<L, A> tile = {
+        .w = normalized_.data() + at,
+        .grad = grad,
+        .out = out,
+        .out_stride = out_stride,
+        .rows = rows,
+        .heads = block.heads,
+        .kernel_size = K};
     if (options_.normalization == Normalization::kSoftmax)
-      return rows_.softmax_backward(
-          {.w = normalized_.data() + at,
-           .grad = grad,
-           .out = out,
-           .out_stride = out_stride,
-           .rows = rows,
-           .heads = block.heads,
-           .kernel_size = K});
-    raw_row_.reserve(K);
-    for_segments(block, 0, rows, [&](int64_t t, int64_t h) {
-      A* const segment_grad = grad + t * row_stride_ + h * pitch_;
-      rows_.widen(raw_at(block, row + t, h), K, raw_row_.data());
-      normalize_row_backward(
+      return rows_.softmax_backward(tile);
+    if (options_.normalization != Normalization::kNone) {
+      raw_taps_.reserve(rows * row_stride_);
+      rows_.widen_taps(raw_tile(block, row, row + rows, raw_taps_.data()));
+      ops_.normalize_backward(
           options_.normalization,
-          raw_row_.data(),
-          segment_grad,
+          raw_taps_.data(),
+          grad,
+          rows * block.heads,
           K);
-      rows_.narrow(segment_grad, K, out + t * out_stride + h * K);
-    });
+    }
+    rows_.narrow_taps(tile);
   }
 
  private:
@@ -149,22 +149,18 @@ class TapRows {
     }
   }
 
-  const L* raw_at(const TapBlock& block, int64_t row, int64_t head) const {
-    return raw_.data +
-        raw_.index(
-            block.batch,
-            block.first + row,
-            (block.head + head) * shape_.kernel_size);
-  }
-  A* segment(int64_t row, int64_t head) {
-    return normalized_.data() + row * row_stride_ + head * pitch_;
-  }
-
-  /// A segment as it is in the tensor.
-  void load(const TapBlock& block, int64_t row, int64_t head) {
-    A* const w = segment(row, head);
-    rows_.widen(raw_at(block, row, head), shape_.kernel_size, w);
-    std::fill(w + shape_.kernel_size, w + pitch_, A(0));
+  /// Raw rows [from, to) of the block -> taps at `w`.
+  TapTile<L, A> raw_tile(const TapBlock& block, int64_t from, int64_t to, A* w)
+      const {
+    const int64_t K = shape_.kernel_size;
+    return {
+        .raw = raw_.data +
+            raw_.index(block.batch, block.first + from, block.head * K),
+        .raw_stride = raw_.row_stride,
+        .rows = to - from,
+        .heads = block.heads,
+        .kernel_size = K,
+        .w = w};
   }
 
   /// Raw rows [from, to) -> taps.
@@ -173,41 +169,23 @@ class TapRows {
       int64_t from,
       int64_t to,
       FetchAhead* ahead = nullptr) {
-    if (options_.normalization != Normalization::kSoftmax)
-      return for_segments(block, from, to, [&](int64_t t, int64_t h) {
-        load(block, t, h);
-        normalize_row(
-            options_.normalization,
-            segment(t, h),
-            shape_.kernel_size);
-      });
+    const int64_t K = shape_.kernel_size;
+    const int64_t segments = (to - from) * block.heads;
+    A* const w = normalized_.data() + from * row_stride_;
+    TapTile<L, A> tile = raw_tile(block, from, to, w);
+    if (options_.normalization != Normalization::kSoftmax) {
+      rows_.widen_taps(tile);
+      return ops_.normalize(options_.normalization, w, segments, K);
+    }
+    tile.ahead = ahead;
     // A single tap is 1 and has no gradient, exactly: it is divided by itself.
-    const bool quick = shape_.kernel_size > 1 &&
-        rows_.softmax(
-            {.raw = raw_at(block, from, 0),
-             .raw_stride = raw_.row_stride,
-             .rows = to - from,
-             .heads = block.heads,
-             .kernel_size = shape_.kernel_size,
-             .w = segment(from, 0),
-             .ahead = ahead});
-    if (quick && !options_.renormalize_edges)
-      return;
-    for_segments(block, from, to, [&](int64_t t, int64_t h) {
-      if (!quick || (options_.renormalize_edges && at_edge(block, t)))
-        make_carefully(block, t, h);
-    });
-  }
-
-  template <class Work>
-  void for_segments(
-      const TapBlock& block,
-      int64_t from,
-      int64_t to,
-      const Work& work) {
-    for (int64_t t = from; t < to; ++t)
-      for (int64_t h = 0; h < block.heads; ++h)
-        work(t, h);
+    if (K == 1 || !rows_.softmax(tile)) {
+      rows_.widen_taps(tile);
+      ops_.softmax(w, segments, K);
+    }
+    if (options_.renormalize_edges)
+      for (int64_t t = from; t < to; ++t)
+        renormalize(block, t);
   }
 
   /// Taps of row t that meet an input: [begin, end).
@@ -217,23 +195,22 @@ class TapRows {
     const int64_t begin = std::clamp<int64_t>(-origin, 0, K);
     return {begin, std::clamp<int64_t>(block.valid - origin, begin, K)};
   }
-  bool at_edge(const TapBlock& block, int64_t t) const {
-    const auto [begin, end] = meeting(block, t);
-    return begin > 0 || end < shape_.kernel_size;
-  }
 
-  /// Softmax of any values, at the edges over the taps that meet an input.
-  void make_carefully(const TapBlock& block, int64_t t, int64_t h) {
-    load(block, t, h);
-    A* const w = segment(t, h);
+  /// At the edges: softmax over the taps that meet an input.
+  void renormalize(const TapBlock& block, int64_t t) {
     const int64_t K = shape_.kernel_size;
-    if (options_.renormalize_edges) {
-      const auto [begin, end] = meeting(block, t);
-      const A cut = -std::numeric_limits<A>::infinity();
+    const auto [begin, end] = meeting(block, t);
+    if (begin == 0 && end == K)
+      return;
+    const A cut = -std::numeric_limits<A>::infinity();
+    A* const row = normalized_.data() + t * row_stride_;
+    rows_.widen_taps(raw_tile(block, t, t + 1, row));
+    for (int64_t h = 0; h < block.heads; ++h) {
+      A* const w = row + h * pitch_;
       std::fill(w, w + begin, cut);
       std::fill(w + end, w + K, cut);
     }
-    ops_.softmax(w, K);
+    ops_.softmax(row, block.heads, K);
   }
 
   /// DropConnect on rows [from, to): their taps -> taps().
@@ -312,7 +289,7 @@ class TapRows {
   Scratch<A, kInline> normalized_;
   Scratch<A, kInline> factors_;
   Scratch<A, kInline> dropped_;
-  Scratch<A, kInline> raw_row_;
+  Scratch<A, kInline> raw_taps_;
   Scratch<uint32_t> words_;
 };
 

@@ -6,15 +6,16 @@
 #include "kernels/convolve-inl.h"
 #include "kernels/rows-inl.h"
 #include "kernels/shared_products-inl.h"
+#include "kernels/softmax-inl.h"
+#include "kernels/softmax_backward-inl.h"
 #include "kernels/stage-inl.h"
 #include "kernels/tap_products-inl.h"
-#include "kernels/taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 namespace {
 
-/// The tables of this instruction set.
+/// The table of this instruction set.
 struct Tables {
   template <class S, class A>
   static const RowOps<S, A>& rows() {
@@ -28,17 +29,9 @@ struct Tables {
         .column_sums = column_sums<S, A>,
         .softmax = softmax_tile<S, A>,
         .softmax_backward = softmax_backward<S, A>,
-        .widen = widen<S, A>,
+        .widen_taps = widen_taps<S, A>,
+        .narrow_taps = narrow_taps<S, A>,
         .narrow = narrow<S, A>};
-    return kTable;
-  }
-
-  template <class A>
-  static const TapOps<A>& taps() {
-    static constexpr TapOps<A> kTable = {
-        .softmax = softmax_any<A>,
-        .multiply = multiply<A>,
-        .drop = drop_tile<A>};
     return kTable;
   }
 };
@@ -88,16 +81,9 @@ const RowOps<S, A>& row_ops(Isa isa) {
   SEQCONV_CHOOSE(isa, rows<S, A>());
 }
 
-template <class A>
-const TapOps<A>& tap_ops(Isa isa) {
-  SEQCONV_CHOOSE(isa, taps<A>());
-}
-
 template const RowOps<float, float>& row_ops(Isa isa);
 template const RowOps<double, double>& row_ops(Isa isa);
 template const RowOps<BFloat16, float>& row_ops(Isa isa);
-template const TapOps<float>& tap_ops(Isa isa);
-template const TapOps<double>& tap_ops(Isa isa);
 
 }  // namespace seqconv::kernels
 #endif

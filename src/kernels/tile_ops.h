@@ -10,7 +10,7 @@
 /// The inner loops of the kernels, on some rows (time) of some channels. Rows
 /// are read where they lie in the tensors; sums are of the type A, tensors of
 /// the type S. The loops are written once, with Highway, in *-inl.h and
-/// compiled for each instruction set in tile_ops.cpp.
+/// compiled for each instruction set in tile_ops.cpp and tap_ops.cpp.
 namespace seqconv::kernels {
 
 /// Elements that the tap operations may read and write beyond the last row.
@@ -105,21 +105,22 @@ struct ProductTile {
 /// of tap_pitch(K), zero beyond K. Quick for all heads of a tensor, for one,
 /// and for multiples of four.
 template <class L, class A>
-struct SoftmaxTile {
+struct TapTile {
   const L* raw = nullptr;
   int64_t raw_stride = 0;  ///< of rows
   int64_t rows = 0;
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
-  /// As ConvTile::ahead, into the second-level cache; with up to 64 taps.
+  /// As ConvTile::ahead, into the second-level cache; by softmax with up to 64
+  /// taps.
   FetchAhead* ahead = nullptr;
 };
 
-/// Taps made by softmax and their gradients, both as SoftmaxTile::w, and where
+/// Taps made by softmax and gradients of taps, both as TapTile::w, and where
 /// the gradients of the raw kernels go.
 template <class L, class A>
-struct SoftmaxGradient {
+struct TapGradient {
   const A* w = nullptr;
   const A* grad = nullptr;
   L* out = nullptr;
@@ -176,10 +177,12 @@ struct RowOps {
       double* sums);
   /// Softmax of raw kernels; false, and the taps are garbage, if a value is NaN
   /// or too large for a quick exponential.
-  bool (*softmax)(SoftmaxTile<S, A> tile);
+  bool (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
-  void (*softmax_backward)(SoftmaxGradient<S, A> tile);
-  void (*widen)(const S* src, int64_t count, A* dst);
+  void (*softmax_backward)(TapGradient<S, A> tile);
+  /// Raw kernels as they are; gradients as they are, without `w`.
+  void (*widen_taps)(const TapTile<S, A>& tile);
+  void (*narrow_taps)(const TapGradient<S, A>& tile);
   /// Of results: a signalling NaN need not stay one.
   void (*narrow)(const A* src, int64_t count, S* dst);
 };
@@ -188,8 +191,21 @@ struct RowOps {
 /// spare.
 template <class A>
 struct TapOps {
-  /// Softmax of one segment, whatever its values.
-  void (*softmax)(A* w, int64_t kernel_size);
+  /// Softmax of segments of raw kernels, whatever their values, in place.
+  void (*softmax)(A* w, int64_t segments, int64_t kernel_size);
+  /// The other normalisations, in place; and gradients of their taps -> of
+  /// the raw kernels w.
+  void (*normalize)(
+      Normalization normalization,
+      A* w,
+      int64_t segments,
+      int64_t kernel_size);
+  void (*normalize_backward)(
+      Normalization normalization,
+      const A* w,
+      A* grad,
+      int64_t segments,
+      int64_t kernel_size);
   void (*multiply)(A* a, const A* b, int64_t count);
   void (*drop)(const DropTile<A>& tile);
 };

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 /// Elementary functions without calls or branches, so that loops over them
@@ -58,16 +59,20 @@ inline constexpr auto kInverseFactorial = [] {
   return values;
 }();
 
-/// exp(x) to 1.25 units of the last place (float; double: 2), subnormal
-/// results included: x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n * Taylor(r).
-/// NaN gives NaN, infinities their limits.
+/// x = n ln 2 + r, |r| <= ln 2 / 2, and e^r - 1 - r.
 template <class T>
-HWY_INLINE T exp_of(T x) {
+struct ReducedExp {
+  typename ExpConstants<T>::Bits n;
+  T r;
+  T rest;
+};
+
+/// Of an x between ExpConstants' bounds, or NaN: then r is NaN.
+template <class T>
+HWY_INLINE ReducedExp<T> reduced_exp(T x) {
   using K = ExpConstants<T>;
   using Bits = typename K::Bits;
   constexpr T kLog2E = static_cast<T>(1.4426950408889634074L);
-  x = x < K::kLowest ? K::kLowest : x;
-  x = x > K::kHighest ? K::kHighest : x;
   const T shifted = x * kLog2E + K::kShifter;
   const T n = shifted - K::kShifter;
   T r = x - n * K::kLn2High;
@@ -76,21 +81,49 @@ HWY_INLINE T exp_of(T x) {
 #pragma GCC unroll 16
   for (int k = K::kDegree - 1; k >= 2; --k)
     p = p * r + kInverseFactorial<T>[k];
-  p = p * (r * r) + r + T{1};
+  return {
+      std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(K::kShifter),
+      r,
+      p * (r * r)};
+}
+
+/// 2^n of a normal number.
+template <class T>
+HWY_INLINE T power_of_two(typename ExpConstants<T>::Bits n) {
+  using K = ExpConstants<T>;
+  return std::bit_cast<T>((n + K::kBias) << K::kMantissaBits);
+}
+
+/// exp(x) to 1.25 units of the last place (float; double: 2), subnormal
+/// results included: 2^n * Taylor(r). NaN gives NaN, infinities their limits.
+template <class T>
+HWY_INLINE T exp_of(T x) {
+  using K = ExpConstants<T>;
+  x = x < K::kLowest ? K::kLowest : x;
+  x = x > K::kHighest ? K::kHighest : x;
+  const auto [n, r, rest] = reduced_exp<T>(x);
   // 2^n in two factors, so that neither of them overflows or vanishes.
-  const Bits whole =
-      std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(K::kShifter);
-  const Bits half = whole >> 1;
-  const T low = std::bit_cast<T>((half + K::kBias) << K::kMantissaBits);
-  const T high =
-      std::bit_cast<T>((whole - half + K::kBias) << K::kMantissaBits);
-  return p * low * high;
+  const auto half = n >> 1;
+  return (rest + r + T{1}) * power_of_two<T>(half) * power_of_two<T>(n - half);
 }
 
 /// 1 / (1 + exp(-x)).
 template <class T>
 HWY_INLINE T sigmoid(T x) {
   return T{1} / (T{1} + exp_of<T>(-x));
+}
+
+/// tanh(x) to 2.5 units of the last place, near 0 too: e / (e + 2) of
+/// e = exp(2 |x|) - 1 = 2^n (exp(r) - 1) + (2^n - 1). NaN gives NaN.
+template <class T>
+HWY_INLINE T tanh_of(T x) {
+  constexpr T kOne = 20;  // above: rounds to 1
+  T size = x < T{0} ? -x : x;
+  size = size > kOne ? kOne : size;
+  const auto [n, r, rest] = reduced_exp<T>(size + size);
+  const T power = power_of_two<T>(n);
+  const T e = (rest + r) * power + (power - T{1});
+  return std::copysign(e / (e + T{2}), x);
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <complex>
+#include <limits>
+
 #include "kernels/kernel_support.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/dynamicconv.h"
@@ -17,6 +20,8 @@ using testing::wide;
 
 struct Case {
   ConvShape shape;
+  Normalization normalization = Normalization::kSoftmax;
+  double extreme = 0;  ///< some raw kernels are this instead, if it is not 0
   bool dynamic = false;
   bool renormalize_edges = false;
   TapDrop drop;
@@ -37,11 +42,64 @@ struct Case {
   }
 };
 
+/// A number whose imaginary part, if it is tiny, becomes the derivative of
+/// what is made of it.
+using Number = std::complex<double>;
+
+Number absolute(Number v) {
+  if (v.real() == 0)
+    return 0;  // and so is its derivative, by definition
+  return v.real() < 0 ? -v : v;
+}
+
+/// The taps of raw kernels w, as the definition of Normalization says.
+std::vector<Number> taps_of(
+    Normalization normalization,
+    std::vector<Number> w) {
+  Number exps, sum, squares;
+  for (const Number v : w) {
+    exps += std::exp(v);
+    sum += absolute(v);
+    squares += v * v;
+  }
+  const Number length = std::sqrt(squares) + kNormEpsilon;
+  sum += kNormEpsilon;
+  for (Number& v : w)
+    v = [&]() -> Number {
+      switch (normalization) {
+        case Normalization::kNone:
+          return v;
+        case Normalization::kSoftmax:
+          return std::exp(v) / exps;
+        case Normalization::kSigmoid:
+          return 1.0 / (1.0 + std::exp(-v));
+        case Normalization::kTanh:
+          return std::tanh(v);
+        case Normalization::kSquare:
+          return v * v;
+        case Normalization::kAbs:
+          return absolute(v);
+        case Normalization::kL1:
+          return v / sum;
+        case Normalization::kL2:
+          return v / length;
+        case Normalization::kAbsL1:
+          return absolute(v) / sum;
+        case Normalization::kAbsL2:
+          return absolute(v) / length;
+      }
+      return {};
+    }();
+  return w;
+}
+
 /// Forward and backward pass of one position and head.
 struct Plain {
   const Case& c;
   std::vector<double> x, kernels, grad_y;
   std::vector<double> y, grad_x, grad_kernels;
+
+  int64_t K() const { return c.shape.kernel_size; }
 
   double keep(int64_t i) const {
     if (!c.drop.seeded)
@@ -65,21 +123,16 @@ struct Plain {
 
   void position(int64_t b, int64_t t, int64_t h) {
     const ConvShape& s = c.shape;
-    const int64_t K = s.kernel_size, R = s.head_channels();
+    const int64_t K = this->K(), R = s.head_channels();
     const int64_t raw = c.kernel(b, t, h);
-    std::vector<double> w(place(K)), grad(place(K));
-    double sum = 0;
+    std::vector<double> grad(place(K));
     const auto inside = [&](int64_t j) {
       const int64_t from = t - s.padding_left + j;
       return from >= 0 && from < c.valid(b);
     };
-    for (int64_t j = 0; j < K; ++j) {
-      if (!c.renormalize_edges || inside(j))
-        w[place(j)] = std::exp(kernels[place(raw + j)]);
-      sum += w[place(j)];
-    }
-    for (double& tap : w)
-      tap /= sum;
+    const std::vector<double> w = c.normalization == Normalization::kSoftmax
+        ? softmax(raw, inside)
+        : normalized(raw);
     for (int64_t j = 0; j < K; ++j)
       for (int64_t i = 0; inside(j) && i < R; ++i) {
         const int64_t at = (b * s.steps + t) * s.channels + h * R + i;
@@ -89,11 +142,61 @@ struct Plain {
         grad_x[place(from)] += tap * grad_y[place(at)];
         grad[place(j)] += keep(raw + j) * grad_y[place(at)] * x[place(from)];
       }
+    if (c.normalization == Normalization::kSoftmax)
+      softmax_backward(raw, w, grad);
+    else
+      normalized_backward(raw, grad);
+  }
+
+  /// Over the taps that are inside, if it is over these alone.
+  template <class Inside>
+  std::vector<double> softmax(int64_t raw, const Inside& inside) const {
+    std::vector<double> w(kernels.begin() + raw, kernels.begin() + raw + K());
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t j = 0; j < K(); ++j) {
+      if (c.renormalize_edges && !inside(j))
+        w[place(j)] = -std::numeric_limits<double>::infinity();
+      most = std::max(most, w[place(j)]);
+    }
+    for (double& tap : w)
+      sum += tap = std::exp(tap - most);
+    for (double& tap : w)
+      tap /= sum;
+    return w;
+  }
+
+  void softmax_backward(
+      int64_t raw,
+      const std::vector<double>& w,
+      const std::vector<double>& grad) {
     double mean = 0;
-    for (int64_t j = 0; j < K; ++j)
-      mean += w[place(j)] * grad[place(j)];
-    for (int64_t j = 0; j < K; ++j)
-      grad_kernels[place(raw + j)] += w[place(j)] * (grad[place(j)] - mean);
+    for (size_t j = 0; j < w.size(); ++j)
+      mean += w[j] * grad[j];
+    for (size_t j = 0; j < w.size(); ++j)
+      grad_kernels[place(raw) + j] += w[j] * (grad[j] - mean);
+  }
+
+  std::vector<Number> raw_numbers(int64_t raw) const {
+    const auto from = kernels.begin() + raw;
+    return {from, from + K()};
+  }
+
+  std::vector<double> normalized(int64_t raw) const {
+    std::vector<double> w;
+    for (const Number tap : taps_of(c.normalization, raw_numbers(raw)))
+      w.push_back(tap.real());
+    return w;
+  }
+
+  void normalized_backward(int64_t raw, const std::vector<double>& grad) {
+    constexpr double kTiny = 1e-40;
+    for (size_t i = 0; i < grad.size(); ++i) {
+      std::vector<Number> w = raw_numbers(raw);
+      w[i] += Number(0, kTiny);
+      const auto taps = taps_of(c.normalization, w);
+      for (size_t j = 0; j < grad.size(); ++j)
+        grad_kernels[place(raw) + i] += grad[j] * taps[j].imag() / kTiny;
+    }
   }
 };
 
@@ -103,12 +206,16 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
   void expect_plain(const Case& c) {
     SCOPED_TRACE(
         ::testing::Message()
-        << (c.dynamic ? "dynamic" : "light") << " B " << c.shape.batch << " T "
+        << (c.dynamic ? "dynamic" : "light") << " normalization "
+        << static_cast<int>(c.normalization) << " B " << c.shape.batch << " T "
         << c.shape.steps << " C " << c.shape.channels << " H " << c.shape.heads
         << " K " << c.shape.kernel_size << " padding " << c.shape.padding_left);
     const int64_t count = c.shape.batch * c.shape.steps * c.shape.channels;
     const auto x = draw<S>(random_, count), grad_y = draw<S>(random_, count);
-    const auto kernels = draw<L>(random_, c.kernel_count());
+    auto kernels = draw<L>(random_, c.kernel_count());
+    if (c.extreme != 0)
+      for (size_t i = 0; i < kernels.size(); i += 5)
+        kernels[i] = testing::stored<L>(c.extreme);
     Plain plain{c, wide(x), wide(kernels), wide(grad_y), {}, {}, {}};
     plain.run();
     testing::Lines<S> y(x.size()), grad_x(x.size());
@@ -118,6 +225,7 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     const Execution run{testing::in_pieces(3), GetParam(), c.cache_bytes};
     const ConvForward<S, L> forward{
         .shape = c.shape,
+        .normalization = c.normalization,
         .renormalize_edges = c.renormalize_edges,
         .drop = c.drop,
         .x = x.data(),
@@ -126,6 +234,7 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
         .y = y.data()};
     const ConvBackward<S, L> backward{
         .shape = c.shape,
+        .normalization = c.normalization,
         .renormalize_edges = c.renormalize_edges,
         .drop = c.drop,
         .x = x.data(),
@@ -219,6 +328,35 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWithDroppedTaps) {
          .drop = drop,
          .lengths = {100, 70},
          .cache_bytes = 1});
+}
+
+TEST_P(ConvKernels, EqualLoopsOfDoublesWithEveryNormalization) {
+  for (int n = 0; n <= static_cast<int>(Normalization::kAbsL2); ++n)
+    for (const int64_t K : {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 63, 70}) {
+      // A single tap divided by its norm has next to no gradient: what is left
+      // of two large terms.
+      if (K == 1 && n >= static_cast<int>(Normalization::kL1))
+        continue;
+      Case c = {
+          .shape = {2, 5, 6, 3, K, K / 2},
+          .normalization = static_cast<Normalization>(n),
+          .lengths = {5, 3}};
+      expect_plain_everywhere(c);
+      c.drop = {.p = 0.3, .seeded = true, .seed = 11};
+      expect_plain_everywhere(c);
+    }
+}
+
+TEST_P(ConvKernels, EqualLoopsOfDoublesWhereSoftmaxIsNotQuick) {
+  for (const double extreme :
+       {-std::numeric_limits<double>::infinity(), -1e30, -90.0, 90.0, 1e30})
+    for (const int64_t K : {6, 7, 15, 16, 17, 31, 63, 70})
+      for (const bool renormalize : {false, true})
+        expect_plain_everywhere(
+            {.shape = {2, 9, 8, 4, K, K / 2},
+             .extreme = extreme,
+             .renormalize_edges = renormalize,
+             .lengths = {9, 8}});
 }
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesWithEverythingAtOnce) {

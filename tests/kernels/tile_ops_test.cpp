@@ -311,8 +311,7 @@ TEST_P(TileOps, SoftmaxTakesEveryValue) {
   const float inf = std::numeric_limits<float>::infinity();
   std::vector<float> w = {1000, 999, -inf, -1e30f, -inf, 3, -inf, -inf};
   w.resize(w.size() + kTapSlack);
-  tap_ops<float>(GetParam()).softmax(w.data(), 4);
-  tap_ops<float>(GetParam()).softmax(w.data() + 4, 4);
+  tap_ops<float>(GetParam()).softmax(w.data(), 2, 4);
   const float e = std::exp(-1.0f);
   EXPECT_FLOAT_EQ(w[0], 1 / (1 + e));
   EXPECT_FLOAT_EQ(w[1], e / (1 + e));
@@ -322,7 +321,7 @@ TEST_P(TileOps, SoftmaxTakesEveryValue) {
   EXPECT_EQ(w[5], 1);
   w = {1, std::nanf(""), 2, 3};
   w.resize(w.size() + kTapSlack);
-  tap_ops<float>(GetParam()).softmax(w.data(), 4);
+  tap_ops<float>(GetParam()).softmax(w.data(), 1, 4);
   EXPECT_TRUE(std::isnan(w[1]));
 }
 
@@ -341,10 +340,15 @@ TEST_P(TileOps, BFloat16RoundsToNearestEven) {
   for (const float v : draw<float>(random_, 40))
     values.push_back(v * 1.0001f);
   std::vector<BFloat16> stored(values.size());
-  std::vector<float> back(values.size());
   const int64_t count = static_cast<int64_t>(values.size());
+  std::vector<float> back(place(tap_pitch(count)));
   ops.narrow(values.data(), count, stored.data());
-  ops.widen(stored.data(), count, back.data());
+  ops.widen_taps(
+      {.raw = stored.data(),
+       .rows = 1,
+       .heads = 1,
+       .kernel_size = count,
+       .w = back.data()});
   for (size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(stored[i].bits, to_bfloat16(values[i]).bits) << values[i];
     EXPECT_EQ(std::isnan(back[i]), std::isnan(values[i]));

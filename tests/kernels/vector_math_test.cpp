@@ -30,6 +30,12 @@ struct Tables {
     for (size_t i = 0; i < x.size(); ++i)
       y[i] = HWY_NAMESPACE::sigmoid(x[i]);
   }
+  template <class T>
+  static void tanh(const std::vector<T>& x, std::vector<T>& y) {
+#pragma omp simd
+    for (size_t i = 0; i < x.size(); ++i)
+      y[i] = tanh_of(x[i]);
+  }
 };
 
 }  // namespace
@@ -51,8 +57,20 @@ class VectorMath : public ::testing::TestWithParam<Isa> {
     SEQCONV_CHOOSE(GetParam(), sigmoid(x, y));
   }
   template <class T>
+  static void tanh(const std::vector<T>& x, std::vector<T>& y) {
+    SEQCONV_CHOOSE(GetParam(), tanh(x, y));
+  }
+  template <class T>
+  static void expect_within(
+      long double bound,
+      const std::vector<T>& x,
+      const std::vector<T>& y,
+      long double (*of)(long double));
+  template <class T>
   static void
   expect_exp_within(long double bound, T low, T high, int64_t count);
+  template <class T>
+  static void expect_tanh_within(long double bound);
   template <class T>
   static void expect_limits();
 };
@@ -73,26 +91,55 @@ long double ulps(T got, long double want) {
 }
 
 template <class T>
-void VectorMath::expect_exp_within(
+void VectorMath::expect_within(
     long double bound,
-    T low,
-    T high,
-    int64_t count) {
-  std::vector<T> x(count), y(count);
-  for (int64_t i = 0; i < count; ++i)
-    x[i] = low + (high - low) * static_cast<T>(i) / static_cast<T>(count);
-  exp(x, y);
+    const std::vector<T>& x,
+    const std::vector<T>& y,
+    long double (*of)(long double)) {
   long double worst = 0;
   T where = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const long double error =
-        ulps(y[i], std::exp(static_cast<long double>(x[i])));
+  for (size_t i = 0; i < x.size(); ++i) {
+    const long double error = ulps(y[i], of(static_cast<long double>(x[i])));
     if (error > worst) {
       worst = error;
       where = x[i];
     }
   }
   EXPECT_LE(worst, bound) << "at " << where;
+}
+
+/// `count` numbers from `low` on, evenly, up to `high`.
+template <class T>
+std::vector<T> evenly(T low, T high, int64_t count) {
+  std::vector<T> x(count);
+  for (int64_t i = 0; i < count; ++i)
+    x[i] = low + (high - low) * static_cast<T>(i) / static_cast<T>(count);
+  return x;
+}
+
+template <class T>
+void VectorMath::expect_exp_within(
+    long double bound,
+    T low,
+    T high,
+    int64_t count) {
+  const std::vector<T> x = evenly(low, high, count);
+  std::vector<T> y(x.size());
+  exp(x, y);
+  expect_within<T>(bound, x, y, std::exp);
+}
+
+template <class T>
+void VectorMath::expect_tanh_within(long double bound) {
+  // Its values near 0 are as small as x: every binade of them.
+  for (T high = 32; high > T(1e-30); high /= 2) {
+    std::vector<T> x = evenly(high / 2, high, 5001);
+    for (size_t i = 0; i < x.size(); i += 2)
+      x[i] = -x[i];
+    std::vector<T> y(x.size());
+    tanh(x, y);
+    expect_within<T>(bound, x, y, std::tanh);
+  }
 }
 
 TEST_P(VectorMath, FloatExpIsWithinOneAndAQuarterUnitsOfTheLastPlace) {
@@ -109,6 +156,11 @@ TEST_P(VectorMath, DoubleExpIsWithinTwoUnitsOfTheLastPlace) {
   expect_exp_within<double>(2.0L, -1.0, 1.0, 200001);
 }
 
+TEST_P(VectorMath, TanhIsWithinTwoAndAHalfUnitsOfTheLastPlace) {
+  expect_tanh_within<float>(2.5L);
+  expect_tanh_within<double>(2.5L);
+}
+
 template <class T>
 void VectorMath::expect_limits() {
   const T infinity = std::numeric_limits<T>::infinity();
@@ -119,7 +171,11 @@ void VectorMath::expect_limits() {
   EXPECT_EQ(y, (std::vector<T>{1, infinity, infinity, 0, 0}));
   sigmoid(x, y);
   EXPECT_EQ(y, (std::vector<T>{0.5, 1, 1, 0, 0}));
+  tanh(x, y);
+  EXPECT_EQ(y, (std::vector<T>{0, 1, 1, -1, -1}));
   exp(nan, nothing);
+  EXPECT_TRUE(std::isnan(nothing[0]));
+  tanh(nan, nothing);
   EXPECT_TRUE(std::isnan(nothing[0]));
   sigmoid(nan, nothing);
   EXPECT_TRUE(std::isnan(nothing[0]));

@@ -4,7 +4,7 @@
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/cuda/conv.h"
 
-/// From raw weights to taps and back: the normalisations of normalization.h of
+/// From raw weights to taps and back: the normalisations of normalize-inl.h of
 /// the CPU, element by element. conv_rows.h has the loops.
 namespace seqconv::kernels::cuda {
 

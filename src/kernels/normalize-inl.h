@@ -1,0 +1,271 @@
+#if defined(SEQCONV_KERNELS_NORMALIZE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEQCONV_KERNELS_NORMALIZE_INL_H
+#undef SEQCONV_KERNELS_NORMALIZE_INL_H
+#else
+#define SEQCONV_KERNELS_NORMALIZE_INL_H
+#endif
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/exp-inl.h"
+#include "kernels/segments-inl.h"
+#include "kernels/vector_math-inl.h"
+
+/// The normalisations of a kernel, on segments of tap_pitch(K) that lie side by
+/// side; softmax-inl.h has the quick softmax.
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+
+/// w[i] = f(w[i]).
+template <class A, class F>
+HWY_INLINE void map_taps(A* w, int64_t count, const F& f) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i)
+    w[i] = f(w[i]);
+}
+
+/// grad[i] = f(w[i], grad[i]).
+template <class A, class F>
+HWY_INLINE void map_gradients(const A* w, A* grad, int64_t count, const F& f) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i)
+    grad[i] = f(w[i], grad[i]);
+}
+
+/// Makes what lies beyond the taps of segments zero.
+template <class A>
+void clear_others(A* w, int64_t segments, int64_t K) {
+  const int64_t pitch = tap_pitch(K);
+  with_lanes<A>(K, [&]<int N>() HWY_ATTR {
+    for (int64_t n = 0; n < segments; ++n) {
+      const Segment<A, N> segment(w + n * pitch, K);
+      for (int64_t j = K / N * N; j < pitch; j += N)
+        segment.store(segment.from(j), j, w + n * pitch);
+    }
+  });
+}
+
+/// -1, 0 or 1: the derivative of |v|, 0 where there is none.
+template <class A>
+HWY_INLINE A sign_of(A v) {
+  return static_cast<A>(v > 0) - static_cast<A>(v < 0);
+}
+template <class A>
+HWY_INLINE Vec<A> signs_of(Vec<A> v) {
+  const Tag<A> d;
+  const auto zero = hn::Zero(d), one = hn::Set(d, A(1));
+  return hn::Sub(
+      hn::IfThenElseZero(hn::Gt(v, zero), one),
+      hn::IfThenElseZero(hn::Lt(v, zero), one));
+}
+
+/// Norm-based normalisations of a segment: u / (|w| + e), where u is w or,
+/// kAbsolute, its absolute values, and |w| the sum of these or, kSquared, the
+/// root of the sum of squares.
+template <class A, bool kAbsolute, bool kSquared>
+struct NormOps {
+  template <int N>
+  static HWY_INLINE A norm(const Segment<A, N>& w) {
+    auto sum = hn::Zero(Tag<A>());
+    w.for_each([&](int64_t j) HWY_ATTR {
+      const auto x = w.from(j);
+      sum = kSquared ? hn::MulAdd(x, x, sum) : hn::Add(sum, hn::Abs(x));
+    });
+    const A total = lane_sum(sum);
+    return kSquared ? std::sqrt(total) : total;
+  }
+
+  static HWY_INLINE A scale_of(A norm) {
+    return A(1) / (norm + static_cast<A>(kNormEpsilon));
+  }
+
+  template <int N>
+  static HWY_INLINE void normalize(A* taps, int64_t K) {
+    const Segment<A, N> w(taps, K);
+    const auto scale = hn::Set(Tag<A>(), scale_of(norm(w)));
+    w.for_each([&](int64_t j) HWY_ATTR {
+      const auto x = w.from(j);
+      w.store(hn::Mul(kAbsolute ? hn::Abs(x) : x, scale), j, taps);
+    });
+  }
+
+  /// The norm's own gradient, (dot of gradients and u) / (|w| + e)^2 times its
+  /// slope, is subtracted.
+  template <int N>
+  static HWY_INLINE void backward(const A* raw, A* grad, int64_t K) {
+    const Tag<A> d;
+    const Segment<A, N> w(raw, K), g(grad, K);
+    const A size = norm(w), scale = scale_of(size);
+    auto dot = hn::Zero(d);
+    w.for_each([&](int64_t j) HWY_ATTR {
+      const auto x = w.from(j);
+      dot = hn::MulAdd(kAbsolute ? hn::Abs(x) : x, g.from(j), dot);
+    });
+    const auto shift = hn::Set(d, lane_sum(dot) * scale * scale);
+    // A norm of zero has no slope.
+    const auto length =
+        hn::Set(d, size > 0 ? size : std::numeric_limits<A>::infinity());
+    w.for_each([&](int64_t j) HWY_ATTR {
+      const auto x = w.from(j);
+      const auto slope = kSquared ? hn::Div(x, length) : signs_of<A>(x);
+      const auto own =
+          kAbsolute ? hn::Mul(signs_of<A>(x), g.from(j)) : g.from(j);
+      g.store(
+          hn::NegMulAdd(slope, shift, hn::Mul(own, hn::Set(d, scale))),
+          j,
+          grad);
+    });
+  }
+};
+
+/// Calls work(NormOps) for a norm-based normalisation.
+template <class A, class Work>
+HWY_INLINE void with_norm(Normalization normalization, const Work& work) {
+  switch (normalization) {
+    case Normalization::kL1:
+      return work(NormOps<A, false, false>());
+    case Normalization::kL2:
+      return work(NormOps<A, false, true>());
+    case Normalization::kAbsL1:
+      return work(NormOps<A, true, false>());
+    case Normalization::kAbsL2:
+      return work(NormOps<A, true, true>());
+    default:
+      return;  // the others have no norm
+  }
+}
+
+template <class A>
+void normalize_by_norm(
+    Normalization normalization,
+    A* w,
+    int64_t segments,
+    int64_t K) {
+  with_norm<A>(normalization, [&]<class Ops>(Ops) HWY_ATTR {
+    with_lanes<A>(K, [&]<int N>() HWY_ATTR {
+      for (int64_t n = 0; n < segments; ++n)
+        Ops::template normalize<N>(w + n * tap_pitch(K), K);
+    });
+  });
+}
+
+template <class A>
+void normalize_by_norm_backward(
+    Normalization normalization,
+    const A* w,
+    A* grad,
+    int64_t segments,
+    int64_t K) {
+  with_norm<A>(normalization, [&]<class Ops>(Ops) HWY_ATTR {
+    with_lanes<A>(K, [&]<int N>() HWY_ATTR {
+      for (int64_t n = 0; n < segments; ++n) {
+        const int64_t at = n * tap_pitch(K);
+        Ops::template backward<N>(w + at, grad + at, K);
+      }
+    });
+  });
+}
+
+/// Softmax of a segment, whatever its values.
+template <class A, int N>
+HWY_INLINE void softmax_any_segment(A* taps, int64_t K) {
+  const Tag<A> d;
+  const Segment<A, N> w(taps, K);
+  const auto lowest = hn::Set(d, -std::numeric_limits<A>::infinity());
+  auto most = lowest;
+  w.for_each([&](int64_t j) HWY_ATTR {
+    most = hn::Max(hn::IfThenElse(w.used(j), w.from(j), lowest), most);
+  });
+  most = hn::MaxOfLanes(d, most);
+  auto sum = hn::Zero(d);
+  w.for_each([&](int64_t j) HWY_ATTR {
+    const auto e = exp_of_negative<A>(hn::Sub(w.from(j), most));
+    w.store(e, j, taps);
+    sum = hn::Add(sum, w.without_others(e, j));
+  });
+  const auto total = hn::Set(d, lane_sum(sum));
+  w.for_each([&](int64_t j)
+                 HWY_ATTR { w.store(hn::Div(w.from(j), total), j, taps); });
+}
+
+template <class A>
+void softmax_any(A* w, int64_t segments, int64_t kernel_size) {
+  with_lanes<A>(kernel_size, [&]<int N>() HWY_ATTR {
+    for (int64_t n = 0; n < segments; ++n)
+      softmax_any_segment<A, N>(w + n * tap_pitch(kernel_size), kernel_size);
+  });
+}
+
+/// Raw kernels in segments -> taps, in place.
+template <class A>
+void normalize_taps(
+    Normalization normalization,
+    A* w,
+    int64_t segments,
+    int64_t K) {
+  const int64_t count = segments * tap_pitch(K);
+  switch (normalization) {
+    case Normalization::kNone:
+    case Normalization::kSoftmax:  // has operations of its own
+      return;
+    case Normalization::kSigmoid:
+      map_taps(w, count, [](A v) HWY_ATTR { return sigmoid(v); });
+      return clear_others(w, segments, K);
+    case Normalization::kTanh:
+      return map_taps(w, count, [](A v) HWY_ATTR { return tanh_of(v); });
+    case Normalization::kSquare:
+      return map_taps(w, count, [](A v) HWY_ATTR { return v * v; });
+    case Normalization::kAbs:
+      return map_taps(w, count, [](A v) HWY_ATTR { return v < 0 ? -v : v; });
+    case Normalization::kL1:
+    case Normalization::kL2:
+    case Normalization::kAbsL1:
+    case Normalization::kAbsL2:
+      return normalize_by_norm(normalization, w, segments, K);
+  }
+}
+
+/// Gradients of taps in segments -> of the raw kernels w, in place.
+template <class A>
+void normalize_taps_backward(
+    Normalization normalization,
+    const A* w,
+    A* grad,
+    int64_t segments,
+    int64_t K) {
+  const int64_t count = segments * tap_pitch(K);
+  switch (normalization) {
+    case Normalization::kNone:
+    case Normalization::kSoftmax:  // has operations of its own
+      return;
+    case Normalization::kSigmoid:
+      return map_gradients(w, grad, count, [](A v, A g) HWY_ATTR {
+        const A y = sigmoid(v);
+        return g * y * (A(1) - y);
+      });
+    case Normalization::kTanh:
+      return map_gradients(w, grad, count, [](A v, A g) HWY_ATTR {
+        const A y = tanh_of(v);
+        return g * (A(1) - y * y);
+      });
+    case Normalization::kSquare:
+      return map_gradients(w, grad, count, [](A v, A g) HWY_ATTR {
+        return g * A(2) * v;
+      });
+    case Normalization::kAbs:
+      return map_gradients(w, grad, count, [](A v, A g) HWY_ATTR {
+        return g * sign_of(v);
+      });
+    case Normalization::kL1:
+    case Normalization::kL2:
+    case Normalization::kAbsL1:
+    case Normalization::kAbsL2:
+      return normalize_by_norm_backward(normalization, w, grad, segments, K);
+  }
+}
+
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
