@@ -13,18 +13,19 @@ namespace seqconv::bench {
 enum class Op { kLightConv, kDynamicConv, kTalk };
 enum class Storage { kFloat32, kBFloat16 };
 
-/// Sizes of one case; H = C / 64, centred. For talk both reaches are K.
+/// Sizes of one case, centred. For talk both reaches are K.
 struct OpShape {
   Op op = Op::kLightConv;
   Storage storage = Storage::kFloat32;
   int64_t batch = 1;
   int64_t steps = 32;
   int64_t channels = 512;
+  int64_t head_channels = 64;
   int64_t kernel_size = 31;
   kernels::Normalization normalization = kernels::Normalization::kSoftmax;
   double drop = 0;  ///< share of the convolutions' taps that is dropped
 
-  int64_t heads() const { return channels / 64; }
+  int64_t heads() const { return channels / head_channels; }
   double tokens() const { return static_cast<double>(batch * steps); }
 };
 

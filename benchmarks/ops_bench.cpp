@@ -1,8 +1,9 @@
 // Times the operators' kernels beside what the machine can do at most and
 // beside what people would use instead, in one run.
 //
-//   ops_bench [--tokens 4096] [--channels 512 1024] [--lengths 32 128 512 2048]
-//             [--kernels 3 7 15 31 63] [--reaches 15 31] [--ops lightconv ...]
+//   ops_bench [--tokens 4096] [--channels 512 1024] [--head-channels 64]
+//             [--lengths 32 128 512 2048] [--kernels 3 7 15 31 63]
+//             [--reaches 15 31] [--ops lightconv ...]
 //             [--types float32 bfloat16] [--normalization softmax] [--drop 0]
 //             [--threads 2] [--repeats 5] [--rounds 1] [--skip-floors]
 //             [--skip-rivals] [--json FILE]
@@ -40,6 +41,7 @@ using Json = nlohmann::ordered_json;
 struct Settings {
   int64_t tokens = 4096;
   std::vector<int64_t> channels = {512, 1024};
+  int64_t head_channels = 64;
   std::vector<int64_t> lengths = {32, 128, 512, 2048};
   std::vector<int64_t> kernels = {3, 7, 15, 31, 63};
   std::vector<int64_t> reaches = {15, 31};
@@ -59,7 +61,9 @@ Settings parse(int argc, char** argv) {
   Settings s;
   CLI::App app{"Operators against the machine and against their rivals"};
   app.add_option("--tokens", s.tokens, "B * T");
-  app.add_option("--channels", s.channels, "C; heads are C / 64");
+  app.add_option("--channels", s.channels, "C");
+  app.add_option("--head-channels", s.head_channels, "R = C / H")
+      ->check(CLI::PositiveNumber);
   app.add_option("--lengths", s.lengths, "T");
   app.add_option("--kernels", s.kernels, "K of the convolutions");
   app.add_option("--reaches", s.reaches, "furthest reach of talk to a side");
@@ -107,6 +111,13 @@ Op parse_op(const std::string& name) {
 std::vector<OpShape> shapes(const Settings& s) {
   const auto normalization =
       parse_enum<kernels::Normalization>(s.normalization, "--normalization");
+  for (const int64_t C : s.channels)
+    if (C < 1 || C % s.head_channels != 0)
+      fail_usage(
+          "--channels must be multiples of --head-channels ",
+          s.head_channels,
+          ", but got ",
+          C);
   std::vector<OpShape> all;
   for (const std::string& type : s.types)
     for (const std::string& op : s.ops)
@@ -120,6 +131,7 @@ std::vector<OpShape> shapes(const Settings& s) {
                  .batch = std::max<int64_t>(1, s.tokens / T),
                  .steps = T,
                  .channels = C,
+                 .head_channels = s.head_channels,
                  .kernel_size = K,
                  .normalization = normalization,
                  .drop = s.drop});
