@@ -41,7 +41,7 @@ void clear_others(A* w, int64_t segments, int64_t K) {
     for (int64_t n = 0; n < segments; ++n) {
       const Segment<A, N> segment(w + n * pitch, K);
       for (int64_t j = K / N * N; j < pitch; j += N)
-        segment.store(segment.from(j), j, w + n * pitch);
+        segment.store(segment.from(j), j);
     }
   });
 }
@@ -65,8 +65,8 @@ HWY_INLINE Vec<A> signs_of(Vec<A> v) {
 /// root of the sum of squares.
 template <class A, bool kAbsolute, bool kSquared>
 struct NormOps {
-  template <int N>
-  static HWY_INLINE A norm(const Segment<A, N>& w) {
+  template <class Taps>
+  static HWY_INLINE A norm(const Taps& w) {
     auto sum = hn::Zero(Tag<A>());
     w.for_each([&](int64_t j) HWY_ATTR {
       const auto x = w.from(j);
@@ -86,7 +86,7 @@ struct NormOps {
     const auto scale = hn::Set(Tag<A>(), scale_of(norm(w)));
     w.for_each([&](int64_t j) HWY_ATTR {
       const auto x = w.from(j);
-      w.store(hn::Mul(kAbsolute ? hn::Abs(x) : x, scale), j, taps);
+      w.store(hn::Mul(kAbsolute ? hn::Abs(x) : x, scale), j);
     });
   }
 
@@ -95,7 +95,8 @@ struct NormOps {
   template <int N>
   static HWY_INLINE void backward(const A* raw, A* grad, int64_t K) {
     const Tag<A> d;
-    const Segment<A, N> w(raw, K), g(grad, K);
+    const Segment<const A, N> w(raw, K);
+    const Segment<A, N> g(grad, K);
     const A size = norm(w), scale = scale_of(size);
     auto dot = hn::Zero(d);
     w.for_each([&](int64_t j) HWY_ATTR {
@@ -111,59 +112,32 @@ struct NormOps {
       const auto slope = kSquared ? hn::Div(x, length) : signs_of<A>(x);
       const auto own =
           kAbsolute ? hn::Mul(signs_of<A>(x), g.from(j)) : g.from(j);
-      g.store(
-          hn::NegMulAdd(slope, shift, hn::Mul(own, hn::Set(d, scale))),
-          j,
-          grad);
+      g.store(hn::NegMulAdd(slope, shift, hn::Mul(own, hn::Set(d, scale))), j);
     });
   }
 };
 
-/// Calls work(NormOps) for a norm-based normalisation.
-template <class A, class Work>
-HWY_INLINE void with_norm(Normalization normalization, const Work& work) {
-  switch (normalization) {
-    case Normalization::kL1:
-      return work(NormOps<A, false, false>());
-    case Normalization::kL2:
-      return work(NormOps<A, false, true>());
-    case Normalization::kAbsL1:
-      return work(NormOps<A, true, false>());
-    case Normalization::kAbsL2:
-      return work(NormOps<A, true, true>());
-    default:
-      return;  // the others have no norm
-  }
-}
-
-template <class A>
-void normalize_by_norm(
-    Normalization normalization,
-    A* w,
-    int64_t segments,
-    int64_t K) {
-  with_norm<A>(normalization, [&]<class Ops>(Ops) HWY_ATTR {
-    with_lanes<A>(K, [&]<int N>() HWY_ATTR {
-      for (int64_t n = 0; n < segments; ++n)
-        Ops::template normalize<N>(w + n * tap_pitch(K), K);
-    });
+template <bool kAbsolute, bool kSquared, class A>
+void normalize_by_norm(A* w, int64_t segments, int64_t K) {
+  using Ops = NormOps<A, kAbsolute, kSquared>;
+  with_lanes<A>(K, [&]<int N>() HWY_ATTR {
+    for (int64_t n = 0; n < segments; ++n)
+      Ops::template normalize<N>(w + n * tap_pitch(K), K);
   });
 }
 
-template <class A>
+template <bool kAbsolute, bool kSquared, class A>
 void normalize_by_norm_backward(
-    Normalization normalization,
     const A* w,
     A* grad,
     int64_t segments,
     int64_t K) {
-  with_norm<A>(normalization, [&]<class Ops>(Ops) HWY_ATTR {
-    with_lanes<A>(K, [&]<int N>() HWY_ATTR {
-      for (int64_t n = 0; n < segments; ++n) {
-        const int64_t at = n * tap_pitch(K);
-        Ops::template backward<N>(w + at, grad + at, K);
-      }
-    });
+  using Ops = NormOps<A, kAbsolute, kSquared>;
+  with_lanes<A>(K, [&]<int N>() HWY_ATTR {
+    for (int64_t n = 0; n < segments; ++n) {
+      const int64_t at = n * tap_pitch(K);
+      Ops::template backward<N>(w + at, grad + at, K);
+    }
   });
 }
 
@@ -180,13 +154,14 @@ HWY_INLINE void softmax_any_segment(A* taps, int64_t K) {
   most = hn::MaxOfLanes(d, most);
   auto sum = hn::Zero(d);
   w.for_each([&](int64_t j) HWY_ATTR {
-    const auto e = exp_of_negative<A>(hn::Sub(w.from(j), most));
-    w.store(e, j, taps);
-    sum = hn::Add(sum, w.without_others(e, j));
+    const auto e =
+        w.without_others(exp_of_negative<A>(hn::Sub(w.from(j), most)), j);
+    w.store(e, j);
+    sum = hn::Add(sum, e);
   });
   const auto total = hn::Set(d, lane_sum(sum));
   w.for_each([&](int64_t j)
-                 HWY_ATTR { w.store(hn::Div(w.from(j), total), j, taps); });
+                 HWY_ATTR { w.store(hn::Div(w.from(j), total), j); });
 }
 
 template <class A>
@@ -219,10 +194,13 @@ void normalize_taps(
     case Normalization::kAbs:
       return map_taps(w, count, [](A v) HWY_ATTR { return v < 0 ? -v : v; });
     case Normalization::kL1:
+      return normalize_by_norm<false, false>(w, segments, K);
     case Normalization::kL2:
+      return normalize_by_norm<false, true>(w, segments, K);
     case Normalization::kAbsL1:
+      return normalize_by_norm<true, false>(w, segments, K);
     case Normalization::kAbsL2:
-      return normalize_by_norm(normalization, w, segments, K);
+      return normalize_by_norm<true, true>(w, segments, K);
   }
 }
 
@@ -258,10 +236,13 @@ void normalize_taps_backward(
         return g * sign_of(v);
       });
     case Normalization::kL1:
+      return normalize_by_norm_backward<false, false>(w, grad, segments, K);
     case Normalization::kL2:
+      return normalize_by_norm_backward<false, true>(w, grad, segments, K);
     case Normalization::kAbsL1:
+      return normalize_by_norm_backward<true, false>(w, grad, segments, K);
     case Normalization::kAbsL2:
-      return normalize_by_norm_backward(normalization, w, grad, segments, K);
+      return normalize_by_norm_backward<true, true>(w, grad, segments, K);
   }
 }
 

@@ -49,12 +49,7 @@ struct Tables {
     return kTable;
   }
 
-  static const RandomWordOps& words() {
-    static constexpr RandomWordOps kTable = {
-        .words = draw_words,
-        .rows = draw_word_rows};
-    return kTable;
-  }
+  static RandomWordRows words() { return draw_word_rows; }
 };
 
 }  // namespace
@@ -74,7 +69,7 @@ const AverageOps<S>& average_ops(Isa isa) {
   SEQCONV_CHOOSE(isa, average<S>());
 }
 
-const RandomWordOps& random_word_ops(Isa isa) {
+RandomWordRows random_word_rows_of(Isa isa) {
   SEQCONV_CHOOSE(isa, words());
 }
 

@@ -115,16 +115,12 @@ struct AverageOps {
   AddAverageRows<S> backward;
 };
 
-/// random_words() and random_word_rows().
-struct RandomWordOps {
-  decltype(&random_words) words;
-  decltype(&random_word_rows) rows;
-};
+using RandomWordRows = decltype(&random_word_rows);
 
 template <class T>
 const PassOps<T>& pass_ops(Isa isa);
 template <class S>
 const AverageOps<S>& average_ops(Isa isa);
-const RandomWordOps& random_word_ops(Isa isa);
+RandomWordRows random_word_rows_of(Isa isa);
 
 }  // namespace seqconv::kernels

@@ -130,7 +130,8 @@ fill_words(uint64_t seed, uint64_t counter, int64_t groups, uint32_t* out) {
     fill.template operator()<1>(g);
 }
 
-/// kernels::random_words for this instruction set.
+/// The words of elements [first, first + count), somewhere in `buffer`, which
+/// has room for kRandomWordsSlack more.
 inline const uint32_t*
 draw_words(uint64_t seed, uint64_t first, int64_t count, uint32_t* buffer) {
   const int64_t offset = static_cast<int64_t>(first % 4);

@@ -5,6 +5,8 @@
 #define SEQCONV_KERNELS_SEGMENTS_INL_H
 #endif
 
+#include <type_traits>
+
 #include "kernels/tile_ops.h"
 #include "kernels/vectors-inl.h"
 
@@ -46,14 +48,16 @@ HWY_INLINE void store_lanes(Vec<A> v, A* p) {
 /// The K taps of a segment, N at a time: from(j) has those from tap j on, zero
 /// in all other lanes. Not with masks: a read would wait for masked stores
 /// beside it.
-template <class A, int N>
+template <class T, int N>
 class Segment {
+  using A = std::remove_const_t<T>;
+
  public:
-  HWY_INLINE Segment(const A* taps, int64_t kernel_size)
+  HWY_INLINE Segment(T* taps, int64_t kernel_size)
       : taps_(taps), kernel_size_(kernel_size) {}
 
   HWY_INLINE Vec<A> from(int64_t j) const {
-    return without_others(load_lanes<N>(taps_ + j), j);
+    return without_others(load_lanes<N, A>(taps_ + j), j);
   }
   /// Calls each(j) for all j that from() needs to see every tap.
   template <class Each>
@@ -62,8 +66,8 @@ class Segment {
       each(j);
   }
   /// Writes what from(j) would read; zeros beyond K.
-  HWY_INLINE void store(Vec<A> v, int64_t j, A* taps) const {
-    store_lanes<N>(without_others(v, j), taps + j);
+  HWY_INLINE void store(Vec<A> v, int64_t j) const {
+    store_lanes<N>(without_others(v, j), taps_ + j);
   }
   /// v where there are taps from j on, elsewhere zero.
   HWY_INLINE Vec<A> without_others(Vec<A> v, int64_t j) const {
@@ -79,7 +83,7 @@ class Segment {
   }
 
  private:
-  const A* const taps_;
+  T* const taps_;
   const int64_t kernel_size_;
 };
 

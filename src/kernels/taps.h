@@ -215,7 +215,7 @@ class TapRows {
 
   /// DropConnect on rows [from, to): their taps -> taps().
   void drop(const TapBlock& block, int64_t from, int64_t to) {
-    if (!options_.drop.active() || from == to)
+    if (!options_.drop.active())
       return;
     constexpr int64_t kWords = 2048;  // of the first-level cache
     const int64_t K = shape_.kernel_size, heads = block.heads;

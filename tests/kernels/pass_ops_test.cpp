@@ -332,7 +332,9 @@ TEST_P(PassOpsTest, RandomWordsEqualTheDefinition) {
     for (const int64_t count : {0, 1, 5, 31, 32, 33, 129, 515}) {
       std::vector<uint32_t> buffer(place(count + kRandomWordsSlack + 1), 42u);
       const uint32_t* const words =
-          random_word_ops(GetParam()).words(seed, first, count, buffer.data());
+          random_word_rows_of(
+              GetParam())(seed, first, 0, 1, count, buffer.data())
+              .words;
       for (int64_t i = 0; i < count; ++i)
         ASSERT_EQ(words[i], random_word(seed, first + i)) << i;
       EXPECT_EQ(buffer.back(), 42u) << "beyond the slack, count " << count;
@@ -348,9 +350,8 @@ TEST_P(PassOpsTest, RowsOfRandomWordsEqualTheDefinition) {
           std::vector<uint32_t> buffer(
               place(rows * (count + kRandomWordsSlack) + 1),
               42u);
-          const WordRows got =
-              random_word_ops(GetParam())
-                  .rows(seed, first, step, rows, count, buffer.data());
+          const WordRows got = random_word_rows_of(
+              GetParam())(seed, first, step, rows, count, buffer.data());
           for (int64_t r = 0; r < rows; ++r)
             for (int64_t i = 0; i < count; ++i)
               ASSERT_EQ(
