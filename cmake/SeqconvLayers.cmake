@@ -11,25 +11,31 @@ if(SEQCONV_SANITIZE)
   target_link_options(seqconv_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
-# Parsing LibTorch's headers is nearly all of a small file's compile time: they
-# are parsed once for all targets that have the same flags.
+# seqconv_precompile(NAME HEADERS ... DEPENDS ...)
+#
+# Parsing the headers of LibTorch and of GoogleTest is most of a small file's
+# compile time: they are parsed once for all targets that have the same flags.
 # A source includes what it needs all the same (SEQCONV_PCH=OFF shows it).
-if(SEQCONV_PCH)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_headers.cpp CONTENT "")
-  add_library(seqconv_torch_headers OBJECT EXCLUDE_FROM_ALL
-    ${CMAKE_BINARY_DIR}/torch_headers.cpp)
-  target_link_libraries(seqconv_torch_headers PRIVATE
-    seqconv_flags seqconv_torch)
-  target_precompile_headers(seqconv_torch_headers PRIVATE
-    <ATen/ATen.h> <torch/nn/module.h> <torch/nn/pimpl.h>)
-endif()
-function(seqconv_use_torch_headers target)
+function(seqconv_precompile name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPENDS" ${ARGN})
+  if(SEQCONV_PCH)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp CONTENT "")
+    add_library(seqconv_${name} OBJECT EXCLUDE_FROM_ALL
+      ${CMAKE_BINARY_DIR}/${name}.cpp)
+    target_link_libraries(seqconv_${name} PRIVATE seqconv_flags ${ARG_DEPENDS})
+    target_precompile_headers(seqconv_${name} PRIVATE ${ARG_HEADERS})
+  endif()
+endfunction()
+function(seqconv_use_precompiled name target)
   if(SEQCONV_PCH)
     # A program would be compiled as -fPIE, which these headers are not.
     target_compile_options(${target} PRIVATE -fPIC)
-    target_precompile_headers(${target} REUSE_FROM seqconv_torch_headers)
+    target_precompile_headers(${target} REUSE_FROM seqconv_${name})
   endif()
 endfunction()
+seqconv_precompile(torch_headers
+  HEADERS <ATen/ATen.h> <torch/nn/module.h> <torch/nn/pimpl.h>
+  DEPENDS seqconv_torch)
 
 # seqconv_add_layer(NAME [SHARED] [TORCH [HEADERS ...]]
 #                   SOURCES ... [DEPENDS ...])
@@ -51,20 +57,24 @@ function(seqconv_add_layer name)
       BUILD_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN"
       INSTALL_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN")
     if(NOT ARG_HEADERS)
-      seqconv_use_torch_headers(seqconv_${name})
+      seqconv_use_precompiled(torch_headers seqconv_${name})
     elseif(SEQCONV_PCH)
       target_precompile_headers(seqconv_${name} PRIVATE ${ARG_HEADERS})
     endif()
   endif()
 endfunction()
 
-# seqconv_add_test(NAME [GOLDEN] [TORCH] SOURCES ... [DEPENDS ...] [DATA ...])
+# seqconv_add_test(NAME [GOLDEN] [TORCH] SOURCES ... [DEPENDS ...])
 #
 # One GoogleTest program. Registered with ctest as NAME; with GOLDEN the suites
-# whose names hold 'Golden' run as a second entry, NAME.Golden.
+# whose names hold 'Golden' run as a second entry, NAME.Golden. Those without
+# TORCH are what the sanitizers are for: target torch_free_tests builds them,
+# and ctest knows them by the label torch_free.
 function(seqconv_add_test name)
   cmake_parse_arguments(ARG "GOLDEN;TORCH" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  # A test runs for less time than -O3 takes to compile it.
+  target_compile_options(${name} PRIVATE -O1)
   target_link_libraries(${name} PRIVATE
     seqconv_flags ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
@@ -74,12 +84,20 @@ function(seqconv_add_test name)
   set_target_properties(${name} PROPERTIES
     BUILD_RPATH "${SEQCONV_TORCH_RPATH};${CMAKE_BINARY_DIR}/lib")
   if(ARG_TORCH)
-    seqconv_use_torch_headers(${name})
+    seqconv_use_precompiled(torch_headers ${name})
+  else()
+    seqconv_use_precompiled(test_headers ${name})
   endif()
+  set(_tests ${name})
   if(ARG_GOLDEN)
     add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*Golden*)
     add_test(NAME ${name}.Golden COMMAND ${name} --gtest_filter=*Golden*)
+    list(APPEND _tests ${name}.Golden)
   else()
     add_test(NAME ${name} COMMAND ${name})
+  endif()
+  if(NOT ARG_TORCH)
+    add_dependencies(torch_free_tests ${name})
+    set_tests_properties(${_tests} PROPERTIES LABELS torch_free)
   endif()
 endfunction()
