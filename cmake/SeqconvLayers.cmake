@@ -74,7 +74,9 @@ function(seqconv_add_test name)
   cmake_parse_arguments(ARG "GOLDEN;TORCH" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   # A test runs for less time than -O3 takes to compile it.
-  target_compile_options(${name} PRIVATE -O1)
+  if(NOT SEQCONV_SANITIZE)
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
   target_link_libraries(${name} PRIVATE
     seqconv_flags ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)

@@ -6,9 +6,9 @@
 # First the release build with warnings as errors and all of its tests, then
 # the layers without LibTorch again under ASan and UBSan (LibTorch itself is
 # not instrumented). Where nvcc is found, the operators' CUDA library is built
-# too (tools/gpu_check.sh runs it on a GPU). Tests against golden data read
-# $SEQCONV_GOLDEN, default ../shared/golden; where that folder exists, or with
-# SEQCONV_GOLDEN_REQUIRED=1, missing data is a failure.
+# too, and tested if there is a GPU (tools/gpu_check.sh does more). Tests
+# against golden data read $SEQCONV_GOLDEN, default ../shared/golden; where that
+# folder exists, or with SEQCONV_GOLDEN_REQUIRED=1, missing data is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +27,7 @@ fi
 cuda=OFF
 if command -v nvcc > /dev/null; then
   cuda=ON
-  say "Building build/release, and the operators for CUDA (nothing runs on a device)"
+  say "Building build/release, and the operators for CUDA"
 else
   say "Building build/release; no nvcc: the operators for CUDA are not built"
 fi

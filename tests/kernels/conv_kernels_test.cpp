@@ -58,7 +58,8 @@ std::vector<Number> taps_of(
     std::vector<Number> w) {
   Number exps, sum, squares;
   for (const Number v : w) {
-    exps += std::exp(v);
+    if (normalization == Normalization::kSoftmax)
+      exps += std::exp(v);
     sum += absolute(v);
     squares += v * v;
   }
@@ -133,15 +134,21 @@ struct Plain {
     const std::vector<double> w = c.normalization == Normalization::kSoftmax
         ? softmax(raw, inside)
         : normalized(raw);
-    for (int64_t j = 0; j < K; ++j)
-      for (int64_t i = 0; inside(j) && i < R; ++i) {
-        const int64_t at = (b * s.steps + t) * s.channels + h * R + i;
-        const int64_t from = at + (j - s.padding_left) * s.channels;
-        const double tap = w[place(j)] * keep(raw + j);
-        y[place(at)] += tap * x[place(from)];
-        grad_x[place(from)] += tap * grad_y[place(at)];
-        grad[place(j)] += keep(raw + j) * grad_y[place(at)] * x[place(from)];
+    const auto row = [&](int64_t of) {
+      return place((b * s.steps + of) * s.channels + h * R);
+    };
+    const size_t at = row(t);
+    for (int64_t j = 0; j < K; ++j) {
+      if (!inside(j))
+        continue;
+      const size_t from = row(t - s.padding_left + j);
+      const double kept = keep(raw + j), tap = w[place(j)] * kept;
+      for (size_t i = 0; i < place(R); ++i) {
+        y[at + i] += tap * x[from + i];
+        grad_x[from + i] += tap * grad_y[at + i];
+        grad[place(j)] += kept * grad_y[at + i] * x[from + i];
       }
+    }
     if (c.normalization == Normalization::kSoftmax)
       softmax_backward(raw, w, grad);
     else

@@ -54,27 +54,31 @@ struct Plain {
         clamp(double(t) + (right.empty() ? 0 : right[o] * double(s.max_right)));
     const double scale = 1.0 / double(s.window());
     const auto row = [&](double p) {
-      return (b * s.steps + static_cast<int64_t>(p)) * s.channels + h * R;
+      const auto n = b * s.steps + static_cast<int64_t>(p);
+      return place(n * s.channels + h * R);
     };
-    const auto add = [&](double p, double weight, int64_t i) {
-      const size_t in = place(row(p) + i), out = place(row(double(t)) + i);
-      y[out] += weight * scale * x[in];
-      grad_x[in] += weight * scale * grad_y[out];
+    const size_t at = row(double(t));
+    const auto add = [&](double p, double weight) {
+      for (size_t i = 0, in = row(p); i < place(R); ++i) {
+        y[at + i] += weight * scale * x[in + i];
+        grad_x[in + i] += weight * scale * grad_y[at + i];
+      }
     };
-    for (int64_t i = 0; i < R; ++i) {
-      for (double p = std::ceil(from); p <= std::floor(to); ++p)
-        add(p, 1, i);
-      const double g = grad_y[place(row(double(t)) + i)];
-      if (from != std::floor(from)) {
-        add(std::floor(from), std::ceil(from) - from, i);
-        grad_left[o] += double(s.max_left) * scale * g *
-            x[place(row(std::floor(from)) + i)];
-      }
-      if (to != std::floor(to)) {
-        add(std::ceil(to), to - std::floor(to), i);
-        grad_right[o] +=
-            double(s.max_right) * scale * g * x[place(row(std::ceil(to)) + i)];
-      }
+    const auto product = [&](double p) {
+      double sum = 0;
+      for (size_t i = 0, in = row(p); i < place(R); ++i)
+        sum += grad_y[at + i] * x[in + i];
+      return scale * sum;
+    };
+    for (double p = std::ceil(from); p <= std::floor(to); ++p)
+      add(p, 1);
+    if (from != std::floor(from)) {
+      add(std::floor(from), std::ceil(from) - from);
+      grad_left[o] = double(s.max_left) * product(std::floor(from));
+    }
+    if (to != std::floor(to)) {
+      add(std::ceil(to), to - std::floor(to));
+      grad_right[o] = double(s.max_right) * product(std::ceil(to));
     }
   }
 };

@@ -144,7 +144,8 @@ SEQCONV_DEVICE void multiply_add(
         b[lane].pair[2 * half + 1]);
   });
 #else
-  float left[16][16], right[16][8];
+  // B by columns, so that a product goes through both in order.
+  float left[16][16], right[8][16];
   warp.each([&](int lane) {
     for (int p = 0; p < 4; ++p)
       for (int i = 0; i < 2; ++i)
@@ -152,14 +153,17 @@ SEQCONV_DEVICE void multiply_add(
             of_pair<S>(a[lane].pair[p], i);
     for (int p = 0; p < 2; ++p)
       for (int i = 0; i < 2; ++i)
-        right[2 * (lane % 4) + i + p * 8][lane / 4] =
+        right[lane / 4][2 * (lane % 4) + i + p * 8] =
             of_pair<S>(b[lane].pair[2 * half + p], i);
   });
   warp.each([&](int lane) {
-    for (int e = 0; e < 4; ++e)
+    for (int e = 0; e < 4; ++e) {
+      const float* const row = left[sum_row(lane, e)];
+      const float* const column = right[sum_column(lane, e)];
+      float& sum = sums(lane).v[e];
       for (int k = 0; k < 16; ++k)
-        sums(lane).v[e] +=
-            left[sum_row(lane, e)][k] * right[k][sum_column(lane, e)];
+        sum += row[k] * column[k];
+    }
   });
 #endif
 }
