@@ -9,8 +9,6 @@
 
 namespace seqconv {
 
-inline constexpr int64_t kPadId = 1;
-
 /// A view of a batch's ids; the batch must outlive it.
 inline at::Tensor view_ids(
     const std::vector<int64_t>& ids,

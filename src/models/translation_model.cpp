@@ -5,6 +5,7 @@
 #include "seqconv/models/decoder.h"
 #include "seqconv/models/encoder.h"
 #include "seqconv/models/output_layer.h"
+#include "seqconv/nn/vocabulary_bands.h"
 #include "tensors.h"
 
 namespace seqconv {

@@ -14,8 +14,7 @@
 namespace seqconv {
 namespace {
 
-constexpr std::string_view kOp = "adaptive_input";
-constexpr int64_t kPad = 1;
+constexpr std::string_view kInputOp = "adaptive_input";
 
 /// Which words of a text fall into which band, and where their rows end up
 /// when the bands' rows are laid one after the other, a zero row last.
@@ -38,7 +37,7 @@ SortedWords sort_by_band(const at::Tensor& ids, const VocabularyBands& bands) {
         bands.vocabulary(),
         "), but got ",
         id[i]);
-    const int64_t band = id[i] == kPad ? bands.count() : bands.band_of(id[i]);
+    const int64_t band = id[i] == kPadId ? bands.count() : bands.band_of(id[i]);
     band_of[static_cast<size_t>(i)] = band;
     if (band == bands.count())
       continue;
@@ -61,17 +60,17 @@ AdaptiveInputImpl::AdaptiveInputImpl(
     const AdaptiveInputOptions& options,
     const InitGenerator& generator)
     : options_(options),
-      bands_(make_bands(kOp, options.cutoffs, options.vocabulary)) {
+      bands_(make_bands(kInputOp, options.cutoffs, options.vocabulary)) {
   const int64_t initial =
       options.initial_dim > 0 ? options.initial_dim : options.channels;
   for (int64_t band = 0; band < bands_.count(); ++band) {
-    const int64_t width = band_width(kOp, initial, options.factor, band);
+    const int64_t width = band_width(kInputOp, initial, options.factor, band);
     at::Tensor table = normal(
         {bands_.size(band), width},
         1.0 / std::sqrt(static_cast<double>(width)),
         generator);
-    if (band == 0 || (options.fairseq_compatible && table.size(0) > kPad))
-      table[kPad].zero_();
+    if (band == 0 || (options.fairseq_compatible && table.size(0) > kPadId))
+      table[kPadId].zero_();
     tables_.push_back(register_parameter(concat("table", band), table));
     projections_.push_back(register_parameter(
         concat("projection", band),
@@ -92,7 +91,7 @@ at::Tensor AdaptiveInputImpl::forward(const at::Tensor& tokens) const {
       continue;
     // The quirk's word is looked up, but its gradient goes nowhere.
     const int64_t frozen =
-        options_.fairseq_compatible && bands_.size(band) > kPad ? kPad : -1;
+        options_.fairseq_compatible && bands_.size(band) > kPadId ? kPadId : -1;
     rows.push_back(at::linear(  // [words, C]
         at::embedding(table(band), at::tensor(words, at::kLong), frozen),
         projection(band)));

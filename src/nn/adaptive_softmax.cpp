@@ -13,8 +13,7 @@
 namespace seqconv {
 namespace {
 
-constexpr std::string_view kOp = "adaptive_softmax";
-constexpr int64_t kPad = 1;
+constexpr std::string_view kSoftmaxOp = "adaptive_softmax";
 
 /// The targets as the head sees them, and the rows that each tail sees.
 struct SplitTargets {
@@ -98,7 +97,7 @@ AdaptiveSoftmaxImpl::AdaptiveSoftmaxImpl(
     const InitGenerator& generator,
     const AdaptiveInput& tied)
     : options_(options),
-      bands_(make_bands(kOp, options.cutoffs, options.vocabulary)) {
+      bands_(make_bands(kSoftmaxOp, options.cutoffs, options.vocabulary)) {
   TORCH_CHECK(
       tied || !options.tie_projections,
       "[adaptive_softmax] tied projections need tied words, but the words are "
@@ -121,7 +120,7 @@ AdaptiveSoftmaxImpl::AdaptiveSoftmaxImpl(
   for (int64_t i = 0; i < tails(); ++i) {
     const int64_t width = tied
         ? tied->table(i + 1).size(1)
-        : band_width(kOp, channels, options.factor, i + 1);
+        : band_width(kSoftmaxOp, channels, options.factor, i + 1);
     projections_.push_back(
         options.tie_projections
             ? tied->projection(i + 1)
@@ -173,7 +172,7 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
       input,
       head_weight(),
       to_tensor(split.head),
-      {.ignore_index = kPad});
+      {.ignore_index = kPadId});
   for (int64_t i = 0; i < tails(); ++i) {
     const uint64_t seed =
         plan.next_seed();  // drawn whether it is needed or not
@@ -186,7 +185,7 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
         ops::dropout(tail_input(i, rows), rate, seed),
         words_[tail],
         to_tensor(split.words[tail]),
-        {.ignore_index = options_.fairseq_compatible ? kPad : -1});
+        {.ignore_index = options_.fairseq_compatible ? kPadId : -1});
     sums.loss = sums.loss + part.loss;
     sums.nll = sums.nll + part.nll;
   }

@@ -11,7 +11,6 @@
 
 namespace seqconv {
 namespace {
-constexpr int64_t kPad = 1;
 constexpr int64_t kMostFirstRows = 4096;
 constexpr int64_t kDistantRows = 1024;
 }  // namespace
@@ -24,7 +23,7 @@ at::Tensor embedding_table(
       {vocabulary, dim},
       1.0 / std::sqrt(static_cast<double>(dim)),
       generator);
-  table[kPad].zero_();
+  table[kPadId].zero_();
   return table;
 }
 

@@ -11,7 +11,7 @@
 namespace seqconv {
 namespace {
 
-constexpr int kVocabulary = 30'000;
+constexpr int kManyWords = 30'000;
 
 /// Kilobytes behind a name in /proc/self/status.
 int64_t status_kb(const std::string& name) {
@@ -35,7 +35,7 @@ bool reset_peak() {
 /// Megabytes that a training step needs above what was there before it.
 double step_megabytes(const LanguageModel& model, int tokens) {
   const Batch batch =
-      testing::random_batch({{1, tokens / 2}, {1, tokens / 2}}, kVocabulary, 3);
+      testing::random_batch({{1, tokens / 2}, {1, tokens / 2}}, kManyWords, 3);
   const int64_t before = status_kb("VmRSS");
   EXPECT_TRUE(reset_peak());
   DropoutPlan evaluation;
@@ -44,7 +44,7 @@ double step_megabytes(const LanguageModel& model, int tokens) {
 }
 
 void expect_little_memory(const ModelOptions& options) {
-  const LanguageModel model(options, kVocabulary, 3);
+  const LanguageModel model(options, kManyWords, 3);
   step_megabytes(model, 512);  // gradients, and what allocators keep
   // All logits: 4 bytes x 4,096 tokens x 30,000 words = 490 MB.
   EXPECT_LT(step_megabytes(model, 4096), 100);

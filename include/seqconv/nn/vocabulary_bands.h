@@ -6,6 +6,9 @@
 
 namespace seqconv {
 
+/// The id of <pad> in every vocabulary.
+inline constexpr int64_t kPadId = 1;
+
 /// A vocabulary sorted by falling frequency, cut into bands: band i holds the
 /// ids [begin(i), end(i)), band 0 the most frequent and the special ones
 /// (Grave et al. 2017; semantics.md 2.2).
