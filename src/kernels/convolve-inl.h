@@ -22,14 +22,20 @@ template <int NT>
 inline constexpr int kVectorBlock = (kRegisters == 32 ? 4 : 2) /
     (NT == kTallBlock ? 2 : 1);
 
+/// Which taps lie one after another: those of an input row for the channels, or
+/// for the outputs (tap_t is 1), or those of an output for the rows (tap_r is
+/// 1).
+enum class TapOrder { kChannels, kOutputs, kRows };
+
 /// The sums of NT outputs of NV vectors, or of one of `tail` channels, and
 /// where the next input row and its taps are. Every output adds up its taps in
 /// ascending order whatever NT is, so that results do not depend on where a
 /// block begins.
-template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
+template <class S, class A, int NT, int NV, bool kTail, TapOrder kOrder>
 struct ConvBlock {
   static_assert(!kTail || NV == 1);
   static constexpr int L = kLanes<A>;
+  static constexpr bool kLaneTaps = kOrder == TapOrder::kChannels;
   /// As load_channels() takes them; taps of channels are in order.
   static constexpr int kTogether = kLaneTaps ? 1 : NV;
 
@@ -72,10 +78,7 @@ struct ConvBlock {
 #pragma GCC unroll 12
     for (int i = 0; i < NT; ++i)
       if (i >= first && i <= last)
-        add_product(
-            i < NT / 2 ? low + i * tap_t : high + (i - NT / 2) * tap_t,
-            row,
-            sum[i]);
+        add_product(tap(i), row, sum[i]);
   }
 
   /// Adds rows that feed all outputs.
@@ -89,15 +92,23 @@ struct ConvBlock {
   HWY_INLINE void next_row() {
     skip_rows(1);
     low = scalar(low);
-    high = scalar(high);
+    if (kOrder != TapOrder::kOutputs)
+      high = scalar(high);
   }
   HWY_INLINE void skip_rows(int64_t count) {
+    const int64_t taps = kOrder == TapOrder::kRows ? count : count * tap_r;
     in += count * in_stride;
-    low += count * tap_r;
-    high += count * tap_r;
+    low += taps;
+    high += taps;
   }
 
  private:
+  /// The next row's tap for output i.
+  HWY_INLINE const A* tap(int i) const {
+    if (kOrder == TapOrder::kOutputs)
+      return low + i;
+    return i < NT / 2 ? low + i * tap_t : high + (i - NT / 2) * tap_t;
+  }
   HWY_INLINE void
   add_product(const A* tap, const Vec<A> (&row)[NV], Vec<A> (&to)[NV]) const {
     const Tag<A> d;
@@ -113,15 +124,15 @@ struct ConvBlock {
 
 /// Sums -> outputs from row t and channel c. With as few instructions as it
 /// takes: those of the next block have to come through behind them.
-template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
+template <class S, class A, int NT, int NV, bool kTail, TapOrder kOrder>
 HWY_INLINE void finish_block(
-    ConvBlock<S, A, NT, NV, kTail, kLaneTaps>& block,
+    ConvBlock<S, A, NT, NV, kTail, kOrder>& block,
     const ConvTile<S, A>& tile,
     int64_t t,
     int64_t c) {
   constexpr int kTogether = block.kTogether, kShares = kSharing<S, kTogether>;
   const int64_t stride = tile.out_stride;
-  S* const out = tile.out + t * stride + c;
+  S* out = tile.out + t * stride + c;
   if (tile.bias != nullptr)
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
@@ -134,16 +145,19 @@ HWY_INLINE void finish_block(
     }
   const bool streaming = tile.streaming;
 #pragma GCC unroll 12
-  for (int i = 0; i < NT; ++i)
+  for (int i = 0; i < NT; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; v += kShares) {
       const Vec<A>* const sums = block.sum[i] + v;
-      S* const y = out + i * stride + v * kLanes<A>;
+      S* const y = out + v * kLanes<A>;
       if (kTail)
         store_some<A>(*sums, y, block.tail);
       else
         store_channels<kShares>(sums, y, streaming);
     }
+    // A pointer that moves on: g++ would keep all of them in memory.
+    out = scalar(out + stride);
+  }
 }
 
 /// What is fetched while a block is convolved: the rows of `in` that the next
@@ -184,9 +198,16 @@ struct BlockAhead {
 
 /// Adds `count` rows, which feed all outputs of a block, and calls fetch_row()
 /// NT times amid them: many lines fetched at once would wait for one another.
-template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps, class F>
+template <
+    class S,
+    class A,
+    int NT,
+    int NV,
+    bool kTail,
+    TapOrder kOrder,
+    class F>
 HWY_INLINE void add_rows_and_fetch(
-    ConvBlock<S, A, NT, NV, kTail, kLaneTaps>& block,
+    ConvBlock<S, A, NT, NV, kTail, kOrder>& block,
     int64_t count,
     const F& fetch_row) {
   const int64_t together = count / NT;
@@ -199,9 +220,9 @@ HWY_INLINE void add_rows_and_fetch(
 
 /// The rows of a block that feed all of its outputs, and what is fetched amid
 /// them; h and c as in convolve_block().
-template <class S, class A, int NT, int NV, bool kTail, bool kLaneTaps>
+template <class S, class A, int NT, int NV, bool kTail, TapOrder kOrder>
 HWY_INLINE void add_middle_rows(
-    ConvBlock<S, A, NT, NV, kTail, kLaneTaps>& block,
+    ConvBlock<S, A, NT, NV, kTail, kOrder>& block,
     const ConvTile<S, A>& tile,
     int64_t t,
     int64_t c,
@@ -231,7 +252,7 @@ template <
     int NT,
     int NV,
     bool kTail,
-    bool kLaneTaps,
+    TapOrder kOrder,
     bool kInside>
 HWY_INLINE void convolve_block(
     const ConvTile<S, A>& tile,
@@ -241,7 +262,7 @@ HWY_INLINE void convolve_block(
     int64_t h,
     int64_t tail = kLanes<A>) {
   const int64_t K = tile.kernel_size;
-  ConvBlock<S, A, NT, NV, kTail, kLaneTaps> block(tile, t, c, taps, tail);
+  ConvBlock<S, A, NT, NV, kTail, kOrder> block(tile, t, c, taps, tail);
   const int64_t low = kInside ? 0 : tile.first - t;
   const int64_t high = kInside ? K + NT : tile.last - t;
 #pragma GCC unroll 12
@@ -268,10 +289,11 @@ HWY_INLINE void convolve_block(
 
 /// NT rows of all heads, each from channel `from` on: whole blocks of vectors,
 /// vectors, and what is left of one.
-template <class S, class A, int NT, bool kLaneTaps>
+template <class S, class A, int NT, TapOrder kOrder>
 void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
   constexpr int NV = kVectorBlock<NT>;
   constexpr int64_t L = kLanes<A>, kBlock = NV * L;
+  constexpr bool kLaneTaps = kOrder == TapOrder::kChannels;
   const bool inside =
       t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
   for (int64_t h = 0; h < tile.heads; ++h) {
@@ -282,28 +304,28 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
     // Most blocks are wide ones: only they have a form without questions.
     if (!kLaneTaps && inside)
       for (; c + kBlock <= end; c += kBlock)
-        convolve_block<S, A, NT, NV, false, kLaneTaps, !kLaneTaps>(
+        convolve_block<S, A, NT, NV, false, kOrder, !kLaneTaps>(
             tile,
             t,
             c,
             taps,
             h);
     for (; c + kBlock <= end; c += kBlock)
-      convolve_block<S, A, NT, NV, false, kLaneTaps, false>(
+      convolve_block<S, A, NT, NV, false, kOrder, false>(
           tile,
           t,
           c,
           lane_taps(),
           h);
     for (; c + L <= end; c += L)
-      convolve_block<S, A, NT, 1, false, kLaneTaps, false>(
+      convolve_block<S, A, NT, 1, false, kOrder, false>(
           tile,
           t,
           c,
           lane_taps(),
           h);
     if (c < end)
-      convolve_block<S, A, NT, 1, true, kLaneTaps, false>(
+      convolve_block<S, A, NT, 1, true, kOrder, false>(
           tile,
           t,
           c,
@@ -321,33 +343,35 @@ bool wants_tall_blocks(const ConvTile<S, A>& tile) {
   return tile.amid.in && tile.kernel_size >= 2 * kTallBlock;
 }
 
-template <class S, class A, bool kLaneTaps>
+template <class S, class A, TapOrder kOrder>
 HWY_INLINE void convolve_all(const ConvTile<S, A>& tile, int64_t from) {
   if (from == tile.channels)
     return;
   int64_t t = 0;
-  if constexpr (kRegisters == 32 && !kLaneTaps)
+  if constexpr (kRegisters == 32 && kOrder != TapOrder::kChannels)
     if (wants_tall_blocks(tile))
       for (; t + kTallBlock <= tile.rows; t += kTallBlock)
-        convolve_rows<S, A, kTallBlock, kLaneTaps>(tile, t, from);
+        convolve_rows<S, A, kTallBlock, kOrder>(tile, t, from);
   if (tile.kernel_size >= kRowBlock - 1)
     for (; t + kRowBlock <= tile.rows; t += kRowBlock)
-      convolve_rows<S, A, kRowBlock, kLaneTaps>(tile, t, from);
+      convolve_rows<S, A, kRowBlock, kOrder>(tile, t, from);
   if (tile.kernel_size >= 3)
     for (; t + 4 <= tile.rows; t += 4)
-      convolve_rows<S, A, 4, kLaneTaps>(tile, t, from);
+      convolve_rows<S, A, 4, kOrder>(tile, t, from);
   for (; t + 2 <= tile.rows; t += 2)
-    convolve_rows<S, A, 2, kLaneTaps>(tile, t, from);
+    convolve_rows<S, A, 2, kOrder>(tile, t, from);
   for (; t < tile.rows; ++t)
-    convolve_rows<S, A, 1, kLaneTaps>(tile, t, from);
+    convolve_rows<S, A, 1, kOrder>(tile, t, from);
 }
 
 template <class S, class A>
 void convolve(const ConvTile<S, A>& tile) {
   if (tile.lane_taps)
-    convolve_all<S, A, true>(tile, 0);
+    convolve_all<S, A, TapOrder::kChannels>(tile, 0);
+  else if (tile.tap_t == 1)
+    convolve_all<S, A, TapOrder::kOutputs>(tile, roll_few_taps(tile));
   else
-    convolve_all<S, A, false>(tile, roll_few_taps(tile));
+    convolve_all<S, A, TapOrder::kRows>(tile, roll_few_taps(tile));
   if (tile.streaming)
     hwy::FlushStream();
 }

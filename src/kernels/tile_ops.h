@@ -44,7 +44,8 @@ struct ConvTile {
   int64_t in_stride = 0;
   int64_t first = 0;
   int64_t last = 0;
-  const A* taps = nullptr;  ///< tap(t, r) at t * tap_t + r * tap_r
+  /// tap(t, r) at t * tap_t + r * tap_r, of which one is 1 unless lane_taps.
+  const A* taps = nullptr;
   int64_t tap_t = 0;
   int64_t tap_r = 0;
   int64_t head_stride = 0;  ///< from the taps of a head to those of the next
