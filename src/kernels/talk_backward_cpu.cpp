@@ -1,38 +1,47 @@
+#include <cmath>
 #include <vector>
 
-#include "kernels/talk_tiles.h"
+#include "kernels/talk_border_maker.h"
 
 /// Each tile owns some rows of grad_x and adds up all windows of the
-/// neighbourhood that reach into them, as a difference array. Windows are
-/// clipped to the tile, so that there are no atomics and no shared writes. The
-/// gradients of the offsets of its own windows are made in the same pass.
+/// neighbourhood that reach into them, so that there are no atomics and no
+/// shared writes. The gradients of the offsets of its own windows are made in
+/// the same pass.
 namespace seqconv::kernels {
 namespace {
 
+/// How much of the input of row s a window holds, of which these are borders;
+/// NaN where it holds all of it and a border is NaN.
+template <class A>
+A share_of(const TalkBorders<A>& borders, int64_t window, int64_t s) {
+  const int32_t* const rows = borders.rows + 2 * window;
+  const A* const parts = borders.parts + 2 * window;
+  const auto whole = [&](int side) { return std::isnan(parts[side]); };
+  const A begun = s < rows[0]     ? A(0)
+      : s == rows[0] && !whole(0) ? parts[0]
+                                  : A(1);
+  const A ended = s < rows[1] ? A(0)
+      : s > rows[1]           ? A(-1)
+      : whole(1)              ? A(0)
+                              : parts[1];
+  const A share = begun + ended;
+  return begun == 1 && ended == 0 ? share + 0 * (parts[0] + parts[1]) : share;
+}
+
 /// The gradient of each input as a sum over the windows that hold it, for
-/// gradients that are not finite. Places are rows of the tile.
+/// gradients that are not finite.
 template <class S, class A>
 void spread_windows_singly(const TalkGradTile<S, A>& tile) {
   for (int64_t c = 0; c < tile.channels; ++c)
     for (int64_t s = 0; s < tile.span; ++s) {
       A sum = 0;
       for (int64_t t = 0; t < tile.rows; ++t) {
-        const TalkWindow<A>& w =
-            tile.windows[talk_entry(tile.lanes, /*second=*/0, t, c)];
-        const A g = widen(tile.g[t * tile.stride + c]);
-        if (s >= w.low && s < w.high)
-          sum += g;
-        if (s >= w.high && s < w.low)
-          sum -= g;
-        if (w.left > 0 && s == w.low_edge && w.low_edge < w.low)
-          sum += w.left * g;
-        if (w.right > 0 && s == w.high && w.high < w.high_edge)
-          sum += w.right * g;
-        if ((w.left != w.left || w.right != w.right) && s >= w.low &&
-            s < w.high)
-          sum += w.left + w.right;
+        const int64_t window = tile.lanes == 1 ? t : t * tile.lanes + c;
+        const A share = share_of(tile.borders, window, s - tile.begin);
+        if (share != 0)
+          sum += share * widen(tile.g[t * tile.stride + c]);
       }
-      tile.grad_x[s * tile.grad_x_stride + c] = narrow<S>(sum * tile.scale);
+      tile.grad_x[s * tile.stride + c] = narrow<S>(sum * tile.scale);
     }
 }
 
@@ -98,7 +107,7 @@ class OffsetGradients {
   int64_t heads_ = 0;
 };
 
-/// Rows of x that are fetched before windows reach them.
+/// Rows of x that are fetched before their borders come.
 constexpr int64_t kRowsAhead = 8;
 
 template <class S, class O, class A = AccumulatorOf<S>>
@@ -110,7 +119,7 @@ class BackwardTile {
       const Execution& run)
       : args_(args),
         reaches_(reaches),
-        windows_(args.shape, args.offset_left, args.offset_right, run.isa),
+        borders_(args.shape, args.offset_left, args.offset_right, run.isa),
         ops_(talk_ops<S, A>(run.isa)),
         offsets_(
             args.shape,
@@ -148,55 +157,66 @@ class BackwardTile {
       const TalkStrip& strip,
       const TalkRows& rows,
       const Sums& sums) {
-    const int64_t T = args_.shape.steps, C = args_.shape.channels;
-    const int64_t first = rows.first, span = rows.real();
-    const int64_t at = strip.batch * T * C + strip.channel;
-    S* const grad_x = args_.grad_x + at;
-    zero_rows(grad_x, C, strip.channels, first + span, first + rows.count);
+    const int64_t C = args_.shape.channels;
+    const int64_t at =
+        (strip.batch * args_.shape.steps + rows.first) * C + strip.channel;
+    const int64_t span = rows.real();
+    zero_rows(args_.grad_x + at, C, strip.channels, span, rows.count);
     if (span == 0)
       return;
+    TalkGradTile<S, A> tile = tile_of(strip, rows);
+    tile.channels = strip.channels;
+    tile.scale = talk_scale<A>(args_.shape);
+    tile.g = args_.grad_y + at - tile.own * C;
+    tile.x = args_.x + at + tile.begin * C;
+    tile.stride = C;
+    tile.grad_x = args_.grad_x + at;
+    tile.next_strip = next_strip(args_.shape, strip, rows.count);
+    tile.next_x = streaming_ ? tile.next_strip : kRowsAhead * C;
+    tile.streaming = streaming_;
+    products_.reserve(2 * (tile.rows + kTalkLanes));
+    tile.products = products_.data();
+    tile.left = sums.left;
+    tile.right = sums.right;
+    if (!ops_.gradient(tile) || !borders_.finite())
+      spread_windows_singly(tile);
+  }
+
+  /// Which windows and borders a tile has.
+  TalkGradTile<S, A> tile_of(const TalkStrip& strip, const TalkRows& rows) {
     const TalkReach& reach = reaches_[static_cast<size_t>(strip.batch)];
-    const int64_t from = std::max<int64_t>(0, first - reach.right);
+    const int64_t first = rows.first, span = rows.real();
+    const int64_t from = std::max<int64_t>(0, first - reach.right + 1);
     const int64_t to = std::min(rows.valid, first + span + reach.left);
-    const int64_t next = next_strip(args_.shape, strip, rows.count);
     TalkGradTile<S, A> tile = {
         .lanes = strip.lanes,
-        .first = from - first,
         .rows = to - from,
-        .channels = strip.channels,
-        .scale = talk_scale<A>(args_.shape),
-        .g = args_.grad_y + at + from * C,
-        .stride = C,
+        .own = first - from,
+        // A row more where other windows' borders have to be clipped.
+        .begin = std::max(
+            -first,
+            -std::max<int64_t>(reach.left, from < first ? 1 : 0)),
+        .end = std::min(
+            rows.valid - first,
+            span + std::max<int64_t>(reach.right - 1, 1)),
         .span = span,
-        .behind = reach.left,
-        .ring = talk_ring(
-            strip.narrow() ? span + 1
-                           : std::min(span + 1, reach.rows(kTalkChunk))),
-        .grad_x = grad_x + first * C,
-        .grad_x_stride = C,
-        .next = next,
-        .streaming = streaming_,
-        .x = args_.x + at + from * C,
-        .x_next = streaming_ ? next : (reach.right + kRowsAhead) * C,
-        .left = sums.left,
-        .right = sums.right};
-    TalkPlaces places = {
-        .origin = first,
-        .last = span,
-        .ring = tile.ring,
-        .pitch = talk_pitch(strip.lanes)};
-    const int64_t elements = places.ring * places.pitch;
-    if (steps_.reserve(elements))
-      steps_.fill_zero(elements);
-    tile.steps = steps_.data();
-    const TalkRows reaching = {from, to - from, rows.valid};
-    tile.windows = windows_.make(strip, reaching, places, /*inputs=*/true);
-    if (ops_.gradient(tile))
-      return;
-    places.ring = talk_ring(span + 1);
-    places.pitch = 1;
-    tile.windows = windows_.make(strip, reaching, places);
-    spread_windows_singly(tile);
+        .ahead = reach.left + 1,
+        .ring = talk_ring(std::min(to - from, reach.rows()))};
+    if (strip.narrow()) {
+      tile.begin = -1;
+      tile.end = span + 1;
+    }
+    const TalkRange range = {first + tile.begin, tile.end - tile.begin};
+    tile.borders = borders_.make(strip, {from, to - from, rows.valid}, range);
+    if (strip.narrow()) {
+      ring_.reserve((span + 3) * kTalkLanes);
+    } else {
+      tile.first = borders_.first();
+      tile.next = borders_.next();
+      ring_.reserve(tile.ring * kTalkChannels);
+    }
+    tile.ring_of_g = ring_.data();
+    return tile;
   }
 
   /// Gradients of the offsets of a head narrower than a vector: max_left *
@@ -207,32 +227,32 @@ class BackwardTile {
     const int64_t C = shape.channels, R = shape.head_channels();
     const Sums sums = offsets_.begin({b, rows}, h);
     const int64_t real = rows.real();
-    if (real > 0) {
-      const int64_t at = (b * shape.steps + rows.first) * C + h * R;
-      const TalkStrip strip{.batch = b, .channel = h * R, .channels = R};
-      ops_.edge_products(
-          {.windows = windows_.make(
-               strip,
-               {rows.first, real, rows.valid},
-               {},
-               /*inputs=*/true),
-           .rows = real,
-           .channels = R,
-           .g = args_.grad_y + at,
-           .stride = C,
-           .x = args_.x + at,
-           .left = sums.left,
-           .right = sums.right});
-    }
+    if (real == 0)
+      return;
+    const int64_t at = b * shape.steps * C + h * R;
+    const TalkStrip strip{.batch = b, .channel = h * R, .channels = R};
+    ops_.edge_products(
+        {.borders = borders_.make(
+             strip,
+             {rows.first, real, rows.valid},
+             {0, rows.valid}),
+         .rows = real,
+         .channels = R,
+         .g = args_.grad_y + at + rows.first * C,
+         .x = args_.x + at,
+         .stride = C,
+         .left = sums.left,
+         .right = sums.right});
   }
 
   const TalkBackward<S, O>& args_;
   const std::vector<TalkReach>& reaches_;
-  WindowMaker<O> windows_;
+  BorderMaker<O> borders_;
   const TalkOps<S, A>& ops_;
   OffsetGradients<O, A> offsets_;
   const bool streaming_;
-  Scratch<A> steps_;
+  Scratch<A> ring_;
+  Scratch<A> products_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/talk_tiles.h"
+#include "kernels/talk_window_maker.h"
 #include "kernels/tile_ops.h"
 
 /// Prefix sums over the rows that a tile's windows reach, started anew for
@@ -19,15 +19,16 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
       const auto x = [&](int64_t r) {
         return widen(tile.x[r * tile.stride + c]);
       };
+      const int64_t high = w.behind - 1;
       A sum = 0;
-      for (int64_t r = w.low; r < w.high; ++r)
+      for (int64_t r = w.low; r < high; ++r)
         sum += x(r);
-      for (int64_t r = w.high; r < w.low; ++r)
+      for (int64_t r = high; r < w.low; ++r)
         sum -= x(r);
       if (w.left != 0)
-        sum += w.left * (w.left > 0 ? x(w.low_edge) : A(1));
+        sum += w.left * (w.left > 0 ? x(w.low - 1) : A(1));
       if (w.right != 0)
-        sum += w.right * (w.right > 0 ? x(w.high) : A(1));
+        sum += w.right * (w.right > 0 ? x(high) : A(1));
       tile.y[t * tile.stride + c] = narrow<S>(sum * tile.scale);
     }
 }
@@ -71,23 +72,25 @@ class ForwardTile {
         .ahead = first - origin + reach.right,
         .end = end,
         .ring = talk_ring(
-            strip.narrow() ? end + 1 : std::min(end + 1, reach.rows(1))),
+            strip.narrow() ? end + 2 : std::min(end + 1, reach.rows() + 1)),
         .y = args_.y + at + first * C,
         .streaming = plan_.streams,
         .next = next,
         .fetches = plan_.fetches};
     TalkPlaces places = {
         .origin = origin,
-        .last = end,
         .ring = tile.ring,
         .pitch = talk_pitch(strip.lanes)};
-    sums_.reserve(places.ring * places.pitch);
-    tile.sums = sums_.data();
+    const int64_t elements = (places.ring + 1) * places.pitch;
+    if (sums_.reserve(elements) || !finite_)
+      sums_.fill_zero(elements);
+    tile.sums = sums_.data() + places.pitch;
     tile.windows = windows_.make(strip, rows, places);
     tile.second = windows_.second(rows);
-    if (ops_.forward(tile))
+    finite_ = ops_.forward(tile);
+    if (finite_)
       return;
-    places.ring = talk_ring(end + 1);
+    places.ring = talk_ring(end + 2);
     places.pitch = 1;
     tile.windows = windows_.make(strip, rows, places);
     sum_windows_singly(tile);
@@ -99,6 +102,7 @@ class ForwardTile {
   const TalkOps<S, A>& ops_;
   const CachePlan plan_;
   Scratch<A> sums_;
+  bool finite_ = true;  // what sums_ holds
 };
 
 /// Elements of scratch memory on the stack.

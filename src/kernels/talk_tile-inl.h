@@ -5,15 +5,20 @@
 #define SEQCONV_KERNELS_TALK_TILE_INL_H
 #endif
 
+#include <cstring>
+
+#include "kernels/talk_columns-inl.h"
 #include "kernels/talk_windows-inl.h"
 
 /// TaLK on a tile: prefix sums that begin anew in every tile, so that rounding
 /// depends on the window and not on T. Only the sums that the present windows
-/// reach are kept, in a ring.
+/// reach are kept, in a ring whose last row also stands before its first one,
+/// so that every row has the one before it at the same distance.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Prefix sums of some columns, made row by row. Rows of them are kPitch apart.
+/// Prefix sums of some columns, times the scale, made row by row. Rows of them
+/// are kPitch apart.
 template <
     class S,
     class A,
@@ -32,8 +37,9 @@ class RunningSums {
         stride_(tile.stride),
         next_(tile.next),
         first_(tile.sums),
-        end_(tile.sums + tile.ring * kPitch),
-        last_(tile.sums) {
+        end_(tile.sums + (tile.ring - 1) * kPitch),
+        last_(tile.sums),
+        scale_(hn::Set(Tag<A>(), tile.scale)) {
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
       sum_[v] = hn::Zero(Tag<A>());
@@ -45,14 +51,18 @@ class RunningSums {
     if (kFetches)
       columns_.prefetch(x_ + next_);
     last_ += kPitch;
-    if (last_ == end_)
-      last_ = first_;
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
-      sum_[v] = hn::Add(sum_[v], columns_.get(x_, v));
+      sum_[v] = hn::MulAdd(columns_.get(x_, v), scale_, sum_[v]);
       hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
     }
     x_ += stride_;
+    if (HWY_UNLIKELY(last_ == end_)) {
+      last_ = first_ - kPitch;
+#pragma GCC unroll 8
+      for (int v = 0; v < NV; ++v)
+        hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
+    }
   }
   HWY_INLINE void add_rows(int64_t count) {
     for (; count > 0; --count)
@@ -69,15 +79,23 @@ class RunningSums {
   const int64_t stride_;
   const int64_t next_;
   A* const first_;  // the ring
-  A* const end_;
-  A* last_;  // the sum made last
+  A* const end_;    // its last row
+  A* last_;         // the sum made last
+  const Vec<A> scale_;
   Vec<A> sum_[NV];
 };
 
 /// Row after row of outputs: what lies between the borders of their windows.
 /// The first of kWindows windows is that of the first NV vectors, the next that
 /// of the next ones.
-template <class S, class A, int NV, Stores kStores, int kWindows, bool kFetches>
+template <
+    class S,
+    class A,
+    int NV,
+    Stores kStores,
+    int kWindows,
+    int64_t kPitch,
+    bool kFetches>
 class WindowSums {
  public:
   HWY_INLINE
@@ -88,8 +106,7 @@ class WindowSums {
         second_(tile.second),
         y_(tile.y),
         stride_(tile.stride),
-        next_(tile.next),
-        scale_(hn::Set(d_, tile.scale)) {}
+        next_(tile.next) {}
 
   HWY_INLINE void put_row() {
 #pragma GCC unroll 2
@@ -110,9 +127,13 @@ class WindowSums {
 
   HWY_INLINE void put(int i, S* y) const {
     const TalkWindow<A>& w = windows_[i * second_];
-    const WindowPlaces<A> places(w);
-    const Border<const A> low = places.begin(sums_ + i * NV * L);
-    const Border<const A> high = places.end(sums_ + i * NV * L);
+    // One load of both: every one holds up those of vectors.
+    uint64_t places;
+    std::memcpy(&places, &w.low, sizeof(places));
+    places = scalar(places);
+    const A* const from = sums_ + i * NV * L;
+    const A* const low = scalar(from + static_cast<uint32_t>(places));
+    const A* const behind = scalar(from + (places >> 32));
     const auto left = hn::Set(d_, w.left), right = hn::Set(d_, w.right);
     constexpr int kShares = kSharing<S, NV>;
 #pragma GCC unroll 4
@@ -121,9 +142,9 @@ class WindowSums {
 #pragma GCC unroll 2
       for (int n = 0; n < kShares; ++n) {
         const int64_t at = (v + n) * L;
-        const auto begin = between(low.whole + at, low.edge + at, left);
-        const auto end = between(high.whole + at, high.edge + at, right);
-        sums[n] = hn::Mul(hn::Sub(end, begin), scale_);
+        const auto begin = between(low + at, low + at - kPitch, left);
+        const auto end = between(behind + at - kPitch, behind + at, right);
+        sums[n] = hn::Sub(end, begin);
       }
       columns_.put(sums, y, v);
     }
@@ -141,7 +162,6 @@ class WindowSums {
   S* y_;
   const int64_t stride_;
   const int64_t next_;
-  const Vec<A> scale_;
 };
 
 template <class S, class A, int NV, Stores kStores, int kWindows, bool kFetches>
@@ -152,7 +172,9 @@ HWY_INLINE bool talk_rows(
   RunningSums<S, A, NV * kWindows, kStores, kPitch, kFetches> sums(
       tile,
       {columns.tail});
-  WindowSums<S, A, NV, kStores, kWindows, kFetches> windows(tile, columns);
+  WindowSums<S, A, NV, kStores, kWindows, kPitch, kFetches> windows(
+      tile,
+      columns);
   sums.add_rows(HWY_MIN(tile.end, tile.ahead - 1));
   // With every window a row is summed up: one after the other would wait for
   // loads in one half of the time and for stores in the other.
@@ -216,10 +238,11 @@ HWY_INLINE bool talk_lanes(const TalkTile<S, A>& tile) {
       const auto at = [&](auto places) HWY_ATTR {
         return hn::GatherIndex(d, tile.sums, lane_places<A>(places, c));
       };
-      const auto low = at(w.low), high = at(w.high);
-      const auto begin = hn::MulAdd(w.left, hn::Sub(at(w.low_edge), low), low);
-      const auto until =
-          hn::MulAdd(w.right, hn::Sub(at(w.high_edge), high), high);
+      const auto before = all_whole<A>(kTalkLanes);
+      const auto low = at(w.low), high = at(hn::Sub(w.behind, before));
+      const auto begin =
+          hn::MulAdd(w.left, hn::Sub(at(hn::Sub(w.low, before)), low), low);
+      const auto until = hn::MulAdd(w.right, hn::Sub(at(w.behind), high), high);
       store_some<A>(
           hn::Mul(hn::Sub(until, begin), scale),
           tile.y + t * tile.stride + c,

@@ -11,18 +11,30 @@
 namespace seqconv::kernels {
 
 /// A window as a difference of prefix sums S[i] = x[0] + ... + x[i-1]:
-///   S[high] + right * (S[high_edge] - S[high])
-///     - S[low] - left * (S[low_edge] - S[low]);
-/// low_edge is low - 1 where left > 0, else low; high_edge likewise. Borders
-/// are places in a buffer (TalkPlaces). All of it lies together, and the first
-/// four come with one load of a vector.
+///   S[behind-1] + right * (S[behind] - S[behind-1])
+///     - S[low] - left * (S[low-1] - S[low]).
+/// low and behind are places in a buffer (TalkPlaces), and come with one load.
 template <class A>
 struct TalkWindow {
-  int32_t low, low_edge, high, high_edge;
+  int32_t low, behind;
   A left, right;  ///< in [0, 1), or NaN
-  /// Positions of the inputs that the fractions are of, from window 0's
-  /// position on; of any input where there is no fraction. 0 if not wanted.
-  int32_t left_input, right_input;
+};
+
+/// The borders of windows, as what they do to a sum over those windows'
+/// gradients that goes from row to row. That of window i begins at row
+/// rows[2i]: it is added to the sums of later rows, and parts[2i] of it to that
+/// row's. At row rows[2i+1] it ends: it is taken off the sums of later rows,
+/// and parts[2i+1] of it, which is not positive, is added to that row's. Both
+/// rows are inputs that the window holds, or part of them.
+template <class A>
+struct TalkBorders {
+  int32_t* rows = nullptr;
+  A* parts = nullptr;
+
+  /// The part where a border stands between inputs, 2i or 2i+1.
+  static constexpr A whole(int64_t border) {
+    return border % 2 == 0 ? A(1) : A(0);
+  }
 };
 
 /// Offsets of all heads at some positions, [rows, heads].
@@ -55,28 +67,34 @@ struct TalkDistances {
   int64_t heads = 1;
   int64_t pitch = 0;  ///< a multiple of kTalkLanes
   int64_t valid = 0;
-  bool inputs = false;  ///< whether TalkWindow's inputs are wanted
 };
 
-/// Where row i, a position minus `origin` that is clipped to [0, last], stands
-/// in a buffer: at i mod `ring` * `pitch`, both powers of two.
+/// Where row i, a position minus `origin`, stands in a buffer: at i mod `ring`
+/// * `pitch`, both powers of two.
 struct TalkPlaces {
   int64_t origin = 0;
-  int64_t last = 0;
   int64_t ring = 1;
   int64_t pitch = 1;
 
   bool operator==(const TalkPlaces&) const = default;
 };
 
-/// Borders of the window at t lie in [t - left, t + right].
+/// Some positions of a sequence.
+struct TalkRange {
+  int64_t first = 0;
+  int64_t count = 0;
+
+  bool operator==(const TalkRange&) const = default;
+};
+
+/// Inputs of the window at t lie in [t - left, t + right).
 struct TalkReach {
   int64_t left = 0;
   int64_t right = 1;
 
-  /// Rows in which `count` windows in a row find their borders: few enough to
-  /// stay in the first-level cache.
-  constexpr int64_t rows(int64_t count) const { return left + right + count; }
+  /// Positions whose windows may hold an input, and so many inputs that a
+  /// window may hold.
+  constexpr int64_t rows() const { return left + right; }
 };
 
 /// Channels of a tile in which every channel has windows of its own.
@@ -89,9 +107,6 @@ inline constexpr int64_t kTalkChannels = 64;
 constexpr int64_t talk_pitch(int64_t lanes) {
   return lanes == kTalkLanes ? kTalkLanes : lanes * kTalkChannels;
 }
-
-/// Windows that step into a gradient before rows of it are finished.
-inline constexpr int64_t kTalkChunk = 16;
 
 /// TalkPlaces::ring for so many rows.
 constexpr int64_t talk_ring(int64_t rows) {
@@ -120,8 +135,11 @@ struct TalkTile {
   int64_t stride = 0;    ///< of x and y
   int64_t ahead = 0;     ///< windows up to t touch no sum beyond row t + ahead
   int64_t end = 0;       ///< rows of x
-  int64_t ring = 1;      ///< as TalkPlaces::ring; with kTalkLanes windows > end
-  A* sums = nullptr;     ///< [ring, talk_pitch()]
+  /// As TalkPlaces::ring; with kTalkLanes windows > end + 1.
+  int64_t ring = 1;
+  /// [ring, talk_pitch()] and one row before. Finite: what a window has no part
+  /// of is multiplied by 0.
+  A* sums = nullptr;
   S* y = nullptr;
   bool streaming = false;  ///< stores to y go past the caches
   /// Inputs, and outputs if not streaming, so many elements further on come
@@ -130,47 +148,56 @@ struct TalkTile {
   bool fetches = false;
 };
 
-/// Windows that may reach the `span` inputs of a tile; borders are clipped to
-/// those. Row 0 of the windows is the first input, window 0 that of position
-/// `first`, counted from it.
+/// The `span` inputs of a tile, rows 0 .. span-1, and all windows that may hold
+/// some of them.
 template <class S, class A>
 struct TalkGradTile {
-  const TalkWindow<A>* windows = nullptr;
   int64_t lanes = 1;  ///< as TalkTile::lanes, but not two
-  int64_t first = 0;  ///< not positive
+  /// Of windows `rows`, [rows, lanes]. Their rows are counted from `begin` on.
+  TalkBorders<A> borders;
   int64_t rows = 0;
+  int64_t own = 0;    ///< the window of the position of row 0
+  int64_t begin = 0;  ///< rows [begin, end) have borders; with lanes -1
+  int64_t end = 0;    ///< and span + 1
+  /// [end - begin]: the first border at a row; [2 rows]: the one behind it
+  /// there. -1 where there is none. Not with kTalkLanes windows.
+  const int32_t* first = nullptr;
+  const int32_t* next = nullptr;
   int64_t channels = 0;
   A scale = 1;
   const S* g = nullptr;  ///< of window 0
-  int64_t stride = 0;    ///< of g and x
+  const S* x = nullptr;  ///< of row `begin`
+  int64_t stride = 0;    ///< of g, x and grad_x
   int64_t span = 0;
-  int64_t behind = 0;  ///< windows from t on touch no row before t - behind
-  int64_t ring = 1;    ///< as TalkPlaces::ring; with kTalkLanes windows > span
-  /// As TalkTile::sums; but for kTalkLanes windows, zeros before and after.
-  A* steps = nullptr;
+  int64_t ahead = 0;  ///< borders at row r are of windows < own + r + ahead
+  int64_t ring = 1;   ///< a power of two; of windows < own + r + ahead the last
+                      ///< `ring` have all borders at row r
+  A* ring_of_g = nullptr;  ///< [ring, kTalkChannels]; with kTalkLanes windows
+                           ///< [span + 3, kTalkLanes]
   S* grad_x = nullptr;
-  int64_t grad_x_stride = 0;
-  /// Inputs and outputs so many elements further on will be needed next.
-  int64_t next = 0;
+  /// Rows of g and grad_x so many elements further on will be needed next.
+  int64_t next_strip = 0;
+  int64_t next_x = 0;      ///< and rows of x
   bool streaming = false;  ///< stores to grad_x go past the caches
-  /// Offsets (not with kTalkLanes windows): <g[t], x at the fractional borders
-  /// of t> is added to left[t] and right[t], 0 <= t < span; 0 at whole borders.
-  const S* x = nullptr;  ///< of the position of window 0
-  int64_t x_next = 0;    ///< as `next`; if not streaming, some rows
+  /// Not with kTalkLanes windows: <g[own + t], x at the border> of borders that
+  /// are not whole is added to left[t] and right[t], 0 <= t < span. `products`
+  /// is for [2 rows], and whole vectors.
+  A* products = nullptr;
   A* left = nullptr;
   A* right = nullptr;
 };
 
-/// <g[t], x at the fractional borders of window t>, 0 at whole borders.
+/// <g[i], x at the border> of the borders of window i whose parts are not
+/// whole, else 0.
 template <class S, class A>
 struct TalkEdgeTile {
-  const TalkWindow<A>* windows = nullptr;
+  TalkBorders<A> borders;  ///< their rows are those of x
   int64_t rows = 0;
   int64_t channels = 0;
   const S* g = nullptr;
-  int64_t stride = 0;    ///< of g and x
-  const S* x = nullptr;  ///< of the position of window 0
-  A* left = nullptr;     ///< [rows], added to
+  const S* x = nullptr;
+  int64_t stride = 0;  ///< of g and x
+  A* left = nullptr;   ///< [rows], added to
   A* right = nullptr;
 };
 
@@ -202,6 +229,12 @@ struct TalkOps {
       const TalkDistances<A>& distances,
       const TalkPlaces& places,
       TalkWindow<A>* out);
+  /// With rows counted from the range's first and clipped to it. Returns
+  /// whether no distance is NaN. Whole vectors are read and written.
+  bool (*borders)(
+      const TalkDistances<A>& distances,
+      const TalkRange& range,
+      const TalkBorders<A>& out);
   /// Whether forward() takes tiles with two windows a position; they are never
   /// streaming.
   bool pairs;

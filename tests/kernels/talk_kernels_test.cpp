@@ -18,6 +18,7 @@ struct Case {
   TalkShape shape;
   std::vector<int64_t> lengths;
   double most = 1;  ///< of the offsets
+  double least = 0;
   int64_t cache_bytes = 0;
 
   int64_t valid(int64_t b) const {
@@ -72,6 +73,8 @@ struct Plain {
     };
     for (double p = std::ceil(from); p <= std::floor(to); ++p)
       add(p, 1);
+    for (double p = std::floor(to) + 1; p < std::ceil(from); ++p)
+      add(p, -1);
     if (from != std::floor(from)) {
       add(std::floor(from), std::ceil(from) - from);
       grad_left[o] = double(s.max_left) * product(std::floor(from));
@@ -88,7 +91,9 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
   /// Multiples of 1/128: positions are exact.
   template <class O>
   std::vector<O> offsets(const Case& c) {
-    std::uniform_int_distribution<int> step(0, int(128 * c.most));
+    std::uniform_int_distribution<int> step(
+        int(128 * c.least),
+        int(128 * c.most));
     std::vector<O> values(place(c.shape.batch * c.shape.steps * c.shape.heads));
     for (O& v : values)
       v = stored<O>(step(random_) / 128.0);
@@ -186,6 +191,22 @@ TEST_P(TalkKernels, EqualSumsOverWindowsThatReachFurtherThanExpected) {
         {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .most = 2});
 }
 
+TEST_P(TalkKernels, EqualSumsOverWindowsThatReachToOneSideOrTheOther) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}})
+    for (const auto& [left, right] :
+         {std::pair<int64_t, int64_t>{0, 5}, {5, 0}, {0, 63}, {63, 0}, {1, 1}})
+      for (const int64_t T : {257, 530})
+        expect_plain_everywhere(
+            {.shape = {2, T, C, H, left, right}, .lengths = {T, 256}});
+}
+
+// A window that ends before it begins holds what is between them negatively.
+TEST_P(TalkKernels, EqualSumsOverWindowsThatEndBeforeTheyBegin) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}})
+    for (const int64_t right : {0, 9})
+      expect_plain_everywhere({.shape = {2, 530, C, H, 9, right}, .least = -1});
+}
+
 // Windows of some heads are made together, their offsets four heads at a time.
 TEST_P(TalkKernels, EqualSumsOverWindowsOfManyHeads) {
   for (const auto& [C, H] : {std::pair<int64_t, int64_t>{112, 7}, {272, 17}})
@@ -264,6 +285,66 @@ TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
         EXPECT_EQ(std::isfinite(grad[i]), !reached) << t;
       }
       EXPECT_EQ(std::isfinite(left[place(t * H)]), t != 40);
+    }
+  }
+}
+
+// Windows without fractions have no part of what another tile left behind.
+TEST_P(TalkKernels, ANotANumberStaysInItsTile) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {16, 16}}) {
+    const TalkShape s{1, 600, C, H, 3, 3};
+    std::vector<float> x(place(600 * C), 1.0f), y(x.size());
+    const std::vector<float> two(place(600 * H), 2.0f / 3);
+    x[place(40 * C)] = NAN;
+    talk_forward(
+        TalkForward<float, float>{
+            s,
+            x.data(),
+            two.data(),
+            two.data(),
+            nullptr,
+            y.data()},
+        {testing::serial, GetParam()});
+    for (int64_t t = 0; t < 600; ++t)
+      EXPECT_EQ(std::isnan(y[place(t * C)]), t >= 38 && t <= 42) << t;
+  }
+}
+
+// The border of window 250 is in the tile of the first 256 rows, its gradients
+// in the next one too; that of window 260 the other way round.
+TEST_P(TalkKernels, AnOffsetThatIsNotANumberReachesAllTilesOfItsWindow) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {16, 4}}) {
+    const TalkShape s{1, 600, C, H, 15, 15};
+    const std::vector<float> ones(place(600 * C), 1.0f);
+    std::vector<float> y(ones.size()), grad(ones.size());
+    std::vector<float> to_left(place(600 * H), 1.0f), to_right = to_left;
+    std::vector<float> left(to_left.size()), right(to_left.size());
+    to_left[place(250 * H)] = to_right[place(260 * H)] = NAN;
+    const Execution run{testing::serial, GetParam()};
+    talk_forward(
+        TalkForward<float, float>{
+            s,
+            ones.data(),
+            to_left.data(),
+            to_right.data(),
+            nullptr,
+            y.data()},
+        run);
+    talk_backward(
+        TalkBackward<float, float>{
+            s,
+            ones.data(),
+            to_left.data(),
+            to_right.data(),
+            nullptr,
+            ones.data(),
+            grad.data(),
+            left.data(),
+            right.data()},
+        run);
+    for (int64_t t = 0; t < 600; ++t) {
+      EXPECT_EQ(std::isnan(y[place(t * C)]), t == 250 || t == 260) << t;
+      EXPECT_EQ(std::isnan(grad[place(t * C)]), t >= 245 && t < 266) << t;
     }
   }
 }

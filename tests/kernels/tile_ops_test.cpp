@@ -72,7 +72,7 @@ class TalkHead {
       : ops_(talk_ops<float, float>(isa)),
         x_(draw<float>(random, kRows * kChannels)),
         g_(draw<float>(random, kRows * kChannels)),
-        ring_(kRing * kChannels) {
+        ring_((kRing + 1) * kChannels) {
     std::uniform_real_distribution<float> distance(0, kReach - 1);
     // Whole vectors of them are read.
     std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
@@ -80,13 +80,22 @@ class TalkHead {
       value = distance(random);
     for (float& value : right)
       value = distance(random);
+    const TalkDistances<float> distances = {
+        .left = left.data(),
+        .right = right.data(),
+        .count = kRows,
+        .valid = kRows};
+    ring_.fill_zero((kRing + 1) * kChannels);
     ops_.windows(
-        {.left = left.data(),
-         .right = right.data(),
-         .count = kRows,
-         .valid = kRows},
-        {.last = kRows, .ring = kRing, .pitch = kChannels},
+        distances,
+        {.ring = kRing, .pitch = kChannels},
         windows_.data());
+    EXPECT_TRUE(ops_.borders(distances, {0, kRows}, borders()));
+    for (int32_t border = 2 * kRows; --border >= 0;) {
+      int32_t& first = first_[static_cast<size_t>(rows_.data()[border])];
+      next_[static_cast<size_t>(border)] = first;
+      first = border;
+    }
   }
 
   void forward(bool streaming, float* y) {
@@ -99,37 +108,48 @@ class TalkHead {
          .ahead = kReach + 1,
          .end = kRows,
          .ring = kRing,
-         .sums = ring_.data(),
+         .sums = ring_.data() + kChannels,
          .y = y,
          .streaming = streaming}));
   }
 
   void gradient(bool streaming, float* grad_x) {
-    std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
-    ring_.fill_zero(kRing * kChannels);
+    std::vector<float> left(kRows), right(kRows);
+    Scratch<float> products(kBorders);
     EXPECT_TRUE(ops_.gradient(
-        {.windows = windows_.data(),
+        {.borders = borders(),
          .rows = kRows,
+         .end = kRows,
+         .first = first_.data(),
+         .next = next_.data(),
          .channels = kChannels,
          .g = g_.data(),
+         .x = x_.data(),
          .stride = kChannels,
          .span = kRows,
-         .behind = kReach,
+         .ahead = kReach,
          .ring = kRing,
-         .steps = ring_.data(),
+         .ring_of_g = ring_.data(),
          .grad_x = grad_x,
-         .grad_x_stride = kChannels,
          .streaming = streaming,
-         .x = x_.data(),
+         .products = products.data(),
          .left = left.data(),
          .right = right.data()}));
   }
 
  private:
+  static constexpr int64_t kBorders = 2 * (kRows + kTalkLanes);
+
+  TalkBorders<float> borders() { return {rows_.data(), parts_.data()}; }
+
   const TalkOps<float, float>& ops_;
   std::vector<float> x_, g_;
   Scratch<float> ring_;
   Scratch<TalkWindow<float>> windows_{kRows + kTalkLanes};
+  Scratch<int32_t> rows_{kBorders};
+  Scratch<float> parts_{kBorders};
+  std::vector<int32_t> first_ = std::vector<int32_t>(kRows, -1);
+  std::vector<int32_t> next_ = std::vector<int32_t>(2 * kRows);
 };
 
 TEST_P(TileOps, StreamingStoresOfTalkWriteTheSame) {
