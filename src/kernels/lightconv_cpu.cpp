@@ -291,7 +291,7 @@ void lightconv_forward(
       run,
       shape,
       args.y,
-      {.read = shape.channels, .light = few_taps(shape)});
+      {.read = shape.channels, .light = few_taps(shape), .early = true});
   const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
   const auto work = [&](const ConvPlace& at, const ConvPlace&) {
     convolve_place(

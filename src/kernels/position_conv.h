@@ -26,7 +26,8 @@ class PositionForward {
             args.shape,
             args.y,
             {.read = args.shape.channels + raw.row_stride,
-             .light = few_taps(args.shape)})) {}
+             .light = few_taps(args.shape),
+             .early = true})) {}
 
   /// A few rows at a time, whose taps stay in the first-level cache.
   void operator()(const ConvPlace& at, const ConvPlace&) {

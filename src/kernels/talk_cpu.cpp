@@ -184,8 +184,11 @@ class StreamStepper {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const CachePlan plan =
-      cache_plan(run, shape, args.y, {.read = shape.channels, .light = true});
+  const CachePlan plan = cache_plan(
+      run,
+      shape,
+      args.y,
+      {.read = shape.channels, .light = true, .early = true});
   // What comes from memory is as fast in strips of one window.
   const TalkStrips strips(
       shape,

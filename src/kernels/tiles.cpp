@@ -51,17 +51,19 @@ struct CacheLimits {
   int64_t far;      ///< moved
   int64_t light;    ///< read by a light pass: streams
   int64_t streams;  ///< read by another one
-  int64_t fetches;  ///< read and kept
+  int64_t early;    ///< read and kept: a pass that may do so early fetches
+  int64_t fetches;  ///< any other one
 
   /// What is read, if it takes half of the cache, stays there from call to call
   /// only if what is written does not drive it out. Others take their share of
-  /// the cache too: less than all of it is ours.
+  /// the cache too: less than all of it is ours, and at times hardly any.
   static CacheLimits of_cache(int64_t bytes) {
     constexpr int64_t kOwnCache = 1 << 20;
     return {
         .far = kOwnCache,
         .light = bytes / 2,
         .streams = bytes / 2,
+        .early = bytes / 5 * 2,
         .fetches = bytes / 5 * 3};
   }
 
@@ -75,6 +77,7 @@ struct CacheLimits {
         .far = std::max(far, std::min(10 * bytes, fetches_from)),
         .light = std::min(light, bytes),
         .streams = std::min(streams, 8 * bytes),
+        .early = std::min(early, fetches_from),
         .fetches = fetches_from};
   }
 
@@ -105,7 +108,7 @@ CachePlan cache_plan(
   return {
       .far = bytes.read + bytes.out + bytes.also > limits.far,
       .streams = streams,
-      .fetches = kept > limits.fetches};
+      .fetches = kept > (bytes.early ? limits.early : limits.fetches)};
 }
 
 }  // namespace seqconv::kernels

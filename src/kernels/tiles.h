@@ -107,6 +107,7 @@ struct PassBytes {
   int64_t out = 0;     ///< of the tensor whose stores may go past the caches
   int64_t also = 0;    ///< written besides
   bool light = false;  ///< so little work for them that memory sets the pace
+  bool early = false;  ///< fetching costs little beside this work
 };
 
 /// The plan of a pass whose output is `out`, heads of so many bytes, with a
@@ -134,7 +135,8 @@ CachePlan cache_plan(
       {.read = positions * elements.read,
        .out = positions * shape.channels,
        .also = positions * elements.also,
-       .light = elements.light});
+       .light = elements.light,
+       .early = elements.early});
 }
 
 }  // namespace seqconv::kernels

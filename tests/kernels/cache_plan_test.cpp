@@ -50,6 +50,13 @@ TEST(CachePlan, FetchesOnceWhatIsKeptOutgrowsTheCache) {
   EXPECT_FALSE(plan_of(streamed).fetches);
 }
 
+TEST(CachePlan, FetchesEarlyWhereThatCostsLittle) {
+  constexpr int64_t kKept = kCache / 5 * 2;
+  EXPECT_FALSE(plan_of({.read = kKept - 1, .out = 1, .early = true}).fetches);
+  EXPECT_TRUE(plan_of({.read = kKept - 1, .out = 2, .early = true}).fetches);
+  EXPECT_FALSE(plan_of({.read = kKept - 1, .out = 2}).fetches);
+}
+
 TEST(CachePlan, LimitsOfTheSystemAreOrdered) {
   // Whatever size is found out: 16 bytes fit any cache, 2^50 fit none.
   const auto plan = [](const PassBytes& bytes) {
@@ -64,6 +71,8 @@ TEST(CachePlan, LimitsOfTheSystemAreOrdered) {
   for (int64_t read = 2 * kMega; read < int64_t{1} << 40; read *= 2) {
     const CachePlan heavy = plan({.read = read});
     EXPECT_LE(heavy.streams, plan({.read = read, .light = true}).streams)
+        << read;
+    EXPECT_LE(heavy.fetches, plan({.read = read, .early = true}).fetches)
         << read;
     EXPECT_LE(heavy.fetches, heavy.far) << read;
   }
