@@ -16,13 +16,13 @@ template <class A>
 A share_of(const TalkBorders<A>& borders, int64_t window, int64_t s) {
   const int32_t* const rows = borders.rows + 2 * window;
   const A* const parts = borders.parts + 2 * window;
-  const auto whole = [&](int side) { return std::isnan(parts[side]); };
-  const A begun = s < rows[0]     ? A(0)
-      : s == rows[0] && !whole(0) ? parts[0]
-                                  : A(1);
+  const auto nan = [&](int side) { return std::isnan(parts[side]); };
+  const A begun = s < rows[0]   ? A(0)
+      : s == rows[0] && !nan(0) ? parts[0]
+                                : A(1);
   const A ended = s < rows[1] ? A(0)
       : s > rows[1]           ? A(-1)
-      : whole(1)              ? A(0)
+      : nan(1)                ? A(0)
                               : parts[1];
   const A share = begun + ended;
   return begun == 1 && ended == 0 ? share + 0 * (parts[0] + parts[1]) : share;

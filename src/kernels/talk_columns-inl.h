@@ -62,23 +62,28 @@ HWY_INLINE bool all_finite(const Vec<A> (&v)[NV]) {
   return hn::AllTrue(d, hn::Eq(off, hn::Zero(d)));
 }
 
+/// The part of SEQCONV_FOR_COLUMNS for NV whole vectors at a time.
+#define SEQCONV_FOR_WHOLE_COLUMNS(CALL, NV)                             \
+  for (; left >= NV * L; left -= NV * L, advance(rest, NV * L))         \
+  good = (tile.streaming ? CALL<S, A, NV, Stores::kStreaming>(rest, {}) \
+                         : CALL<S, A, NV, Stores::kWhole>(rest, {})) && \
+      good
+
 /// Whether CALL(tile, columns) is true for all of the tile's channels, four
-/// vectors at a time where there are as many.
-#define SEQCONV_FOR_COLUMNS(CALL)                                        \
-  constexpr int64_t L = kLanes<A>;                                       \
-  int64_t left = tile.channels;                                          \
-  auto rest = tile;                                                      \
-  bool good = true;                                                      \
-  for (; left >= 4 * L; left -= 4 * L, advance(rest, 4 * L))             \
-    good = (tile.streaming ? CALL<S, A, 4, Stores::kStreaming>(rest, {}) \
-                           : CALL<S, A, 4, Stores::kWhole>(rest, {})) && \
-        good;                                                            \
-  for (; left >= L; left -= L, advance(rest, L))                         \
-    good = CALL<S, A, 1, Stores::kWhole>(rest, {}) && good;              \
-  if (left > 0)                                                          \
-    good = CALL<S, A, 1, Stores::kTail>(rest, {left}) && good;           \
-  if (tile.streaming)                                                    \
-    hwy::FlushStream();                                                  \
+/// vectors at a time where there are as many, or two.
+#define SEQCONV_FOR_COLUMNS(CALL)                              \
+  constexpr int64_t L = kLanes<A>;                             \
+  int64_t left = tile.channels;                                \
+  auto rest = tile;                                            \
+  bool good = true;                                            \
+  SEQCONV_FOR_WHOLE_COLUMNS(CALL, 4);                          \
+  SEQCONV_FOR_WHOLE_COLUMNS(CALL, 2);                          \
+  for (; left >= L; left -= L, advance(rest, L))               \
+    good = CALL<S, A, 1, Stores::kWhole>(rest, {}) && good;    \
+  if (left > 0)                                                \
+    good = CALL<S, A, 1, Stores::kTail>(rest, {left}) && good; \
+  if (tile.streaming)                                          \
+    hwy::FlushStream();                                        \
   return good
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -111,9 +111,8 @@ class EntryMaker {
   const int shift_;
 };
 
-/// make(entries, distances to the left, to the right, h, i) of entries i, i +
-/// 1,
-/// ... of head h as vectors. Reads whole vectors.
+/// make(entries, distances to the left, to the right, h, i) of kLanes entries
+/// from i on of head h, for all of them. Reads whole vectors.
 template <class A, class Make>
 HWY_INLINE void for_entries(const TalkDistances<A>& in, const Make& make) {
   constexpr int L = kLanes<A>;

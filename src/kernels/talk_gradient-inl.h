@@ -170,15 +170,16 @@ HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
   for (int64_t i = 0; i < (tile.span + 3) * kTalkLanes; i += kLanes<A>)
     hn::Store(hn::Zero(d), d, steps + i);
   for (int64_t t = 0; t < tile.rows; ++t)
-    for (int64_t c = 0; c < count; ++c)
+    for (int64_t c = 0; c < count; ++c) {
+      const A g = widen(tile.g[t * tile.stride + c]);
       for (int64_t side = 0; side < 2; ++side) {
         const int64_t border = 2 * (t * kTalkLanes + c) + side;
-        const A g = widen(tile.g[t * tile.stride + c]);
         const A part = tile.borders.parts[border] * g;
         A* const step = steps + tile.borders.rows[border] * kTalkLanes + c;
         step[0] += part;
         step[kTalkLanes] += (side == 0 ? g : -g) - part;
       }
+    }
   const auto scale = hn::Set(d, tile.scale);
   bool finite = true;
   for (int64_t c = 0; c < count; c += kLanes<A>) {

@@ -52,17 +52,6 @@ HWY_INLINE V in_register(V v) {
   return v;
 }
 
-/// The same vector, not to be used before another one is known.
-template <class V, class W>
-HWY_INLINE V in_register_after(V v, [[maybe_unused]] W earlier) {
-#if HWY_TARGET == HWY_AVX3
-  asm("" : "+v"(v.raw) : "v"(earlier.raw));
-#elif HWY_TARGET == HWY_AVX2
-  asm("" : "+x"(v.raw) : "x"(earlier.raw));
-#endif
-  return v;
-}
-
 /// The same pointer or integer, of which g++ knows nothing: it would make
 /// vectors of several, or many of one.
 template <class V>
