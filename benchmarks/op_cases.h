@@ -24,6 +24,7 @@ struct OpShape {
   int64_t kernel_size = 31;
   kernels::Normalization normalization = kernels::Normalization::kSoftmax;
   double drop = 0;  ///< share of the convolutions' taps that is dropped
+  kernels::Isa isa = kernels::best_isa();  ///< of what is timed
 
   int64_t heads() const { return channels / head_channels; }
   double tokens() const { return static_cast<double>(batch * steps); }

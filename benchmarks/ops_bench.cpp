@@ -5,8 +5,8 @@
 //             [--lengths 32 128 512 2048] [--kernels 3 7 15 31 63]
 //             [--reaches 15 31] [--ops lightconv ...]
 //             [--types float32 bfloat16] [--normalization softmax] [--drop 0]
-//             [--threads 2] [--repeats 5] [--rounds 1] [--skip-floors]
-//             [--skip-rivals] [--json FILE]
+//             [--isa avx512] [--threads 2] [--repeats 5] [--rounds 1]
+//             [--skip-floors] [--skip-rivals] [--json FILE]
 //
 // Floor: the longer of moving every byte once at the rate of the better of two
 // copies of as many bytes, and of doing every operation at the rate of a loop
@@ -18,6 +18,7 @@
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -49,6 +50,7 @@ struct Settings {
   std::vector<std::string> types = {"float32"};
   std::string normalization = "softmax";
   double drop = 0;
+  kernels::Isa isa = kernels::best_isa();
   int threads = 2;
   int rounds = 1;
   bool skip_floors = false;
@@ -56,6 +58,20 @@ struct Settings {
   std::string json;
   TimingOptions timing;
 };
+
+std::map<std::string, kernels::Isa> runnable_isas() {
+  using kernels::Isa;
+  std::map<std::string, Isa> named = {
+      {"baseline", Isa::kBaseline},
+      {"avx2", Isa::kAvx2},
+      {"avx512", Isa::kAvx512}};
+  const std::vector<Isa> runnable = kernels::supported_isas();
+  std::erase_if(named, [&](const auto& name) {
+    return std::find(runnable.begin(), runnable.end(), name.second) ==
+        runnable.end();
+  });
+  return named;
+}
 
 Settings parse(int argc, char** argv) {
   Settings s;
@@ -81,6 +97,13 @@ Settings parse(int argc, char** argv) {
          "share of the convolutions' taps that is dropped, as in training; "
          "rows against rivals drop nothing")
       ->check(CLI::Range(0.0, 0.99));
+  app.add_option(
+         "--isa",
+         s.isa,
+         "instruction set of the kernels beside the floors, instead of the "
+         "best "
+         "one")
+      ->transform(CLI::CheckedTransformer(runnable_isas()));
   app.add_option("--threads", s.threads)->check(CLI::PositiveNumber);
   app.add_option("--repeats", s.timing.repeats, "turns of a row in a round")
       ->check(CLI::PositiveNumber);
@@ -134,7 +157,8 @@ std::vector<OpShape> shapes(const Settings& s) {
                  .head_channels = s.head_channels,
                  .kernel_size = K,
                  .normalization = normalization,
-                 .drop = s.drop});
+                 .drop = s.drop,
+                 .isa = s.isa});
   return all;
 }
 

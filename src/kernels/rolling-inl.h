@@ -16,12 +16,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Vectors of a row that, with a tap and the sums, fit the registers.
+/// Vectors of a row that, with a tap and the sums, fit the registers. Of
+/// sixteen registers a row would get one or two, and taps be read for so little
+/// that it took up to twice as long as blocks.
 template <int K>
-inline constexpr int kRollingVectors = K * 4 + 1 <= kRegisters ? 4
-    : K * 2 + 1 <= kRegisters                                  ? 2
-    : K + 1 <= kRegisters                                      ? 1
-                                                               : 0;
+inline constexpr int kRollingVectors = kRegisters < 32 ? 0
+    : K * 4 + 1 <= kRegisters                          ? 4
+    : K * 2 + 1 <= kRegisters                          ? 2
+                                                       : 0;
 
 /// The sums of the K-1 outputs that a row leaves unfinished; tap j of a row's
 /// taps lies at -j.

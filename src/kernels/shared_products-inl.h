@@ -99,19 +99,26 @@ sum_products(const ProductTile<S, A>& tile, int64_t j, Vec<A> (&sums)[NJ]) {
   }
 }
 
+/// `count` of NJ taps, added to sums[j], ...
 template <class S, class A, int NJ>
-HWY_INLINE void
-shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
+HWY_INLINE void shared_products(
+    const ProductTile<S, A>& tile,
+    int64_t j,
+    int64_t count,
+    double* sums) {
   Vec<A> products[NJ];
   sum_products<S, A, NJ>(tile, j, products);
-  for (int k = 0; k < NJ; ++k)
+  for (int k = 0; k < count; ++k)
     sums[j + k] += static_cast<double>(lane_sum(products[k]));
 }
 
-/// sums [K, channels].
+/// The same with sums [K, channels].
 template <class S, class A, int NJ>
-HWY_INLINE void
-lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
+HWY_INLINE void lane_products(
+    const ProductTile<S, A>& tile,
+    int64_t j,
+    int64_t count,
+    double* sums) {
   const int64_t C = tile.channels;
   for (int64_t c = 0; c < C; c += kLanes<A>) {
     ProductTile<S, A> column = tile;
@@ -121,7 +128,7 @@ lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
     Vec<A> products[NJ];
     sum_products<S, A, NJ>(column, j, products);
     HWY_ALIGN A lanes[kLanes<A>];
-    for (int k = 0; k < NJ; ++k) {
+    for (int k = 0; k < count; ++k) {
       hn::Store(products[k], Tag<A>(), lanes);
       for (int64_t i = 0; i < column.channels; ++i)
         sums[(j + k) * C + c + i] += static_cast<double>(lanes[i]);
@@ -129,37 +136,43 @@ lane_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
   }
 }
 
-/// Calls PRODUCTS<S, A, NJ>(tile, j, sums) for all taps, many at a time.
-#define SEQCONV_FOR_TAPS(PRODUCTS)              \
-  int64_t j = 0;                                \
-  const int64_t K = tile.kernel_size;           \
-  if constexpr (kRegisters == 32) {             \
-    for (; j + 16 <= K; j += 16)                \
-      PRODUCTS<S, A, 16>(tile, j, sums);        \
-    if (K - j == 15)                            \
-      return PRODUCTS<S, A, 15>(tile, j, sums); \
-  }                                             \
-  for (; j + 8 <= K; j += 8)                    \
-    PRODUCTS<S, A, 8>(tile, j, sums);           \
-  if (K - j == 7)                               \
-    return PRODUCTS<S, A, 7>(tile, j, sums);    \
-  if (j + 3 <= K) {                             \
-    PRODUCTS<S, A, 3>(tile, j, sums);           \
-    j += 3;                                     \
-  }                                             \
-  for (; j < K; ++j)                            \
-  PRODUCTS<S, A, 1>(tile, j, sums)
+/// Calls each.operator()<NJ>(j, count) for `count` taps from j on, many at a
+/// time, until all K had their turn. NJ may be more: products that nobody asked
+/// for take less time than another turn. Rows of x reach to tap_pitch(K).
+template <class Each>
+HWY_INLINE void for_taps(int64_t K, const Each& each) {
+  int64_t j = 0;
+  if constexpr (kRegisters == 32) {
+    for (; j + 16 <= K; j += 16)
+      each.template operator()<16>(j, 16);
+    if (K - j >= 11)
+      return each.template operator()<15>(j, K - j);
+  }
+  for (; j + 8 <= K; j += 8)
+    each.template operator()<8>(j, 8);
+  if (K > 4 && K - j >= 4)
+    return each.template operator()<7>(j, K - j);
+  if (K - j >= 3) {
+    each.template operator()<3>(j, 3);
+    j += 3;
+  }
+  for (; j < K; ++j)
+    each.template operator()<1>(j, 1);
+}
 
 template <class S, class A>
 void shared_tap_products(const ProductTile<S, A>& tile, double* sums) {
-  SEQCONV_FOR_TAPS(shared_products);
+  for_taps(tile.kernel_size, [&]<int NJ>(int64_t j, int64_t count) HWY_ATTR {
+    shared_products<S, A, NJ>(tile, j, count, sums);
+  });
 }
 
 template <class S, class A>
 void lane_tap_products(const ProductTile<S, A>& tile, double* sums) {
-  SEQCONV_FOR_TAPS(lane_products);
+  for_taps(tile.kernel_size, [&]<int NJ>(int64_t j, int64_t count) HWY_ATTR {
+    lane_products<S, A, NJ>(tile, j, count, sums);
+  });
 }
-#undef SEQCONV_FOR_TAPS
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
