@@ -288,11 +288,11 @@ HWY_INLINE void convolve_block(
 }
 
 /// NT rows of all heads, each from channel `from` on: whole blocks of vectors,
-/// vectors, and what is left of one.
+/// pairs, vectors, and what is left of one.
 template <class S, class A, int NT, TapOrder kOrder>
 void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
   constexpr int NV = kVectorBlock<NT>;
-  constexpr int64_t L = kLanes<A>, kBlock = NV * L;
+  constexpr int64_t L = kLanes<A>, kBlock = NV * L, kPair = 2 * L;
   constexpr bool kLaneTaps = kOrder == TapOrder::kChannels;
   const bool inside =
       t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
@@ -317,6 +317,14 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
           c,
           lane_taps(),
           h);
+    if constexpr (NV > 2)
+      for (; c + kPair <= end; c += kPair)
+        convolve_block<S, A, NT, 2, false, kOrder, false>(
+            tile,
+            t,
+            c,
+            lane_taps(),
+            h);
     for (; c + L <= end; c += L)
       convolve_block<S, A, NT, 1, false, kOrder, false>(
           tile,

@@ -260,7 +260,9 @@ class BackwardTile {
 template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const TalkStrips strips(shape);
+  // Narrower heads share: a border costs as much as several channels of it.
+  constexpr int64_t kOwnStrip = 4;
+  const TalkStrips strips(shape, kOwnStrip);
   const std::vector<TalkReach> reaches = talk_reaches(
       shape,
       args.offset_left,

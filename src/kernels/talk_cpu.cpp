@@ -189,9 +189,13 @@ void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
       shape,
       args.y,
       {.read = shape.channels, .light = true, .early = true});
-  // What comes from memory is as fast in strips of one window.
+  // Gathering sums lane by lane takes as long as a row of a vector for each of
+  // the lanes: only heads of one channel do. What comes from memory is as fast
+  // in strips of one window.
+  constexpr int64_t kOwnStrip = 2;
   const TalkStrips strips(
       shape,
+      kOwnStrip,
       !plan.streams && talk_ops<S, AccumulatorOf<S>>(run.isa).pairs &&
           TalkStrips::can_pair(shape, sizeof(S)));
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);

@@ -9,7 +9,7 @@
 #include "seqconv/kernels/talk.h"
 
 /// Windows of TaLK for tiles of one head, of two windows side by side, or of
-/// kTalkLanes channels whose heads are narrower than a vector.
+/// kTalkLanes channels of heads so narrow that they share a tile.
 namespace seqconv::kernels {
 
 /// Rows of a tile: windows of neighbours reach into it, so that longer ones
@@ -73,10 +73,11 @@ A talk_scale(const TalkShape& shape) {
 /// How channels are cut into strips.
 class TalkStrips {
  public:
-  /// With `pairs`, strips are as wide as two windows.
-  explicit TalkStrips(const TalkShape& shape, bool pairs = false)
+  /// Heads of fewer channels than `own` share strips; with `pairs`, strips are
+  /// as wide as two windows.
+  TalkStrips(const TalkShape& shape, int64_t own, bool pairs = false)
       : channels_(shape.channels), part_(shape.head_channels()) {
-    if (part_ < kTalkLanes) {
+    if (part_ < own) {
       lanes_ = width_ = kTalkLanes;
       part_ = channels_;
     } else if (pairs) {
