@@ -174,8 +174,18 @@ INSTANTIATE_TEST_SUITE_P(
     testing::isa_name);
 
 TEST_P(TalkKernels, EqualSumsOverWindowsOnAwkwardSizes) {
-  constexpr std::pair<int64_t, int64_t> kWidths[] =
-      {{6, 2}, {5, 5}, {35, 7}, {32, 2}, {60, 1}, {128, 2}, {130, 1}, {40, 40}};
+  constexpr std::pair<int64_t, int64_t> kWidths[] = {
+      {6, 2},
+      {5, 5},
+      {35, 7},
+      {32, 2},
+      {60, 1},
+      {128, 2},
+      {130, 1},
+      {40, 40},
+      {34, 17},
+      {40, 5},
+      {36, 3}};
   size_t turn = 0;
   for (const int64_t T : {1, 2, 31, 129, 300, 600})
     for (const int64_t reach : {0, 1, 3, 15, 31, 63}) {
@@ -186,13 +196,15 @@ TEST_P(TalkKernels, EqualSumsOverWindowsOnAwkwardSizes) {
 }
 
 TEST_P(TalkKernels, EqualSumsOverWindowsThatReachFurtherThanExpected) {
-  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}})
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
     expect_plain_everywhere(
         {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .most = 2});
 }
 
 TEST_P(TalkKernels, EqualSumsOverWindowsThatReachToOneSideOrTheOther) {
-  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}})
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
     for (const auto& [left, right] :
          {std::pair<int64_t, int64_t>{0, 5}, {5, 0}, {0, 63}, {63, 0}, {1, 1}})
       for (const int64_t T : {257, 530})
@@ -202,7 +214,8 @@ TEST_P(TalkKernels, EqualSumsOverWindowsThatReachToOneSideOrTheOther) {
 
 // A window that ends before it begins holds what is between them negatively.
 TEST_P(TalkKernels, EqualSumsOverWindowsThatEndBeforeTheyBegin) {
-  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}})
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
     for (const int64_t right : {0, 9})
       expect_plain_everywhere({.shape = {2, 530, C, H, 9, right}, .least = -1});
 }
@@ -246,7 +259,7 @@ TEST_P(TalkKernels, EqualSumsOverWindowsWhereLittleStaysInTheCache) {
 
 TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
   for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{16, 1}, {16, 16}, {1024, 16}}) {
+       {std::pair<int64_t, int64_t>{16, 1}, {16, 16}, {16, 4}, {1024, 16}}) {
     const TalkShape s{1, 100, C, H, 3, 3};
     const size_t count = place(100 * C);
     std::vector<float> x(count, 1.0f), y(count), grad(count);
@@ -313,7 +326,8 @@ TEST_P(TalkKernels, ANotANumberStaysInItsTile) {
 // The border of window 250 is in the tile of the first 256 rows, its gradients
 // in the next one too; that of window 260 the other way round.
 TEST_P(TalkKernels, AnOffsetThatIsNotANumberReachesAllTilesOfItsWindow) {
-  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {16, 4}}) {
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{64, 1}, {16, 4}, {16, 8}, {16, 16}}) {
     const TalkShape s{1, 600, C, H, 15, 15};
     const std::vector<float> ones(place(600 * C), 1.0f);
     std::vector<float> y(ones.size()), grad(ones.size());
