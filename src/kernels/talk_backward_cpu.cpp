@@ -219,7 +219,7 @@ class BackwardTile {
     return tile;
   }
 
-  /// Gradients of the offsets of a head narrower than a vector: max_left *
+  /// Gradients of the offsets of a head that shares its strips: max_left *
   /// x[border] / window where the border is fractional, else 0; on the right
   /// likewise.
   void narrow_offset_gradient(int64_t b, int64_t h, const TalkRows& rows) {
@@ -230,19 +230,24 @@ class BackwardTile {
     if (real == 0)
       return;
     const int64_t at = b * shape.steps * C + h * R;
-    const TalkStrip strip{.batch = b, .channel = h * R, .channels = R};
-    ops_.edge_products(
-        {.borders = borders_.make(
-             strip,
-             {rows.first, real, rows.valid},
-             {0, rows.valid}),
-         .rows = real,
-         .channels = R,
-         .g = args_.grad_y + at + rows.first * C,
-         .x = args_.x + at,
-         .stride = C,
-         .left = sums.left,
-         .right = sums.right});
+    const TalkBorders<A> borders = borders_.make(
+        {.batch = b, .channel = h * R, .channels = R},
+        {rows.first, real, rows.valid},
+        {0, rows.valid});
+    const auto product = [&](int64_t border) {
+      A sum = 0;
+      if (borders.parts[border] == borders.whole(border))
+        return sum;
+      const S* const g = args_.grad_y + at + (rows.first + border / 2) * C;
+      const S* const x = args_.x + at + borders.rows[border] * C;
+      for (int64_t c = 0; c < R; ++c)
+        sum += widen(g[c]) * widen(x[c]);
+      return sum;
+    };
+    for (int64_t t = 0; t < real; ++t) {
+      sums.left[t] = product(2 * t);
+      sums.right[t] = product(2 * t + 1);
+    }
   }
 
   const TalkBackward<S, O>& args_;

@@ -105,27 +105,6 @@ HWY_INLINE void add_products(const TalkGradTile<S, A>& tile) {
   }
 }
 
-/// For heads narrower than a vector.
-template <class S, class A>
-void talk_edge_products(const TalkEdgeTile<S, A>& tile) {
-  const auto add = [&](int64_t border, A& to) HWY_ATTR {
-    if (tile.borders.parts[border] == tile.borders.whole(border))
-      return;
-    const S* const g = tile.g + border / 2 * tile.stride;
-    const S* const x = tile.x + tile.borders.rows[border] * tile.stride;
-    A sum = 0;
-    for (int64_t c = 0; c < tile.channels; c += kLanes<A>)
-      sum += lane_sum(hn::Mul(
-          load_some<A>(g + c, tile.channels - c),
-          load_some<A>(x + c, tile.channels - c)));
-    to += sum;
-  };
-  for (int64_t t = 0; t < tile.rows; ++t) {
-    add(2 * t, tile.left[t]);
-    add(2 * t + 1, tile.right[t]);
-  }
-}
-
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -23,8 +23,7 @@ struct Tables {
         .borders = talk_borders<A>,
         .pairs = kTalkPairs<A>,
         .forward = talk_forward_tile<S, A>,
-        .gradient = talk_gradient_tile<S, A>,
-        .edge_products = talk_edge_products<S, A>};
+        .gradient = talk_gradient_tile<S, A>};
     return kTable;
   }
 };

@@ -187,20 +187,6 @@ struct TalkGradTile {
   A* right = nullptr;
 };
 
-/// <g[i], x at the border> of the borders of window i whose parts are not
-/// whole, else 0.
-template <class S, class A>
-struct TalkEdgeTile {
-  TalkBorders<A> borders;  ///< their rows are those of x
-  int64_t rows = 0;
-  int64_t channels = 0;
-  const S* g = nullptr;
-  const S* x = nullptr;
-  int64_t stride = 0;  ///< of g and x
-  A* left = nullptr;   ///< [rows], added to
-  A* right = nullptr;
-};
-
 template <class A>
 struct TalkExtremes {
   A least = 0;
@@ -243,7 +229,6 @@ struct TalkOps {
   bool (*forward)(const TalkTile<S, A>& tile);
   /// False, and grad_x is garbage, where a gradient is not finite.
   bool (*gradient)(const TalkGradTile<S, A>& tile);
-  void (*edge_products)(const TalkEdgeTile<S, A>& tile);
 };
 
 template <class S, class A>

@@ -31,19 +31,6 @@ HWY_INLINE void store_windows(
       d,
       reinterpret_cast<float*>(out));
 }
-HWY_INLINE WindowLanes<float> load_windows(const TalkWindow<float>* from) {
-  const Tag<float> d;
-  const IntTag<float> di;
-  Vec<float> low, behind, left, right;
-  hn::LoadInterleaved4(
-      d,
-      reinterpret_cast<const float*>(from),
-      low,
-      behind,
-      left,
-      right);
-  return {hn::BitCast(di, low), hn::BitCast(di, behind), left, right};
-}
 
 /// Windows of double are for checks: one after the other.
 HWY_INLINE void store_windows(
@@ -58,22 +45,6 @@ HWY_INLINE void store_windows(
   hn::StoreU(w.right, Tag<double>(), parts[1]);
   for (int i = 0; i < L; ++i)
     out[i] = {places[0][i], places[1][i], parts[0][i], parts[1][i]};
-}
-HWY_INLINE WindowLanes<double> load_windows(const TalkWindow<double>* from) {
-  constexpr int L = kLanes<double>;
-  int32_t places[2][L];
-  double parts[2][L];
-  for (int i = 0; i < L; ++i) {
-    places[0][i] = from[i].low;
-    places[1][i] = from[i].behind;
-    parts[0][i] = from[i].left;
-    parts[1][i] = from[i].right;
-  }
-  return {
-      hn::LoadU(IntTag<double>(), places[0]),
-      hn::LoadU(IntTag<double>(), places[1]),
-      load(parts[0]),
-      load(parts[1])};
 }
 
 /// Rows as places.
