@@ -9,8 +9,10 @@
 
 #include <hwy/highway.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "seqconv/kernels/bfloat16.h"
 
@@ -147,6 +149,41 @@ HWY_INLINE hn::Vec<D> load_masked(D d, const BFloat16* p, int64_t count) {
       load_masked(half, reinterpret_cast<const uint16_t*>(p), count));
 }
 
+/// The first `count` < 5 of four bfloat16 as one word, the others zero; reads
+/// nothing beyond them.
+HWY_INLINE uint64_t load_word(const BFloat16* p, int64_t count) {
+  uint64_t word = 0;
+  if (count >= 4) {
+    std::memcpy(&word, p, 8);
+    return word;
+  }
+  if (count >= 2) {
+    uint32_t two;
+    std::memcpy(&two, p, 4);
+    word = two;
+  }
+  if (count % 2 == 1)
+    word |= uint64_t{p[count - 1].bits} << 16 * (count - 1);
+  return word;
+}
+/// Stores them.
+HWY_INLINE void store_word(uint64_t word, BFloat16* p, int64_t count) {
+  if (count >= 4) {
+    std::memcpy(static_cast<void*>(p), &word, 8);
+    return;
+  }
+  if (count >= 2)
+    std::memcpy(static_cast<void*>(p), &word, 4);
+  if (count % 2 == 1)
+    p[count - 1].bits = static_cast<uint16_t>(word >> 16 * (count - 1));
+}
+
+/// Whether the bfloat16 of as many lanes are one or two words.
+constexpr bool are_words(int64_t lanes) {
+  return std::endian::native == std::endian::little &&
+      (lanes == 4 || lanes == 8);
+}
+
 /// The first `count` lanes of a vector of D, the others zero; reads nothing
 /// beyond them.
 template <class D, class S>
@@ -154,6 +191,17 @@ HWY_INLINE hn::Vec<D> load_first(D d, const S* p, int64_t count) {
   constexpr auto kMost = static_cast<int64_t>(hn::MaxLanes(D()));
   if constexpr (kMasks<S>) {
     return load_masked(d, p, HWY_MIN(count, kMost));
+  } else if constexpr (std::is_same_v<S, BFloat16> && are_words(kMost)) {
+    const hn::Rebind<uint16_t, D> half;
+    const hn::Repartition<uint64_t, decltype(half)> dw;
+    auto words = hn::Set(dw, load_word(p, count));
+#if HWY_TARGET != HWY_SCALAR
+    if constexpr (kMost == 8) {
+      const uint64_t behind = count > 4 ? load_word(p + 4, count - 4) : 0;
+      words = hn::InterleaveLower(dw, words, hn::Set(dw, behind));
+    }
+#endif
+    return widen_bits(d, hn::BitCast(half, words));
   } else {
     HWY_ALIGN hn::TFromD<D> lanes[kMost] = {};
     for (int64_t i = 0; i < HWY_MIN(count, kMost); ++i)
@@ -189,6 +237,14 @@ HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
     return store_narrow(v, p);
   if constexpr (kMasks<S>) {
     store_masked(v, Tag<A>(), p, count);
+  } else if constexpr (std::is_same_v<S, BFloat16> && are_words(kLanes<A>)) {
+    const auto bits = narrow_bits(v);
+    const hn::Repartition<uint64_t, hn::DFromV<decltype(bits)>> dw;
+    const auto words = hn::BitCast(dw, bits);
+    store_word(hn::GetLane(words), p, count);
+    if constexpr (kLanes<A> == 8)
+      if (count > 4)
+        store_word(hn::ExtractLane(words, 1), p + 4, count - 4);
   } else {
     HWY_ALIGN S lanes[kLanes<A>];
     store_narrow(v, lanes);
