@@ -59,6 +59,7 @@ struct Settings {
   TimingOptions timing;
 };
 
+/// Instruction sets that this processor has, by name.
 std::map<std::string, kernels::Isa> runnable_isas() {
   using kernels::Isa;
   std::map<std::string, Isa> named = {
@@ -71,6 +72,13 @@ std::map<std::string, kernels::Isa> runnable_isas() {
         runnable.end();
   });
   return named;
+}
+
+std::string isa_name(kernels::Isa isa) {
+  for (const auto& [name, value] : runnable_isas())
+    if (value == isa)
+      return name;
+  fail("unknown instruction set");
 }
 
 Settings parse(int argc, char** argv) {
@@ -100,9 +108,8 @@ Settings parse(int argc, char** argv) {
   app.add_option(
          "--isa",
          s.isa,
-         "instruction set of the kernels beside the floors, instead of the "
-         "best "
-         "one")
+         "instruction set of the kernels beside the floors; the comparison "
+         "with references is of the best one")
       ->transform(CLI::CheckedTransformer(runnable_isas()));
   app.add_option("--threads", s.threads)->check(CLI::PositiveNumber);
   app.add_option("--repeats", s.timing.repeats, "turns of a row in a round")
@@ -337,6 +344,7 @@ int run(const Settings& s) {
         {"tokens", s.tokens},
         {"normalization", s.normalization},
         {"drop", s.drop},
+        {"isa", isa_name(s.isa)},
         {"floors", floors},
         {"rivals", rivals}};
     std::ofstream out(s.json);
