@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Prefix sums of some columns, times the scale, made row by row. Rows of them
-/// are kPitch apart.
+/// Prefix sums of some columns, made row by row. Rows of them are kPitch apart.
+/// Not times the scale: those of inputs with few bits are exact.
 template <
     class S,
     class A,
@@ -38,8 +38,7 @@ class RunningSums {
         next_(tile.next),
         first_(tile.sums),
         end_(tile.sums + (tile.ring - 1) * kPitch),
-        last_(tile.sums),
-        scale_(hn::Set(Tag<A>(), tile.scale)) {
+        last_(tile.sums) {
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
       sum_[v] = hn::Zero(Tag<A>());
@@ -53,7 +52,7 @@ class RunningSums {
     last_ += kPitch;
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
-      sum_[v] = hn::MulAdd(columns_.get(x_, v), scale_, sum_[v]);
+      sum_[v] = hn::Add(sum_[v], columns_.get(x_, v));
       hn::Store(sum_[v], Tag<A>(), last_ + v * kLanes<A>);
     }
     x_ += stride_;
@@ -81,11 +80,11 @@ class RunningSums {
   A* const first_;  // the ring
   A* const end_;    // its last row
   A* last_;         // the sum made last
-  const Vec<A> scale_;
   Vec<A> sum_[NV];
 };
 
-/// Row after row of outputs: what lies between the borders of their windows.
+/// Row after row of outputs: what lies between the borders of their windows,
+/// times the scale.
 /// The first of kWindows windows is that of the first NV vectors, the next that
 /// of the next ones.
 template <
@@ -106,7 +105,8 @@ class WindowSums {
         second_(tile.second),
         y_(tile.y),
         stride_(tile.stride),
-        next_(tile.next) {}
+        next_(tile.next),
+        scale_(hn::Set(d_, tile.scale)) {}
 
   HWY_INLINE void put_row() {
 #pragma GCC unroll 2
@@ -144,7 +144,7 @@ class WindowSums {
         const int64_t at = (v + n) * L;
         const auto begin = between(low + at, low + at - kPitch, left);
         const auto end = between(behind + at - kPitch, behind + at, right);
-        sums[n] = hn::Sub(end, begin);
+        sums[n] = hn::Mul(hn::Sub(end, begin), scale_);
       }
       columns_.put(sums, y, v);
     }
@@ -162,6 +162,7 @@ class WindowSums {
   S* y_;
   const int64_t stride_;
   const int64_t next_;
+  const Vec<A> scale_;
 };
 
 template <class S, class A, int NV, Stores kStores, int kWindows, bool kFetches>

@@ -268,20 +268,26 @@ TEST_P(TalkOp, StepsOfAnySizeEqualTheFullForm) {
 }
 
 TEST_P(TalkOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
-  // A mean of 1 is what ruins prefix sums over the whole sequence.
-  const TalkCall call =
-      {.B = 1, .T = 20000, .C = 4, .H = 2, .max_left = 31, .max_right = 31};
-  auto exact = call.inputs();
-  exact[0] = (exact[0] + 1).to(at::kFloat).to(at::kDouble);
-  const at::Tensor want = call.reference(exact);
-  std::vector<at::Tensor> rounded;
-  for (const at::Tensor& input : exact)
-    rounded.push_back(input.to(at::kFloat));
-  const at::Tensor got = call.run(rounded);
-  for (const int64_t first : {int64_t{0}, int64_t{19000}})
-    EXPECT_LE(
-        relative_error(got.narrow(1, first, 1000), want.narrow(1, first, 1000)),
-        1e-6);
+  // A mean of 1 is what ruins prefix sums over the whole sequence. Heads that
+  // share a tile, that have a part of a vector, and whole ones.
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{4, 4}, {4, 2}, {128, 2}}) {
+    const TalkCall call =
+        {.B = 1, .T = 20000, .C = C, .H = H, .max_left = 31, .max_right = 31};
+    auto exact = call.inputs();
+    exact[0] = (exact[0] + 1).to(at::kFloat).to(at::kDouble);
+    const at::Tensor want = call.reference(exact);
+    std::vector<at::Tensor> rounded;
+    for (const at::Tensor& input : exact)
+      rounded.push_back(input.to(at::kFloat));
+    const at::Tensor got = call.run(rounded);
+    for (const int64_t first : {int64_t{0}, int64_t{19000}})
+      EXPECT_LE(
+          relative_error(
+              got.narrow(1, first, 1000),
+              want.narrow(1, first, 1000)),
+          1e-6);
+  }
 }
 
 TEST_P(TalkOp, ANanInAnOffsetShowsInTheResult) {
