@@ -18,6 +18,10 @@ CLI::Option* add_integer(
     const std::string& help,
     int64_t low,
     int64_t high) {
+  const bool bounded = high < std::numeric_limits<int32_t>::max();
+  const std::string range = bounded ? concat(", ", low, " to ", high)
+      : low > 0                     ? concat(", at least ", low)
+                                    : "";
   const auto read = [&value, flag, low, high](const std::string& text) {
     int64_t number = 0;
     const char* end = text.data() + text.size();
@@ -34,7 +38,7 @@ CLI::Option* add_integer(
           "'");
     value = number;
   };
-  return app.add_option_function<std::string>(flag, read, help)
+  return app.add_option_function<std::string>(flag, read, help + range)
       ->type_name("N")
       ->default_str(std::to_string(value));
 }

@@ -15,8 +15,9 @@ namespace seqconv::cli {
 /// "--a" of "--a,--b", for messages.
 std::string first_name(const std::string& flags);
 
-/// Adds `--name N` for a whole number within [low, high]. Unlike CLI11's own
-/// reader it takes nothing but digits and refuses what does not fit.
+/// Adds `--name N` for a whole number within [low, high], which the help says
+/// too. Unlike CLI11's own reader it takes nothing but digits and refuses what
+/// does not fit.
 CLI::Option* add_integer(
     CLI::App& app,
     const std::string& flag,

@@ -113,6 +113,7 @@ int run(int argc, char** argv, StandardOutput& out) {
   add_export(program);
   add_text(program);
   add_info(program);
+  add_reference(program);
 
   try {
     app.parse(argc, argv);

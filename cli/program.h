@@ -34,5 +34,6 @@ void add_import(Program& program);
 void add_export(Program& program);
 void add_text(Program& program);
 void add_info(Program& program);
+void add_reference(Program& program);
 
 }  // namespace seqconv::cli

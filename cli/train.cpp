@@ -23,7 +23,7 @@ struct Flags {
 
 void run(Flags& flags, std::ostream& out) {
   if (flags.help_config) {
-    out << engine().describe_config();
+    out << engine().describe_config(ConfigFormat::kToml);
     return;
   }
   TrainArguments& arguments = flags.arguments;

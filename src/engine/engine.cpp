@@ -55,7 +55,10 @@ const EngineTable kTable{
         [](const TrainArguments& arguments) {
           guarded([&] { train(arguments); });
         },
-    .describe_config = [] { return guarded([] { return describe_config(); }); },
+    .describe_config =
+        [](ConfigFormat format) {
+          return guarded([&] { return describe_config(format); });
+        },
     .translate =
         [](const TranslateArguments& arguments,
            std::istream& in,

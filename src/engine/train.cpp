@@ -1,3 +1,4 @@
+#include "seqconv/base/markdown.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
 #include "seqconv/train/options.h"
@@ -23,31 +24,84 @@ void train(const TrainArguments& arguments) {
   train_model(request);
 }
 
+namespace {
+
+// "training" and "seed" of "training.seed".
+std::pair<std::string, std::string> split_key(const std::string& key) {
+  const size_t dot = key.find('.');
+  if (dot == std::string::npos)
+    return {"", key};
+  return {key.substr(0, dot), key.substr(dot + 1)};
+}
+
 // Valid TOML: one section a layer's options, dotted keys within it.
-std::string describe_config() {
+std::string config_as_toml() {
   std::string text =
       "# Every key of a training configuration with its default. Paths are\n"
       "# relative to the working directory. include = \"other.toml\" at the\n"
       "# top, relative to the file, is read first.\n";
   std::string section;
-  for (const auto& [key, value, help] : describe_options<TrainConfig>("")) {
-    const size_t dot = key.find('.');
-    const bool in_section = dot != std::string::npos;
-    const std::string head = in_section ? key.substr(0, dot) : "";
+  for (const OptionRow& row : describe_options<TrainConfig>("")) {
+    const auto [head, key] = split_key(row.key);
     if (head != section) {
       section = head;
       text += concat("\n[", section, "]\n");
     }
-    text += concat(
-        "# ",
-        help,
-        "\n",
-        in_section ? key.substr(dot + 1) : key,
-        " = ",
-        value,
-        "\n");
+    text += concat("# ", row.help, "\n", key, " = ", row.standard, "\n");
   }
   return text;
+}
+
+std::string config_as_markdown() {
+  std::string text =
+      "# Configuration\n\n"
+      "Every key of the TOML file that `seqconv train` reads. A file names "
+      "only\n"
+      "what differs from the defaults; an unknown key is an error. Paths are\n"
+      "relative to the working directory. `include = \"other.toml\"` at the "
+      "top\n"
+      "(a path relative to the file, or a list of them) is read first, and "
+      "the\n"
+      "file's own keys win. `--set KEY=VALUE` on the command line wins over "
+      "both.\n"
+      "Whole numbers are not negative. Where a list is wanted, a single entry\n"
+      "stands for a list of one.\n\n"
+      "`seqconv train --help-config` prints the same as a TOML file. This page "
+      "is\n"
+      "written by `tools/make_reference.sh`.\n";
+  std::string section = "none yet";
+  for (const OptionRow& row : describe_options<TrainConfig>("")) {
+    const auto [head, key] = split_key(row.key);
+    if (head != section) {
+      section = head;
+      const std::string title =
+          head.empty() ? "Top level" : concat("[", head, "]");
+      text += concat(
+          "\n## ",
+          title,
+          "\n\n",
+          markdown_row({"key", "type", "default", "meaning"}),
+          "|---|---|---|---|\n");
+    }
+    text += markdown_row(
+        {markdown_code(key),
+         markdown_text(row.type),
+         markdown_code(row.standard),
+         markdown_text(row.help)});
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe_config(ConfigFormat format) {
+  switch (format) {
+    case ConfigFormat::kToml:
+      return config_as_toml();
+    case ConfigFormat::kMarkdown:
+      return config_as_markdown();
+  }
+  fail("unknown format of a configuration's description");
 }
 
 }  // namespace seqconv::engine

@@ -10,7 +10,7 @@
 namespace seqconv::engine {
 
 void train(const TrainArguments& arguments);
-std::string describe_config();
+std::string describe_config(ConfigFormat format);
 void translate(
     const TranslateArguments& arguments,
     std::istream& in,

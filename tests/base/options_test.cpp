@@ -195,11 +195,27 @@ TEST(Options, ListTheNamesOfAnEnum) {
 TEST(Options, DescribeThemselves) {
   const auto rows = describe_options<Outer>("model");
   ASSERT_EQ(rows.size(), 8u);
-  EXPECT_THAT(rows[1], ElementsAre("model.heads", "4", "Number of heads"));
-  EXPECT_THAT(rows[4], ElementsAre("model.colour", "\"green\"", "A colour"));
+  const auto cells = [&](size_t i) {
+    const OptionRow& row = rows.at(i);
+    return std::vector{row.key, row.type, row.standard, row.help};
+  };
   EXPECT_THAT(
-      rows[5],
-      ElementsAre("model.encoder.kernels", "[3,7]", "Kernel sizes"));
+      cells(1),
+      ElementsAre("model.heads", "whole number", "4", "Number of heads"));
+  EXPECT_THAT(
+      cells(4),
+      ElementsAre(
+          "model.colour",
+          "'red', 'green' or 'blue'",
+          "\"green\"",
+          "A colour"));
+  EXPECT_THAT(
+      cells(5),
+      ElementsAre(
+          "model.encoder.kernels",
+          "list of whole number",
+          "[3,7]",
+          "Kernel sizes"));
 }
 
 TEST(Options, SurviveHostileValuesInMessages) {
@@ -262,7 +278,7 @@ TEST(OptionsLists, OfTruthValuesAreReadAndWritten) {
   read_options(table, "model", options);
   EXPECT_EQ(options.flags, (std::vector<bool>{true, false, true}));
   EXPECT_EQ(write_options(options), table);
-  EXPECT_EQ(describe_options<FlagOptions>("model")[0][1], "[true]");
+  EXPECT_EQ(describe_options<FlagOptions>("model")[0].standard, "[true]");
   try {
     read_options(Json{{"flags", Json::array({true, 1})}}, "model", options);
     FAIL();

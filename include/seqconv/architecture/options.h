@@ -121,24 +121,27 @@ struct StackOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("layers", layers, "Number of layers");
+    v("layers", layers, "Number of layers, 1 to 1,048,576");
     v("block",
       block,
       "lightconv, dynamicconv, talk, self_attention, average_attention or "
       "cnn; one, or one a layer");
     v("kernel_sizes",
       kernel_sizes,
-      "Kernel width (lightconv, dynamicconv, cnn) or window (self_attention, "
-      "0 = full); one, or one a layer (0 in other layers)");
+      "Positions: kernel width (lightconv, dynamicconv, cnn; at least 1) or "
+      "window (self_attention, 0 = all); one, or one a layer (0 in other "
+      "layers)");
     v("max_offsets",
       max_offsets,
-      "talk: furthest reach a side in tokens; one, or one a layer (0 "
-      "elsewhere)");
-    v("heads", heads, "Heads of convolutions and attention; divides dim");
+      "talk: furthest reach to each side in positions, at least 1; one, or "
+      "one a layer (0 elsewhere)");
+    v("heads",
+      heads,
+      "Heads of convolutions and attention, at least 1; must divide dim");
     v("conv_heads",
       conv_heads,
-      "lightconv, dynamicconv, talk: heads if different, 0 = heads; one, or "
-      "one a layer");
+      "lightconv, dynamicconv, talk: heads where they differ, must divide "
+      "dim; 0 = heads; one, or one a layer");
     v("glu",
       glu,
       "lightconv, dynamicconv, talk: gated linear unit before the "
@@ -201,22 +204,28 @@ struct AdaptiveOptions {
   void visit(Visitor& v) {
     v("softmax_cutoffs",
       softmax_cutoffs,
-      "Adaptive softmax: ids at which its bands end; [] = one softmax");
-    v("softmax_factor", softmax_factor, "Each tail is narrower by this");
+      "Adaptive softmax: ids at which its bands end, ascending, at least 4; "
+      "[] = one softmax");
+    v("softmax_factor",
+      softmax_factor,
+      "Each tail is narrower by this, at least 1");
     v("softmax_dropout",
       softmax_dropout,
-      "On the softmax's input and in its tails");
+      "Dropout of the softmax's input and in its tails, in [0, 1)");
     v("input_cutoffs",
       input_cutoffs,
-      "Adaptive input: ids at which its bands end; [] = one table");
-    v("input_factor", input_factor, "Each band is narrower by this");
-    v("input_dim", input_dim, "Width of the first band, 0 = dim");
+      "Adaptive input: ids at which its bands end, ascending, at least 4; "
+      "[] = one table");
+    v("input_factor",
+      input_factor,
+      "Each band is narrower by this, at least 1");
+    v("input_dim", input_dim, "Channels of the first band, 0 = dim");
     v("tie_projections",
       tie_projections,
       "The tails' projections are the input's, transposed");
     v("fairseq_compatible",
       fairseq_compatible,
-      "fairseq's neglect of the second word of every band");
+      "Leave out the second word of every band, as fairseq does");
   }
 };
 
@@ -240,8 +249,13 @@ struct ModelOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("dim", dim, "Width C of embeddings and layers");
-    v("ffn_dim", ffn_dim, "Width of the feed-forward blocks");
+    v("dim",
+      dim,
+      "Channels C of embeddings and layers, 1 to 1,048,576 (sinusoidal "
+      "positions: at least 4)");
+    v("ffn_dim",
+      ffn_dim,
+      "Channels inside the feed-forward blocks, 1 to 1,048,576");
     v("encoder", encoder, "The encoder's layers");
     v("decoder", decoder, "The decoder's layers");
     v("norm",
@@ -250,22 +264,33 @@ struct ModelOptions {
       "always)");
     v("activation",
       activation,
-      "Feed-forward: relu, swish, or auto (swish in talk layers)");
-    v("positions", positions, "sinusoidal or learned");
+      "Feed-forward: relu, swish, or auto (swish in talk layers, else relu)");
+    v("positions",
+      positions,
+      "Position embeddings: sinusoidal (no limit of length) or learned");
     v("max_positions",
       max_positions,
-      "Longest side in tokens: learned positions, and what training keeps");
+      "Longest side in tokens: learned positions, and what training keeps; "
+      "2 to 1,048,576");
     v("tie",
       tie,
       "Shared matrices: all (needs a joined vocabulary), decoder or none; in "
       "language models all and decoder are the same");
-    v("dropout", dropout, "On embeddings and at the end of every block");
-    v("attention_dropout", attention_dropout, "On attention probabilities");
-    v("activation_dropout", activation_dropout, "After the activation");
-    v("input_dropout", input_dropout, "Before linear1 of convolution blocks");
+    v("dropout",
+      dropout,
+      "Dropout of embeddings and at the end of every block, in [0, 1)");
+    v("attention_dropout",
+      attention_dropout,
+      "Dropout of attention probabilities, in [0, 1)");
+    v("activation_dropout",
+      activation_dropout,
+      "Dropout after the feed-forward activation, in [0, 1)");
+    v("input_dropout",
+      input_dropout,
+      "Dropout before the first linear map of convolution blocks, in [0, 1)");
     v("weight_dropout",
       weight_dropout,
-      "DropConnect of convolution weights; offset dropout of talk");
+      "DropConnect of convolution weights, offset dropout of talk, in [0, 1)");
     v("adaptive", adaptive, "Adaptive input and softmax of language models");
   }
 

@@ -28,6 +28,14 @@ namespace seqconv {
 
 using Json = nlohmann::ordered_json;
 
+/// What there is to say about one option.
+struct OptionRow {
+  std::string key;       ///< "model.encoder.heads"
+  std::string type;      ///< in words
+  std::string standard;  ///< default, as JSON
+  std::string help;
+};
+
 namespace detail {
 
 /// std::vector and what derives from one.
@@ -139,9 +147,26 @@ class Writer {
   Json table_ = Json::object();
 };
 
+/// A type in words: "list of whole number", "'post' or 'pre'".
+template <class T>
+std::string type_in_words() {
+  if constexpr (std::is_enum_v<T>)
+    return enum_list<T>();
+  else if constexpr (IsVector<T>)
+    return "list of " + type_in_words<typename T::value_type>();
+  else if constexpr (std::is_same_v<T, bool>)
+    return "true or false";
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return "whole number";
+  else if constexpr (std::is_same_v<T, double>)
+    return "number";
+  else
+    return "string";
+}
+
 class Describer {
  public:
-  Describer(std::string path, std::vector<std::array<std::string, 3>>& rows)
+  Describer(std::string path, std::vector<OptionRow>& rows)
       : path_(std::move(path)), rows_(rows) {}
 
   template <class T>
@@ -153,13 +178,14 @@ class Describer {
     } else {
       Writer writer;
       writer(key, value, help);
-      rows_.push_back({where, writer.take()[key].dump(), help});
+      rows_.push_back(
+          {where, type_in_words<T>(), writer.take()[key].dump(), help});
     }
   }
 
  private:
   std::string path_;
-  std::vector<std::array<std::string, 3>>& rows_;
+  std::vector<OptionRow>& rows_;
 };
 
 }  // namespace detail
@@ -188,11 +214,10 @@ Json write_options(const Options& options) {
   return writer.take();
 }
 
-/// One row {key, default, help} for each option, in order.
+/// One row for each option, in order.
 template <class Options>
-std::vector<std::array<std::string, 3>> describe_options(
-    const std::string& path) {
-  std::vector<std::array<std::string, 3>> rows;
+std::vector<OptionRow> describe_options(const std::string& path) {
+  std::vector<OptionRow> rows;
   detail::Describer describer(path, rows);
   Options defaults;
   defaults.visit(describer);

@@ -22,9 +22,12 @@ struct BatchingOptions {
   void visit(Visitor& v) {
     v("max_tokens",
       max_tokens,
-      "Most tokens of a batch: rows x the longest side, </s> counted");
+      "Most tokens of a batch: rows x the longest side, </s> counted; at "
+      "least 1");
     v("max_sentences", max_sentences, "Most samples of a batch, 0 = no limit");
-    v("multiple", multiple, "Rows of a batch: a multiple of this if possible");
+    v("multiple",
+      multiple,
+      "Rows of a batch: a multiple of this where possible, at least 1");
   }
 };
 

@@ -40,7 +40,8 @@ struct StreamOptions {
       "Samples of a language model: blocks, document_blocks or lines");
     v("block_tokens",
       block_tokens,
-      "Tokens that a sample of blocks or document_blocks predicts");
+      "Tokens that a sample of blocks or document_blocks predicts, at least "
+      "1");
   }
 
   /// UsageError for values out of range; `path` prefixes the keys in messages.

@@ -20,11 +20,11 @@ struct SamplingOptions {
   void visit(Visitor& v) {
     v("temperature",
       temperature,
-      "Logits are divided by it; 0 = always the most probable token");
-    v("top_k", top_k, "Only the X most probable tokens; 0 = all");
+      "Logits are divided by it, at least 0; 0 = the most probable token");
+    v("top_k", top_k, "Only this many of the most probable tokens; 0 = all");
     v("top_p",
       top_p,
-      "Only the fewest most probable tokens that reach this sum; 1 = all");
+      "Only the fewest most probable tokens that reach this sum, in (0, 1]");
     v("ban_unknown", ban_unknown, "Never <unk>");
   }
 

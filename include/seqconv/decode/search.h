@@ -21,22 +21,25 @@ struct SearchOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("beam", beam, "Hypotheses kept a sentence; 1 = greedy");
+    v("beam", beam, "Hypotheses kept a sentence, 1 to 1,000,000; 1 = greedy");
     v("length_penalty",
       length_penalty,
       "Scores are divided by length^X; larger favours longer output");
-    v("n_best", n_best, "Hypotheses given out a sentence, at most the beam");
+    v("n_best", n_best, "Hypotheses given out a sentence, 1 to the beam");
     v("max_length_a",
       max_length_a,
-      "Most tokens, </s> not counted: a x source length + b");
+      "a of a x source length + b, the most tokens without </s>; 0 to 1,000");
     v("max_length_b",
       max_length_b,
-      "Most tokens, </s> not counted: a x source length + b");
-    v("min_length", min_length, "Fewest tokens, </s> not counted");
+      "b of a x source length + b, the most tokens without </s>; 0 to "
+      "1,000,000");
+    v("min_length", min_length, "Fewest tokens, </s> not counted, at least 0");
     v("no_repeat_ngram",
       no_repeat_ngram,
       "No n-gram of this size twice; 0 = off");
-    v("unknown_penalty", unknown_penalty, "Subtracted from the score of <unk>");
+    v("unknown_penalty",
+      unknown_penalty,
+      "Subtracted from the log-probability of <unk>");
   }
 
   /// UsageError when a value makes no sense; `path` prefixes the keys.

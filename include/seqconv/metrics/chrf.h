@@ -20,7 +20,7 @@ struct ChrfOptions {
   void visit(Visitor& v) {
     v("char_order", char_order, "Longest character n-gram, 1 to 6");
     v("word_order", word_order, "Longest word n-gram, 0 to 4; 2 is chrF++");
-    v("beta", beta, "Weight of recall over precision");
+    v("beta", beta, "Weight of recall over precision, 1 to 100");
     v("lowercase", lowercase, "Lower-case both sides first");
     v("whitespace", whitespace, "Count white space as characters");
   }

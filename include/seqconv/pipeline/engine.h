@@ -30,6 +30,10 @@ struct EnumNames<OutputFormat> {
           {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
 };
 
+/// What `describe_config` writes: a configuration, or its page of the
+/// reference.
+enum class ConfigFormat { kToml, kMarkdown };
+
 struct TranslateArguments {
   std::vector<std::string> models;
   SearchOptions search;
@@ -73,7 +77,7 @@ struct GenerateArguments {
 };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 3;
+inline constexpr int kEngineVersion = 4;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
@@ -83,8 +87,8 @@ struct EngineTable {
   int version = kEngineVersion;
   void (*set_log_level)(LogLevel) = nullptr;
   void (*train)(const TrainArguments&) = nullptr;
-  /// Every key of a training configuration with default and help, as TOML.
-  std::string (*describe_config)() = nullptr;
+  /// Every key of a training configuration with default and help.
+  std::string (*describe_config)(ConfigFormat) = nullptr;
   void (*translate)(const TranslateArguments&, std::istream&, std::ostream&) =
       nullptr;
   void (*score)(const ScoreArguments&, std::ostream&) = nullptr;

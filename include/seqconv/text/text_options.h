@@ -79,37 +79,55 @@ struct TextOptions {
       tokenizer,
       "none (raw or already tokenised text) or moses; what is decoded is put "
       "together again");
-    v("source_language", source_language, "For moses: such as de, en or fr");
-    v("target_language", target_language, "For moses: such as de, en or fr");
-    v("language", language, "For moses: language of a language model's text");
-    v("moses_escape", moses_escape, "Write & as &amp; and so on, in the model");
+    v("source_language",
+      source_language,
+      "moses: code of the source, such as de, en or fr");
+    v("target_language",
+      target_language,
+      "moses: code of the target, such as de, en or fr");
+    v("language", language, "moses: code of a language model's text");
+    v("moses_escape",
+      moses_escape,
+      "moses: inside the model, & is &amp; and so on");
     v("moses_split_dashes",
       moses_split_dashes,
-      "Write a-b as a @-@ b, in the model");
+      "moses: inside the model, a-b is a @-@ b");
     v("subword",
       subword,
       "What a symbol is: none (a word), bpe, sentencepiece, characters or "
       "bytes");
     v("subword_size",
       subword_size,
-      "Number of merges (bpe) or pieces (sentencepiece) to learn");
-    v("bpe_codes", bpe_codes, "Existing subword-nmt codes (else learned)");
+      "Number of merges (bpe) or pieces (sentencepiece) to learn, 1 to "
+      "1,000,000");
+    v("bpe_codes", bpe_codes, "File of subword-nmt codes, empty = learn them");
     v("sentencepiece_model",
       sentencepiece_model,
-      "Existing SentencePiece model (else trained)");
-    v("sentencepiece_kind", sentencepiece_kind, "unigram or bpe");
+      "File of a SentencePiece model, empty = train one");
+    v("sentencepiece_kind",
+      sentencepiece_kind,
+      "What SentencePiece trains: unigram or bpe");
     v("character_coverage",
       character_coverage,
-      "Share of characters that SentencePiece must cover");
+      "Share of characters that SentencePiece must cover, 0.98 to 1");
     v("joined", joined, "One vocabulary and subword model for both sides");
     v("lowercase", lowercase, "Lower-case both sides first");
-    v("source_dictionary", source_dictionary, "Existing dict.txt (else built)");
-    v("target_dictionary", target_dictionary, "Existing dict.txt (else built)");
+    v("source_dictionary",
+      source_dictionary,
+      "dict.txt of the source, empty = build it");
+    v("target_dictionary",
+      target_dictionary,
+      "dict.txt of the target, empty = build it");
     v("dictionary",
       dictionary,
-      "Existing dict.txt of a language model (else built)");
-    v("min_count", min_count, "Symbols rarer than this become <unk>");
-    v("max_vocabulary", max_vocabulary, "Largest vocabulary, 0 = no limit");
+      "dict.txt of a language model, empty = build it");
+    v("min_count",
+      min_count,
+      "Symbols that come less often than this become <unk>, at least 1");
+    v("max_vocabulary",
+      max_vocabulary,
+      "Most symbols of a vocabulary, four special ones counted: above 4, or "
+      "0 = no limit");
   }
 
   /// UsageError for values out of range and for keys that contradict each

@@ -30,11 +30,18 @@ struct DataOptions {
   void visit(Visitor& v) {
     v("train_source",
       train_source,
-      "Training text, one sentence a line, or binarised data (.bin)");
-    v("train_target", train_target, "Its translation, line by line");
-    v("valid_source", valid_source, "Validation text");
+      "Translation: files of training text, one sentence a line, or "
+      "binarised data (.bin)");
+    v("train_target",
+      train_target,
+      "Its translation, as many files, line by line");
+    v("valid_source",
+      valid_source,
+      "Validation text; without it there is no best checkpoint");
     v("valid_target", valid_target, "Its translation");
-    v("train", train, "Training text of a language model");
+    v("train",
+      train,
+      "Language model: files of training text, or binarised data (.bin)");
     v("valid", valid, "Its validation text");
     stream.visit(v);
   }
@@ -61,12 +68,18 @@ struct OptimizerOptions {
   template <class Visitor>
   void visit(Visitor& v) {
     v("kind", kind, "adam or nag");
-    v("beta1", beta1, "adam: decay of the first moment");
-    v("beta2", beta2, "adam: decay of the second moment");
-    v("epsilon", epsilon, "adam: added to the root of the second moment");
-    v("momentum", momentum, "nag: momentum");
-    v("weight_decay", weight_decay, "Decoupled, times the learning rate");
-    v("clip_norm", clip_norm, "Largest norm of the gradient, 0 = off");
+    v("beta1", beta1, "adam: decay of the first moment, in [0, 1)");
+    v("beta2", beta2, "adam: decay of the second moment, in [0, 1)");
+    v("epsilon",
+      epsilon,
+      "adam: added to the root of the second moment, above 0");
+    v("momentum", momentum, "nag: momentum, in [0, 1)");
+    v("weight_decay",
+      weight_decay,
+      "Decoupled weight decay, times the learning rate; at least 0");
+    v("clip_norm",
+      clip_norm,
+      "Largest norm of the gradient, at least 0; 0 = off");
   }
 };
 
@@ -92,14 +105,22 @@ struct ScheduleOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("kind", kind, "inverse_sqrt or cosine");
-    v("learning_rate", learning_rate, "The highest learning rate");
-    v("warmup_updates", warmup_updates, "Updates of linear warm-up");
-    v("warmup_start", warmup_start, "Learning rate at update 0");
-    v("min_learning_rate", min_learning_rate, "cosine: the lowest");
-    v("period", period, "cosine: updates of the first cycle");
-    v("period_multiplier", period_multiplier, "cosine: growth of the cycles");
-    v("period_shrink", period_shrink, "cosine: factor on rates a cycle");
+    v("kind", kind, "After the warm-up: inverse_sqrt or cosine");
+    v("learning_rate", learning_rate, "The highest learning rate, above 0");
+    v("warmup_updates",
+      warmup_updates,
+      "Updates of linear warm-up (inverse_sqrt: at least 1)");
+    v("warmup_start", warmup_start, "Learning rate at update 0, at least 0");
+    v("min_learning_rate",
+      min_learning_rate,
+      "cosine: the lowest rate, 0 to learning_rate");
+    v("period", period, "cosine: updates of the first cycle, at least 1");
+    v("period_multiplier",
+      period_multiplier,
+      "cosine: each cycle is longer by this, at least 1");
+    v("period_shrink",
+      period_shrink,
+      "cosine: factor on the rates from cycle to cycle, above 0");
   }
 };
 
@@ -131,24 +152,42 @@ struct TrainingOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("seed", seed, "Seed of weights, order and dropout");
+    v("seed",
+      seed,
+      "Seed of initial weights, order of batches and dropout; at least 0");
     v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit");
     v("max_updates", max_updates, "Stop after this many updates, 0 = no limit");
-    v("accumulate", accumulate, "Batches summed to one update");
+    v("accumulate", accumulate, "Batches summed to one update, at least 1");
     v("label_smoothing",
       label_smoothing,
-      "Mass taken off the right word (0 by default in language models)");
-    v("smoothing_form", smoothing_form, "all (the paper) or others (fairseq)");
-    v("validate_every", validate_every, "In updates; 0 = at each epoch's end");
-    v("save_every", save_every, "In updates; 0 = with each validation");
+      "Probability taken off the right word, in [0, 1) (0 by default in "
+      "language models)");
+    v("smoothing_form",
+      smoothing_form,
+      "Where it goes: all words (the paper) or the others (fairseq)");
+    v("validate_every",
+      validate_every,
+      "Updates between validations, 0 = at each epoch's end");
+    v("save_every",
+      save_every,
+      "Updates between checkpoints, 0 = with each validation");
     v("keep_last", keep_last, "Checkpoints kept besides the best one");
     v("patience",
       patience,
       "Validations without gain before stopping, 0 = off");
-    v("best_by", best_by, "loss or bleu");
-    v("validate_bleu", validate_bleu, "Translate the validation set each time");
-    v("log_every", log_every, "Updates between two records of metrics");
-    v("threads", threads, "Threads of the tensor library, 0 = all cores");
+    v("best_by",
+      best_by,
+      "What the best checkpoint is chosen by: loss or bleu of the validation "
+      "text");
+    v("validate_bleu",
+      validate_bleu,
+      "Translate the validation text each time and report BLEU");
+    v("log_every",
+      log_every,
+      "Updates between two records of metrics, at least 1");
+    v("threads",
+      threads,
+      "Threads of the tensor library, 0 to 1,024; 0 = all cores");
   }
 };
 
