@@ -7,12 +7,11 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFormat = "seqconv-model";
-constexpr int64_t kNewestVersion = 2;
 
 /// The lowest version whose programs read the model rightly: those of version 1
 /// know no tokenizer and would take its text as it is.
 int64_t version_of(const TextOptions& text) {
-  return text.tokenizer == Tokenizer::kNone ? 1 : kNewestVersion;
+  return text.tokenizer == Tokenizer::kNone ? 1 : 2;
 }
 
 /// How messages call a model of a task, and what to do with it.
@@ -56,7 +55,44 @@ void check_task(Task task, Task wanted, const fs::path& folder) {
       words_of(task).verbs);
 }
 
-Json read_json(const fs::path& folder) {
+/// A key that must be there; `file` is where.
+const Json&
+wanted(const Json& config, const char* key, const std::string& file) {
+  SEQCONV_CHECK(config.contains(key), file, ": the key '", key, "' is missing");
+  return config[key];
+}
+
+/// Error for a format that this program does not read, newer ones by name.
+void check_format(const Json& config, const std::string& file) {
+  const Json& format = wanted(config, "format", file);
+  SEQCONV_CHECK(
+      format == kFormat,
+      file,
+      ": format must be \"",
+      kFormat,
+      "\", but got ",
+      detail::show_json(format));
+  const Json& version = wanted(config, "format_version", file);
+  const bool whole = version.is_number_integer();
+  SEQCONV_CHECK(
+      !whole || version <= kModelFormatVersion,
+      file,
+      ": this program reads model folders of format_version 1 to ",
+      kModelFormatVersion,
+      ", but got ",
+      detail::show_json(version),
+      ": a later seqconv wrote it; open it with that one or a newer one");
+  SEQCONV_CHECK(
+      whole && version >= 1,
+      file,
+      ": format_version must be a whole number from 1 to ",
+      kModelFormatVersion,
+      ", but got ",
+      detail::show_json(version));
+}
+
+/// config.json, an object of a format that this program reads.
+Json read_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   SEQCONV_CHECK(
       fs::is_regular_file(file),
@@ -69,38 +105,9 @@ Json read_json(const fs::path& folder) {
       file.string(),
       ": must be an object, but got ",
       detail::show_json(config));
-  return config;
-}
-
-Json read_config(const fs::path& folder) {
-  const fs::path file = folder / "config.json";
-  Json config = read_json(folder);
-  const auto wanted = [&](const char* key) -> const Json& {
-    SEQCONV_CHECK(
-        config.contains(key),
-        file.string(),
-        ": the key '",
-        key,
-        "' is missing");
-    return config[key];
-  };
-  SEQCONV_CHECK(
-      wanted("format") == kFormat,
-      file.string(),
-      ": format must be \"",
-      kFormat,
-      "\", but got ",
-      config["format"].dump());
-  const Json& version = wanted("format_version");
-  SEQCONV_CHECK(
-      version == 1 || version == kNewestVersion,
-      file.string(),
-      ": this program reads format versions 1 to ",
-      kNewestVersion,
-      ", but got ",
-      version.dump());
-  wanted("architecture");
-  wanted("text");
+  check_format(config, file.string());
+  wanted(config, "architecture", file.string());
+  wanted(config, "text", file.string());
   return config;
 }
 
@@ -146,6 +153,20 @@ void read_part(const fs::path& folder, const Read& read) {
   }
 }
 
+/// Error for text that programs of the folder's version would misread.
+void check_version_says_all(
+    const Json& config,
+    const TextOptions& text,
+    const fs::path& folder) {
+  SEQCONV_CHECK(
+      config["format_version"] >= version_of(text),
+      (folder / "config.json").string(),
+      ": text.tokenizer needs format_version ",
+      version_of(text),
+      ", but got ",
+      detail::show_json(config["format_version"]));
+}
+
 }  // namespace
 
 VocabularySizes TranslationDescription::vocabulary() const {
@@ -188,6 +209,7 @@ TranslationDescription read_translation_description(const fs::path& folder) {
     }
   });
   model.text = TranslationText::load(folder, config["text"]);
+  check_version_says_all(config, model.text.options, folder);
   return model;
 }
 
@@ -203,6 +225,7 @@ LanguageDescription read_language_description(const fs::path& folder) {
     }
   });
   model.text = LanguageText::load(folder, config["text"]);
+  check_version_says_all(config, model.text.options, folder);
   return model;
 }
 
@@ -220,7 +243,7 @@ ModelFiles find_model(const fs::path& path) {
   ModelFiles files{path, path / "model.safetensors", {}};
   if (!fs::is_directory(path, error))
     files = {folder_of_checkpoint(path), path, {}};
-  files.config = read_json(files.folder);
+  files.config = read_config(files.folder);
   return files;
 }
 

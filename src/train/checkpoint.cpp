@@ -1,6 +1,7 @@
 #include "checkpoint.h"
 
 #include <cstring>
+#include <string_view>
 
 #include "checksum.h"
 #include "seqconv/base/safetensors.h"
@@ -9,7 +10,7 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kFormat = "seqconv-training-state-1";
+constexpr std::string_view kFormat = "seqconv-training-state-";  // + version
 constexpr const char* kParameters = "parameters";
 constexpr const char* kGradients = "gradients";
 constexpr const char* kChecksum = "checksum";
@@ -76,6 +77,23 @@ Json parse_metadata(const SafetensorsReader& reader, const char* key) {
   }
 }
 
+/// Error for a file that is no state, or one of another version.
+void check_version(const SafetensorsReader& reader) {
+  const std::string& format = metadata_at(reader, "format");
+  const std::string wanted = concat(kFormat, kStateVersion);
+  SEQCONV_CHECK(
+      format == wanted,
+      reader.path().string(),
+      ": this program reads training states of format '",
+      wanted,
+      "', but got '",
+      format,
+      format.starts_with(kFormat)
+          ? "': another version of seqconv wrote it; resume with that one, or "
+            "start another run from the model with --init-from"
+          : "'");
+}
+
 }  // namespace
 
 void save_state(
@@ -92,7 +110,7 @@ void save_state(
         {reinterpret_cast<const std::byte*>(tensor.const_data_ptr<float>()),
          static_cast<size_t>(tensor.numel()) * sizeof(float)}};
   Metadata metadata = {
-      {"format", kFormat},
+      {"format", concat(kFormat, kStateVersion)},
       {"position", write_options(position).dump()},
       {"settings", settings.dump()},
       {"layout", layout_of(tensors.parameters)}};
@@ -102,15 +120,7 @@ void save_state(
 
 SavedState read_state(const fs::path& file) {
   const SafetensorsReader reader(file);
-  const std::string& format = metadata_at(reader, "format");
-  SEQCONV_CHECK(
-      format == kFormat,
-      file.string(),
-      ": this program reads training states of format '",
-      kFormat,
-      "', but got '",
-      format,
-      "'");
+  check_version(reader);
   SEQCONV_CHECK(
       metadata_at(reader, kChecksum) ==
           checksum_of(reader.tensors(), reader.metadata()),

@@ -8,6 +8,12 @@
 
 namespace seqconv {
 
+/// The version of training states. Whoever changes what a state's buffers or
+/// position mean, or how the numbers that follow are drawn from them, raises it
+/// and leaves a state of the version before in tests/checkpoint/folders:
+/// docs/model_folder.md has the rule.
+inline constexpr int64_t kStateVersion = 1;
+
 /// The tensors of a run: parameters, gradients under way, optimiser state.
 struct RunTensors {
   const FlatParameters& parameters;

@@ -130,6 +130,24 @@ TEST_F(TrainingState, AModelFileIsNoState) {
       HasSubstr("not a training state, its metadata lack 'format'"));
 }
 
+TEST_F(TrainingState, OtherVersionsAreRefusedByName) {
+  const std::string known = "seqconv-training-state-";
+  for (const std::string version : {"2", "0", "-1", "1.0", "01", "abc", ""}) {
+    write_safetensors(file(), {}, {{"format", known + version}});
+    EXPECT_THAT(
+        testing::error_of([&] { read_state(file()); }),
+        HasSubstr(concat(
+            file().string(),
+            ": this program reads training states of format '",
+            known,
+            "1', but got '",
+            known,
+            version,
+            "': another version of seqconv wrote it; resume with that one, or "
+            "start another run from the model with --init-from")));
+  }
+}
+
 TEST_F(TrainingState, AFullDiskLeavesTheOldState) {
   LittleRun run;
   save_state(file(), run.position, {}, run.tensors());

@@ -14,6 +14,11 @@
 /// Model folders but for their parameters: docs/model_folder.md.
 namespace seqconv {
 
+/// The newest `format_version` of config.json. Whoever changes what a folder's
+/// ids, parameters or options mean raises it and leaves a folder of the version
+/// before in tests/checkpoint/folders: docs/model_folder.md has the rule.
+inline constexpr int64_t kModelFormatVersion = 2;
+
 /// What config.json and the text files of a translation model say.
 struct TranslationDescription {
   std::filesystem::path folder;
@@ -60,7 +65,7 @@ struct ModelFiles {
 
 /// `path` is a model folder (then its model.safetensors, the best checkpoint,
 /// is meant) or a .safetensors file of parameters somewhere below one. Error
-/// when it is neither, or config.json is no object.
+/// when it is neither, or config.json is not of a version that is read.
 ModelFiles find_model(const std::filesystem::path& path);
 
 }  // namespace seqconv
