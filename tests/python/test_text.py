@@ -1,7 +1,8 @@
 """The text layer against subword-nmt, sacremoses and Python itself."""
 
+import collections
+import functools
 import io
-import lzma
 import os
 import pathlib
 import random
@@ -10,13 +11,14 @@ import sys
 import unicodedata
 
 import pytest
+from subword_nmt import apply_bpe, learn_bpe
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
-DATA = pathlib.Path(os.environ.get("SEQCONV_DATA", SHARED / "data"))
-GOLDEN = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", SHARED / "golden"))
+sys.path.insert(0, str(ROOT / "tests/support"))
+import made_up_text  # noqa: E402
+import real_text  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
-REQUIRED = os.environ.get("SEQCONV_GOLDEN_REQUIRED") == "1"
 
 
 def tool(text, *arguments):
@@ -30,33 +32,31 @@ def tool(text, *arguments):
     return run.stdout.decode()
 
 
-def need(package):
-    return __import__(package) if REQUIRED else pytest.importorskip(package)
-
-
-def need_file(path):
-    if not path.exists() and not REQUIRED:
-        pytest.skip(f"no {path}")
-    return path
-
-
-def read(name):
-    """A packed text of the data folder."""
-    with lzma.open(need_file(DATA / name), "rt", encoding="utf-8") as file:
-        return file.read()
-
-
-CORPORA = {
+# Languages that one corpus mixes, lines of each, and merges to learn.
+MADE_UP = {
+    "latin": (["german", "english", "french"], 500, 1000),
+    "accents": (["vietnamese", "turkish"], 400, 800),
+    "alphabets": (["greek", "russian", "arabic", "hebrew", "hindi", "tamil"], 150, 800),
+    "without-blanks": (["chinese", "japanese", "thai", "korean"], 60, 600),
+}
+PARTS = {
     "multi30k": ["multi30k/train.de.xz", "multi30k/train.en.xz"],
     "europarl": ["europarl-de-en-20k/train.de.xz", "europarl-de-en-20k/train.en.xz"],
-    "japanese": ["enja-50k/dev.ja.xz", "enja-50k/test.ja.xz", "enja-50k/test.en.xz"],
-    "vietnamese": ["iwslt15-en-vi-10k/train.vi.xz"],
-    "french": ["ted-en-fr-30k/dev.fr.xz", "ted-en-fr-30k/dev.en.xz"],
+    "enja": ["enja-50k/dev.ja.xz", "enja-50k/test.ja.xz", "enja-50k/test.en.xz"],
+    "iwslt15": ["iwslt15-en-vi-10k/train.vi.xz"],
+    "ted": ["ted-en-fr-30k/dev.fr.xz", "ted-en-fr-30k/dev.en.xz"],
 }
+THERE = real_text.present(sum(PARTS.values(), []))
+CORPORA = [*MADE_UP, *(name for name, parts in PARTS.items() if set(parts) & set(THERE))]
 
 
+@functools.lru_cache(maxsize=None)
 def corpus(name):
-    return "".join(read(part) for part in CORPORA[name] if (DATA / part).exists())
+    if name in PARTS:
+        return "".join(real_text.read(part) for part in PARTS[name] if part in THERE)
+    languages, count, _ = MADE_UP[name]
+    rows = [line for language in languages for line in made_up_text.lines(language, count, seed=1)]
+    return "\n".join(rows) + "\n"
 
 
 def nasty_text(seed, lines=200):
@@ -74,28 +74,24 @@ def nasty_text(seed, lines=200):
 
 
 def package_codes(text, merges, min_frequency):
-    learn_bpe = need("subword_nmt.learn_bpe") and sys.modules["subword_nmt.learn_bpe"]
     out = io.StringIO()
     learn_bpe.learn_bpe(io.StringIO(text), out, merges, min_frequency)
     return out.getvalue()
 
 
 def package_apply(text, codes):
-    apply_bpe = need("subword_nmt.apply_bpe") and sys.modules["subword_nmt.apply_bpe"]
     bpe = apply_bpe.BPE(io.StringIO(codes))
     return [bpe.process_line(line) for line in text.split("\n")[:-1]]
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_bpe_on_real_text_equals_the_package(name, tmp_path):
-    text = corpus(name).lower() if name == "multi30k" else corpus(name)
-    if not text:
-        pytest.skip(f"no text of {name}")
-    codes = tool(text, "bpe-learn", 6000, 2)
-    assert codes == package_codes(text, 6000, 2)
+def test_bpe_on_text_equals_the_package(name, tmp_path):
+    text = corpus(name).lower() if name in ("latin", "multi30k") else corpus(name)
+    merges = 6000 if name in PARTS else MADE_UP[name][2]
+    codes = tool(text, "bpe-learn", merges, 2)
+    assert codes == package_codes(text, merges, 2)
     (tmp_path / "codes").write_text(codes, encoding="utf-8")
-    lines = text.split("\n")[:20000]
-    text = "\n".join(lines) + "\n"
+    text = "\n".join(text.split("\n")[:20000]) + "\n"
     assert tool(text, "bpe-apply", tmp_path / "codes").split("\n")[:-1] == package_apply(text, codes)
 
 
@@ -133,10 +129,8 @@ def test_version_01_codes_apply_as_in_the_package(seed, tmp_path):
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_lower_case_equals_python_on_real_text(name):
+def test_lower_case_equals_python_on_text(name):
     text = corpus(name)
-    if not text:
-        pytest.skip(f"no text of {name}")
     assert tool(text, "lower") == text.lower()
 
 
@@ -160,15 +154,36 @@ def test_words_are_those_of_str_split(seed):
     assert tool(text, "words").split("\n")[:-1] == [" ".join(line.split()) for line in lines]
 
 
-def test_joined_dictionary_of_multi30k_equals_fairseqs(tmp_path):
-    moses_tokenizer = need("sacremoses").MosesTokenizer
-    folder = need_file(GOLDEN / "multi30k-dynamicconv")
-    words = ""
-    for language in ("de", "en"):
-        moses = moses_tokenizer(lang=language)
-        for line in read(f"multi30k/train.{language}.xz").split("\n")[:-1]:
-            tokens = moses.tokenize(line, escape=False, aggressive_dash_splits=False, return_str=True)
-            words += " ".join(tokens.lower().split()) + "\n"
-    assert tool(words, "bpe-learn", 6000, 2) == (folder / "bpecodes").read_text(encoding="utf-8")
-    pieces = tool(words, "bpe-apply", folder / "bpecodes")
-    assert tool(pieces, "dictionary", 8).encode() == (folder / "dict.de.txt").read_bytes()
+def fairseq_dictionary(pieces, multiple):
+    """dict.txt: by count, equal ones by code points; then words that fill it up."""
+    special = ("<s>", "<pad>", "</s>", "<unk>")
+    counts = collections.Counter(piece for piece in pieces.split() if piece not in special)
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    missing = -(len(rows) + len(special)) % multiple
+    rows += [(f"madeupword{number:04}", 0) for number in range(missing)]
+    return "".join(f"{piece} {count}\n" for piece, count in rows)
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_dictionary_equals_fairseqs(name, tmp_path):
+    (tmp_path / "codes").write_text(tool(corpus(name), "bpe-learn", 200, 2), encoding="utf-8")
+    pieces = tool(corpus(name), "bpe-apply", tmp_path / "codes")
+    for multiple in (1, 8, 64):
+        assert tool(pieces, "dictionary", multiple) == fairseq_dictionary(pieces, multiple)
+
+
+GOLDEN = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", "")) / "multi30k-dynamicconv"
+if set(PARTS["multi30k"]) <= set(THERE) and GOLDEN.is_dir():
+
+    def test_joined_dictionary_of_multi30k_equals_fairseqs():
+        import sacremoses
+
+        words = ""
+        for language in ("de", "en"):
+            moses = sacremoses.MosesTokenizer(lang=language)
+            for line in real_text.read(f"multi30k/train.{language}.xz").split("\n")[:-1]:
+                tokens = moses.tokenize(line, escape=False, aggressive_dash_splits=False, return_str=True)
+                words += " ".join(tokens.lower().split()) + "\n"
+        assert tool(words, "bpe-learn", 6000, 2) == (GOLDEN / "bpecodes").read_text(encoding="utf-8")
+        pieces = tool(words, "bpe-apply", GOLDEN / "bpecodes")
+        assert tool(pieces, "dictionary", 8).encode() == (GOLDEN / "dict.de.txt").read_bytes()
