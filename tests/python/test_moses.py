@@ -1,16 +1,22 @@
 """`seqconv tokenize` against sacremoses, on generated lines and the golden ones."""
 
+import functools
 import itertools
 import json
 import os
 import pathlib
 import random
 import subprocess
+import sys
+import unicodedata
 
 import pytest
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import made_up_text  # noqa: E402
+
 GOLDEN = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", ROOT.parent / "shared/golden"))
 BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
 REQUIRED = os.environ.get("SEQCONV_GOLDEN_REQUIRED") == "1"
@@ -20,6 +26,9 @@ LANGUAGES = ["as", "ca", "cs", "de", "en", "es", "et", "fi", "fr", "ga", "gu", "
              "ru", "sk", "sl", "sv", "ta", "te", "xx", "yue", "zh"]
 # Not cs: its decimals differ on purpose, see docs/tokenization.md.
 DETOKENIZED = ["de", "en", "es", "fi", "fr", "ga", "it", "ja", "ko"]
+# Sentences of made-up languages, by the language that they are taken for.
+SENTENCES = {"german": "de", "english": "en", "french": "fr", "turkish": "it", "russian": "ru",
+             "greek": "es", "hindi": "hi", "chinese": "zh", "japanese": "ja", "korean": "ko"}
 OPTIONS = list(itertools.product((False, True), repeat=2))
 
 WORDS = ["Mr", "Dr", "No", "Nr", "Art", "pp", "usw", "z.B", "etc", "e.g", "U.S", "A", "v", "III",
@@ -48,6 +57,7 @@ def line_of(choose, count):
     return "".join(pieces)
 
 
+@functools.lru_cache(maxsize=None)
 def lines_of(seed, number=400):
     source = random.Random(seed)
     return [line_of(source.choice, source.randint(0, 14)) for _ in range(number)]
@@ -67,11 +77,35 @@ def flags_of(escape, dashes):
     return ["--escape"] * escape + ["--split-dashes"] * dashes
 
 
-def package_tokens(lines, language, escape, dashes):
-    tokenizer = MosesTokenizer(language)
+class Package(MosesTokenizer):
+    """The package's tokenizer, which makes sets of all letters at every dot: once here."""
+
+    def __init__(self, language):
+        super().__init__(language)
+        self.letters, self.small_letters = set(self.IsAlpha), set(self.IsLower)
+
+    def isanyalpha(self, text):
+        return not self.letters.isdisjoint(text)
+
+    def islower(self, text):
+        return self.small_letters.issuperset(text)
+
+
+package = functools.lru_cache(maxsize=None)(Package)
+
+
+@functools.lru_cache(maxsize=4)
+def package_texts(lines, language, dashes):
+    tokenizer = package(language)
     return [
-        tokenizer.tokenize(line, escape=escape, aggressive_dash_splits=dashes) for line in lines
+        tokenizer.tokenize(line, escape=False, aggressive_dash_splits=dashes, return_str=True) for line in lines
     ]
+
+
+def package_tokens(lines, language, escape, dashes):
+    """Escaping is the package's last step, and splitting at blanks comes behind it."""
+    texts = package_texts(tuple(lines), language, dashes)
+    return [(package(language).escape_xml(text) if escape else text).split() for text in texts]
 
 
 def different(lines, ours, theirs):
@@ -79,13 +113,22 @@ def different(lines, ours, theirs):
     return [row for row in zip(lines, ours, theirs) if row[1] != row[2]][:5]
 
 
-@pytest.mark.parametrize("escape, dashes", OPTIONS)
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_tokens_of_mixtures_equal_the_package(language, escape, dashes):
-    lines = lines_of(language)
+def compare(lines, language, escape=False, dashes=False):
     ours = run(lines, language, *flags_of(escape, dashes))
     theirs = package_tokens(lines, language, escape, dashes)
     assert different(lines, ours, [" ".join(tokens) for tokens in theirs]) == []
+
+
+@pytest.mark.parametrize("escape, dashes", OPTIONS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tokens_of_mixtures_equal_the_package(language, escape, dashes):
+    compare(lines_of(language), language, escape, dashes)
+
+
+@pytest.mark.parametrize("escape, dashes", OPTIONS)
+@pytest.mark.parametrize("script", SENTENCES)
+def test_tokens_of_sentences_equal_the_package(script, escape, dashes):
+    compare(made_up_text.lines(script, 150, seed=3), SENTENCES[script], escape, dashes)
 
 
 @pytest.mark.parametrize("language", DETOKENIZED)
@@ -93,26 +136,34 @@ def test_text_of_mixtures_equals_the_package(language):
     detokenizer = MosesDetokenizer(language)
     for escape, dashes in OPTIONS:
         tokens = package_tokens(lines_of(language), language, escape, dashes)
-        # Also lines that no tokenizer has made.
+        # Also sentences, and lines that no tokenizer has made.
+        for script in (s for s in SENTENCES if SENTENCES[s] == language):
+            tokens += package_tokens(made_up_text.lines(script, 150, seed=4), language, escape, dashes)
         tokens += [line.split() for line in lines_of(language + "raw")]
         lines = [" ".join(words) for words in tokens]
         theirs = [detokenizer.detokenize(words) for words in tokens]
         assert different(lines, run(lines, language, "--undo"), theirs) == []
 
 
+def rows_of(characters, around):
+    """Each character with what is around it: twelve a line, but blanks and hidden
+    ones alone."""
+    alone = [c for c in characters if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Zs")]
+    others = sorted(set(characters).difference(alone))
+    rows = [[c] for c in alone] + [others[i:i + 12] for i in range(0, len(others), 12)]
+    return [" ".join(around.replace("?", c) for c in row) for row in rows]
+
+
 def test_characters_are_of_the_same_kinds_as_in_the_package():
     # All of the alphabets, a part of the ideographs and of what is not assigned.
     codes = itertools.chain(range(1, 0x3400), range(0x3400, 0x110000, 197), range(0xA000, 0xAC00),
                             range(0xF900, 0x10000), range(0x10000, 0x1FFFF, 31))
-    characters = [chr(c) for c in codes if not 0xD800 <= c < 0xE000 and chr(c) not in "\n\r"]
-    for language, characters in (("en", characters), ("zh", characters[0x2E00:])):
-        # Beside letters, dots, commas and apostrophes, and with small letters to come.
-        lines = [f"a{c}b {c}'{c} 1,{c},1 x{c}. X. {c}" for c in characters]
-        ours = run(lines, language)
-        theirs = package_tokens(lines, language, False, False)
-        rows = different(characters, ours, [" ".join(tokens) for tokens in theirs])
-        # The package's lists hold the sign that shows combining marks.
-        assert [row for row in rows if row[0] != "\u25cc"] == []
+    # The package's lists hold the sign that shows combining marks.
+    characters = [chr(c) for c in codes if not 0xD800 <= c < 0xE000 and chr(c) not in "\n\r\u25cc"]
+    # Beside letters, dots, commas and apostrophes, and with small letters to come.
+    compare(rows_of(characters, "a?b ?'? 1,?,1 x?. X. ?"), "en")
+    # Chinese has more letters, and the package is slow at blanks beside them.
+    compare(rows_of(characters[0x2E00:], "?0?.?."), "zh")
 
 
 def test_lower_case_comes_behind_the_tokens():
