@@ -12,6 +12,7 @@ abbreviations, numbers, addresses, quotes of all kinds, entities, emoji, combini
 marks, control and zero-width characters, odd blanks and empty lines.
 """
 import bisect
+import functools
 import itertools
 import random
 import sys
@@ -146,6 +147,9 @@ class Language:
         return odd(blank.join(out) + final, draw)
 
 
+language_of = functools.lru_cache(maxsize=None)(Language)
+
+
 def odd(line, draw):
     """The line, one time in ten with odd blanks or hidden characters."""
     if not draw.chance(0.1):
@@ -159,7 +163,7 @@ def odd(line, draw):
 
 def lines(script, count, seed=0):
     """Sentences of a language, two in a hundred of them blank."""
-    language, draw = Language(script), Draw(f"{script} lines {seed}")
+    language, draw = language_of(script), Draw(f"{script} lines {seed}")
     return [draw.one(["", " ", "\u00a0"]) if draw.chance(0.02) else language.sentence(draw) for _ in range(count)]
 
 
