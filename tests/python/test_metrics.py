@@ -15,6 +15,9 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import made_up_text  # noqa: E402
 import real_text  # noqa: E402
 
+sys.path.insert(0, str(ROOT / "tests/metrics"))
+import make_made_up  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
 
 TOKENIZERS = ("13a", "none", "intl", "char")
@@ -126,6 +129,12 @@ def test_chrf_equals_sacrebleu(characters, words, lowercase, whitespace, tmp_pat
         options = [f"char_order={characters}", f"word_order={words}", f"lowercase={str(lowercase).lower()}",
                    f"whitespace={str(whitespace).lower()}"]
         check(metric, hypotheses, references, tmp_path, "chrf", *options)
+
+
+def test_committed_texts_are_those_of_their_script():
+    for name, lines in make_made_up.texts().items():
+        committed = (ROOT / "tests/metrics/made_up" / name).read_bytes().decode()
+        assert committed.split("\n")[:-1] == lines, name
 
 
 SYSTEM = "metric-checks/wmt22-en-de/hyp.OpenNMT.de.xz"
