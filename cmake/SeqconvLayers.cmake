@@ -33,16 +33,25 @@ function(seqconv_use_precompiled name target)
     target_precompile_headers(${target} REUSE_FROM seqconv_${name})
   endif()
 endfunction()
-# Templates that these headers use are made anew at the end of every file,
-# precompiled or not, which takes longer than most files do: four share them.
+# seqconv_unite(TARGET NUMBER)
+#
+# Templates that several files use are made anew in each of them, which takes
+# longer than most files do: NUMBER files share them. What a file keeps to itself
+# needs a name of its own in its layer.
+function(seqconv_unite target number)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${SEQCONV_UNITY} UNITY_BUILD_BATCH_SIZE ${number})
+endfunction()
 function(seqconv_use_torch_headers target)
   seqconv_use_precompiled(torch_headers ${target})
-  set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${SEQCONV_UNITY} UNITY_BUILD_BATCH_SIZE 4)
+  seqconv_unite(${target} 4)
 endfunction()
 seqconv_precompile(torch_headers
   HEADERS <ATen/ATen.h> <torch/nn/module.h> <torch/nn/pimpl.h>
   DEPENDS seqconv_torch)
+seqconv_precompile(common_headers
+  HEADERS <algorithm> <filesystem> <fstream> <functional> <map> <memory>
+    <sstream> <string> <unordered_map> <vector> <nlohmann/json.hpp>)
 
 # seqconv_add_layer(NAME [SHARED] [TORCH [HEADERS ...]]
 #                   SOURCES ... [DEPENDS ...])
@@ -65,20 +74,31 @@ function(seqconv_add_layer name)
       INSTALL_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN")
     if(NOT ARG_HEADERS)
       seqconv_use_torch_headers(seqconv_${name})
-    elseif(SEQCONV_PCH)
-      target_precompile_headers(seqconv_${name} PRIVATE ${ARG_HEADERS})
+    else()
+      seqconv_unite(seqconv_${name} 4)
+      if(SEQCONV_PCH)
+        target_precompile_headers(seqconv_${name} PRIVATE ${ARG_HEADERS})
+      endif()
     endif()
+  else()
+    seqconv_use_precompiled(common_headers seqconv_${name})
+    seqconv_unite(seqconv_${name} 8)
   endif()
 endfunction()
 
-# seqconv_add_test(NAME [GOLDEN] [TORCH] SOURCES ... [DEPENDS ...])
+# seqconv_add_test(NAME [GOLDEN] [TORCH | OPTIMISED] SOURCES ... [DEPENDS ...])
 #
 # One GoogleTest program. Registered with ctest as NAME; with GOLDEN the suites
 # whose names hold 'Golden' run as a second entry, NAME.Golden. Those without
 # TORCH are what the sanitizers are for: target torch_free_tests builds them,
-# and ctest knows them by the label torch_free.
+# and ctest knows them by the label torch_free. SEQCONV_TORCH_FREE_TESTS=OFF leaves
+# them to that build, but for those OPTIMISED: tests of what is compiled otherwise
+# without sanitizers.
 function(seqconv_add_test name)
-  cmake_parse_arguments(ARG "GOLDEN;TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "GOLDEN;TORCH;OPTIMISED" "" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT ARG_TORCH AND NOT ARG_OPTIMISED AND NOT SEQCONV_TORCH_FREE_TESTS)
+    return()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   # A test runs for less time than -O3 takes to compile it.
   if(NOT SEQCONV_SANITIZE)

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "seqconv/base/error.h"
+#include "seqconv/text/vocabulary.h"
 
 namespace seqconv {
 namespace {
 
 constexpr int64_t kPad = 1;  // as in Vocabulary
-constexpr int64_t kEnd = 2;
 
 using Rows = std::vector<std::vector<int32_t>>;
 
@@ -43,7 +43,7 @@ Batch make_batch(
   batch.source.assign(sources.size() * steps, kPad);  // [B, S]
   for (size_t b = 0; b < sources.size(); ++b) {
     auto at = batch.source.begin() + static_cast<int64_t>(b * steps);
-    *std::copy(sources[b].begin(), sources[b].end(), at) = kEnd;
+    *std::copy(sources[b].begin(), sources[b].end(), at) = Vocabulary::kEnd;
     batch.pairs.push_back(static_cast<int64_t>(b));
   }
   const auto target_steps = static_cast<size_t>(batch.target_steps);
@@ -52,10 +52,10 @@ Batch make_batch(
   for (size_t b = 0; b < targets.size(); ++b) {
     const auto row = static_cast<int64_t>(b * target_steps);
     auto in = batch.target_in.begin() + row;
-    *in = kEnd;
+    *in = Vocabulary::kEnd;
     std::copy(targets[b].begin(), targets[b].end(), in + 1);
     auto out = batch.target_out.begin() + row;
-    *std::copy(targets[b].begin(), targets[b].end(), out) = kEnd;
+    *std::copy(targets[b].begin(), targets[b].end(), out) = Vocabulary::kEnd;
     batch.target_tokens += batch.target_lengths[b];
   }
   return batch;

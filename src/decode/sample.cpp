@@ -11,8 +11,6 @@
 namespace seqconv {
 namespace {
 
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
 // A nucleus is looked for among so many tokens first; most are smaller.
 constexpr int64_t kFirstNucleus = 64;
 constexpr int64_t kNucleusGrowth = 32;
@@ -120,7 +118,7 @@ double Sampler::weight(float log_probability) const {
 void Sampler::weigh_all(std::span<const float> log_probabilities) {
   weights_.assign(log_probabilities.size(), 0);
   for (size_t i = kEndToken; i < weights_.size(); ++i)
-    if (log_probabilities[i] > kMinusInfinity)
+    if (log_probabilities[i] > -std::numeric_limits<float>::infinity())
       weights_[i] = weight(log_probabilities[i]);
   for (const int32_t token : constraint_.banned)
     if (static_cast<size_t>(token) < weights_.size())
