@@ -29,8 +29,8 @@ at::ScalarType type_of(Storage storage) {
 
 /// The tensors of a case; calls keep them alive.
 struct Tensors {
-  at::Tensor x, kernels, right, grad_y;            // inputs
-  at::Tensor y, grad_x, grad_kernels, grad_right;  // outputs
+  at::Tensor x, logits, right, grad_y;            // inputs
+  at::Tensor y, grad_x, grad_logits, grad_right;  // outputs
 };
 
 std::shared_ptr<Tensors> make_tensors(const OpShape& s) {
@@ -45,18 +45,18 @@ std::shared_ptr<Tensors> make_tensors(const OpShape& s) {
   t->grad_x = at::zeros(size, options);
   switch (s.op) {
     case Op::kLightConv:
-      t->kernels = at::randn({H, K});
+      t->logits = at::randn({H, K});
       break;
     case Op::kDynamicConv:
-      t->kernels = at::randn({s.batch, s.steps, H, K}, options);
+      t->logits = at::randn({s.batch, s.steps, H, K}, options);
       break;
     case Op::kTalk:
-      t->kernels = at::rand({s.batch, s.steps, H}, options);
+      t->logits = at::rand({s.batch, s.steps, H}, options);
       t->right = at::rand({s.batch, s.steps, H}, options);
       t->grad_right = at::zeros_like(t->right);
       break;
   }
-  t->grad_kernels = at::zeros_like(t->kernels);
+  t->grad_logits = at::zeros_like(t->logits);
   return t;
 }
 
@@ -90,17 +90,17 @@ void set_conv_calls(
       .normalization = s.normalization,
       .drop = drop,
       .x = data<S>(t->x),
-      .kernels = data<L>(t->kernels),
+      .logits = data<L>(t->logits),
       .y = data<S>(t->y)};
   const kernels::ConvBackward<S, L> backward{
       .shape = shape,
       .normalization = s.normalization,
       .drop = drop,
       .x = data<S>(t->x),
-      .kernels = data<L>(t->kernels),
+      .logits = data<L>(t->logits),
       .grad_y = data<S>(t->grad_y),
       .grad_x = data<S>(t->grad_x),
-      .grad_kernels = data<L>(t->grad_kernels)};
+      .grad_logits = data<L>(t->grad_logits)};
   out.forward = [=, keep = t] {
     if constexpr (std::is_same_v<L, AccumulatorOf<S>>)
       if (s.op == Op::kLightConv)
@@ -134,7 +134,7 @@ void set_talk_calls(
         kernels::TalkForward<S, S>{
             .shape = shape,
             .x = data<S>(t->x),
-            .offset_left = data<S>(t->kernels),
+            .offset_left = data<S>(t->logits),
             .offset_right = data<S>(t->right),
             .y = data<S>(t->y)},
         execution(s));
@@ -144,11 +144,11 @@ void set_talk_calls(
         kernels::TalkBackward<S, S>{
             .shape = shape,
             .x = data<S>(t->x),
-            .offset_left = data<S>(t->kernels),
+            .offset_left = data<S>(t->logits),
             .offset_right = data<S>(t->right),
             .grad_y = data<S>(t->grad_y),
             .grad_x = data<S>(t->grad_x),
-            .grad_offset_left = data<S>(t->grad_kernels),
+            .grad_offset_left = data<S>(t->grad_logits),
             .grad_offset_right = data<S>(t->grad_right)},
         execution(s));
   };
@@ -222,7 +222,7 @@ call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) {
 /// Output and gradients, computed in `type`.
 std::vector<at::Tensor>
 results(const OpShape& s, const Tensors& t, bool slow, at::ScalarType type) {
-  std::vector<at::Tensor> in = {t.x, t.kernels};
+  std::vector<at::Tensor> in = {t.x, t.logits};
   if (t.right.defined())
     in.push_back(t.right);
   for (at::Tensor& tensor : in)

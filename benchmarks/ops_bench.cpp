@@ -98,7 +98,7 @@ Settings parse(int argc, char** argv) {
   app.add_option(
       "--normalization",
       s.normalization,
-      "how the convolutions' raw kernels become taps, but against rivals");
+      "how the convolutions' logits become taps, but against rivals");
   app.add_option(
          "--drop",
          s.drop,

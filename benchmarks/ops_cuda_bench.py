@@ -154,8 +154,8 @@ class Case:
         """How many times as long unfolding takes."""
         inputs = self.inputs()
 
-        def plain(x, kernels):
-            return unfold(x, kernels, self.K)
+        def plain(x, logits):
+            return unfold(x, logits, self.K)
 
         with noted(row, "unfold forward"):
             row["unfold_forward_ratio"] = clock.seconds(
@@ -167,11 +167,11 @@ class Case:
             ) / clock.seconds([both(self.forward, inputs)], repeats=3)
 
 
-def unfold(x, kernels, K):
+def unfold(x, logits, K):
     """DynamicConv (or LightConv) in plain torch, by windows of K."""
     B, T, C = x.shape
-    H = kernels.shape[-2]
-    taps = kernels.softmax(-1)
+    H = logits.shape[-2]
+    taps = logits.softmax(-1)
     if taps.dim() == 2:
         taps = taps.expand(B, T, H, K)
     windows = F.pad(x, (0, 0, K - 1, 0)).unfold(1, K, 1)  # [B, T, C, K]

@@ -40,7 +40,7 @@ def convert_lightconv_weight(
 
     Args:
         weight: [H, 1, K] (fairseq's PyTorch modules, ESPnet) or [H, K]
-            (fairseq's CUDA layer), raw. Taps are in the same order everywhere.
+            (fairseq's CUDA layer), logits. Taps are in the same order everywhere.
         layout: "contiguous" or "interleaved" heads, see the module.
         channels: C; needed for interleaved heads.
         kernel_mask: for ESPnet's decoders (use_kernel_mask): there a causal

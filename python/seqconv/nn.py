@@ -53,7 +53,7 @@ class LightConv(Conv):
         bias: adds a bias to every position.
         device, dtype: of the parameters.
 
-    Parameters: `weight` [H, K], raw, Xavier-uniform with the fans of [H, 1, K],
+    Parameters: `weight` [H, K], logits, Xavier-uniform with the fans of [H, 1, K],
     bound sqrt(6 / (K + H*K)); `bias` [C], zero at first, or None. ValueError on
     impossible options.
     """
@@ -268,9 +268,9 @@ class Talk(Mixer):
         """[B, T, 2H] or [B, T, H] in [0, 1], or more after dropout."""
         device = "cpu" if x.is_meta else x.device.type  # meta has no autocast
         with torch.autocast(device, enabled=False):
-            raw = self.offsets(x.to(self.offsets.weight.dtype))
-            wide = torch.promote_types(raw.dtype, torch.float32)
-            offsets = torch.sigmoid(raw.to(wide))
+            logits = self.offsets(x.to(self.offsets.weight.dtype))
+            wide = torch.promote_types(logits.dtype, torch.float32)
+            offsets = torch.sigmoid(logits.to(wide))
         return functional.dropout(offsets, self.offset_dropout, self.training)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:

@@ -75,7 +75,7 @@ def lightconv(
 
     Args:
         x: [B, T, C].
-        weight: [H, K], raw; H divides C.
+        weight: [H, K], logits; H divides C.
         padding_left: taps before the current position, 0 .. K-1: K-1 is causal,
             K // 2 centred (also for an even K).
         normalization: one of NORMALIZATIONS.
@@ -129,7 +129,7 @@ def lightconv_step(
             number p, from 0, lies in slot p % (K-1).
         position: one int64 element, the number of inputs already seen. The
             caller advances it: `position += x.shape[1]`.
-        weight: [H, K], raw.
+        weight: [H, K], logits.
         normalization, renormalize_edges, bias: as in lightconv.
 
     Returns:
@@ -162,7 +162,7 @@ def dynamicconv(
     """Dynamic convolution (Wu et al. 2019, eq. 6-7): lightconv with a kernel of
     its own at every position.
 
-    The kernels are normalised over all K taps first; taps that fall outside of
+    The logits are normalised over all K taps first; taps that fall outside of
     the sequence are cut after it, unless renormalize_edges says otherwise.
     Differentiable in x, logits and bias; x and logits are all that is kept.
 

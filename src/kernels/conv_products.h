@@ -17,7 +17,7 @@ class ConvProducts {
       const ConvShape& shape,
       const S* x,
       const S* grad_y,
-      const RowOps<S, A>& ops,
+      const ConvKernels<S, A>& ops,
       bool paired)
       : shape_(shape),
         x_(x),
@@ -147,7 +147,7 @@ class ConvProducts {
   const ConvShape& shape_;
   const S* x_;
   const S* grad_y_;
-  const RowOps<S, A>& ops_;
+  const ConvKernels<S, A>& ops_;
   const bool paired_;
   Scratch<A> staged_;  // [rows + K - 1, kStagePitch]
 };

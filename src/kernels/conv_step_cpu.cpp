@@ -14,14 +14,14 @@ constexpr int64_t kStepInline = 1024;
 template <class S, class L, class A = AccumulatorOf<S>>
 class Stepper {
  public:
-  Stepper(const ConvStep<S, L>& args, const RawKernels<const L>& raw, Isa isa)
+  Stepper(const ConvStep<S, L>& args, const Logits<const L>& logits, Isa isa)
       : args_(args),
         shape_(args.shape),
-        ops_(row_ops<S, A>(isa)),
+        ops_(conv_kernels<S, A>(isa)),
         taps_(
             shape_,
             {args.normalization, args.renormalize_edges, {}},
-            raw,
+            logits,
             isa),
         sums_(shape_.head_channels()) {}
 
@@ -71,7 +71,7 @@ class Stepper {
 
   const ConvStep<S, L>& args_;
   const ConvShape& shape_;
-  const RowOps<S, A>& ops_;
+  const ConvKernels<S, A>& ops_;
   TapRows<L, A, kStepInline> taps_;
   Scratch<A, kStepInline> sums_;
 };
@@ -79,13 +79,13 @@ class Stepper {
 template <class S, class L>
 void conv_step(
     const ConvStep<S, L>& args,
-    const RawKernels<const L>& raw,
+    const Logits<const L>& logits,
     const Execution& run) {
   const ConvShape& shape = args.shape;
   // Taps that are shared by all inputs are made once.
-  const bool shared = raw.shared() && !args.renormalize_edges;
+  const bool shared = logits.shared() && !args.renormalize_edges;
   const auto body = [&](int64_t begin, int64_t end) {
-    Stepper<S, L> stepper(args, raw, run.isa);
+    Stepper<S, L> stepper(args, logits, run.isa);
     if (shared)
       stepper.make_taps(0, 0);
     for (int64_t row = begin; row < end; ++row)
@@ -108,12 +108,12 @@ template <class S>
 void lightconv_step(
     const ConvStep<S, AccumulatorOf<S>>& args,
     const Execution& run) {
-  conv_step(args, RawKernels<const AccumulatorOf<S>>{args.kernels}, run);
+  conv_step(args, Logits<const AccumulatorOf<S>>{args.logits}, run);
 }
 
 template <class S, class L>
 void dynamicconv_step(const ConvStep<S, L>& args, const Execution& run) {
-  conv_step(args, position_kernels(args.shape, args.kernels), run);
+  conv_step(args, position_logits(args.shape, args.logits), run);
 }
 
 template <class S>
@@ -130,7 +130,7 @@ void bias_gradient(
       ceil_div(C, kWidth),
       grain_for(shape.batch * T * kWidth),
       [&](int64_t begin, int64_t end) {
-        const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
+        const ConvKernels<S, A>& ops = conv_kernels<S, A>(run.isa);
         double sums[kWidth];
         for (int64_t item = begin; item < end; ++item) {
           const int64_t c = item * kWidth, n = std::min(kWidth, C - c);

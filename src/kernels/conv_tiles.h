@@ -238,7 +238,7 @@ ConvTile<S, A> tile_of_place(
 /// nothing) is fetched meanwhile.
 template <class S, class A>
 void convolve_place(
-    const RowOps<S, A>& ops,
+    const ConvKernels<S, A>& ops,
     const ConvShape& shape,
     const ConvPlace& at,
     const PlaceConvolution<S, A>& conv,
@@ -256,7 +256,7 @@ void convolve_place(
 /// than when it goes along rows of a part of it.
 template <class S, class A, class FetchMore>
 void convolve_heads(
-    const RowOps<S, A>& ops,
+    const ConvKernels<S, A>& ops,
     const ConvShape& shape,
     const ConvPlace& at,
     const ConvPlace& next,

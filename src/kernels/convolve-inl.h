@@ -9,7 +9,7 @@
 
 #include "kernels/channels-inl.h"
 #include "kernels/rolling-inl.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// Convolution: a few rows of all heads, then the next few rows. Tensors are

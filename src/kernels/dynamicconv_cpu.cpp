@@ -6,7 +6,7 @@ namespace seqconv::kernels {
 
 template <class S, class L>
 void dynamicconv_forward(const ConvForward<S, L>& args, const Execution& run) {
-  position_conv_forward(args, position_kernels(args.shape, args.kernels), run);
+  position_conv_forward(args, position_logits(args.shape, args.logits), run);
 }
 
 template <class S, class L>

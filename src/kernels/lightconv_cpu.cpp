@@ -3,7 +3,7 @@
 #include "kernels/position_conv.h"
 
 /// The forward pass and the gradient of x are the same loop (the latter with
-/// the taps reversed); the gradient of the weights is summed tile by tile in
+/// the taps reversed); the gradient of the logits is summed tile by tile in
 /// double, in pieces fixed by the sizes.
 namespace seqconv::kernels {
 namespace {
@@ -19,11 +19,11 @@ class StaticTaps {
   StaticTaps(
       const ConvShape& shape,
       const TapOptions& options,
-      const A* weight,
+      const A* logits,
       Isa isa)
       : shape_(shape),
         all_{.rows = 1, .heads = shape.heads, .valid = 1},
-        rows_(shape, options, {weight}, isa) {
+        rows_(shape, options, {logits}, isa) {
     rows_.make_normalized(all_);
     const int64_t K = shape.kernel_size, pitch = rows_.pitch();
     mirrored_.reserve(shape.heads * pitch);
@@ -71,10 +71,10 @@ class StaticTaps {
   /// Elements from the taps of a head to those of the next.
   int64_t pitch() const { return rows_.pitch(); }
 
-  /// Gradients of the taps [H, pitch], which it may change, -> of the weights
+  /// Gradients of the taps [H, pitch], which it may change, -> of the logits
   /// [H, K].
-  void backward(A* grad_taps, A* grad_weight) {
-    rows_.backward(all_, 0, 1, grad_taps, grad_weight, 0);
+  void backward(A* grad_taps, A* grad_logits) {
+    rows_.backward(all_, 0, 1, grad_taps, grad_logits, 0);
   }
 
  private:
@@ -86,7 +86,7 @@ class StaticTaps {
   Scratch<A> lanes_;  // [K, C]
 };
 
-/// Pieces of the weight gradient's sum over tiles.
+/// Pieces of the logits' gradient's sum over tiles.
 constexpr int64_t kMostPieces = 32;
 
 /// How the sum over tiles is cut: piece by piece, group of heads by group.
@@ -169,7 +169,7 @@ class BackwardTile {
       : args_(args),
         taps_(taps),
         partial_(partial),
-        ops_(row_ops<S, A>(isa)),
+        ops_(conv_kernels<S, A>(isa)),
         products_(args.shape, args.x, args.grad_y, ops_, /*paired=*/false),
         plan_(plan) {}
 
@@ -238,7 +238,7 @@ class BackwardTile {
   const ConvBackward<S, A>& args_;
   StaticTaps<A>& taps_;
   std::vector<double>& partial_;
-  const RowOps<S, A>& ops_;
+  const ConvKernels<S, A>& ops_;
   ConvProducts<S, A> products_;
   const CachePlan plan_;
   std::vector<double> lanes_;  // [K, channels]
@@ -251,13 +251,13 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
   const int64_t H = shape.heads, K = shape.kernel_size;
   using Work = PositionBackward<S, A>;
   const auto [rows, heads] =
-      backward_place(shape, Work::plan(args, {args.kernels}, run));
+      backward_place(shape, Work::plan(args, {args.logits}, run));
   const Pieces pieces(shape, rows, heads);
   std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
   for_pieces(shape, args.lengths, pieces, run, [&] {
     const int64_t most = pieces.step * pieces.heads * K;
     return [&,
-            work = Work(args, {args.kernels}, run),
+            work = Work(args, {args.logits}, run),
             grad = std::vector<A>(static_cast<size_t>(most))](
                const ConvPlace& at,
                const ConvPlace& next,
@@ -270,7 +270,7 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
         sums[i % width] += static_cast<double>(grad[static_cast<size_t>(i)]);
     };
   });
-  add_pieces(partial, shape, args.grad_kernels, K);
+  add_pieces(partial, shape, args.grad_logits, K);
 }
 
 }  // namespace
@@ -282,8 +282,8 @@ void lightconv_forward(
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
   if (args.renormalize_edges)
-    return position_conv_forward(args, RawKernels<const A>{args.kernels}, run);
-  StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
+    return position_conv_forward(args, Logits<const A>{args.logits}, run);
+  StaticTaps<A> taps(shape, tap_options(args), args.logits, run.isa);
   taps.spread();
   const int64_t step = forward_rows(shape);
   const int64_t heads = heads_of_rows(shape);
@@ -292,7 +292,7 @@ void lightconv_forward(
       shape,
       args.y,
       {.read = shape.channels, .light = few_taps(shape), .early = true});
-  const RowOps<S, A>& ops = row_ops<S, A>(run.isa);
+  const ConvKernels<S, A>& ops = conv_kernels<S, A>(run.isa);
   const auto work = [&](const ConvPlace& at, const ConvPlace&) {
     convolve_place(
         ops,
@@ -322,7 +322,7 @@ void lightconv_backward(
   if (args.renormalize_edges)
     return backward_with_edges<S>(args, run);
   const int64_t H = shape.heads, K = shape.kernel_size;
-  StaticTaps<A> taps(shape, tap_options(args), args.kernels, run.isa);
+  StaticTaps<A> taps(shape, tap_options(args), args.logits, run.isa);
   taps.spread();
   const CachePlan plan = cache_plan(
       run,
@@ -339,7 +339,7 @@ void lightconv_backward(
   });
   Scratch<A> grad(H * taps.pitch() + kTapSlack);
   add_pieces(partial, shape, grad.data(), taps.pitch());
-  taps.backward(grad.data(), args.grad_kernels);
+  taps.backward(grad.data(), args.grad_logits);
 }
 
 #define SEQCONV_INSTANTIATE(S)                  \

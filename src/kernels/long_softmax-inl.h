@@ -6,7 +6,7 @@
 #endif
 
 #include "kernels/exp-inl.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// Softmax of segments of any length, and sums over groups of segments.
@@ -56,11 +56,11 @@ class LongSoftmaxGroups {
         used_(hn::FirstN(Tag<A>(), static_cast<size_t>(kernel_size % N))) {}
 
   /// Exponentials of `count` segments, a group or fewer, to w.
-  HWY_INLINE void add(const L* raw, int64_t count, A* w) {
+  HWY_INLINE void add(const L* logits, int64_t count, A* w) {
     Vec<A> sums[kGroup];
     for (int g = 0; g < kGroup; ++g) {
       const int64_t n = HWY_MIN(int64_t{g}, count - 1);
-      sums[g] = exps(raw + n * stride_, w + n * pitch_);
+      sums[g] = exps(logits + n * stride_, w + n * pitch_);
     }
     finish();
 #pragma GCC unroll 4
@@ -86,7 +86,7 @@ class LongSoftmaxGroups {
     }
   }
 
-  /// Whether all raw kernels were moderate ones.
+  /// Whether all logits were moderate ones.
   HWY_INLINE bool good() const {
     return bound_.holds();
   }
@@ -97,17 +97,17 @@ class LongSoftmaxGroups {
   static constexpr int kTogether = kRegisters / 8;
 
   /// Exponentials of a segment, zeros behind them, and their sum lane by lane.
-  HWY_INLINE Vec<A> exps(const L* raw, A* w) {
+  HWY_INLINE Vec<A> exps(const L* logits, A* w) {
     const Tag<A> d;
     const int64_t K = kernel_size_;
     auto sum = hn::Zero(d);
     int64_t j = 0;
     for (; j + kTogether * N <= K; j += kTogether * N)
-      add_exps<kTogether>(raw + j, w + j, sum);
+      add_exps<kTogether>(logits + j, w + j, sum);
     for (; j + N <= K; j += N)
-      add_exps<1>(raw + j, w + j, sum);
+      add_exps<1>(logits + j, w + j, sum);
     if (j < K) {
-      Vec<A> e[1] = {load_first(d, raw + j, K - j)};
+      Vec<A> e[1] = {load_first(d, logits + j, K - j)};
       bound_.add(e);
       exps_of_moderate<A>(e);
       e[0] = hn::IfThenElseZero(used_, e[0]);
@@ -122,11 +122,11 @@ class LongSoftmaxGroups {
 
   /// Those of NV whole vectors.
   template <int NV>
-  HWY_INLINE void add_exps(const L* raw, A* w, Vec<A>& sum) {
+  HWY_INLINE void add_exps(const L* logits, A* w, Vec<A>& sum) {
     Vec<A> e[NV];
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
-      e[v] = load_wide(raw + v * N);
+      e[v] = load_wide(logits + v * N);
     bound_.add(e);
     exps_of_moderate<A>(e);
 #pragma GCC unroll 4
@@ -170,7 +170,7 @@ HWY_INLINE bool softmax_long_segments(
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t h = 0; h < tile.heads; h += Groups::kGroup)
       groups.add(
-          tile.raw + t * tile.raw_stride + h * stride,
+          tile.logits + t * tile.logit_stride + h * stride,
           HWY_MIN(tile.heads - h, int64_t{Groups::kGroup}),
           tile.w + (t * tile.heads + h) * pitch);
   groups.finish();

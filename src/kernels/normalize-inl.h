@@ -93,9 +93,9 @@ struct NormOps {
   /// The norm's own gradient, (dot of gradients and u) / (|w| + e)^2 times its
   /// slope, is subtracted.
   template <int N>
-  static HWY_INLINE void backward(const A* raw, A* grad, int64_t K) {
+  static HWY_INLINE void backward(const A* logits, A* grad, int64_t K) {
     const Tag<A> d;
-    const Segment<const A, N> w(raw, K);
+    const Segment<const A, N> w(logits, K);
     const Segment<A, N> g(grad, K);
     const A size = norm(w), scale = scale_of(size);
     auto dot = hn::Zero(d);
@@ -172,7 +172,7 @@ void softmax_any(A* w, int64_t segments, int64_t kernel_size) {
   });
 }
 
-/// Raw kernels in segments -> taps, in place.
+/// Logits in segments -> taps, in place.
 template <class A>
 void normalize_taps(
     Normalization normalization,
@@ -204,7 +204,7 @@ void normalize_taps(
   }
 }
 
-/// Gradients of taps in segments -> of the raw kernels w, in place.
+/// Gradients of taps in segments -> of the logits w, in place.
 template <class A>
 void normalize_taps_backward(
     Normalization normalization,

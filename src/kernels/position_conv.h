@@ -2,7 +2,7 @@
 
 #include "kernels/conv_products.h"
 
-/// Convolution with taps of their own at every position, from raw kernels that
+/// Convolution with taps of their own at every position, from logits that
 /// may be shared (strides of zero). The taps of a tile are made in the
 /// first-level cache just before they are used. The backward pass makes them
 /// again, together with those of the K-1 positions around the tile that its
@@ -15,17 +15,17 @@ class PositionForward {
  public:
   PositionForward(
       const ConvForward<S, L>& args,
-      const RawKernels<const L>& raw,
+      const Logits<const L>& logits,
       const Execution& run)
       : args_(args),
-        ops_(row_ops<S, A>(run.isa)),
-        raw_(raw),
-        taps_(args.shape, tap_options(args), raw, run.isa),
+        ops_(conv_kernels<S, A>(run.isa)),
+        logits_(logits),
+        taps_(args.shape, tap_options(args), logits, run.isa),
         plan_(cache_plan(
             run,
             args.shape,
             args.y,
-            {.read = args.shape.channels + raw.row_stride,
+            {.read = args.shape.channels + logits.row_stride,
              .light = few_taps(args.shape),
              .early = true})) {}
 
@@ -71,14 +71,14 @@ class PositionForward {
   /// of rows apart.
   FetchAmid fetch_after(const ConvPlace& at) const {
     const int64_t K = args_.shape.kernel_size;
-    const L* const raw =
-        raw_.data + raw_.index(at.batch, at.first + at.rows, at.head * K);
-    const int64_t bytes = raw_.shared() ? 0 : K * int64_t{sizeof(L)};
+    const L* const logits =
+        logits_.data + logits_.index(at.batch, at.first + at.rows, at.head * K);
+    const int64_t bytes = logits_.shared() ? 0 : K * int64_t{sizeof(L)};
     // Less than half a line for a head comes by itself. Where taps are few,
     // fetching costs more than their work hides, unless memory is waited for.
     return {
         .in = few_taps(args_.shape) ? plan_.fetches : plan_.far,
-        .lines = reinterpret_cast<const char*>(raw),
+        .lines = reinterpret_cast<const char*>(logits),
         .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
   }
 
@@ -94,8 +94,8 @@ class PositionForward {
   }
 
   const ConvForward<S, L>& args_;
-  const RowOps<S, A>& ops_;
-  const RawKernels<const L> raw_;
+  const ConvKernels<S, A>& ops_;
+  const Logits<const L> logits_;
   TapRows<L, A> taps_;
   const CachePlan plan_;
 };
@@ -105,30 +105,30 @@ class PositionBackward {
  public:
   PositionBackward(
       const ConvBackward<S, L>& args,
-      const RawKernels<const L>& raw,
+      const Logits<const L>& logits,
       const Execution& run)
       : args_(args),
         shape_(args.shape),
-        ops_(row_ops<S, A>(run.isa)),
-        taps_(shape_, tap_options(args), raw, run.isa),
+        ops_(conv_kernels<S, A>(run.isa)),
+        taps_(shape_, tap_options(args), logits, run.isa),
         products_(shape_, args.x, args.grad_y, ops_, /*paired=*/true),
-        plan_(plan(args, raw, run)),
-        own_kernels_(!raw.shared()) {}
+        plan_(plan(args, logits, run)),
+        own_logits_(!logits.shared()) {}
 
   static CachePlan plan(
       const ConvBackward<S, L>& args,
-      const RawKernels<const L>& raw,
+      const Logits<const L>& logits,
       const Execution& run) {
     return cache_plan(
         run,
         args.shape,
         args.grad_x,
-        {.read = 2 * args.shape.channels + raw.row_stride,
-         .also = raw.row_stride,
+        {.read = 2 * args.shape.channels + logits.row_stride,
+         .also = logits.row_stride,
          .light = few_taps(args.shape)});
   }
 
-  /// Writes grad_x there, and the gradients of the raw kernels of the real
+  /// Writes grad_x there, and the gradients of the logits of the real
   /// positions, rows of all heads of the place, `stride` apart, to `out`.
   void operator()(
       const ConvPlace& at,
@@ -176,8 +176,8 @@ class PositionBackward {
          .plan = {.streams = plan_.streams, .fetches = fetches(at)}},
         /*fetch_out=*/!many_taps(),
         [&](FetchAhead& ahead, const ConvPlace& rows) {
-          if (own_kernels_)
-            fetch_rows(ahead, shape_, rows, args_.kernels, K, before);
+          if (own_logits_)
+            fetch_rows(ahead, shape_, rows, args_.logits, K, before);
         });
   }
 
@@ -191,8 +191,8 @@ class PositionBackward {
       products_.fetch_inputs(ahead, then);
       if (many_taps() && !plan_.streams)
         fetch_rows(ahead, shape_, then, args_.grad_x, R);
-      if (h == 0 && own_kernels_)
-        fetch_rows(ahead, shape_, next, args_.grad_kernels, K);
+      if (h == 0 && own_logits_)
+        fetch_rows(ahead, shape_, next, args_.grad_logits, K);
     }
     products_.run(
         at,
@@ -217,18 +217,18 @@ class PositionBackward {
 
   const ConvBackward<S, L>& args_;
   const ConvShape& shape_;
-  const RowOps<S, A>& ops_;
+  const ConvKernels<S, A>& ops_;
   TapRows<L, A> taps_;
   Scratch<A> grad_;  // [rows, heads, pitch]
   ConvProducts<S, A> products_;
   const CachePlan plan_;
-  const bool own_kernels_;  ///< of every position
+  const bool own_logits_;  ///< of every position
 };
 
 template <class S, class L>
 void position_conv_forward(
     const ConvForward<S, L>& args,
-    const RawKernels<const L>& raw,
+    const Logits<const L>& logits,
     const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t step = forward_rows(shape);
@@ -237,12 +237,12 @@ void position_conv_forward(
       {shape, args.lengths, step, heads},
       step * heads * (shape.head_channels() + 8) * shape.kernel_size,
       run,
-      [&] { return PositionForward<S, L>(args, raw, run); });
+      [&] { return PositionForward<S, L>(args, logits, run); });
 }
 
-/// Raw kernels of all positions, [B, T, H, K].
+/// Logits of all positions, [B, T, H, K].
 template <class L>
-RawKernels<L> position_kernels(const ConvShape& shape, L* data) {
+Logits<L> position_logits(const ConvShape& shape, L* data) {
   const int64_t row = shape.heads * shape.kernel_size;
   return {data, shape.steps * row, row};
 }
@@ -253,18 +253,18 @@ void position_conv_backward(
     const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t K = shape.kernel_size, H = shape.heads;
-  const auto raw = position_kernels(shape, args.kernels);
+  const auto logits = position_logits(shape, args.logits);
   const auto [step, heads] =
-      backward_place(shape, PositionBackward<S, L>::plan(args, raw, run));
+      backward_place(shape, PositionBackward<S, L>::plan(args, logits, run));
   for_places(
       {shape, args.lengths, step, heads},
       step * heads * (shape.head_channels() + 8) * K * 2,
       run,
       [&] {
-        return [&, work = PositionBackward<S, L>(args, raw, run)](
+        return [&, work = PositionBackward<S, L>(args, logits, run)](
                    const ConvPlace& at,
                    const ConvPlace& next) mutable {
-          L* const out = args.grad_kernels +
+          L* const out = args.grad_logits +
               ((at.batch * shape.steps + at.first) * H + at.head) * K;
           zero_rows(out, H * K, at.heads * K, at.real(), at.rows);
           work(at, next, out, H * K);

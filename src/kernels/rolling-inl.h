@@ -6,7 +6,7 @@
 #endif
 
 #include "kernels/channels-inl.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/tiles.h"
 #include "kernels/vectors-inl.h"
 

@@ -5,7 +5,7 @@
 #define SEQCONV_KERNELS_ROWS_INL_H
 #endif
 
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,7 +17,7 @@ void narrow(const A* src, int64_t count, S* dst) {
     store_some<A>(load_some<A>(src + i, count - i), dst + i, count - i);
 }
 
-/// Raw kernels -> segments, zero beyond K.
+/// Logits -> segments, zero beyond K.
 template <class L, class A>
 void widen_taps(const TapTile<L, A>& tile) {
   const Tag<A> d;
@@ -25,16 +25,16 @@ void widen_taps(const TapTile<L, A>& tile) {
   A* w = tile.w;
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t h = 0; h < tile.heads; ++h, w += pitch) {
-      const L* const raw = tile.raw + t * tile.raw_stride + h * K;
+      const L* const logits = tile.logits + t * tile.logit_stride + h * K;
       for (int64_t j = 0; j < pitch; j += kLanes<A>)
         store_some<A>(
-            K > j ? load_some<A>(raw + j, K - j) : hn::Zero(d),
+            K > j ? load_some<A>(logits + j, K - j) : hn::Zero(d),
             w + j,
             pitch - j);
     }
 }
 
-/// Gradients in segments -> of the raw kernels.
+/// Gradients in segments -> of the logits.
 template <class L, class A>
 void narrow_taps(const TapGradient<L, A>& tile) {
   const int64_t K = tile.kernel_size, pitch = tap_pitch(K);

@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// Taps in segments of tap_pitch(K) that lie side by side, one by one.

@@ -5,7 +5,7 @@
 #define SEQCONV_KERNELS_SHARED_PRODUCTS_INL_H
 #endif
 
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// Gradients of taps that all rows share: products of rows of the output's

@@ -9,33 +9,33 @@
 
 #include "kernels/exp-inl.h"
 #include "kernels/long_softmax-inl.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/tiles.h"
 #include "kernels/vectors-inl.h"
 
-/// From raw kernels to taps: softmax of segments of K.
+/// From logits to taps: softmax of segments of K.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
-/// N lanes: segments of K raw kernels, kPitch lanes each, the last of `count`
+/// N lanes: segments of K logits, kPitch lanes each, the last of `count`
 /// again and again.
 template <int N, int kPitch, class L>
 HWY_INLINE auto
-load_segments(const L* raw, int64_t stride, int64_t K, int64_t count) {
+load_segments(const L* logits, int64_t stride, int64_t K, int64_t count) {
   if constexpr (N <= kPitch) {
-    return load_first(hn::CappedTag<float, N>(), raw, K);
+    return load_first(hn::CappedTag<float, N>(), logits, K);
   } else {
     constexpr int64_t kHalf = N / kPitch / 2;
     const int64_t below = HWY_MIN(count - 1, kHalf);
     return hn::Combine(
         hn::CappedTag<float, N>(),
         load_segments<N / 2, kPitch>(
-            raw + below * stride,
+            logits + below * stride,
             stride,
             K,
             HWY_MAX(count - kHalf, int64_t{1})),
-        load_segments<N / 2, kPitch>(raw, stride, K, count));
+        load_segments<N / 2, kPitch>(logits, stride, K, count));
   }
 }
 
@@ -75,11 +75,11 @@ class SoftmaxGroups {
   /// Exponentials of `count` segments, which go `stride` apart, to w. kWhole:
   /// they are a group; else there are fewer.
   template <bool kWhole>
-  HWY_INLINE void add(const L* raw, int64_t count, A* w) {
+  HWY_INLINE void add(const L* logits, int64_t count, A* w) {
     Vec<A> sums[kGroup];
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; g += kTogether)
-      exps<kWhole>(raw, g, count, w, sums + g);
+      exps<kWhole>(logits, g, count, w, sums + g);
     finish();
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g)
@@ -114,7 +114,7 @@ class SoftmaxGroups {
       }
   }
 
-  /// Whether all raw kernels were moderate ones.
+  /// Whether all logits were moderate ones.
   HWY_INLINE bool good() const {
     return bound_.holds();
   }
@@ -137,14 +137,15 @@ class SoftmaxGroups {
 
   /// Exponentials of vectors g, ... and their sums.
   template <bool kWhole>
-  HWY_INLINE void exps(const L* raw, int g, int64_t count, A* w, Vec<A>* sums) {
+  HWY_INLINE void
+  exps(const L* logits, int g, int64_t count, A* w, Vec<A>* sums) {
     Vec<A> e[kTogether * NV];
 #pragma GCC unroll 4
     for (int i = 0; i < kTogether; ++i) {
       const int64_t first = (g + i) * kSegments;
       const int64_t n = kWhole ? first : HWY_MIN(first, count - 1);
       load_segment(
-          raw + n * stride_,
+          logits + n * stride_,
           kWhole ? kSegments : count - n,
           e + i * NV);
     }
@@ -167,15 +168,16 @@ class SoftmaxGroups {
   }
 
   /// Some of `count` segments, or one of NV vectors.
-  HWY_INLINE void load_segment(const L* raw, int64_t count, Vec<A>* x) const {
+  HWY_INLINE void load_segment(const L* logits, int64_t count, Vec<A>* x)
+      const {
 #pragma GCC unroll 4
     for (int v = 0; v < NV - 1; ++v)
-      x[v] = load_wide(raw + v * N);
+      x[v] = load_wide(logits + v * N);
     constexpr int64_t kWhole = (NV - 1) * N;
     if constexpr (NV > 1)
-      x[NV - 1] = load_first(Tag<A>(), raw + kWhole, kernel_size_ - kWhole);
+      x[NV - 1] = load_first(Tag<A>(), logits + kWhole, kernel_size_ - kWhole);
     else
-      x[0] = load_segments<N, kPitch>(raw, stride_, kernel_size_, count);
+      x[0] = load_segments<N, kPitch>(logits, stride_, kernel_size_, count);
   }
 
   const int64_t kernel_size_, stride_;
@@ -196,16 +198,16 @@ HWY_INLINE bool softmax_segments(const TapTile<L, A>& tile, int64_t stride) {
   Groups groups(tile.kernel_size, stride);
   FetchAhead* const ahead = tile.ahead;
   for (int64_t t = 0; t < tile.rows; ++t) {
-    const L* const raw = tile.raw + t * tile.raw_stride;
+    const L* const logits = tile.logits + t * tile.logit_stride;
     A* const w = tile.w + t * H * kPitch;
     int64_t h = 0;
     for (; h + kStep <= H; h += kStep) {
-      groups.template add<true>(raw + h * stride, kStep, w + h * kPitch);
+      groups.template add<true>(logits + h * stride, kStep, w + h * kPitch);
       if (HWY_UNLIKELY(ahead != nullptr))
         ahead->template next_row<kLinesOfRow<A>, OwnCache::kSecond>();
     }
     if (h < H)
-      groups.template add<false>(raw + h * stride, H - h, w + h * kPitch);
+      groups.template add<false>(logits + h * stride, H - h, w + h * kPitch);
   }
   groups.finish();
   return groups.good();
@@ -224,7 +226,7 @@ HWY_INLINE int64_t join_rows(Tile& tile, int64_t stride) {
 
 template <class L, class A>
 bool softmax_tile(TapTile<L, A> tile) {
-  const int64_t stride = join_rows(tile, tile.raw_stride);
+  const int64_t stride = join_rows(tile, tile.logit_stride);
 #if HWY_TARGET != HWY_SCALAR
   const int64_t pitch = tap_pitch(tile.kernel_size);
   if constexpr (kSumGroup<A> == 4) {

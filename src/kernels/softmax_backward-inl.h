@@ -7,15 +7,15 @@
 #endif
 
 #include "kernels/softmax-inl.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
-/// Gradients of taps -> of the raw kernels that softmax made them from.
+/// Gradients of taps -> of the logits that softmax made them from.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Taps and their gradients, segments side by side, and those of the raw
-/// kernels, which go `stride` apart.
+/// Taps and their gradients, segments side by side, and those of the
+/// logits, which go `stride` apart.
 template <class L, class A>
 struct GradientRow {
   const A* w;

@@ -6,7 +6,7 @@
 #endif
 
 #include "kernels/channels-inl.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 
 /// Rows of the input close together, for products with rows of the output's
 /// gradient.

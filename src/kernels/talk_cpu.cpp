@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "kernels/talk_window_maker.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 
 /// Prefix sums over the rows that a tile's windows reach, started anew for
 /// every tile, so that rounding depends on the window and not on T.
@@ -114,7 +114,7 @@ class StreamStepper {
  public:
   StreamStepper(const TalkStep<S, O>& args, Isa isa)
       : args_(args),
-        ops_(row_ops<S, A>(isa)),
+        ops_(conv_kernels<S, A>(isa)),
         sums_(args.shape.head_channels()),
         taps_(args.state.slots + 1) {}
 
@@ -174,7 +174,7 @@ class StreamStepper {
   }
 
   const TalkStep<S, O>& args_;
-  const RowOps<S, A>& ops_;
+  const ConvKernels<S, A>& ops_;
   Scratch<A, kStepInline> sums_;
   Scratch<A, kStepInline> taps_;
 };

@@ -7,7 +7,7 @@
 
 #include <bit>
 
-#include "kernels/talk_tile_ops.h"
+#include "kernels/talk_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// How far the borders of TaLK's windows lie from their positions, in whole

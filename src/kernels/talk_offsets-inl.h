@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-#include "kernels/talk_tile_ops.h"
+#include "kernels/talk_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// Offsets of TaLK's windows and their gradients, which tensors hold position

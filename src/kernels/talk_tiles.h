@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/talk_tile_ops.h"
+#include "kernels/talk_kernels.h"
 #include "kernels/tiles.h"
 #include "seqconv/kernels/talk.h"
 

@@ -10,7 +10,7 @@
 
 #include "kernels/shared_products-inl.h"
 #include "kernels/stage-inl.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// Gradients of taps of every position: scalar products of rows of the output's

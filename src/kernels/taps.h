@@ -3,17 +3,17 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "kernels/tiles.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/random_words.h"
 
 namespace seqconv::kernels {
 
-/// Raw kernels of type L: those of position t of sequence b and head h begin at
+/// Logits of type L: those of position t of sequence b and head h begin at
 /// b * batch_stride + t * row_stride + h * K. Strides of zero: shared by all.
 template <class L>
-struct RawKernels {
+struct Logits {
   L* data = nullptr;
   int64_t batch_stride = 0;
   int64_t row_stride = 0;
@@ -32,10 +32,10 @@ struct TapBlock {
   int64_t head = 0;
   int64_t heads = 1;
   int64_t valid = 0;  ///< real positions of the sequence
-  int64_t seen = 0;   ///< positions before the first raw kernel
+  int64_t seen = 0;   ///< positions before the first row of logits
 };
 
-/// How raw kernels become taps.
+/// How logits become taps.
 struct TapOptions {
   Normalization normalization = Normalization::kSoftmax;
   bool renormalize_edges = false;
@@ -47,7 +47,7 @@ TapOptions tap_options(const Args& args) {
   return {args.normalization, args.renormalize_edges, args.drop};
 }
 
-/// The taps of a block, made from raw kernels in memory of its own: row by row,
+/// The taps of a block, made from logits in memory of its own: row by row,
 /// a segment of tap_pitch(K) for every head, zero beyond K.
 template <class L, class A = AccumulatorOf<L>, int64_t kInline = 0>
 class TapRows {
@@ -55,12 +55,12 @@ class TapRows {
   TapRows(
       const ConvShape& shape,
       const TapOptions& options,
-      const RawKernels<const L>& raw,
+      const Logits<const L>& logits,
       Isa isa)
       : shape_(shape),
         options_(options),
-        raw_(raw),
-        rows_(row_ops<L, A>(isa)),
+        logits_(logits),
+        rows_(conv_kernels<L, A>(isa)),
         ops_(tap_ops<A>(isa)),
         pitch_(tap_pitch(shape.kernel_size)) {}
 
@@ -99,7 +99,7 @@ class TapRows {
   }
 
   /// Gradients `grad` of taps, which lie as taps() do and which it may change,
-  /// -> those of the raw kernels, rows of all heads of the block `out_stride`
+  /// -> those of the logits, rows of all heads of the block `out_stride`
   /// apart; after make_normalized, for rows [row, row + rows) of the block.
   void backward(
       const TapBlock& block,
@@ -122,11 +122,11 @@ class TapRows {
     if (options_.normalization == Normalization::kSoftmax)
       return rows_.softmax_backward(tile);
     if (options_.normalization != Normalization::kNone) {
-      raw_taps_.reserve(rows * row_stride_);
-      rows_.widen_taps(raw_tile(block, row, row + rows, raw_taps_.data()));
+      widened_.reserve(rows * row_stride_);
+      rows_.widen_taps(logit_tile(block, row, row + rows, widened_.data()));
       ops_.normalize_backward(
           options_.normalization,
-          raw_taps_.data(),
+          widened_.data(),
           grad,
           rows * block.heads,
           K);
@@ -149,21 +149,21 @@ class TapRows {
     }
   }
 
-  /// Raw rows [from, to) of the block -> taps at `w`.
-  TapTile<L, A> raw_tile(const TapBlock& block, int64_t from, int64_t to, A* w)
-      const {
+  /// Rows of logits [from, to) of the block -> taps at `w`.
+  TapTile<L, A>
+  logit_tile(const TapBlock& block, int64_t from, int64_t to, A* w) const {
     const int64_t K = shape_.kernel_size;
     return {
-        .raw = raw_.data +
-            raw_.index(block.batch, block.first + from, block.head * K),
-        .raw_stride = raw_.row_stride,
+        .logits = logits_.data +
+            logits_.index(block.batch, block.first + from, block.head * K),
+        .logit_stride = logits_.row_stride,
         .rows = to - from,
         .heads = block.heads,
         .kernel_size = K,
         .w = w};
   }
 
-  /// Raw rows [from, to) -> taps.
+  /// Rows of logits [from, to) -> taps.
   void make_rows(
       const TapBlock& block,
       int64_t from,
@@ -172,7 +172,7 @@ class TapRows {
     const int64_t K = shape_.kernel_size;
     const int64_t segments = (to - from) * block.heads;
     A* const w = normalized_.data() + from * row_stride_;
-    TapTile<L, A> tile = raw_tile(block, from, to, w);
+    TapTile<L, A> tile = logit_tile(block, from, to, w);
     if (options_.normalization != Normalization::kSoftmax) {
       rows_.widen_taps(tile);
       return ops_.normalize(options_.normalization, w, segments, K);
@@ -204,7 +204,7 @@ class TapRows {
       return;
     const A cut = -std::numeric_limits<A>::infinity();
     A* const row = normalized_.data() + t * row_stride_;
-    rows_.widen_taps(raw_tile(block, t, t + 1, row));
+    rows_.widen_taps(logit_tile(block, t, t + 1, row));
     for (int64_t h = 0; h < block.heads; ++h) {
       A* const w = row + h * pitch_;
       std::fill(w, w + begin, cut);
@@ -221,10 +221,10 @@ class TapRows {
     const int64_t K = shape_.kernel_size, heads = block.heads;
     const int64_t most = std::max<int64_t>(1, kWords / K);  // segments
     const int64_t first =
-        raw_.index(block.batch, block.first + from, block.head * K);
+        logits_.index(block.batch, block.first + from, block.head * K);
     const int64_t at = from * row_stride_;
     // Rows whose numbers follow each other are one.
-    if (raw_.row_stride == heads * K) {
+    if (logits_.row_stride == heads * K) {
       const int64_t segments = (to - from) * heads;
       for (int64_t n = 0; n < segments; n += most)
         drop_rows(
@@ -237,7 +237,7 @@ class TapRows {
     const int64_t rows = std::max<int64_t>(1, most / heads);
     for (int64_t t = 0; t < to - from; t += rows)
       drop_rows(
-          first + t * raw_.row_stride,
+          first + t * logits_.row_stride,
           at + t * row_stride_,
           std::min(rows, to - from - t),
           heads);
@@ -254,7 +254,7 @@ class TapRows {
         : random_word_rows(
               drop.seed,
               static_cast<uint64_t>(first),
-              raw_.row_stride,
+              logits_.row_stride,
               rows,
               count,
               words_.data());
@@ -274,14 +274,17 @@ class TapRows {
   /// Rows of a mask as words.
   WordRows mask_rows(const uint8_t* mask, int64_t rows, int64_t count) {
     for (int64_t r = 0; r < rows; ++r)
-      std::copy_n(mask + r * raw_.row_stride, count, words_.data() + r * count);
+      std::copy_n(
+          mask + r * logits_.row_stride,
+          count,
+          words_.data() + r * count);
     return {words_.data(), count};
   }
 
   const ConvShape& shape_;
   const TapOptions options_;
-  const RawKernels<const L> raw_;
-  const RowOps<L, A>& rows_;
+  const Logits<const L> logits_;
+  const ConvKernels<L, A>& rows_;
   const TapOps<A>& ops_;
   int64_t pitch_;
   int64_t row_stride_ = 0;
@@ -289,7 +292,7 @@ class TapRows {
   Scratch<A, kInline> normalized_;
   Scratch<A, kInline> factors_;
   Scratch<A, kInline> dropped_;
-  Scratch<A, kInline> raw_taps_;
+  Scratch<A, kInline> widened_;
   Scratch<uint32_t> words_;
 };
 

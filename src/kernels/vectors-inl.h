@@ -1,5 +1,5 @@
 // Per-target include guard: this file is compiled once for each instruction
-// set (tile_ops.cpp).
+// set (conv_kernels.cpp).
 #if defined(SEQCONV_KERNELS_VECTORS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SEQCONV_KERNELS_VECTORS_INL_H
 #undef SEQCONV_KERNELS_VECTORS_INL_H

@@ -45,7 +45,7 @@ OptionalTensor cast_beside(const OptionalTensor& tensor, at::ScalarType type) {
 template <class Kind, at::DeviceType device>
 at::Tensor conv_autocast(
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
@@ -59,7 +59,7 @@ at::Tensor conv_autocast(
   static const auto op = find_op<ConvSignature>(Kind::kForward);
   return op.call(
       cast<device>(x, type),
-      cast_beside<device>(kernels, type),
+      cast_beside<device>(logits, type),
       cast_beside<device>(bias, type),
       std::move(padding_left),
       normalization,
@@ -75,7 +75,7 @@ at::Tensor conv_step_autocast(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
@@ -86,7 +86,7 @@ at::Tensor conv_step_autocast(
       cast<device>(x, type),
       state,
       position,
-      cast_beside<device>(kernels, type),
+      cast_beside<device>(logits, type),
       cast_beside<device>(bias, type),
       normalization,
       renormalize_edges);

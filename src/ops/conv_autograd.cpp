@@ -22,7 +22,7 @@ class ConvBackwardFunction
       AutogradContext* /*ctx*/,
       const at::Tensor& grad,
       const at::Tensor& x,
-      const at::Tensor& kernels,
+      const at::Tensor& logits,
       bool has_bias,
       c10::SymInt padding_left,
       const std::string& normalization,
@@ -33,10 +33,10 @@ class ConvBackwardFunction
       const OptionalTensor& lengths) {
     at::AutoDispatchBelowADInplaceOrView below;
     static const auto op = find_op<ConvBackwardSignature>(Kind::kBackward);
-    auto [grad_x, grad_kernels, grad_bias] = op.call(
+    auto [grad_x, grad_logits, grad_bias] = op.call(
         grad,
         x,
-        kernels,
+        logits,
         has_bias,
         std::move(padding_left),
         normalization,
@@ -45,7 +45,7 @@ class ConvBackwardFunction
         drop_seed,
         drop_mask,
         lengths);
-    return {grad_x, grad_kernels, grad_bias};
+    return {grad_x, grad_logits, grad_bias};
   }
 
   static variable_list backward(AutogradContext*, const variable_list&) {
@@ -61,7 +61,7 @@ template <class Kind>
 std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
     const at::Tensor& grad,
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     bool has_bias,
     c10::SymInt padding_left,
     std::string_view normalization,
@@ -73,7 +73,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
   const variable_list grads = ConvBackwardFunction<Kind>::apply(
       grad,
       x,
-      kernels,
+      logits,
       has_bias,
       std::move(padding_left),
       std::string(normalization),
@@ -85,14 +85,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
   return {grads[0], grads[1], grads[2]};
 }
 
-/// Keeps x and the raw kernels only; taps are made again.
+/// Keeps x and the logits only; taps are made again.
 template <class Kind>
 class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
  public:
   static at::Tensor forward(
       AutogradContext* ctx,
       const at::Tensor& x,
-      const at::Tensor& kernels,
+      const at::Tensor& logits,
       const OptionalTensor& bias,
       c10::SymInt padding_left,
       const std::string& normalization,
@@ -103,7 +103,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
       const OptionalTensor& lengths) {
     ctx->save_for_backward(
         {x,
-         kernels,
+         logits,
          drop_seed.value_or(at::Tensor()),
          drop_mask.value_or(at::Tensor()),
          lengths.value_or(at::Tensor())});
@@ -116,7 +116,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
     static const auto op = find_op<ConvSignature>(Kind::kForward);
     return op.call(
         x,
-        kernels,
+        logits,
         bias,
         padding_left,
         normalization,
@@ -135,7 +135,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
     const std::string normalization =
         ctx->saved_data["normalization"].toStringRef();
     static const auto op = find_op<ConvBackwardSignature>(Kind::kBackward);
-    auto [grad_x, grad_kernels, grad_bias] = op.call(
+    auto [grad_x, grad_logits, grad_bias] = op.call(
         grads[0],
         saved[0],
         saved[1],
@@ -149,7 +149,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
         if_defined(saved[4]));
     variable_list result(10);
     result[0] = grad_x;
-    result[1] = grad_kernels;
+    result[1] = grad_logits;
     if (has_bias)
       result[2] = grad_bias;
     return result;
@@ -159,7 +159,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
 template <class Kind>
 at::Tensor conv_autograd(
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
@@ -170,7 +170,7 @@ at::Tensor conv_autograd(
     const OptionalTensor& lengths) {
   return ConvFunction<Kind>::apply(
       x,
-      kernels,
+      logits,
       bias,
       std::move(padding_left),
       std::string(normalization),
@@ -186,23 +186,17 @@ at::Tensor conv_step_autograd(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
   check_no_gradient(
       Kind::kStep,
-      {x, state, kernels, bias.value_or(at::Tensor())});
+      {x, state, logits, bias.value_or(at::Tensor())});
   at::AutoDispatchBelowAutograd below;
   static const auto op = find_op<ConvStepSignature>(Kind::kStep);
-  return op.call(
-      x,
-      state,
-      position,
-      kernels,
-      bias,
-      normalization,
-      renormalize_edges);
+  return op
+      .call(x, state, position, logits, bias, normalization, renormalize_edges);
 }
 
 template <class Kind>
@@ -210,7 +204,7 @@ at::Tensor conv_step_inplace(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
@@ -220,7 +214,7 @@ at::Tensor conv_step_inplace(
         x,
         state,
         position,
-        kernels,
+        logits,
         bias,
         normalization,
         renormalize_edges);

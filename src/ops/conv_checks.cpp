@@ -56,30 +56,30 @@ void check_drop(const ConvArguments& args) {
     check_device(args.op, "drop_seed", *args.drop_seed, args.x);
   }
   if (args.drop_mask) {
-    const bool is_static = args.kernels.dim() == 2;
+    const bool is_static = args.logits.dim() == 2;
     check_shape(
         args.op,
         is_static ? "drop_mask must be [H, K]"
                   : "drop_mask must be [B, T, H, K]",
         *args.drop_mask,
-        args.kernels.sym_sizes());
+        args.logits.sym_sizes());
     check_device(args.op, "drop_mask", *args.drop_mask, args.x);
   }
 }
 
-void check_kernels(const ConvArguments& args) {
-  const auto& kernels = args.kernels;
-  const auto sizes = kernels.sym_sizes();
-  if (std::string_view(args.kernels_name) == "weight") {
+void check_logits(const ConvArguments& args) {
+  const auto& logits = args.logits;
+  const auto sizes = logits.sym_sizes();
+  if (std::string_view(args.logits_name) == "weight") {
     TORCH_CHECK(
-        kernels.dim() == 2,
+        logits.dim() == 2,
         "[",
         args.op,
         "] weight must be [H, K], but got ",
         sizes);
   } else {
     TORCH_CHECK(
-        kernels.dim() == 4 && sizes[0] == args.x.sym_size(0) &&
+        logits.dim() == 4 && sizes[0] == args.x.sym_size(0) &&
             sizes[1] == args.x.sym_size(1),
         "[",
         args.op,
@@ -90,9 +90,9 @@ void check_kernels(const ConvArguments& args) {
         ", but got ",
         sizes);
   }
-  check_type_beside(args.op, args.kernels_name, kernels, args.x);
-  check_heads(args.op, args.x.sym_size(2), kernels.sym_size(-2));
-  const c10::SymInt K = kernels.sym_size(-1);
+  check_type_beside(args.op, args.logits_name, logits, args.x);
+  check_heads(args.op, args.x.sym_size(2), logits.sym_size(-2));
+  const c10::SymInt K = logits.sym_size(-1);
   TORCH_CHECK(
       K >= 1,
       "[",
@@ -113,7 +113,7 @@ void check_kernels(const ConvArguments& args) {
 
 void check_conv(const ConvArguments& args) {
   check_input(args.op, args.x);
-  check_kernels(args);
+  check_logits(args);
   const Normalization normalization =
       parse_normalization(args.op, args.normalization);
   TORCH_CHECK(

@@ -18,15 +18,15 @@ using OptionalTensor = std::optional<at::Tensor>;
 struct ConvArguments {
   const char* op;
   const at::Tensor& x;                 ///< [B, T, C]
-  const char* kernels_name;            ///< "weight" or "logits"
-  const at::Tensor& kernels;           ///< [H, K] or [B, T, H, K]
+  const char* logits_name;             ///< "weight" or "logits"
+  const at::Tensor& logits;            ///< [H, K] or [B, T, H, K]
   OptionalTensor bias = std::nullopt;  ///< [C]
   c10::SymInt padding_left = 0;
   std::string_view normalization = "softmax";
   bool renormalize_edges = false;
   double drop_p = 0;
   OptionalTensor drop_seed = std::nullopt;
-  OptionalTensor drop_mask = std::nullopt;  ///< as kernels
+  OptionalTensor drop_mask = std::nullopt;  ///< as logits
   OptionalTensor lengths = std::nullopt;    ///< [B]
 };
 

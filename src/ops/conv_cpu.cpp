@@ -18,12 +18,12 @@ using kernels::ConvForward;
 using kernels::ConvStep;
 using kernels::Execution;
 
-/// Its few weights [H, K] are converted to the type that sums are kept in.
+/// Its few logits [H, K] are converted to the type that sums are kept in.
 struct LightConvCpu : LightConvKind {
-  static at::Tensor dense(const at::Tensor& kernels) {
-    return accumulated(kernels);
+  static at::Tensor dense(const at::Tensor& logits) {
+    return accumulated(logits);
   }
-  /// Calls f with values of the storage types of x and of dense(kernels).
+  /// Calls f with values of the storage types of x and of dense(logits).
   template <class F>
   static void dispatch(const at::Tensor& x, const at::Tensor&, const F& f) {
     dispatch_storage(x.scalar_type(), [&](auto value) {
@@ -46,13 +46,13 @@ struct LightConvCpu : LightConvKind {
 
 /// Its logits [B, T, H, K] are as large as x and read as they are.
 struct DynamicConvCpu : DynamicConvKind {
-  static at::Tensor dense(const at::Tensor& kernels) {
-    return kernels.contiguous();
+  static at::Tensor dense(const at::Tensor& logits) {
+    return logits.contiguous();
   }
   template <class F>
   static void
-  dispatch(const at::Tensor& x, const at::Tensor& kernels, const F& f) {
-    dispatch_storage_pair(x.scalar_type(), kernels.scalar_type(), f);
+  dispatch(const at::Tensor& x, const at::Tensor& logits, const F& f) {
+    dispatch_storage_pair(x.scalar_type(), logits.scalar_type(), f);
   }
   template <class S, class L>
   static void run(const ConvForward<S, L>& args, const Execution& execution) {
@@ -71,7 +71,7 @@ struct DynamicConvCpu : DynamicConvKind {
 template <class Kind>
 at::Tensor conv_cpu(
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     int64_t padding_left,
     std::string_view normalization,
@@ -84,8 +84,8 @@ at::Tensor conv_cpu(
   check_conv(
       {.op = name,
        .x = x,
-       .kernels_name = Kind::kKernels,
-       .kernels = kernels,
+       .logits_name = Kind::kLogits,
+       .logits = logits,
        .bias = bias,
        .padding_left = padding_left,
        .normalization = normalization,
@@ -96,20 +96,20 @@ at::Tensor conv_cpu(
        .lengths = lengths});
   const LengthValues valid(name, lengths, x);
   const DropValues drop(drop_p, drop_seed, drop_mask);
-  const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
+  const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
   const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
-  Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
+  Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
-    using L = decltype(raw_storage);
+    using L = decltype(logit_storage);
     Kind::run(
         ConvForward<S, L>{
-            .shape = conv_shape(x, kernels, padding_left),
+            .shape = conv_shape(x, logits, padding_left),
             .normalization = parse_normalization(name, normalization),
             .renormalize_edges = renormalize_edges,
             .drop = drop.get(),
             .x = const_pointer<S>(dense),
-            .kernels = const_pointer<L>(raw),
+            .logits = const_pointer<L>(made),
             .bias = const_pointer<AccumulatorOf<S>>(added),
             .lengths = valid.data(),
             .y = pointer<S>(y)},
@@ -122,7 +122,7 @@ template <class Kind>
 std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
     const at::Tensor& grad,
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     bool has_bias,
     int64_t padding_left,
     std::string_view normalization,
@@ -136,8 +136,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
       grad,
       {.op = name,
        .x = x,
-       .kernels_name = Kind::kKernels,
-       .kernels = kernels,
+       .logits_name = Kind::kLogits,
+       .logits = logits,
        .padding_left = padding_left,
        .normalization = normalization,
        .renormalize_edges = renormalize_edges,
@@ -147,17 +147,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
        .lengths = lengths});
   const LengthValues valid(name, lengths, x);
   const DropValues drop(drop_p, drop_seed, drop_mask);
-  const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
+  const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
   const at::Tensor grad_y = grad.contiguous();
   const at::Tensor grad_x = at::empty(x.sizes(), x.options());
-  const at::Tensor grad_raw = at::empty(raw.sizes(), raw.options());
+  const at::Tensor grad_logits = at::empty(made.sizes(), made.options());
   const at::Tensor grad_bias = at::empty(
       {has_bias ? x.size(2) : 0},
       x.options().dtype(accumulator_type(x.scalar_type())));
-  Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
+  Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
-    using L = decltype(raw_storage);
-    const auto shape = conv_shape(x, kernels, padding_left);
+    using L = decltype(logit_storage);
+    const auto shape = conv_shape(x, logits, padding_left);
     Kind::run(
         ConvBackward<S, L>{
             .shape = shape,
@@ -165,11 +165,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
             .renormalize_edges = renormalize_edges,
             .drop = drop.get(),
             .x = const_pointer<S>(dense),
-            .kernels = const_pointer<L>(raw),
+            .logits = const_pointer<L>(made),
             .lengths = valid.data(),
             .grad_y = const_pointer<S>(grad_y),
             .grad_x = pointer<S>(grad_x),
-            .grad_kernels = pointer<L>(grad_raw)},
+            .grad_logits = pointer<L>(grad_logits)},
         cpu_execution());
     if (has_bias)
       kernels::bias_gradient(
@@ -179,7 +179,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
           pointer<AccumulatorOf<S>>(grad_bias),
           cpu_execution());
   });
-  return {grad_x, grad_raw.to(kernels.scalar_type()), grad_bias};
+  return {grad_x, grad_logits.to(logits.scalar_type()), grad_bias};
 }
 
 template <class Kind>
@@ -187,7 +187,7 @@ at::Tensor conv_step_cpu(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
@@ -195,27 +195,27 @@ at::Tensor conv_step_cpu(
   check_conv_step(
       {.op = name,
        .x = x,
-       .kernels_name = Kind::kKernels,
-       .kernels = kernels,
+       .logits_name = Kind::kLogits,
+       .logits = logits,
        .bias = bias,
        .normalization = normalization,
        .renormalize_edges = renormalize_edges},
       state,
       position);
-  const at::Tensor dense = x.contiguous(), raw = Kind::dense(kernels);
+  const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
   const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor ring = state.contiguous();
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
-  Kind::dispatch(x, kernels, [&](auto storage, auto raw_storage) {
+  Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
-    using L = decltype(raw_storage);
+    using L = decltype(logit_storage);
     Kind::run(
         ConvStep<S, L>{
-            .shape = conv_shape(x, kernels, kernels.size(-1) - 1),
+            .shape = conv_shape(x, logits, logits.size(-1) - 1),
             .normalization = parse_normalization(name, normalization),
             .renormalize_edges = renormalize_edges,
             .x = const_pointer<S>(dense),
-            .kernels = const_pointer<L>(raw),
+            .logits = const_pointer<L>(made),
             .bias = const_pointer<AccumulatorOf<S>>(added),
             .state =
                 {.data = pointer<S>(ring),

@@ -60,26 +60,28 @@ struct DynamicConvCuda : DynamicConvKind {
 class Setup {
  public:
   explicit Setup(const ConvArguments& args)
-      : raw_(args.kernels.contiguous()),
+      : logits_(args.logits.contiguous()),
         lengths_(dense_or_none(args.lengths)),
         mask_(mask_bytes(args.drop_mask)) {
     if (args.drop_seed)
       seed_ = on_device_of(*args.drop_seed, args.x);
     setup_.shape =
-        conv_shape(args.x, args.kernels, args.padding_left.expect_int());
+        conv_shape(args.x, args.logits, args.padding_left.expect_int());
     setup_.normalization = parse_normalization(args.op, args.normalization);
     setup_.renormalize_edges = args.renormalize_edges;
     setup_.drop = {
         .p = args.drop_p,
         .seed = const_pointer<int64_t>(seed_),
         .mask = const_pointer<uint8_t>(mask_)};
-    setup_.kernels = {raw_.const_data_ptr(), storage_of(raw_.scalar_type())};
+    setup_.logits = {
+        logits_.const_data_ptr(),
+        storage_of(logits_.scalar_type())};
     setup_.lengths = const_pointer<int64_t>(lengths_);
   }
   const ConvSetup& get() const { return setup_; }
 
  private:
-  at::Tensor raw_;
+  at::Tensor logits_;
   at::Tensor lengths_;
   at::Tensor mask_;
   at::Tensor seed_;
@@ -89,7 +91,7 @@ class Setup {
 template <class Kind>
 at::Tensor conv_cuda(
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     int64_t padding_left,
     std::string_view normalization,
@@ -101,8 +103,8 @@ at::Tensor conv_cuda(
   const ConvArguments args = {
       .op = Kind::kForward,
       .x = x,
-      .kernels_name = Kind::kKernels,
-      .kernels = kernels,
+      .logits_name = Kind::kLogits,
+      .logits = logits,
       .bias = bias,
       .padding_left = padding_left,
       .normalization = normalization,
@@ -134,7 +136,7 @@ template <class Kind>
 std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
     const at::Tensor& grad,
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     bool has_bias,
     int64_t padding_left,
     std::string_view normalization,
@@ -146,8 +148,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
   const ConvArguments args = {
       .op = Kind::kBackward,
       .x = x,
-      .kernels_name = Kind::kKernels,
-      .kernels = kernels,
+      .logits_name = Kind::kLogits,
+      .logits = logits,
       .padding_left = padding_left,
       .normalization = normalization,
       .renormalize_edges = renormalize_edges,
@@ -161,7 +163,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
   const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
   const at::Tensor grad_x = at::empty(x.sizes(), x.options());
-  const at::Tensor grad_raw = at::empty(kernels.sizes(), kernels.options());
+  const at::Tensor grad_logits = at::empty(logits.sizes(), logits.options());
   const at::Tensor grad_bias = at::empty({has_bias ? x.size(2) : 0}, sums);
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
@@ -171,13 +173,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
         .x = const_pointer<S>(dense),
         .grad_y = const_pointer<S>(grad_y),
         .grad_x = pointer<S>(grad_x),
-        .grad_kernels = grad_raw.mutable_data_ptr(),
+        .grad_logits = grad_logits.mutable_data_ptr(),
         .grad_bias = has_bias ? pointer<A>(grad_bias) : nullptr};
     const at::Tensor workspace = at::empty({Kind::workspace(backward)}, sums);
     backward.workspace = pointer<A>(workspace);
     Kind::run(backward, current_stream());
   });
-  return {grad_x, grad_raw, grad_bias};
+  return {grad_x, grad_logits, grad_bias};
 }
 
 template <class Kind>
@@ -185,15 +187,15 @@ at::Tensor conv_step_cuda(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
   const ConvArguments args = {
       .op = Kind::kStep,
       .x = x,
-      .kernels_name = Kind::kKernels,
-      .kernels = kernels,
+      .logits_name = Kind::kLogits,
+      .logits = logits,
       .bias = bias,
       .normalization = normalization,
       .renormalize_edges = renormalize_edges};

@@ -12,7 +12,7 @@ namespace {
 template <class Kind>
 at::Tensor conv_meta(
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
@@ -24,8 +24,8 @@ at::Tensor conv_meta(
   check_conv(
       {.op = Kind::kForward,
        .x = x,
-       .kernels_name = Kind::kKernels,
-       .kernels = kernels,
+       .logits_name = Kind::kLogits,
+       .logits = logits,
        .bias = bias,
        .padding_left = std::move(padding_left),
        .normalization = normalization,
@@ -41,7 +41,7 @@ template <class Kind>
 std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
     const at::Tensor& grad,
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     bool has_bias,
     c10::SymInt padding_left,
     std::string_view normalization,
@@ -54,8 +54,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
       grad,
       {.op = Kind::kBackward,
        .x = x,
-       .kernels_name = Kind::kKernels,
-       .kernels = kernels,
+       .logits_name = Kind::kLogits,
+       .logits = logits,
        .padding_left = std::move(padding_left),
        .normalization = normalization,
        .renormalize_edges = renormalize_edges,
@@ -66,7 +66,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
   const c10::SymInt channels = has_bias ? x.sym_size(2) : c10::SymInt(0);
   return {
       at::empty_symint(x.sym_sizes(), x.options()),
-      at::empty_symint(kernels.sym_sizes(), kernels.options()),
+      at::empty_symint(logits.sym_sizes(), logits.options()),
       at::empty_symint(
           {channels},
           x.options().dtype(accumulator_type(x.scalar_type())))};
@@ -77,15 +77,15 @@ at::Tensor conv_step_meta(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
   check_conv_step(
       {.op = Kind::kStep,
        .x = x,
-       .kernels_name = Kind::kKernels,
-       .kernels = kernels,
+       .logits_name = Kind::kLogits,
+       .logits = logits,
        .bias = bias,
        .normalization = normalization,
        .renormalize_edges = renormalize_edges},

@@ -17,7 +17,7 @@ void check_conv_step(
     const at::Tensor& position) {
   check_conv(args);
   check_state(args.op, args.x, state, position);
-  const c10::SymInt slots = args.kernels.sym_size(-1) - 1;
+  const c10::SymInt slots = args.logits.sym_size(-1) - 1;
   TORCH_CHECK(
       state.sym_size(1) == slots,
       "[",

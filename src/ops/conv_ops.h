@@ -6,12 +6,12 @@
 #include "seqconv/base/error.h"
 
 /// The dispatcher's entries of lightconv and dynamicconv. They have the same
-/// arguments; `kernels` is weight [H, K] or logits [B, T, H, K].
+/// arguments; `logits` is weight [H, K] or logits [B, T, H, K].
 namespace seqconv::ops {
 
 using ConvSignature = at::Tensor(
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     c10::SymInt padding_left,
     std::string_view normalization,
@@ -21,11 +21,11 @@ using ConvSignature = at::Tensor(
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths);
 
-/// -> grad_x, grad_kernels, grad_bias (empty without bias).
+/// -> grad_x, grad_logits, grad_bias (empty without bias).
 using ConvBackwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
     const at::Tensor& grad,
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     bool has_bias,
     c10::SymInt padding_left,
     std::string_view normalization,
@@ -39,7 +39,7 @@ using ConvStepSignature = at::Tensor(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges);
@@ -69,15 +69,15 @@ at::Tensor convolve_reference(
     const OptionalTensor& bias,
     const OptionalTensor& lengths);
 
-/// Taps from raw kernels, over the last axis.
+/// Taps from logits, over the last axis.
 at::Tensor normalize_reference(
-    const at::Tensor& raw,
+    const at::Tensor& logits,
     Normalization normalization);
 
-/// Taps [B, T, H, K] of every position of x from raw kernels that broadcast to
+/// Taps [B, T, H, K] of every position of x from logits that broadcast to
 /// that: softmax over the taps that meet an input.
 at::Tensor renormalized_reference(
-    const at::Tensor& raw,
+    const at::Tensor& logits,
     const at::Tensor& x,
     int64_t padding_left,
     const OptionalTensor& lengths);

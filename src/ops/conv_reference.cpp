@@ -31,9 +31,9 @@ at::Tensor convolve_reference(
 }
 
 at::Tensor normalize_reference(
-    const at::Tensor& raw,
+    const at::Tensor& logits,
     Normalization normalization) {
-  const at::Tensor wide = raw.to(accumulator_type(raw.scalar_type()));
+  const at::Tensor wide = logits.to(accumulator_type(logits.scalar_type()));
   const auto norm = [&](int64_t order) {
     return wide.norm(order, -1, /*keepdim=*/true) + kernels::kNormEpsilon;
   };
@@ -63,11 +63,11 @@ at::Tensor normalize_reference(
 }
 
 at::Tensor renormalized_reference(
-    const at::Tensor& raw,
+    const at::Tensor& logits,
     const at::Tensor& x,
     int64_t padding_left,
     const OptionalTensor& lengths) {
-  const int64_t B = x.size(0), T = x.size(1), K = raw.size(3);
+  const int64_t B = x.size(0), T = x.size(1), K = logits.size(3);
   const auto options = at::TensorOptions(at::kLong).device(x.device());
   const at::Tensor length =
       lengths ? lengths->view({B, 1, 1}) : at::full({B, 1, 1}, T, options);
@@ -77,7 +77,7 @@ at::Tensor renormalized_reference(
   const at::Tensor meets = at::logical_or(
       at::logical_and(s.ge(0), s.lt(length)),
       t.ge(length));  // [B, T, K]
-  const at::Tensor wide = raw.to(accumulator_type(raw.scalar_type()));
+  const at::Tensor wide = logits.to(accumulator_type(logits.scalar_type()));
   return wide
       .masked_fill(
           meets.logical_not().unsqueeze(2),

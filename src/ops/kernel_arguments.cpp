@@ -42,14 +42,14 @@ DropValues::DropValues(
 
 kernels::ConvShape conv_shape(
     const at::Tensor& x,
-    const at::Tensor& kernels,
+    const at::Tensor& logits,
     int64_t padding_left) {
   return {
       .batch = x.size(0),
       .steps = x.size(1),
       .channels = x.size(2),
-      .heads = kernels.size(-2),
-      .kernel_size = kernels.size(-1),
+      .heads = logits.size(-2),
+      .kernel_size = logits.size(-1),
       .padding_left = padding_left};
 }
 

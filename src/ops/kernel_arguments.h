@@ -32,11 +32,9 @@ class DropValues {
   kernels::TapDrop drop_;
 };
 
-/// Sizes of a convolution: x [B, T, C], kernels [..., H, K].
-kernels::ConvShape conv_shape(
-    const at::Tensor& x,
-    const at::Tensor& kernels,
-    int64_t padding_left);
+/// Sizes of a convolution: x [B, T, C], logits [..., H, K].
+kernels::ConvShape
+conv_shape(const at::Tensor& x, const at::Tensor& logits, int64_t padding_left);
 
 /// float64 for float64, else float32.
 at::ScalarType accumulator_type(at::ScalarType type);

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/kernel_support.h"
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 #include "seqconv/kernels/dynamicconv.h"
 #include "seqconv/kernels/lightconv.h"
 #include "seqconv/kernels/talk.h"
@@ -86,7 +86,7 @@ TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
               ::testing::Message() << "C " << C << " H " << H << " K " << K
                                    << " dynamic " << dynamic);
           const ConvShape shape{1, 70, C, H, K, K / 2};
-          const auto kernels =
+          const auto logits =
               draw<float>(random_, (dynamic ? shape.steps : 1) * H * K);
           const auto bias = draw<float>(random_, C);
           const Execution run{testing::serial, GetParam(), cache_bytes};
@@ -95,17 +95,17 @@ TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
             const ConvForward<S, float> forward{
                 .shape = shape,
                 .x = x.data(),
-                .kernels = kernels.data(),
+                .logits = logits.data(),
                 .bias = bias.data(),
                 .y = out.y.data()};
-            std::vector<float> grad_kernels(kernels.size());
+            std::vector<float> grad_logits(logits.size());
             const ConvBackward<S, float> backward{
                 .shape = shape,
                 .x = x.data(),
-                .kernels = kernels.data(),
+                .logits = logits.data(),
                 .grad_y = g.data(),
                 .grad_x = out.grad_x.data(),
-                .grad_kernels = grad_kernels.data()};
+                .grad_logits = grad_logits.data()};
             dynamic ? dynamicconv_forward(forward, run)
                     : lightconv_forward<S>(forward, run);
             dynamic ? dynamicconv_backward(backward, run)
@@ -178,7 +178,7 @@ TEST_P(BFloat16Kernels, EveryStoreRoundsToNearestEven) {
       for (size_t c = 0; c < place(kChannels); ++c)
         bias.push_back(special[(c + turn) % special.size()]);
       Lines<BFloat16> out(place(kChannels));
-      row_ops<BFloat16, float>(GetParam())
+      conv_kernels<BFloat16, float>(GetParam())
           .convolve(
               {.in = x.data(),
                .in_stride = kChannels,

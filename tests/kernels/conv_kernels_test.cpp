@@ -21,7 +21,7 @@ using testing::wide;
 struct Case {
   ConvShape shape;
   Normalization normalization = Normalization::kSoftmax;
-  double extreme = 0;  ///< some raw kernels are this instead, if it is not 0
+  double extreme = 0;  ///< some logits are this instead, if it is not 0
   bool dynamic = false;
   bool renormalize_edges = false;
   TapDrop drop;
@@ -31,12 +31,12 @@ struct Case {
   int64_t valid(int64_t b) const {
     return lengths.empty() ? shape.steps : lengths[place(b)];
   }
-  int64_t kernel_count() const {
+  int64_t logit_count() const {
     return (dynamic ? shape.batch * shape.steps : 1) * shape.heads *
         shape.kernel_size;
   }
-  /// Where the kernel of a position and head begins.
-  int64_t kernel(int64_t b, int64_t t, int64_t h) const {
+  /// The number of the first logit of a position and head.
+  int64_t first_logit(int64_t b, int64_t t, int64_t h) const {
     const int64_t at = dynamic ? b * shape.steps + t : 0;
     return (at * shape.heads + h) * shape.kernel_size;
   }
@@ -52,7 +52,7 @@ Number absolute(Number v) {
   return v.real() < 0 ? -v : v;
 }
 
-/// The taps of raw kernels w, as the definition of Normalization says.
+/// The taps of logits w, as the definition of Normalization says.
 std::vector<Number> taps_of(
     Normalization normalization,
     std::vector<Number> w) {
@@ -97,8 +97,8 @@ std::vector<Number> taps_of(
 /// Forward and backward pass of one position and head.
 struct Plain {
   const Case& c;
-  std::vector<double> x, kernels, grad_y;
-  std::vector<double> y, grad_x, grad_kernels;
+  std::vector<double> x, logits, grad_y;
+  std::vector<double> y, grad_x, grad_logits;
 
   int64_t K() const { return c.shape.kernel_size; }
 
@@ -115,7 +115,7 @@ struct Plain {
     const ConvShape& s = c.shape;
     y.assign(x.size(), 0);
     grad_x.assign(x.size(), 0);
-    grad_kernels.assign(kernels.size(), 0);
+    grad_logits.assign(logits.size(), 0);
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t t = 0; t < c.valid(b); ++t)
         for (int64_t h = 0; h < s.heads; ++h)
@@ -125,15 +125,15 @@ struct Plain {
   void position(int64_t b, int64_t t, int64_t h) {
     const ConvShape& s = c.shape;
     const int64_t K = this->K(), R = s.head_channels();
-    const int64_t raw = c.kernel(b, t, h);
+    const int64_t first = c.first_logit(b, t, h);
     std::vector<double> grad(place(K));
     const auto inside = [&](int64_t j) {
       const int64_t from = t - s.padding_left + j;
       return from >= 0 && from < c.valid(b);
     };
     const std::vector<double> w = c.normalization == Normalization::kSoftmax
-        ? softmax(raw, inside)
-        : normalized(raw);
+        ? softmax(first, inside)
+        : normalized(first);
     const auto row = [&](int64_t of) {
       return place((b * s.steps + of) * s.channels + h * R);
     };
@@ -142,7 +142,7 @@ struct Plain {
       if (!inside(j))
         continue;
       const size_t from = row(t - s.padding_left + j);
-      const double kept = keep(raw + j), tap = w[place(j)] * kept;
+      const double kept = keep(first + j), tap = w[place(j)] * kept;
       for (size_t i = 0; i < place(R); ++i) {
         y[at + i] += tap * x[from + i];
         grad_x[from + i] += tap * grad_y[at + i];
@@ -150,15 +150,15 @@ struct Plain {
       }
     }
     if (c.normalization == Normalization::kSoftmax)
-      softmax_backward(raw, w, grad);
+      softmax_backward(first, w, grad);
     else
-      normalized_backward(raw, grad);
+      normalized_backward(first, grad);
   }
 
   /// Over the taps that are inside, if it is over these alone.
   template <class Inside>
-  std::vector<double> softmax(int64_t raw, const Inside& inside) const {
-    std::vector<double> w(kernels.begin() + raw, kernels.begin() + raw + K());
+  std::vector<double> softmax(int64_t first, const Inside& inside) const {
+    std::vector<double> w(logits.begin() + first, logits.begin() + first + K());
     double most = -std::numeric_limits<double>::infinity(), sum = 0;
     for (int64_t j = 0; j < K(); ++j) {
       if (c.renormalize_edges && !inside(j))
@@ -173,36 +173,36 @@ struct Plain {
   }
 
   void softmax_backward(
-      int64_t raw,
+      int64_t first,
       const std::vector<double>& w,
       const std::vector<double>& grad) {
     double mean = 0;
     for (size_t j = 0; j < w.size(); ++j)
       mean += w[j] * grad[j];
     for (size_t j = 0; j < w.size(); ++j)
-      grad_kernels[place(raw) + j] += w[j] * (grad[j] - mean);
+      grad_logits[place(first) + j] += w[j] * (grad[j] - mean);
   }
 
-  std::vector<Number> raw_numbers(int64_t raw) const {
-    const auto from = kernels.begin() + raw;
+  std::vector<Number> logit_numbers(int64_t first) const {
+    const auto from = logits.begin() + first;
     return {from, from + K()};
   }
 
-  std::vector<double> normalized(int64_t raw) const {
+  std::vector<double> normalized(int64_t first) const {
     std::vector<double> w;
-    for (const Number tap : taps_of(c.normalization, raw_numbers(raw)))
+    for (const Number tap : taps_of(c.normalization, logit_numbers(first)))
       w.push_back(tap.real());
     return w;
   }
 
-  void normalized_backward(int64_t raw, const std::vector<double>& grad) {
+  void normalized_backward(int64_t first, const std::vector<double>& grad) {
     constexpr double kTiny = 1e-40;
     for (size_t i = 0; i < grad.size(); ++i) {
-      std::vector<Number> w = raw_numbers(raw);
+      std::vector<Number> w = logit_numbers(first);
       w[i] += Number(0, kTiny);
       const auto taps = taps_of(c.normalization, w);
       for (size_t j = 0; j < grad.size(); ++j)
-        grad_kernels[place(raw) + i] += grad[j] * taps[j].imag() / kTiny;
+        grad_logits[place(first) + i] += grad[j] * taps[j].imag() / kTiny;
     }
   }
 };
@@ -219,14 +219,14 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
         << " K " << c.shape.kernel_size << " padding " << c.shape.padding_left);
     const int64_t count = c.shape.batch * c.shape.steps * c.shape.channels;
     const auto x = draw<S>(random_, count), grad_y = draw<S>(random_, count);
-    auto kernels = draw<L>(random_, c.kernel_count());
+    auto logits = draw<L>(random_, c.logit_count());
     if (c.extreme != 0)
-      for (size_t i = 0; i < kernels.size(); i += 5)
-        kernels[i] = testing::stored<L>(c.extreme);
-    Plain plain{c, wide(x), wide(kernels), wide(grad_y), {}, {}, {}};
+      for (size_t i = 0; i < logits.size(); i += 5)
+        logits[i] = testing::stored<L>(c.extreme);
+    Plain plain{c, wide(x), wide(logits), wide(grad_y), {}, {}, {}};
     plain.run();
     testing::Lines<S> y(x.size()), grad_x(x.size());
-    std::vector<L> grad_kernels(kernels.size());
+    std::vector<L> grad_logits(logits.size());
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
     const Execution run{testing::in_pieces(3), GetParam(), c.cache_bytes};
@@ -236,7 +236,7 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
         .renormalize_edges = c.renormalize_edges,
         .drop = c.drop,
         .x = x.data(),
-        .kernels = kernels.data(),
+        .logits = logits.data(),
         .lengths = lengths,
         .y = y.data()};
     const ConvBackward<S, L> backward{
@@ -245,11 +245,11 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
         .renormalize_edges = c.renormalize_edges,
         .drop = c.drop,
         .x = x.data(),
-        .kernels = kernels.data(),
+        .logits = logits.data(),
         .lengths = lengths,
         .grad_y = grad_y.data(),
         .grad_x = grad_x.data(),
-        .grad_kernels = grad_kernels.data()};
+        .grad_logits = grad_logits.data()};
     if (c.dynamic) {
       dynamicconv_forward(forward, run);
       dynamicconv_backward(backward, run);
@@ -259,8 +259,8 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     }
     EXPECT_LE(relative_error(y, plain.y), bound<S>()) << "y";
     EXPECT_LE(relative_error(grad_x, plain.grad_x), bound<S>()) << "grad_x";
-    EXPECT_LE(relative_error(grad_kernels, plain.grad_kernels), bound<L>())
-        << "gradient of the kernels";
+    EXPECT_LE(relative_error(grad_logits, plain.grad_logits), bound<L>())
+        << "gradient of the logits";
   }
 
   /// Both convolutions in all types.

@@ -13,7 +13,7 @@
 namespace seqconv::kernels::cuda::testing {
 
 struct ConvCase {
-  KernelsOf kind = KernelsOf::kPosition;
+  LogitsOf kind = LogitsOf::kPosition;
   int64_t B = 2, T = 5, H = 2, R = 4, K = 3, padding_left = 2;
   Normalization normalization = Normalization::kSoftmax;
   bool renormalize = false;
@@ -22,14 +22,14 @@ struct ConvCase {
   bool masked = false;
   bool bias = true;
   std::vector<int64_t> lengths;
-  bool wide_kernels = false;  ///< float beside 16-bit x
-  /// Raw kernels at minus infinity: some of every row, in patterns.
+  bool wide_logits = false;  ///< float beside 16-bit x
+  /// Logits at minus infinity: some of every row, in patterns.
   bool infinities = false;
   int64_t shared_limit = kMostShared;  ///< of the device
 
   int64_t C() const { return H * R; }
-  int64_t kernel_count() const {
-    return (kind == KernelsOf::kHead ? 1 : B * T) * H * K;
+  int64_t logit_count() const {
+    return (kind == LogitsOf::kHead ? 1 : B * T) * H * K;
   }
   ConvShape shape() const {
     return {
@@ -43,32 +43,32 @@ struct ConvCase {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
-  return out << (c.kind == KernelsOf::kHead ? "lightconv" : "dynamicconv")
+  return out << (c.kind == LogitsOf::kHead ? "lightconv" : "dynamicconv")
              << " B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R
              << " K " << c.K << " P " << c.padding_left << " norm "
              << static_cast<int>(c.normalization)
              << (c.renormalize ? " renormalized" : "")
              << (c.seed ? " seed" : "") << (c.masked ? " mask" : "")
              << (c.lengths.empty() ? "" : " lengths")
-             << (c.wide_kernels ? " wide" : "")
+             << (c.wide_logits ? " wide" : "")
              << (c.infinities ? " infinities" : "") << " of " << c.shared_limit;
 }
 
 /// Values of a case, in float64.
 struct ConvValues {
-  std::vector<double> x, kernels, bias, grad_y;
+  std::vector<double> x, logits, bias, grad_y;
   std::vector<uint8_t> mask;
 
   explicit ConvValues(const ConvCase& c) {
     Numbers numbers(static_cast<unsigned>(c.T * 131 + c.K * 7 + c.R));
     x = numbers.normal(c.B * c.T * c.C());
-    kernels = numbers.normal(c.kernel_count());
+    logits = numbers.normal(c.logit_count());
     bias = numbers.normal(c.C());
     grad_y = numbers.normal(c.B * c.T * c.C());
-    mask = numbers.bits(c.kernel_count(), c.p);
-    for (int64_t i = 0; c.infinities && i < c.kernel_count(); ++i)
+    mask = numbers.bits(c.logit_count(), c.p);
+    for (int64_t i = 0; c.infinities && i < c.logit_count(); ++i)
       if (is_hidden(c, i / c.K, static_cast<int>(i % c.K)))
-        kernels[static_cast<size_t>(i)] = -HUGE_VAL;
+        logits[static_cast<size_t>(i)] = -HUGE_VAL;
   }
 
   /// Whether tap j of row n is at minus infinity; never that of the position
@@ -88,9 +88,9 @@ struct ConvValues {
 template <class S>
 struct ConvResult {
   std::vector<S> y, grad_x;
-  std::vector<double> grad_kernels;
-  std::vector<S> grad_kernels_stored;
-  std::vector<float> grad_kernels_wide;
+  std::vector<double> grad_logits;
+  std::vector<S> grad_logits_stored;
+  std::vector<float> grad_logits_wide;
   std::vector<AccumulatorOf<S>> grad_bias;
 };
 
@@ -108,26 +108,26 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   return setup;
 }
 
-template <KernelsOf kKind, class S>
+template <LogitsOf kKind, class S>
 ConvResult<S>
 run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   using A = AccumulatorOf<S>;
   HostLauncher launcher(backwards, c.shared_limit);
   const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
-  const auto kernels = narrowed<S>(values.kernels);
-  const auto wide = narrowed<float>(values.kernels);
+  const auto logits = narrowed<S>(values.logits);
+  const auto wide = narrowed<float>(values.logits);
   const auto bias = narrowed<A>(values.bias);
   const int64_t seed = c.seed.value_or(0);
   ConvSetup setup = setup_of(c, values, seed);
-  if (c.wide_kernels)
-    setup.kernels = {wide.data(), Storage::kFloat};
+  if (c.wide_logits)
+    setup.logits = {wide.data(), Storage::kFloat};
   else
-    setup.kernels = {kernels.data(), StorageOf<S>::kValue};
+    setup.logits = {logits.data(), StorageOf<S>::kValue};
   ConvResult<S> result;
   result.y = garbage<S>(c.B * c.T * c.C());
   result.grad_x = result.y;
-  result.grad_kernels_stored = garbage<S>(c.kernel_count());
-  result.grad_kernels_wide = garbage<float>(c.kernel_count());
+  result.grad_logits_stored = garbage<S>(c.logit_count());
+  result.grad_logits_wide = garbage<float>(c.logit_count());
   result.grad_bias = garbage<A>(c.C());
   run_conv_forward<kKind, S>(
       launcher,
@@ -140,28 +140,28 @@ run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
       .x = x.data(),
       .grad_y = grad_y.data(),
       .grad_x = result.grad_x.data(),
-      .grad_kernels = c.wide_kernels
-          ? static_cast<void*>(result.grad_kernels_wide.data())
-          : result.grad_kernels_stored.data(),
+      .grad_logits = c.wide_logits
+          ? static_cast<void*>(result.grad_logits_wide.data())
+          : result.grad_logits_stored.data(),
       .grad_bias = result.grad_bias.data()};
   auto workspace =
       garbage<A>(backward_workspace(backward, kKind, c.shared_limit));
   backward.workspace = workspace.data();
   run_conv_backward<kKind, S>(launcher, backward);
-  result.grad_kernels = c.wide_kernels ? widened(result.grad_kernels_wide)
-                                       : widened(result.grad_kernels_stored);
+  result.grad_logits = c.wide_logits ? widened(result.grad_logits_wide)
+                                     : widened(result.grad_logits_stored);
   return result;
 }
 
 template <class S>
 ConvResult<S>
 run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
-  return c.kind == KernelsOf::kHead
-      ? run_kind_on_host<KernelsOf::kHead, S>(c, values, backwards)
-      : run_kind_on_host<KernelsOf::kPosition, S>(c, values, backwards);
+  return c.kind == LogitsOf::kHead
+      ? run_kind_on_host<LogitsOf::kHead, S>(c, values, backwards)
+      : run_kind_on_host<LogitsOf::kPosition, S>(c, values, backwards);
 }
 
-/// The case as a dynamicconv whose kernels are written out for every position,
+/// The case as a dynamicconv whose logits are written out for every position,
 /// with those outside the sequence at minus infinity where edges are
 /// renormalised.
 struct WrittenOut {
@@ -174,12 +174,12 @@ struct WrittenOut {
       for (int64_t t = 0; t < c.T; ++t)
         for (int64_t i = 0; i < row; ++i) {
           const int64_t from =
-              c.kind == KernelsOf::kHead ? i : (b * c.T + t) * row + i;
+              c.kind == LogitsOf::kHead ? i : (b * c.T + t) * row + i;
           const int64_t s = t - c.padding_left + i % c.K;
           const bool out = s < 0 || s >= length(c, b);
           logits.push_back(
               c.renormalize && out ? -1e300
-                                   : values.kernels[static_cast<size_t>(from)]);
+                                   : values.logits[static_cast<size_t>(from)]);
           mask.push_back(kept(c, values, from));
         }
   }
@@ -202,12 +202,12 @@ struct WrittenOut {
 
 /// The CPU's kernels in float64.
 struct ConvReference {
-  std::vector<double> y, grad_x, grad_kernels, grad_bias;
+  std::vector<double> y, grad_x, grad_logits, grad_bias;
 
   ConvReference(const ConvCase& c, const ConvValues& values)
       : y(values.x.size()),
         grad_x(values.x.size()),
-        grad_kernels(static_cast<size_t>(c.kernel_count())),
+        grad_logits(static_cast<size_t>(c.logit_count())),
         grad_bias(static_cast<size_t>(c.C())) {
     const WrittenOut written(c, values);
     const Execution run = {kernels::testing::serial};
@@ -216,13 +216,13 @@ struct ConvReference {
         .mask = c.masked || c.seed ? written.mask.data() : nullptr};
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
-    std::vector<double> grad_logits(written.logits.size());
+    std::vector<double> grads(written.logits.size());
     kernels::dynamicconv_forward<double, double>(
         {.shape = c.shape(),
          .normalization = c.normalization,
          .drop = drop,
          .x = values.x.data(),
-         .kernels = written.logits.data(),
+         .logits = written.logits.data(),
          .bias = c.bias ? values.bias.data() : nullptr,
          .lengths = lengths,
          .y = y.data()},
@@ -232,11 +232,11 @@ struct ConvReference {
          .normalization = c.normalization,
          .drop = drop,
          .x = values.x.data(),
-         .kernels = written.logits.data(),
+         .logits = written.logits.data(),
          .lengths = lengths,
          .grad_y = values.grad_y.data(),
          .grad_x = grad_x.data(),
-         .grad_kernels = grad_logits.data()},
+         .grad_logits = grads.data()},
         run);
     kernels::bias_gradient<double>(
         c.shape(),
@@ -244,8 +244,8 @@ struct ConvReference {
         values.grad_y.data(),
         grad_bias.data(),
         run);
-    for (size_t i = 0; i < grad_logits.size(); ++i)
-      grad_kernels[i % grad_kernels.size()] += grad_logits[i];
+    for (size_t i = 0; i < grads.size(); ++i)
+      grad_logits[i % grad_logits.size()] += grads[i];
   }
 };
 
@@ -258,13 +258,13 @@ void expect_reference(const ConvCase& c, const ConvValues& values) {
   const double tolerance = bound<S>();
   EXPECT_LE(error_of(got.y, want.y), tolerance) << "y";
   EXPECT_LE(error_of(got.grad_x, want.grad_x), tolerance) << "grad_x";
-  EXPECT_LE(error_of(got.grad_kernels, want.grad_kernels), tolerance)
-      << "grad_kernels";
+  EXPECT_LE(error_of(got.grad_logits, want.grad_logits), tolerance)
+      << "grad_logits";
   EXPECT_LE(error_of(got.grad_bias, want.grad_bias), 1e-5) << "grad_bias";
   const auto again = run_on_host<S>(c, values, /*backwards=*/true);
   EXPECT_TRUE(same_bits(got.y, again.y)) << "y in another order";
   EXPECT_TRUE(same_bits(got.grad_x, again.grad_x)) << "grad_x";
-  EXPECT_TRUE(same_bits(got.grad_kernels, again.grad_kernels));
+  EXPECT_TRUE(same_bits(got.grad_logits, again.grad_logits));
   EXPECT_TRUE(same_bits(got.grad_bias, again.grad_bias));
 }
 

@@ -5,15 +5,13 @@
 namespace seqconv::kernels::cuda::testing {
 namespace {
 
-class CudaConvOnHost : public ::testing::TestWithParam<KernelsOf> {};
+class CudaConvOnHost : public ::testing::TestWithParam<LogitsOf> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Both,
     CudaConvOnHost,
-    ::testing::Values(KernelsOf::kHead, KernelsOf::kPosition),
-    [](const auto& info) {
-      return info.param == KernelsOf::kHead ? "L" : "D";
-    });
+    ::testing::Values(LogitsOf::kHead, LogitsOf::kPosition),
+    [](const auto& info) { return info.param == LogitsOf::kHead ? "L" : "D"; });
 
 /// Channels of a head and heads: one, odd, over and under a chunk.
 constexpr std::pair<int64_t, int64_t> kHeads[] =
@@ -125,9 +123,9 @@ TEST_P(CudaConvOnHost, TinyAndHugeTapsAreExactInFloat16) {
        {Normalization::kSigmoid, Normalization::kTanh}) {
     c.normalization = n;
     ConvValues values(c);
-    for (double& w : values.kernels)
+    for (double& w : values.logits)
       w = n == Normalization::kSigmoid ? w / 8 - 14 : w / 65536;
-    values.kernels = widened(narrowed<Float16>(values.kernels));
+    values.logits = widened(narrowed<Float16>(values.logits));
     for (size_t i = 0; i < values.x.size(); ++i) {
       values.x[i] *= n == Normalization::kSigmoid ? 4096 : 64;
       values.grad_y[i] *= n == Normalization::kSigmoid ? 256 : 4;
@@ -161,11 +159,11 @@ TEST_P(CudaConvOnHost, RenormalisedEdgesWithDropConnect) {
          .lengths = {33, 7}});
 }
 
-TEST_P(CudaConvOnHost, TakesFloatKernelsBeside16Bits) {
+TEST_P(CudaConvOnHost, TakesFloatLogitsBeside16Bits) {
   for (const int64_t K : {3, 31}) {
     ConvCase c = {.kind = GetParam(), .T = 70, .R = 16, .K = K};
     c.padding_left = K / 2;
-    c.wide_kernels = true;
+    c.wide_logits = true;
     expect_reference<BFloat16>(c);
     expect_reference<Float16>(c);
   }
@@ -201,11 +199,11 @@ TEST_P(CudaConvOnHost, RowsWithoutASoftmaxAreNotNumbersAsOnTheCpu) {
           .K = K,
           .padding_left = K - 1};
       ConvValues values(c);
-      const int64_t rows = c.kernel_count() / K;
+      const int64_t rows = c.logit_count() / K;
       for (int64_t n = rows / 4; n < rows; n += rows / 2)
         for (int64_t j = 0; j < K; ++j)
           if (spoilt == -HUGE_VAL || j == n % K)
-            values.kernels[static_cast<size_t>(n * K + j)] = spoilt;
+            values.logits[static_cast<size_t>(n * K + j)] = spoilt;
       expect_reference<float>(c, values);
       expect_reference<double>(c, values);
       expect_reference<BFloat16>(c, values);
@@ -285,12 +283,12 @@ TEST_P(CudaConvOnHost, PaddingIsNeverLookedAt) {
   const auto want = run_on_host<BFloat16>(c, values, /*backwards=*/false);
   spoil(values.x);
   spoil(values.grad_y);
-  if (GetParam() == KernelsOf::kPosition)
-    spoil(values.kernels);
+  if (GetParam() == LogitsOf::kPosition)
+    spoil(values.logits);
   const auto got = run_on_host<BFloat16>(c, values, /*backwards=*/false);
   EXPECT_TRUE(same_bits(got.y, want.y));
   EXPECT_TRUE(same_bits(got.grad_x, want.grad_x));
-  EXPECT_TRUE(same_bits(got.grad_kernels, want.grad_kernels));
+  EXPECT_TRUE(same_bits(got.grad_logits, want.grad_logits));
   EXPECT_TRUE(same_bits(got.grad_bias, want.grad_bias));
 }
 
@@ -310,27 +308,27 @@ std::vector<S>
 stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
   using A = AccumulatorOf<S>;
   HostLauncher launcher;
-  const auto x = narrowed<S>(values.x), kernels = narrowed<S>(values.kernels);
+  const auto x = narrowed<S>(values.x), logits = narrowed<S>(values.logits);
   const auto bias = narrowed<A>(values.bias);
   const int64_t C = c.C(), row = c.H * c.K;
   std::vector<S> y = garbage<S>(c.B * c.T * C);
   std::vector<S> state(static_cast<size_t>(c.B * (c.K - 1) * C));
   for (int64_t t = 0; t < c.T; t += chunk) {
     const int64_t count = std::min(chunk, c.T - t);
-    std::vector<S> in, raw, out = garbage<S>(c.B * count * C);
+    std::vector<S> in, now, out = garbage<S>(c.B * count * C);
     for (int64_t b = 0; b < c.B; ++b) {
       const auto at = x.begin() + (b * c.T + t) * C;
       in.insert(in.end(), at, at + count * C);
-      const auto k = kernels.begin() + (b * c.T + t) * row;
-      if (c.kind == KernelsOf::kPosition)
-        raw.insert(raw.end(), k, k + count * row);
+      const auto k = logits.begin() + (b * c.T + t) * row;
+      if (c.kind == LogitsOf::kPosition)
+        now.insert(now.end(), k, k + count * row);
     }
-    if (c.kind == KernelsOf::kHead)
-      raw = kernels;
+    if (c.kind == LogitsOf::kHead)
+      now = logits;
     const int64_t seed = 0;
     ConvSetup setup = setup_of(c, values, seed);
     setup.shape.steps = count;
-    setup.kernels = {raw.data(), StorageOf<S>::kValue};
+    setup.logits = {now.data(), StorageOf<S>::kValue};
     const ConvStep<S> step = {
         .setup = setup,
         .x = in.data(),
@@ -338,10 +336,10 @@ stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
         .state = state.data(),
         .position = &t,
         .y = out.data()};
-    if (c.kind == KernelsOf::kHead)
-      run_conv_step<KernelsOf::kHead>(launcher, step);
+    if (c.kind == LogitsOf::kHead)
+      run_conv_step<LogitsOf::kHead>(launcher, step);
     else
-      run_conv_step<KernelsOf::kPosition>(launcher, step);
+      run_conv_step<LogitsOf::kPosition>(launcher, step);
     for (int64_t b = 0; b < c.B; ++b)
       std::copy_n(
           out.begin() + b * count * C,
@@ -388,7 +386,7 @@ TEST_P(CudaConvOnHost, StepsTakeLogitsOfMinusInfinity) {
           .infinities = true};
       ConvValues values(c);
       if (whole_row)
-        std::fill_n(values.kernels.begin() + K, K, -HUGE_VAL);
+        std::fill_n(values.logits.begin() + K, K, -HUGE_VAL);
       const ConvReference want(c, values);
       EXPECT_LE(error_of(stepped<float>(c, values, 7), want.y), bound<float>());
     }

@@ -56,14 +56,14 @@ struct StepTest : ::testing::Test {
   std::vector<float> x = draw<float>(random, kRows* kChannels);
   std::vector<float> y = std::vector<float>(x.size());
   std::vector<float> ring = draw<float>(random, kRows* kTaps* kChannels);
-  std::vector<float> kernels = draw<float>(random, kRows* kHeads* kTaps);
+  std::vector<float> logits = draw<float>(random, kRows* kHeads* kTaps);
   Execution run{testing::serial};
 
   ConvStep<float, float> conv(int64_t position) {
     return {
         .shape = {kRows, 1, kChannels, kHeads, kTaps, kTaps - 1},
         .x = x.data(),
-        .kernels = kernels.data(),
+        .logits = logits.data(),
         .state = {ring.data(), kTaps - 1, position},
         .y = y.data()};
   }
@@ -71,14 +71,14 @@ struct StepTest : ::testing::Test {
     return {
         .shape = {kRows, 1, kChannels, kHeads, kTaps, 0},
         .x = x.data(),
-        .offset_left = kernels.data(),
+        .offset_left = logits.data(),
         .state = {ring.data(), kTaps, position},
         .y = y.data()};
   }
 };
 
 TEST_F(StepTest, TakesNoMemory) {
-  for (float& offset : kernels)
+  for (float& offset : logits)
     offset = std::abs(offset) / 8;
   const int64_t before = allocations;
   lightconv_step<float>(conv(40), run);

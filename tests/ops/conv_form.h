@@ -54,7 +54,7 @@ inline std::ostream& operator<<(std::ostream& out, const ConvSizes& s) {
              << " K " << s.K << " padding_left " << s.padding_left;
 }
 
-/// What a call takes besides x, kernels and bias.
+/// What a call takes besides x, logits and bias.
 struct ConvCall {
   Form form = Form::kLight;
   ConvSizes sizes;
@@ -63,20 +63,20 @@ struct ConvCall {
   std::optional<at::Tensor> lengths;
   bool renormalize_edges = false;
 
-  std::vector<int64_t> kernel_shape() const {
+  std::vector<int64_t> logit_shape() const {
     const ConvSizes& s = sizes;
     return form == Form::kLight ? std::vector<int64_t>{s.H, s.K}
                                 : std::vector<int64_t>{s.B, s.T, s.H, s.K};
   }
 
-  /// {x, kernels, bias}, values that bfloat16 holds exactly.
+  /// {x, logits, bias}, values that bfloat16 holds exactly.
   std::vector<at::Tensor> inputs(at::ScalarType type = at::kDouble) const {
     const auto draw = [&](at::IntArrayRef shape) {
       return at::randn(shape, at::kFloat).to(at::kBFloat16).to(type);
     };
     return {
         draw({sizes.B, sizes.T, sizes.C}),
-        draw(kernel_shape()),
+        draw(logit_shape()),
         draw({sizes.C})};
   }
 

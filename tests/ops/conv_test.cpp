@@ -167,9 +167,9 @@ TEST_P(ConvOp, ARowIsTheSameAloneAndInABatch) {
   ConvCall one = call;
   one.sizes.B = 1;
   for (int64_t b = 0; b < 4; ++b) {
-    const at::Tensor kernels =
+    const at::Tensor logits =
         GetParam() == Form::kLight ? in[1] : in[1].narrow(0, b, 1);
-    EXPECT_TRUE(one.run({in[0].narrow(0, b, 1), kernels, in[2]})
+    EXPECT_TRUE(one.run({in[0].narrow(0, b, 1), logits, in[2]})
                     .equal(all.narrow(0, b, 1)));
   }
 }
@@ -211,9 +211,9 @@ TEST_P(ConvOp, TheCausalFormSeesNoFuture) {
     for (const int64_t T : {1, 30, 64, 69}) {
       ConvCall part = call;
       part.sizes.T = T;
-      const at::Tensor kernels =
+      const at::Tensor logits =
           GetParam() == Form::kLight ? in[1] : in[1].narrow(1, 0, T);
-      EXPECT_TRUE(part.run({in[0].narrow(1, 0, T), kernels, in[2]})
+      EXPECT_TRUE(part.run({in[0].narrow(1, 0, T), logits, in[2]})
                       .equal(whole.narrow(1, 0, T)))
           << "K " << K << " T " << T;
     }

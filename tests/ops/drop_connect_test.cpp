@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// The mask that the seed stands for: element i of the taps in row-major order
 /// is kept when its random word is at least the threshold.
 at::Tensor mask_of(const ConvCall& call, int64_t seed, double p) {
-  const at::Tensor mask = at::empty(call.kernel_shape(), at::kDouble);
+  const at::Tensor mask = at::empty(call.logit_shape(), at::kDouble);
   double* const out = mask.mutable_data_ptr<double>();
   for (int64_t i = 0; i < mask.numel(); ++i)
     out[i] =

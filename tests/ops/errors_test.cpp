@@ -19,7 +19,7 @@ class ConvErrors : public ::testing::TestWithParam<Form> {
     return concat("[", GetParam(), "] ", text);
   }
   bool light() const { return GetParam() == Form::kLight; }
-  std::string kernels() const { return light() ? "weight" : "logits"; }
+  std::string logits() const { return light() ? "weight" : "logits"; }
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -40,7 +40,7 @@ TEST_P(ConvErrors, NameTheShapeAndTypeOfX) {
       message("x must be Double, Float or BFloat16, but got Long"));
 }
 
-TEST_P(ConvErrors, NameTheShapeOfTheKernels) {
+TEST_P(ConvErrors, NameTheShapeOfTheLogits) {
   if (light())
     EXPECT_TENSOR_ERROR(
         call.run({in[0], in[1].unsqueeze(1), in[2]}),
@@ -55,17 +55,17 @@ TEST_P(ConvErrors, NameTheShapeOfTheKernels) {
 TEST_P(ConvErrors, NameMixedTypes) {
   EXPECT_TENSOR_ERROR(
       call.run({in[0], in[1].to(at::kFloat), in[2]}),
-      message(kernels() + " must have x's type Double, but got Float"));
+      message(logits() + " must have x's type Double, but got Float"));
   EXPECT_TENSOR_ERROR(
       call.run({in[0], in[1], in[2].to(at::kFloat)}),
       message("bias must have x's type Double, but got Float"));
   EXPECT_TENSOR_ERROR(
       call.run({in[0].to(at::kBFloat16), in[1], in[2]}),
       message(
-          kernels() + " must have x's type BFloat16 or Float, but got Double"));
+          logits() + " must have x's type BFloat16 or Float, but got Double"));
   EXPECT_TENSOR_ERROR(
       call.run({in[0].to(at::kFloat), in[1].to(at::kBFloat16), in[2]}),
-      message(kernels() + " must have x's type Float, but got BFloat16"));
+      message(logits() + " must have x's type Float, but got BFloat16"));
 }
 
 TEST_P(ConvErrors, NameHeadsThatDoNotDivideTheChannels) {

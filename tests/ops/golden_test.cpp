@@ -35,8 +35,8 @@ void check_lightconv(const TensorCase& golden, at::ScalarType type) {
 
 /// Taps after DropConnect: what the step form, which never drops, is given.
 at::Tensor dropped_taps(const TensorCase& golden, const std::string& name) {
-  const at::Tensor raw = golden.at(name);
-  const at::Tensor taps = normalize_reference(raw, normalization(golden));
+  const at::Tensor logits = golden.at(name);
+  const at::Tensor taps = normalize_reference(logits, normalization(golden));
   return golden.has("drop_mask")
       ? taps * golden.at("drop_mask") / (1 - golden.real("drop_p", 0))
       : taps;
@@ -166,7 +166,7 @@ TEST(LightConvGolden, ChunksAndSingleTokens) {
   });
 }
 
-/// One raw kernel a channel: as many heads as channels, no normalisation.
+/// One row of logits a channel: as many heads as channels, no normalisation.
 TEST(DepthwiseConvGolden, ValuesAndGradients) {
   SEQCONV_REQUIRE_GOLDEN(testing::golden_files("depthwise"));
   for_each_case("depthwise_conv", [](TensorCase golden, auto type) {

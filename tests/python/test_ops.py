@@ -37,7 +37,7 @@ def random(*shape, dtype=torch.float64, grad=True):
     return torch.randn(*shape, dtype=dtype).requires_grad_(grad)
 
 
-def kernels_of(name, **options):
+def logits_of(name, **options):
     """weight [H, K] or logits [B, T, H, K]."""
     shape = (H, K) if name == "lightconv" else (B, T, H, K)
     return random(*shape, **options)
@@ -46,7 +46,7 @@ def kernels_of(name, **options):
 def keywords(name, drop):
     extra = dict(DROPS[drop], padding_left=1, normalization="softmax")
     if drop == "mask":
-        extra["drop_mask"] = kernels_of(name, grad=False) > -0.5
+        extra["drop_mask"] = logits_of(name, grad=False) > -0.5
     return extra
 
 
@@ -62,7 +62,7 @@ def fractional_offsets(dtype=torch.float64, grad=True):
 def test_conv_is_a_complete_operator(name, drop, dtype):
     args = (
         random(B, T, C, dtype=dtype),
-        kernels_of(name, dtype=dtype),
+        logits_of(name, dtype=dtype),
         random(C, dtype=dtype),
     )
     extra = dict(keywords(name, drop), lengths=torch.tensor([T, 4]))
@@ -76,7 +76,7 @@ def test_conv_backward_is_a_complete_operator(name, drop, has_bias):
     args = (
         random(B, T, C, grad=False),
         random(B, T, C, grad=False),
-        kernels_of(name, grad=False),
+        logits_of(name, grad=False),
     )
     extra = dict(keywords(name, drop), has_bias=has_bias)
     op = getattr(seqconv, name + "_backward").default
@@ -89,7 +89,7 @@ def test_conv_step_is_a_complete_operator(name):
         random(B, T, C, grad=False),
         random(B, K - 1, C, grad=False),
         torch.tensor([4]),
-        kernels_of(name, grad=False),
+        logits_of(name, grad=False),
         random(C, grad=False),
     )
     torch.library.opcheck(getattr(seqconv, name + "_step").default, args)
@@ -101,10 +101,10 @@ def test_conv_gradients_with_renormalized_edges(name, drop):
     extra = dict(keywords(name, drop), renormalize_edges=True)
     op = getattr(seqconv, name)
 
-    def function(x, kernels, bias):
-        return op(x, kernels, bias, lengths=torch.tensor([T, 4]), **extra)
+    def function(x, logits, bias):
+        return op(x, logits, bias, lengths=torch.tensor([T, 4]), **extra)
 
-    inputs = (random(B, T, C), kernels_of(name), random(C))
+    inputs = (random(B, T, C), logits_of(name), random(C))
     assert torch.autograd.gradcheck(function, inputs)
 
 
@@ -115,10 +115,10 @@ def test_conv_gradients(name, normalization, drop):
     extra = dict(keywords(name, drop), normalization=normalization)
     op = getattr(seqconv, name)
 
-    def function(x, kernels, bias):
-        return op(x, kernels, bias, lengths=torch.tensor([T, 4]), **extra)
+    def function(x, logits, bias):
+        return op(x, logits, bias, lengths=torch.tensor([T, 4]), **extra)
 
-    inputs = (random(B, T, C), kernels_of(name), random(C))
+    inputs = (random(B, T, C), logits_of(name), random(C))
     assert torch.autograd.gradcheck(function, inputs)
 
 

@@ -92,16 +92,16 @@ def expect_cpu(function_of, inputs, dtype):
 
 
 def conv_inputs(name, B, T, H, R, K):
-    kernels = (H, K) if name == "lightconv" else (B, T, H, K)
-    return [exact(B, T, H * R), exact(*kernels), exact(H * R)]
+    size = (H, K) if name == "lightconv" else (B, T, H, K)
+    return [exact(B, T, H * R), exact(*size), exact(H * R)]
 
 
 def conv_function(name, device, lengths=None, **extra):
     moved = None if lengths is None else torch.tensor(lengths, device=device)
     if "drop_seed" in extra:
         extra["drop_seed"] = torch.tensor([extra["drop_seed"]], device=device)
-    return lambda x, kernels, bias: getattr(seqconv, name)(
-        x, kernels, bias, lengths=moved, **extra
+    return lambda x, logits, bias: getattr(seqconv, name)(
+        x, logits, bias, lengths=moved, **extra
     )
 
 
@@ -321,7 +321,7 @@ def test_cumulative_average_of_unaligned_inputs():
     )
 
 
-def test_float_kernels_beside_halves():
+def test_float_logits_beside_halves():
     for dtype in HALVES:
         for K in (3, 31):
             x, logits, _ = conv_inputs("dynamicconv", 2, 70, 2, 16, K)
@@ -372,15 +372,15 @@ def graph_of(function):
     return graph, results
 
 
-def steps_of(name, x, kernels, state, position, y):
+def steps_of(name, x, logits, state, position, y):
     """One step in place, all arguments on the device."""
     if name == "cumulative_average":
         y.copy_(seqconv.cumulative_average_step(x, state, position))
     elif name == "talk":
-        y.copy_(seqconv.talk_step(x, state, position, kernels, max_left=7))
+        y.copy_(seqconv.talk_step(x, state, position, logits, max_left=7))
     else:
         step = getattr(seqconv, name + "_step")
-        y.copy_(step(x, state, position, kernels))
+        y.copy_(step(x, state, position, logits))
     position.add_(1)
 
 
@@ -390,20 +390,20 @@ def steps_of(name, x, kernels, state, position, y):
 def test_steps_equal_the_full_form(name, dtype, graphed):
     B, T, H, R, K = 3, 20, 2, 16, 7
     if name == "talk":
-        x, kernels = talk_inputs(B, T, H, R, causal=True)
-        want = seqconv.talk(x, kernels, max_left=7)
+        x, logits = talk_inputs(B, T, H, R, causal=True)
+        want = seqconv.talk(x, logits, max_left=7)
         slots = 7
     elif name == "cumulative_average":
-        x, kernels = exact(B, T, H * R), None
+        x, logits = exact(B, T, H * R), None
         want = seqconv.cumulative_average(x)
     else:
-        x, kernels, _ = conv_inputs(name, B, T, H, R, K)
-        want = getattr(seqconv, name)(x, kernels, padding_left=K - 1)
+        x, logits, _ = conv_inputs(name, B, T, H, R, K)
+        want = getattr(seqconv, name)(x, logits, padding_left=K - 1)
         slots = K - 1
-    x, kernels = on_device([x, kernels], dtype)
+    x, logits = on_device([x, logits], dtype)
     each = name in ("dynamicconv", "talk")  # logits or offsets
     now_x = x[:, :1].clone()
-    now_kernels = kernels[:, :1].clone() if each else kernels
+    now_logits = logits[:, :1].clone() if each else logits
     if name == "cumulative_average":
         state = torch.zeros(B, H * R, dtype=torch.float64, device="cuda")
     else:
@@ -412,7 +412,7 @@ def test_steps_equal_the_full_form(name, dtype, graphed):
     y = torch.empty_like(now_x)
 
     def run():
-        steps_of(name, now_x, now_kernels, state, position, y)
+        steps_of(name, now_x, now_logits, state, position, y)
 
     if graphed:
         run = graph_of(run)[0].replay
@@ -421,7 +421,7 @@ def test_steps_equal_the_full_form(name, dtype, graphed):
     for t in range(T):
         now_x.copy_(x[:, t : t + 1])
         if each:
-            now_kernels.copy_(kernels[:, t : t + 1])
+            now_logits.copy_(logits[:, t : t + 1])
         run()
         assert error(y, want[:, t : t + 1]) <= 4 * BOUNDS[dtype], t
 

@@ -10,7 +10,7 @@
 /// channels innermost; nothing is checked here (the operators do that).
 namespace seqconv::kernels {
 
-/// Sizes of a convolution over x [B, T, C] with kernels of K taps for H heads.
+/// Sizes of a convolution over x [B, T, C] with weights of K taps for H heads.
 struct ConvShape {
   int64_t batch = 0;         ///< B >= 0
   int64_t steps = 0;         ///< T >= 0
@@ -22,7 +22,7 @@ struct ConvShape {
   int64_t head_channels() const { return channels / heads; }
 };
 
-/// How the K raw weights w of a kernel become taps (Wu et al. 2019, table 6),
+/// How the K logits w of a kernel become taps (Wu et al. 2019, table 6),
 /// with e = kNormEpsilon: w, softmax(w), sigmoid(w), tanh(w), w^2, |w|,
 /// w / (sum |w| + e), w / (sqrt(sum w^2) + e), and |w| over the same two.
 enum class Normalization {
@@ -70,7 +70,7 @@ struct RingState {
 };
 
 /// Arguments of both convolutions. S (float, double or BFloat16) stores x and
-/// y, L the raw kernels: [H, K] for lightconv, with an element's number h*K + j
+/// y, L the logits: [H, K] for lightconv, with an element's number h*K + j
 /// for `drop`; [B, T, H, K] for dynamicconv, ((b*T + t)*H + h)*K + j. With
 /// renormalize_edges (softmax only) taps outside the sequence get -infinity
 /// before the softmax, so that the others sum to 1.
@@ -81,7 +81,7 @@ struct ConvForward {
   bool renormalize_edges = false;
   TapDrop drop;
   const S* x = nullptr;  ///< [B, T, C]
-  const L* kernels = nullptr;
+  const L* logits = nullptr;
   const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
   const int64_t* lengths = nullptr;        ///< [B] or null
   S* y = nullptr;                          ///< [B, T, C]
@@ -94,11 +94,11 @@ struct ConvBackward {
   bool renormalize_edges = false;
   TapDrop drop;
   const S* x = nullptr;
-  const L* kernels = nullptr;
+  const L* logits = nullptr;
   const int64_t* lengths = nullptr;
   const S* grad_y = nullptr;  ///< [B, T, C]
   S* grad_x = nullptr;        ///< [B, T, C]
-  L* grad_kernels = nullptr;  ///< as kernels
+  L* grad_logits = nullptr;   ///< as logits
 };
 
 /// The next T' = shape.steps inputs of N = shape.batch causal streams
@@ -109,7 +109,7 @@ struct ConvStep {
   Normalization normalization = Normalization::kSoftmax;
   bool renormalize_edges = false;
   const S* x = nullptr;                    ///< [N, T', C]
-  const L* kernels = nullptr;              ///< [H, K] or [N, T', H, K]
+  const L* logits = nullptr;               ///< [H, K] or [N, T', H, K]
   const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
   RingState<S> state;
   S* y = nullptr;  ///< [N, T', C]

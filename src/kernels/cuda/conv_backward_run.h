@@ -136,13 +136,13 @@ struct BackwardRun {
   ConvTask<S> task;
   bool per_row = false;
 
-  BackwardRun(const ConvBackward<S>& args, KernelsOf kind, int64_t limit)
+  BackwardRun(const ConvBackward<S>& args, LogitsOf kind, int64_t limit)
       : task(conv_task<S>(args.setup, kind)) {
     const ConvShape& shape = args.setup.shape;
     task.x = args.x;
     task.grad_y = args.grad_y;
     task.out = args.grad_x;
-    task.grad_kernels = args.grad_kernels;
+    task.grad_logits = args.grad_logits;
     per_row = is_per_row(task.taps, kind);
     if (!is_empty(shape))
       choose_plan(
@@ -163,11 +163,11 @@ struct BackwardRun {
 /// `limit` is the launcher's shared_limit().
 template <class S>
 int64_t
-backward_workspace(const ConvBackward<S>& args, KernelsOf kind, int64_t limit) {
+backward_workspace(const ConvBackward<S>& args, LogitsOf kind, int64_t limit) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return 0;
-  const int64_t sums = kind == KernelsOf::kHead
+  const int64_t sums = kind == LogitsOf::kHead
       ? BackwardRun<S>(args, kind, limit).weight_elements(shape)
       : 0;
   const int64_t bias = args.grad_bias != nullptr
@@ -180,17 +180,17 @@ template <class S, class Launcher>
 void run_empty_backward(
     Launcher& launcher,
     const ConvBackward<S>& args,
-    KernelsOf kind) {
+    LogitsOf kind) {
   const ConvShape& shape = args.setup.shape;
-  const int64_t bytes = kind == KernelsOf::kHead ? shape.heads *
-          shape.kernel_size * storage_bytes(args.setup.kernels.storage)
-                                                 : 0;
-  launch_zero(launcher, static_cast<char*>(args.grad_kernels), bytes);
+  const int64_t bytes = kind == LogitsOf::kHead ? shape.heads *
+          shape.kernel_size * storage_bytes(args.setup.logits.storage)
+                                                : 0;
+  launch_zero(launcher, static_cast<char*>(args.grad_logits), bytes);
   if (args.grad_bias != nullptr)
     launch_zero(launcher, args.grad_bias, shape.channels);
 }
 
-template <KernelsOf kKind, class S, class Launcher>
+template <LogitsOf kKind, class S, class Launcher>
 void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.setup.shape;
@@ -198,7 +198,7 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
     return run_empty_backward(launcher, args, kKind);
   BackwardRun<S> run(args, kKind, launcher.shared_limit());
   A* workspace = args.workspace;
-  if (kKind == KernelsOf::kHead) {
+  if (kKind == LogitsOf::kHead) {
     run.task.sums = workspace;
     workspace += run.weight_elements(shape);
   }
@@ -206,11 +206,11 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
       launcher,
       run.task,
       run.per_row);
-  if constexpr (kKind == KernelsOf::kHead) {
+  if constexpr (kKind == LogitsOf::kHead) {
     WeightTask<S> last;
     last.taps = run.task.taps;
-    last.is_raw = run.per_row;
-    last.grad_kernels = args.grad_kernels;
+    last.is_logit = run.per_row;
+    last.grad_logits = args.grad_logits;
     last.sums = launch_sums<A>(
         launcher,
         run.task.sums,

@@ -82,7 +82,7 @@ make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   const int half = band_elements(plan, kPerRow);
   S* const band = shared_at<S>(block.shared(), plan.taps_at);
   auto* const stats = shared_at<RowStats<A>>(block.shared(), plan.stats_at);
-  const RawRows<A> raw = raw_rows(block.shared(), task);
+  const LogitRows<A> logits = logit_rows(block.shared(), task);
   // Two taps, j and the next, of two rows of bands: one instruction rounds
   // both.
   const auto put = [&](int s, int t, int j, const A(&w)[2]) {
@@ -111,12 +111,12 @@ make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       task.taps,
       rows,
       TileRows<kPerRow, false, S>(task, tile, tile.first - before, rows),
-      raw,
+      logits,
       kReversed ? stats : nullptr,
       [&](int i, int j, const A(&w)[kTapGroup]) {
         const int s = kReversed ? i - (K - 1) + j : i, on = kReversed ? 1 : 0;
         if (!kPerRow)
-          return store_narrow<kTapGroup>(raw.at + j, w);
+          return store_narrow<kTapGroup>(logits.at + j, w);
         put(s, s + on, j, {w[0], w[1]});
         put(s + 2 * on, s + 3 * on, j + 2, {w[2], w[3]});
       });
@@ -124,7 +124,7 @@ make_band(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
     block.each([&](int thread) {
       const int s = thread % kBand, step = block.threads() / kBand;
       for (int j = 2 * (thread / kBand); j < K; j += 2 * step)
-        put(s, s, j, {raw.at[j], raw.at[j + 1]});
+        put(s, s, j, {logits.at[j], logits.at[j + 1]});
     });
 }
 

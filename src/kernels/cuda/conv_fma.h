@@ -7,7 +7,7 @@
 /// and lets x slide through its registers.
 namespace seqconv::kernels::cuda {
 
-/// The kernels of a tile's outputs, one for each position or one a head; of one
+/// The logits of a tile's outputs, one for each position or one a head; of one
 /// head only unless kManyHeads.
 template <bool kPerRow, bool kManyHeads, class S>
 struct TileRows {
@@ -64,7 +64,7 @@ make_forward_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       task.taps,
       count,
       TileRows<kPerRow, true, S>(task, tile, tile.first, rows),
-      RawRows<A>{taps, plan.tap_pitch, count},
+      LogitRows<A>{taps, plan.tap_pitch, count},
       nullptr,
       [&](int i, int j, const A(&w)[kTapGroup]) {
         store_narrow<kTapGroup>(taps + i * plan.tap_pitch + j, w);
@@ -129,7 +129,7 @@ SEQCONV_DEVICE void make_backward_taps(
       task.taps,
       tile.heads * rows,
       row_of,
-      raw_rows(block.shared(), task),
+      logit_rows(block.shared(), task),
       shared_at<RowStats<A>>(block.shared(), plan.stats_at),
       [&](int i, int j0, const A(&w)[kTapGroup]) {
         const int head = row_of.head_of(i), r = i - head * rows;
@@ -210,8 +210,8 @@ join_splits(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   });
 }
 
-/// Gradients of a tile's taps in shared memory -> of its raw kernels: written
-/// to task.grad_kernels, or left where they were for a sum over positions.
+/// Gradients of a tile's taps in shared memory -> of its logits: written
+/// to task.grad_logits, or left where they were for a sum over positions.
 template <bool kManyHeads, class S, class Block>
 SEQCONV_DEVICE void
 finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
@@ -230,7 +230,7 @@ finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       count,
       row_of,
       [&](int i) { return stats[row_of.head_of(i) * before + after + i]; },
-      raw_rows(block.shared(), task),
+      logit_rows(block.shared(), task),
       grads,
       plan.grad_pitch);
   if (task.sums != nullptr)
@@ -243,7 +243,7 @@ finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       count,
       grads,
       plan.grad_pitch,
-      task.grad_kernels,
+      task.grad_logits,
       [&](int i) {
         const int head = row_of.head_of(i), r = i - head * rows;
         return r < here ? row_of.base_of(head, r) : int64_t{-1};
@@ -272,7 +272,7 @@ SEQCONV_DEVICE void sum_tap_rows(
   });
 }
 
-/// grad_x and the gradient of the kernels of the block's tiles. Taps are made
+/// grad_x and the gradient of the logits of the block's tiles. Taps are made
 /// again, with those of the K-1 positions around that its inputs also feed.
 template <bool kPerRow, int V, class S, class Block>
 SEQCONV_DEVICE void conv_backward_body(Block& block, const ConvTask<S>& task) {

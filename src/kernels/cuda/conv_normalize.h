@@ -4,24 +4,24 @@
 
 #include "kernels/cuda/conv_rows.h"
 
-/// Rows of raw weights to taps, and gradients of taps to those of raw weights.
+/// Rows of logits to taps, and gradients of taps to those of logits.
 /// The lanes that share a row make its sums by shuffles: no barrier, and an
 /// exponential is made once.
 namespace seqconv::kernels::cuda {
 
-/// Gives scale[lane] its row's 1 / sum and replaces raw weights by
+/// Gives scale[lane] its row's 1 / sum and replaces logits by
 /// exponentials.
 template <class A, class Warp>
 SEQCONV_DEVICE void softmax_lanes(
     Warp& warp,
     const TapSource& source,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     Lanes<LaneRow>& lanes,
     Lanes<RowStats<A>>& stats) {
   Lanes<A> most_of, sums;
   warp.each([&](int lane) {
     A found = static_cast<A>(-INFINITY);
-    for_groups(raw, lanes[lane], [&](int, const A(&w)[kTapGroup], A*) {
+    for_groups(logits, lanes[lane], [&](int, const A(&w)[kTapGroup], A*) {
       SEQCONV_UNROLL
       for (const A value : w)
         found = std::fmax(found, value);
@@ -37,7 +37,7 @@ SEQCONV_DEVICE void softmax_lanes(
       most_of[lane] = A(0);
     const A shift = most_of[lane];
     A sum = 0;
-    for_groups(raw, lanes[lane], [&](int, A(&w)[kTapGroup], A* at) {
+    for_groups(logits, lanes[lane], [&](int, A(&w)[kTapGroup], A* at) {
       SEQCONV_UNROLL
       for (A& value : w) {
         value = exp_of_negative(value - shift);
@@ -53,13 +53,13 @@ SEQCONV_DEVICE void softmax_lanes(
   });
 }
 
-/// The same for the other normalisations: raw weights become taps but for the
+/// The same for the other normalisations: logits become taps but for the
 /// scale. A loop over elements in memory, so that the choice is there once.
 template <class A, class Warp>
 SEQCONV_DEVICE void norm_lanes(
     Warp& warp,
     const TapSource& source,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     Lanes<LaneRow>& lanes,
     Lanes<RowStats<A>>& stats) {
   const Normalization normalization = source.normalization;
@@ -67,7 +67,7 @@ SEQCONV_DEVICE void norm_lanes(
   Lanes<A> sums;
   warp.each([&](int lane) {
     const LaneRow mine = lanes[lane];
-    A* const at = raw.at + mine.row * raw.pitch;
+    A* const at = logits.at + mine.row * logits.pitch;
     A sum = 0;
     SEQCONV_NO_UNROLL
     for (int j = mine.begin * kTapGroup; j < mine.end * kTapGroup; ++j) {
@@ -90,13 +90,13 @@ SEQCONV_DEVICE void norm_lanes(
 template <class A, class Put>
 SEQCONV_DEVICE void tap_groups_of(
     const TapSource& source,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     const LaneRow& mine,
     const TapRow& row,
     const RowStats<A>& stats,
     const Put& put) {
   DropFactors<A> drop(source, row, mine.begin);
-  for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A*) {
+  for_groups(logits, mine, [&](int j, A(&w)[kTapGroup], A*) {
     SEQCONV_UNROLL
     for (A& value : w)
       value *= stats.scale;
@@ -106,30 +106,30 @@ SEQCONV_DEVICE void tap_groups_of(
 }
 
 /// Phases: put(i, j, values) for the taps of row i, i < count, after
-/// DropConnect, four from j on (some beyond K), and stats[i] unless null. Raw
-/// rows pass through `raw`; put may write where raw row i has the same
-/// elements.
+/// DropConnect, four from j on (some beyond K), and stats[i] unless null. Rows
+/// of logits pass through `logits`; put may write where row i of logits has the
+/// same elements.
 template <class S, class A, class Block, class RowOf, class Put>
 SEQCONV_DEVICE void make_taps(
     Block& block,
     const TapSource& source,
     int count,
     const RowOf& row_of,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     std::type_identity_t<RowStats<A>>* stats,
     const Put& put) {
-  for_raw_rows<S>(
+  for_logit_rows<S>(
       block,
       source,
       count,
       row_of,
-      raw,
+      logits,
       [&](auto& warp, auto& lanes, int first) {
         Lanes<RowStats<A>> of;
         if (source.normalization == Normalization::kSoftmax)
-          softmax_lanes(warp, source, raw, lanes, of);
+          softmax_lanes(warp, source, logits, lanes, of);
         else
-          norm_lanes(warp, source, raw, lanes, of);
+          norm_lanes(warp, source, logits, lanes, of);
         warp.each([&](int lane) {
           const LaneRow mine = lanes[lane];
           if (mine.begin >= mine.end)
@@ -139,7 +139,7 @@ SEQCONV_DEVICE void make_taps(
             stats[i] = of[lane];
           tap_groups_of(
               source,
-              raw,
+              logits,
               mine,
               row_of(i, /*edges=*/true),
               of[lane],
@@ -150,11 +150,11 @@ SEQCONV_DEVICE void make_taps(
 
 /// First half of the backward pass of a lane's groups: gradients of taps after
 /// DropConnect -> before it; gives its part of the row's sum. With a softmax,
-/// taps take the place of raw weights.
+/// taps take the place of logits.
 template <class A>
 SEQCONV_DEVICE A dot_groups(
     const TapSource& source,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     const LaneRow& mine,
     const TapRow& row,
     const RowStats<A>& stats,
@@ -163,7 +163,7 @@ SEQCONV_DEVICE A dot_groups(
   const bool absolute = is_absolute(source.normalization);
   DropFactors<A> drop(source, row, mine.begin);
   A dot = 0;
-  for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A* at) {
+  for_groups(logits, mine, [&](int j, A(&w)[kTapGroup], A* at) {
     A g[kTapGroup];
     load_wide<kTapGroup>(grads + j, g);
     SEQCONV_UNROLL
@@ -185,26 +185,26 @@ SEQCONV_DEVICE A dot_groups(
   return dot;
 }
 
-/// Second half: gradients of taps -> of raw weights.
+/// Second half: gradients of taps -> of logits.
 template <class A>
 SEQCONV_DEVICE void gradient_groups(
     const TapSource& source,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     const LaneRow& mine,
     const TapRow& row,
     const RowStats<A>& stats,
     A dot,
     A* grads) {
   if (source.normalization != Normalization::kSoftmax) {
-    const A* const at = raw.at + mine.row * raw.pitch;
+    const A* const at = logits.at + mine.row * logits.pitch;
     SEQCONV_NO_UNROLL
     for (int j = mine.begin * kTapGroup; j < mine.end * kTapGroup; ++j)
       grads[j] = j >= row.begin && j < row.end
-          ? raw_gradient(source.normalization, stats, at[j], grads[j], dot)
+          ? logit_gradient(source.normalization, stats, at[j], grads[j], dot)
           : A(0);
     return;
   }
-  for_groups(raw, mine, [&](int j, A(&w)[kTapGroup], A*) {
+  for_groups(logits, mine, [&](int j, A(&w)[kTapGroup], A*) {
     A g[kTapGroup];
     load_wide<kTapGroup>(grads + j, g);
     SEQCONV_UNROLL
@@ -214,7 +214,7 @@ SEQCONV_DEVICE void gradient_groups(
   });
 }
 
-/// Phases: the gradients of taps -> of raw weights, in place: grads + i * pitch
+/// Phases: the gradients of taps -> of logits, in place: grads + i * pitch
 /// of row i, on a multiple of 16 bytes.
 template <class S, class A, class Block, class RowOf, class StatsOf>
 SEQCONV_DEVICE void taps_backward(
@@ -223,15 +223,15 @@ SEQCONV_DEVICE void taps_backward(
     int count,
     const RowOf& row_of,
     const StatsOf& stats_of,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     A* grads,
     int grad_pitch) {
-  for_raw_rows<S>(
+  for_logit_rows<S>(
       block,
       source,
       count,
       row_of,
-      raw,
+      logits,
       [&](auto& warp, auto& lanes, int first) {
         const auto each = [&](auto&& f) {
           warp.each([&](int lane) {
@@ -247,13 +247,13 @@ SEQCONV_DEVICE void taps_backward(
         };
         Lanes<A> dots = {};
         each([&](int lane, auto mine, auto row, auto stats, A* grad) {
-          dots[lane] = dot_groups(source, raw, mine, row, stats, grad);
+          dots[lane] = dot_groups(source, logits, mine, row, stats, grad);
         });
         join_neighbours(warp, dots, source.part_bits, [](A a, A b) {
           return a + b;
         });
         each([&](int lane, auto mine, auto row, auto stats, A* grad) {
-          gradient_groups(source, raw, mine, row, stats, dots[lane], grad);
+          gradient_groups(source, logits, mine, row, stats, dots[lane], grad);
         });
       });
 }

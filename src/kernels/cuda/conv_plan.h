@@ -33,7 +33,7 @@ struct ConvPlan {
   Divisor by_columns;
   int tap_pitch = 0;   ///< elements from one row of taps to the next
   int grad_pitch = 0;  ///< likewise of their gradients
-  int raw_rows = 0;    ///< raw kernels that fit where x is staged later
+  int logit_rows = 0;  ///< rows of logits that fit where x is staged later
   int splits = 1;      ///< threads that share a tap gradient
   int vector = 1;      ///< channels that a thread of FMA takes at once
   int tiles_per_block = 1;
@@ -67,31 +67,31 @@ class SharedLayout {
 struct ConvPlanRequest {
   ConvShape shape;
   ConvPass pass = ConvPass::kForward;
-  bool per_row = false;  ///< a kernel for every position
+  bool per_row = false;  ///< logits for every position
   int vector = 1;        ///< channels that a thread takes at once
   int storage_bytes = 4;
   int sum_bytes = 4;
   int64_t limit = kMostShared;  ///< what a block may have on this device
 };
 
-/// Adds the staged rows of x, and of grad_y: at least a raw kernel, since those
-/// pass through the same memory before and after.
+/// Adds the staged rows of x, and of grad_y: at least a row of logits, since
+/// those pass through the same memory before and after.
 inline void add_staged_rows(
     SharedLayout& layout,
     ConvPlan& plan,
     const ConvPlanRequest& request) {
-  const int64_t raw = request.sum_bytes *
-      raw_pitch(static_cast<int>(request.shape.kernel_size));
+  const int64_t logit_bytes = request.sum_bytes *
+      logit_pitch(static_cast<int>(request.shape.kernel_size));
   const int64_t staged =
       static_cast<int64_t>(plan.in_rows) * plan.pitch * request.storage_bytes;
   plan.by_columns = Divisor(plan.columns);
-  plan.x_at = layout.add(most(staged, raw), 1);
+  plan.x_at = layout.add(most(staged, logit_bytes), 1);
   if (request.pass == ConvPass::kBackward)
     plan.y_at = layout.add(staged, 1);
-  plan.raw_rows = static_cast<int>((layout.size() - plan.x_at) / raw);
+  plan.logit_rows = static_cast<int>((layout.size() - plan.x_at) / logit_bytes);
 }
 
-/// Sets what follows from rows, width and heads. `per_row` kernels never share
+/// Sets what follows from rows, width and heads. Logits `per_row` never share
 /// a block between tiles.
 inline void count_blocks(ConvPlan& plan, const ConvShape& shape, bool per_row) {
   plan.groups = static_cast<int>(pieces_of<int64_t>(shape.heads, plan.heads));
@@ -182,7 +182,7 @@ struct ConvTask {
   const S* grad_y = nullptr;
   const AccumulatorOf<S>* bias = nullptr;
   S* out = nullptr;                  ///< y, or grad_x
-  void* grad_kernels = nullptr;      ///< written where sums is null
+  void* grad_logits = nullptr;       ///< written where sums is null
   AccumulatorOf<S>* sums = nullptr;  ///< [units, H, K], over positions
 };
 

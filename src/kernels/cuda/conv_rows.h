@@ -2,14 +2,14 @@
 
 #include "kernels/cuda/conv_taps.h"
 
-/// Rows of raw weights between global and shared memory, where neighbouring
+/// Rows of logits between global and shared memory, where neighbouring
 /// threads take neighbouring elements, and how the lanes of a warp share them.
 namespace seqconv::kernels::cuda {
 
-/// Rows of raw weights in shared memory, on multiples of 16 bytes: room for
+/// Rows of logits in shared memory, on multiples of 16 bytes: room for
 /// `rows` of them, `pitch` elements (a multiple of kTapGroup) apart.
 template <class A>
-struct RawRows {
+struct LogitRows {
   A* at;
   int pitch;
   int rows;
@@ -48,16 +48,16 @@ SEQCONV_DEVICE void for_elements(
   }
 }
 
-/// A thread's part of copy_raw, with kernels cut at edges or not.
+/// A thread's part of copy_logits, with rows cut at edges or not.
 template <class R, bool kEdges, class A, class RowOf>
-SEQCONV_DEVICE void copy_raw_elements(
+SEQCONV_DEVICE void copy_logit_elements(
     int thread,
     int threads,
     const TapSource& source,
     int first,
     int count,
     const RowOf& row_of,
-    const RawRows<A>& to) {
+    const LogitRows<A>& to) {
   using Sum = AccumulatorOf<R>;
   const Sum none = source.normalization == Normalization::kSoftmax
       ? static_cast<Sum>(-INFINITY)
@@ -71,7 +71,7 @@ SEQCONV_DEVICE void copy_raw_elements(
       [&](int r, int j, int i) {
         const TapRow row = row_of(first + r, kEdges);
         const R* const from =
-            static_cast<const R*>(source.raw.data) + row.base + j;
+            static_cast<const R*>(source.logits.data) + row.base + j;
         values[i] = Narrow<R>::from(none);
         if (r < count && j < row.end && (!kEdges || j >= row.begin))
           values[i] = *from;
@@ -81,22 +81,22 @@ SEQCONV_DEVICE void copy_raw_elements(
       });
 }
 
-/// One phase: the raw weights of rows first .. first + count to `to`. Elements
+/// One phase: the logits of rows first .. first + count to `to`. Elements
 /// that do not count leave every sum and maximum as it is. row_of(i, edges) is
 /// row i, cut at edges or not.
 template <class S, class A, class Block, class RowOf>
-SEQCONV_DEVICE void copy_raw(
+SEQCONV_DEVICE void copy_logits(
     Block& block,
     const TapSource& source,
     int first,
     int count,
     const RowOf& row_of,
-    const RawRows<A>& to) {
+    const LogitRows<A>& to) {
   block.each([&](int thread) {
     const int threads = block.threads();
-    with_storage<S>(source.raw.storage, [&](auto type) {
+    with_storage<S>(source.logits.storage, [&](auto type) {
       const auto copy = [&](auto edges) {
-        copy_raw_elements<decltype(type), decltype(edges)::value>(
+        copy_logit_elements<decltype(type), decltype(edges)::value>(
             thread,
             threads,
             source,
@@ -165,18 +165,18 @@ SEQCONV_DEVICE void for_lanes(
 }
 
 /// Phases: f(warp, lanes, first) as for_lanes, for `count` rows, as many at a
-/// time as `raw` holds, which has their raw weights then.
+/// time as `logits` holds, which has their logits then.
 template <class S, class A, class Block, class RowOf, class F>
-SEQCONV_DEVICE void for_raw_rows(
+SEQCONV_DEVICE void for_logit_rows(
     Block& block,
     const TapSource& source,
     int count,
     const RowOf& row_of,
-    const RawRows<A>& raw,
+    const LogitRows<A>& logits,
     const F& f) {
-  for (int first = 0; first < count; first += raw.rows) {
-    const int rows = least(raw.rows, count - first);
-    copy_raw<S>(block, source, first, rows, row_of, raw);
+  for (int first = 0; first < count; first += logits.rows) {
+    const int rows = least(logits.rows, count - first);
+    copy_logits<S>(block, source, first, rows, row_of, logits);
     for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
       f(warp, lanes, first);
     });
@@ -187,10 +187,10 @@ SEQCONV_DEVICE void for_raw_rows(
 /// from j on.
 template <class A, class G>
 SEQCONV_DEVICE void
-for_groups(const RawRows<A>& raw, const LaneRow& mine, const G& g) {
+for_groups(const LogitRows<A>& logits, const LaneRow& mine, const G& g) {
   SEQCONV_NO_UNROLL
   for (int q = mine.begin; q < mine.end; ++q) {
-    A* const at = raw.at + mine.row * raw.pitch + q * kTapGroup;
+    A* const at = logits.at + mine.row * logits.pitch + q * kTapGroup;
     A values[kTapGroup];
     load_wide<kTapGroup>(at, values);
     g(q * kTapGroup, values, at);
@@ -243,7 +243,7 @@ class DropFactors {
   std::array<uint32_t, 4> words_ = {};
 };
 
-/// One phase: rows of gradients to the raw kernels' gradient, where row i goes
+/// One phase: rows of gradients to the logits' gradient, where row i goes
 /// to its element to_of(i); not where that is negative.
 template <class S, class A, class Block, class ToOf>
 SEQCONV_DEVICE void write_rows(
@@ -254,7 +254,7 @@ SEQCONV_DEVICE void write_rows(
     int grad_pitch,
     void* to,
     const ToOf& to_of) {
-  with_storage<S>(source.raw.storage, [&](auto type) {
+  with_storage<S>(source.logits.storage, [&](auto type) {
     using R = decltype(type);
     block.each([&](int thread) {
       for_elements(

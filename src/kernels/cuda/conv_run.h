@@ -13,8 +13,8 @@
 /// pass, the step, and what the backward pass (conv_backward_run.h) shares.
 namespace seqconv::kernels::cuda {
 
-/// Which raw kernels a convolution has: one a head, or one a position too.
-enum class KernelsOf { kHead, kPosition };
+/// Which logits a convolution has: one a head, or one a position too.
+enum class LogitsOf { kHead, kPosition };
 
 template <bool kPerRow, int V>
 struct ForwardBody {
@@ -37,7 +37,7 @@ struct StepBody {
   }
 };
 
-inline TapSource tap_source(const ConvSetup& setup, KernelsOf kind) {
+inline TapSource tap_source(const ConvSetup& setup, LogitsOf kind) {
   const ConvShape& shape = setup.shape;
   SEQCONV_CHECK(
       shape.kernel_size <= kMostShared,
@@ -48,14 +48,14 @@ inline TapSource tap_source(const ConvSetup& setup, KernelsOf kind) {
   const int64_t position = shape.heads * shape.kernel_size;
   SEQCONV_CHECK(
       position < int64_t{1} << 31,
-      "[cuda] kernels of a position must be fewer than 2^31 elements, but got ",
+      "[cuda] logits of a position must be fewer than 2^31 elements, but got ",
       shape.heads,
       " heads of ",
       shape.kernel_size);
   const bool drops = setup.drop.seed != nullptr && setup.drop.p > 0;
   TapSource source;
-  source.raw = setup.kernels;
-  if (kind == KernelsOf::kPosition) {
+  source.logits = setup.logits;
+  if (kind == LogitsOf::kPosition) {
     source.step_stride = static_cast<int>(position);
     source.batch_stride = position * shape.steps;
   }
@@ -75,12 +75,12 @@ inline TapSource tap_source(const ConvSetup& setup, KernelsOf kind) {
 }
 
 /// Whether taps differ between positions.
-inline bool is_per_row(const TapSource& source, KernelsOf kind) {
-  return kind == KernelsOf::kPosition || source.renormalize_edges;
+inline bool is_per_row(const TapSource& source, LogitsOf kind) {
+  return kind == LogitsOf::kPosition || source.renormalize_edges;
 }
 
 template <class S>
-ConvTask<S> conv_task(const ConvSetup& setup, KernelsOf kind) {
+ConvTask<S> conv_task(const ConvSetup& setup, LogitsOf kind) {
   ConvTask<S> task;
   task.taps = tap_source(setup, kind);
   task.batch = setup.shape.batch;
@@ -165,14 +165,14 @@ void choose_plan(
       " steps");
 }
 
-/// Queues the body that the plan is for. Kernels for every position always
+/// Queues the body that the plan is for. Logits for every position always
 /// differ from row to row.
 template <
     template <bool, int>
     class Fma,
     template <bool, int>
     class Band,
-    KernelsOf kKind,
+    LogitsOf kKind,
     class S,
     class Launcher>
 void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
@@ -196,14 +196,14 @@ void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
     }
     run(Fma<kPerRow, 1>{});
   };
-  if constexpr (kKind == KernelsOf::kHead) {
+  if constexpr (kKind == LogitsOf::kHead) {
     if (!per_row)
       return choose(std::false_type{});
   }
   choose(std::true_type{});
 }
 
-template <KernelsOf kKind, class S, class Launcher>
+template <LogitsOf kKind, class S, class Launcher>
 void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
@@ -223,7 +223,7 @@ void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
   launch_conv<ForwardBody, BandForwardBody, kKind>(launcher, task, per_row);
 }
 
-template <KernelsOf kKind, class S, class Launcher>
+template <LogitsOf kKind, class S, class Launcher>
 void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
@@ -231,7 +231,7 @@ void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
   ConvStepTask<S> task;
   task.taps = tap_source(args.setup, kKind);
   task.taps.padding_left = task.taps.kernel_size - 1;
-  task.per_row = kKind == KernelsOf::kPosition;
+  task.per_row = kKind == LogitsOf::kPosition;
   task.steps = shape.steps;
   task.channels = shape.channels;
   task.all_heads = static_cast<int>(shape.heads);

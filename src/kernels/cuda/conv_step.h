@@ -9,7 +9,7 @@ namespace seqconv::kernels::cuda {
 template <class S>
 struct ConvStepTask {
   TapSource taps;
-  bool per_row = false;  ///< a kernel for every input
+  bool per_row = false;  ///< logits for every input
   int64_t steps = 0;
   int64_t channels = 0;
   int all_heads = 1;
@@ -22,9 +22,9 @@ struct ConvStepTask {
   const int64_t* position = nullptr;
   S* y = nullptr;
 
-  /// Shared memory: taps, in rows as raw ones have.
+  /// Shared memory: taps, in rows as long as those of logits.
   SEQCONV_HD int64_t shared() const {
-    return static_cast<int64_t>(heads) * raw_pitch(taps.kernel_size) *
+    return static_cast<int64_t>(heads) * logit_pitch(taps.kernel_size) *
         static_cast<int64_t>(sizeof(AccumulatorOf<S>));
   }
 };
@@ -33,7 +33,7 @@ struct ConvStepTask {
 /// as small shared memory holds; at least one.
 inline int step_heads(const ConvShape& shape, int threads, int sum_bytes) {
   const int64_t bytes =
-      raw_pitch(static_cast<int>(shape.kernel_size)) * sum_bytes;
+      logit_pitch(static_cast<int>(shape.kernel_size)) * sum_bytes;
   const int64_t fit = most<int64_t>(1, kWarp * 1024 / bytes);
   return static_cast<int>(clamped<int64_t>(
       threads / shape.head_channels(),
@@ -72,7 +72,7 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
   const int head = static_cast<int>(block.index() % task.groups) * task.heads;
   const int heads = least(task.heads, task.all_heads - head);
   A* const taps = reinterpret_cast<A*>(block.shared());
-  const int pitch = raw_pitch(K);
+  const int pitch = logit_pitch(K);
   const int64_t position = most<int64_t>(0, *task.position);
   const int64_t first_channel = static_cast<int64_t>(head) * R;
   for (int64_t t = 0; t < task.steps; ++t) {
@@ -86,7 +86,7 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
           task.taps,
           heads,
           row_of,
-          RawRows<A>{taps, pitch, heads},
+          LogitRows<A>{taps, pitch, heads},
           nullptr,
           [&](int i, int j, const A(&w)[kTapGroup]) {
             store_narrow<kTapGroup>(taps + i * pitch + j, w);

@@ -100,20 +100,20 @@ SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
   });
 }
 
-/// The last stage of the gradient of shared kernels [H, K]: a block for a head
-/// takes sums [H, K] with respect to its taps (or already to raw weights).
+/// The last stage of the gradient of shared logits [H, K]: a block for a head
+/// takes sums [H, K] with respect to its taps (or already to logits).
 template <class S>
 struct WeightTask {
   using A = AccumulatorOf<S>;
 
   TapSource taps;
-  bool is_raw = false;
+  bool is_logit = false;
   const A* sums = nullptr;
-  void* grad_kernels = nullptr;
+  void* grad_logits = nullptr;
 
-  /// Shared memory: a row of gradients and a raw one; the statistic.
+  /// Shared memory: a row of gradients and one of logits; the statistic.
   SEQCONV_HD int64_t row_bytes() const {
-    return raw_pitch(taps.kernel_size) * static_cast<int64_t>(sizeof(A));
+    return logit_pitch(taps.kernel_size) * static_cast<int64_t>(sizeof(A));
   }
   SEQCONV_HD int64_t shared() const {
     return 2 * row_bytes() + static_cast<int64_t>(sizeof(RowStats<A>));
@@ -127,9 +127,9 @@ SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<S>& task) {
   const int64_t base = block.index() * K;
   char* const shared = block.shared();
   A* const grads = reinterpret_cast<A*>(shared);
-  const RawRows<A> raw = {
+  const LogitRows<A> logits = {
       reinterpret_cast<A*>(shared + task.row_bytes()),
-      raw_pitch(K),
+      logit_pitch(K),
       1};
   auto* const stats =
       reinterpret_cast<RowStats<A>*>(shared + 2 * task.row_bytes());
@@ -137,7 +137,7 @@ SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<S>& task) {
     for (int j = thread; j < K; j += block.threads())
       grads[j] = task.sums[base + j];
   });
-  if (!task.is_raw) {
+  if (!task.is_logit) {
     const auto row_of = [&](int, bool) { return TapRow{base, 0, K}; };
     const auto stats_of = [&](int) { return stats[0]; };
     make_taps<S>(
@@ -145,7 +145,7 @@ SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<S>& task) {
         task.taps,
         1,
         row_of,
-        raw,
+        logits,
         stats,
         [](int, int, const A(&)[kTapGroup]) {});
     taps_backward<S>(
@@ -154,17 +154,17 @@ SEQCONV_DEVICE void weight_body(Block& block, const WeightTask<S>& task) {
         1,
         row_of,
         stats_of,
-        raw,
+        logits,
         grads,
-        raw.pitch);
+        logits.pitch);
   }
   write_rows<S>(
       block,
       task.taps,
       1,
       grads,
-      raw.pitch,
-      task.grad_kernels,
+      logits.pitch,
+      task.grad_logits,
       [&](int) { return base; });
 }
 

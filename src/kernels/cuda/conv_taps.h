@@ -4,15 +4,15 @@
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/cuda/conv.h"
 
-/// From raw weights to taps and back: the normalisations of normalize-inl.h of
+/// From logits to taps and back: the normalisations of normalize-inl.h of
 /// the CPU, element by element. conv_rows.h has the loops.
 namespace seqconv::kernels::cuda {
 
-/// The raw kernels of a call, where element e of [H, K] or [B, T, H, K] is also
+/// The logits of a call, where element e of [H, K] or [B, T, H, K] is also
 /// number e for DropConnect.
 struct TapSource {
-  RawKernels raw;
-  int64_t batch_stride = 0;  ///< elements; 0 where all positions share kernels
+  Logits logits;
+  int64_t batch_stride = 0;  ///< elements; 0 where all positions share logits
   int step_stride = 0;
   int kernel_size = 1;
   int lane_bits = 0;  ///< 2^so many threads copy a row
@@ -30,15 +30,15 @@ struct TapSource {
   }
 };
 
-/// One kernel: where it begins, and which of its taps count (the others are
-/// zero). Without any, the position is not real.
+/// One row of logits: where it begins, and which of its taps count (the others
+/// are zero). Without any, the position is not real.
 struct TapRow {
   int64_t base = 0;
   int begin = 0;
   int end = 0;
 };
 
-/// The kernel at raw element `base`, for position t of `valid`.
+/// The row of logits at element `base`, for position t of `valid`.
 SEQCONV_HD TapRow
 tap_row(const TapSource& source, int64_t base, int64_t t, int64_t valid) {
   if (t < 0 || t >= valid)
@@ -65,9 +65,9 @@ inline constexpr int kTapGroup = 4;
 SEQCONV_HD constexpr int tap_groups(int kernel_size) {
   return pieces_of(kernel_size, kTapGroup);
 }
-/// Elements from one raw row to the next: an odd number of groups, so that
-/// neighbouring rows begin in different banks.
-SEQCONV_HD constexpr int raw_pitch(int kernel_size) {
+/// Elements from one row of logits to the next: an odd number of groups, so
+/// that neighbouring rows begin in different banks.
+SEQCONV_HD constexpr int logit_pitch(int kernel_size) {
   return (tap_groups(kernel_size) | 1) * kTapGroup;
 }
 /// The smallest n with 2^n >= count, at most `most_bits`.
@@ -109,7 +109,7 @@ SEQCONV_DEVICE float exp_of_negative(float x) {
 #endif
 }
 
-/// The tap of raw weight w but for the row's scale. Softmax has loops of its
+/// The tap of logit w but for the row's scale. Softmax has loops of its
 /// own.
 template <class A>
 SEQCONV_DEVICE A tap_value(Normalization normalization, A w) {
@@ -133,10 +133,10 @@ SEQCONV_DEVICE A tap_value(Normalization normalization, A w) {
   return w;
 }
 
-/// Gradient of the raw weight w from the gradient `g` of its tap and the row's
+/// Gradient of the logit w from the gradient `g` of its tap and the row's
 /// sum `dot` of g times w, or |w|.
 template <class A>
-SEQCONV_DEVICE A raw_gradient(
+SEQCONV_DEVICE A logit_gradient(
     Normalization normalization,
     const RowStats<A>& stats,
     A w,

@@ -14,15 +14,15 @@ SEQCONV_DEVICE T* shared_at(char* shared, int64_t offset) {
   return reinterpret_cast<T*>(shared + offset);
 }
 
-/// Where a block copies raw kernels while it does not need x.
+/// Where a block copies logits while it does not need x.
 template <class S>
-SEQCONV_DEVICE RawRows<AccumulatorOf<S>> raw_rows(
+SEQCONV_DEVICE LogitRows<AccumulatorOf<S>> logit_rows(
     char* shared,
     const ConvTask<S>& task) {
   return {
       shared_at<AccumulatorOf<S>>(shared, task.plan.x_at),
-      raw_pitch(task.taps.kernel_size),
-      task.plan.raw_rows};
+      logit_pitch(task.taps.kernel_size),
+      task.plan.logit_rows};
 }
 
 /// Channels [first, first + width) of a tile's heads.

@@ -7,24 +7,24 @@ namespace seqconv::kernels::cuda {
 template <class S>
 void dynamicconv_forward(const ConvForward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_forward<KernelsOf::kPosition>(launcher, args);
+  run_conv_forward<LogitsOf::kPosition>(launcher, args);
 }
 
 template <class S>
 int64_t dynamicconv_backward_workspace(const ConvBackward<S>& args) {
-  return backward_workspace(args, KernelsOf::kPosition, device_shared_limit());
+  return backward_workspace(args, LogitsOf::kPosition, device_shared_limit());
 }
 
 template <class S>
 void dynamicconv_backward(const ConvBackward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_backward<KernelsOf::kPosition>(launcher, args);
+  run_conv_backward<LogitsOf::kPosition>(launcher, args);
 }
 
 template <class S>
 void dynamicconv_step(const ConvStep<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_step<KernelsOf::kPosition>(launcher, args);
+  run_conv_step<LogitsOf::kPosition>(launcher, args);
 }
 
 #define SEQCONV_INSTANTIATE(S)                                             \

@@ -8,24 +8,24 @@ namespace seqconv::kernels::cuda {
 template <class S>
 void lightconv_forward(const ConvForward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_forward<KernelsOf::kHead>(launcher, args);
+  run_conv_forward<LogitsOf::kHead>(launcher, args);
 }
 
 template <class S>
 int64_t lightconv_backward_workspace(const ConvBackward<S>& args) {
-  return backward_workspace(args, KernelsOf::kHead, device_shared_limit());
+  return backward_workspace(args, LogitsOf::kHead, device_shared_limit());
 }
 
 template <class S>
 void lightconv_backward(const ConvBackward<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_backward<KernelsOf::kHead>(launcher, args);
+  run_conv_backward<LogitsOf::kHead>(launcher, args);
 }
 
 template <class S>
 void lightconv_step(const ConvStep<S>& args, Stream stream) {
   DeviceLauncher launcher(stream);
-  run_conv_step<KernelsOf::kHead>(launcher, args);
+  run_conv_step<LogitsOf::kHead>(launcher, args);
 }
 
 #define SEQCONV_INSTANTIATE(S)                                           \

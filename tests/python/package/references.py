@@ -22,20 +22,20 @@ def lightconv(x, taps, padding_left):
     return y
 
 
-def renormalized(raw, steps, padding_left):
-    """Softmax of raw [H, K] or [B, T, H, K] over the taps that meet one of
+def renormalized(logits, steps, padding_left):
+    """Softmax of logits [H, K] or [B, T, H, K] over the taps that meet one of
     `steps` positions, zero elsewhere: [B, T, H, K] (B = 1 for [H, K])."""
-    H, K = raw.shape[-2:]
-    if raw.dim() == 2:
-        raw = raw.expand(1, steps, H, K)
-    taps = torch.zeros(raw.shape, dtype=torch.float64)
-    for b in range(raw.shape[0]):
+    H, K = logits.shape[-2:]
+    if logits.dim() == 2:
+        logits = logits.expand(1, steps, H, K)
+    taps = torch.zeros(logits.shape, dtype=torch.float64)
+    for b in range(logits.shape[0]):
         for t in range(steps):
             for h in range(H):
                 met = [
                     j for j in range(K) if 0 <= t - padding_left + j < steps
                 ]
-                powers = [math.exp(raw[b, t, h, j]) for j in met]
+                powers = [math.exp(logits[b, t, h, j]) for j in met]
                 for j, power in zip(met, powers):
                     taps[b, t, h, j] = power / sum(powers)
     return taps

@@ -18,7 +18,7 @@ def random(*shape, dtype=torch.float64):
     return torch.randn(*shape, dtype=dtype)
 
 
-def kernels_of(name):
+def logits_of(name):
     return random(H, K) if name == "lightconv" else random(B, T, H, K)
 
 
@@ -52,26 +52,26 @@ def test_talk_gives_the_numbers_worked_out_by_hand():
 @convolutions
 @pytest.mark.parametrize("padding_left", [0, 1, 2])
 def test_convolutions_do_what_the_definition_says(name, padding_left):
-    x, kernels = random(B, T, C), kernels_of(name)
-    y = getattr(ops, name)(x, kernels, padding_left=padding_left)
-    wanted = references.lightconv(x, kernels.softmax(-1), padding_left)
+    x, logits = random(B, T, C), logits_of(name)
+    y = getattr(ops, name)(x, logits, padding_left=padding_left)
+    wanted = references.lightconv(x, logits.softmax(-1), padding_left)
     assert_close(y, wanted)
 
 
 @convolutions
 @pytest.mark.parametrize("padding_left", [0, 1, 2])
 def test_edges_are_renormalized_when_asked_for(name, padding_left):
-    op, x, kernels = getattr(ops, name), random(B, T, C), kernels_of(name)
+    op, x, logits = getattr(ops, name), random(B, T, C), logits_of(name)
     options = {"padding_left": padding_left, "renormalize_edges": True}
-    taps = references.renormalized(kernels, T, padding_left)
+    taps = references.renormalized(logits, T, padding_left)
     wanted = references.lightconv(x, taps, padding_left)
-    assert_close(op(x, kernels, **options), wanted)
+    assert_close(op(x, logits, **options), wanted)
     assert not torch.allclose(
-        op(x, kernels, padding_left=padding_left), wanted
+        op(x, logits, padding_left=padding_left), wanted
     )
     # The end of a row is an edge as well.
-    y = op(x, kernels, lengths=torch.tensor([T, 4]), **options)
-    short = kernels if name == "lightconv" else kernels[1:, :4]
+    y = op(x, logits, lengths=torch.tensor([T, 4]), **options)
+    short = logits if name == "lightconv" else logits[1:, :4]
     assert_close(y[1:, :4], op(x[1:, :4], short, **options))
 
 
@@ -83,24 +83,24 @@ def test_talk_does_what_the_definition_says():
 
 @convolutions
 def test_every_keyword_reaches_the_operator(name):
-    op, x, kernels = getattr(ops, name), random(B, T, C), kernels_of(name)
-    bias, mask = random(C), kernels > 0
-    y = op(x, kernels, normalization="none", bias=bias, padding_left=2)
-    assert_close(y, references.lightconv(x, kernels, 2) + bias)
+    op, x, logits = getattr(ops, name), random(B, T, C), logits_of(name)
+    bias, mask = random(C), logits > 0
+    y = op(x, logits, normalization="none", bias=bias, padding_left=2)
+    assert_close(y, references.lightconv(x, logits, 2) + bias)
 
-    y = op(x, kernels, normalization="none", drop_p=0.25, drop_mask=mask)
-    kept = kernels * mask / 0.75
+    y = op(x, logits, normalization="none", drop_p=0.25, drop_mask=mask)
+    kept = logits * mask / 0.75
     assert_close(y, references.lightconv(x, kept, 0))
 
     seed = torch.tensor(7)
-    once, again = [op(x, kernels, drop_p=0.5, drop_seed=seed) for _ in "ab"]
+    once, again = [op(x, logits, drop_p=0.5, drop_seed=seed) for _ in "ab"]
     assert torch.equal(once, again)
-    other = op(x, kernels, drop_p=0.5, drop_seed=seed + 1)
+    other = op(x, logits, drop_p=0.5, drop_seed=seed + 1)
     assert not torch.equal(once, other)
 
-    y = op(x, kernels, lengths=torch.tensor([T, 4]))
-    assert torch.equal(y[0], op(x, kernels)[0]) and (y[1, 4:] == 0).all()
-    short = kernels if name == "lightconv" else kernels[1:, :4]
+    y = op(x, logits, lengths=torch.tensor([T, 4]))
+    assert torch.equal(y[0], op(x, logits)[0]) and (y[1, 4:] == 0).all()
+    short = logits if name == "lightconv" else logits[1:, :4]
     assert_close(y[1:, :4], op(x[1:, :4], short))
 
 
@@ -136,14 +136,14 @@ def in_steps(step, state, sizes):
     "options", [{"normalization": "tanh"}, {"renormalize_edges": True}]
 )
 def test_convolution_steps_give_what_the_whole_gives(name, sizes, options):
-    x, kernels = random(B, T, C), kernels_of(name)
+    x, logits = random(B, T, C), logits_of(name)
     options = {"bias": random(C), **options}
-    whole = getattr(ops, name)(x, kernels, padding_left=K - 1, **options)
+    whole = getattr(ops, name)(x, logits, padding_left=K - 1, **options)
 
     def step(first, last, state, position):
-        part = kernels
+        part = logits
         if name == "dynamicconv":
-            part = kernels[:, first:last]
+            part = logits[:, first:last]
         return getattr(ops, name + "_step")(
             x[:, first:last], state, position, part, **options
         )

@@ -15,12 +15,12 @@ namespace seqconv::kernels::cuda {
 struct TapDrop {
   double p = 0;
   const int64_t* seed = nullptr;  ///< one element, or null
-  const uint8_t* mask = nullptr;  ///< as the kernels, or null
+  const uint8_t* mask = nullptr;  ///< as the logits, or null
 };
 
-/// The raw kernels of a convolution, [H, K] or [B, T, H, K], of x's type or
+/// The logits of a convolution, [H, K] or [B, T, H, K], of x's type or
 /// float beside 16-bit types.
-struct RawKernels {
+struct Logits {
   const void* data = nullptr;
   Storage storage = Storage::kFloat;
 };
@@ -32,7 +32,7 @@ struct ConvSetup {
   Normalization normalization = Normalization::kSoftmax;
   bool renormalize_edges = false;
   TapDrop drop;
-  RawKernels kernels;
+  Logits logits;
   const int64_t* lengths = nullptr;  ///< [B] or null; clamped to 0 .. T
 };
 
@@ -50,7 +50,7 @@ struct ConvBackward {
   const S* x = nullptr;
   const S* grad_y = nullptr;              ///< [B, T, C]
   S* grad_x = nullptr;                    ///< [B, T, C]
-  void* grad_kernels = nullptr;           ///< as setup.kernels
+  void* grad_logits = nullptr;            ///< as setup.logits
   AccumulatorOf<S>* grad_bias = nullptr;  ///< [C], or null where not wanted
   /// As many elements as *_backward_workspace says.
   AccumulatorOf<S>* workspace = nullptr;

@@ -7,7 +7,7 @@
 #include "seqconv/kernels/isa.h"
 
 /// The inner loops of TaLK, compiled for each instruction set in
-/// talk_tile_ops.cpp.
+/// talk_kernels.cpp.
 namespace seqconv::kernels {
 
 /// A window as a difference of prefix sums S[i] = x[0] + ... + x[i-1]:

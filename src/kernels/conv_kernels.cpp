@@ -1,6 +1,6 @@
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/tile_ops.cpp"
+#define HWY_TARGET_INCLUDE "kernels/conv_kernels.cpp"
 #include "kernels/each_target.h"
 // clang-format on
 #include "kernels/convolve-inl.h"
@@ -18,8 +18,8 @@ namespace {
 /// The table of this instruction set.
 struct Tables {
   template <class S, class A>
-  static const RowOps<S, A>& rows() {
-    static constexpr RowOps<S, A> kTable = {
+  static const ConvKernels<S, A>& rows() {
+    static constexpr ConvKernels<S, A> kTable = {
         .convolve = convolve<S, A>,
         .stage = stage<S, A>,
         .tap_products = tap_products<S, A>,
@@ -77,13 +77,13 @@ Isa best_isa() {
 }
 
 template <class S, class A>
-const RowOps<S, A>& row_ops(Isa isa) {
+const ConvKernels<S, A>& conv_kernels(Isa isa) {
   SEQCONV_CHOOSE(isa, rows<S, A>());
 }
 
-template const RowOps<float, float>& row_ops(Isa isa);
-template const RowOps<double, double>& row_ops(Isa isa);
-template const RowOps<BFloat16, float>& row_ops(Isa isa);
+template const ConvKernels<float, float>& conv_kernels(Isa isa);
+template const ConvKernels<double, double>& conv_kernels(Isa isa);
+template const ConvKernels<BFloat16, float>& conv_kernels(Isa isa);
 
 }  // namespace seqconv::kernels
 #endif

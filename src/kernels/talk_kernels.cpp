@@ -1,6 +1,6 @@
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/talk_tile_ops.cpp"
+#define HWY_TARGET_INCLUDE "kernels/talk_kernels.cpp"
 #include "kernels/each_target.h"
 // clang-format on
 #include "kernels/talk_gradient-inl.h"

@@ -1,4 +1,4 @@
-#include "kernels/tile_ops.h"
+#include "kernels/conv_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -14,14 +14,14 @@ namespace {
 using testing::draw;
 using testing::place;
 
-class TileOps : public ::testing::TestWithParam<Isa> {
+class ConvKernels : public ::testing::TestWithParam<Isa> {
  protected:
   std::mt19937 random_{1};
 };
 
 INSTANTIATE_TEST_SUITE_P(
     Isas,
-    TileOps,
+    ConvKernels,
     ::testing::ValuesIn(supported_isas()),
     testing::isa_name);
 
@@ -47,7 +47,7 @@ void expect_streamed(Isa isa, int64_t way, std::mt19937& random) {
       .channels = kChannels,
       .out = plain.values,
       .out_stride = kChannels};
-  const auto& ops = row_ops<float, float>(isa);
+  const auto& ops = conv_kernels<float, float>(isa);
   ops.convolve(tile);
   tile.out = streamed.values;
   tile.streaming = true;
@@ -57,7 +57,7 @@ void expect_streamed(Isa isa, int64_t way, std::mt19937& random) {
 }
 
 // Taps from the last to the first make a rolling sum.
-TEST_P(TileOps, StreamingStoresWriteTheSame) {
+TEST_P(ConvKernels, StreamingStoresWriteTheSame) {
   for (const int64_t way : {-1, 1})
     expect_streamed(GetParam(), way, random_);
 }
@@ -152,7 +152,7 @@ class TalkHead {
   std::vector<int32_t> next_ = std::vector<int32_t>(2 * kRows);
 };
 
-TEST_P(TileOps, StreamingStoresOfTalkWriteTheSame) {
+TEST_P(ConvKernels, StreamingStoresOfTalkWriteTheSame) {
   constexpr int64_t kCount = TalkHead::kRows * TalkHead::kChannels;
   TalkHead head(GetParam(), random_);
   for (const auto pass : {&TalkHead::forward, &TalkHead::gradient}) {
@@ -194,7 +194,7 @@ void expect_same_bits(Isa isa, int64_t K, int way, std::mt19937& random) {
       .channels = kChannels,
       .out = all.data(),
       .out_stride = kWidth};
-  const auto& ops = row_ops<float, float>(isa);
+  const auto& ops = conv_kernels<float, float>(isa);
   ops.convolve(whole);
   // Rows [t, t + count) of head h.
   const auto part = [&](int64_t t, int64_t count, int64_t h) {
@@ -224,7 +224,7 @@ void expect_same_bits(Isa isa, int64_t K, int way, std::mt19937& random) {
   expect_all("a row alone");
 }
 
-TEST_P(TileOps, AnOutputHasTheSameBitsWhereverABlockBegins) {
+TEST_P(ConvKernels, AnOutputHasTheSameBitsWhereverABlockBegins) {
   for (const int64_t K : {2, 3, 5, 7, 9, 15, 16, 31, 33})
     for (const int way : {1, -1})
       expect_same_bits(GetParam(), K, way, random_);
@@ -234,29 +234,29 @@ TEST_P(TileOps, AnOutputHasTheSameBitsWhereverABlockBegins) {
 template <class A>
 void expect_ratios(Isa isa, double most, double relative) {
   constexpr int64_t kCount = 8001;
-  std::vector<A> raw;
+  std::vector<A> logits;
   for (int64_t i = 0; i < kCount; ++i) {
-    raw.push_back(static_cast<A>(double(i - kCount / 2) * most / 4000));
-    raw.push_back(0);
+    logits.push_back(static_cast<A>(double(i - kCount / 2) * most / 4000));
+    logits.push_back(0);
   }
   std::vector<A> w(place(kCount * tap_pitch(2) + kTapSlack));
-  ASSERT_TRUE((row_ops<A, A>(isa).softmax(
-      {.raw = raw.data(),
-       .raw_stride = 2,
+  ASSERT_TRUE((conv_kernels<A, A>(isa).softmax(
+      {.logits = logits.data(),
+       .logit_stride = 2,
        .rows = kCount,
        .heads = 1,
        .kernel_size = 2,
        .w = w.data()})));
   for (int64_t i = 0; i < kCount; ++i) {
     const A* const taps = w.data() + i * tap_pitch(2);
-    const double want = std::exp(double(raw[place(2 * i)]));
+    const double want = std::exp(double(logits[place(2 * i)]));
     ASSERT_NEAR(double(taps[0]) / double(taps[1]) / want, 1, relative)
-        << raw[place(2 * i)];
+        << logits[place(2 * i)];
     ASSERT_EQ(taps[2], 0);
   }
 }
 
-TEST_P(TileOps, QuickSoftmaxHasTheRatiosOfExponentials) {
+TEST_P(ConvKernels, QuickSoftmaxHasTheRatiosOfExponentials) {
   expect_ratios<float>(GetParam(), 80, 2.4e-7 + 1.2e-7);
   expect_ratios<double>(GetParam(), 600, 1e-15 + 2.3e-16);
 }
@@ -266,12 +266,12 @@ TEST_P(TileOps, QuickSoftmaxHasTheRatiosOfExponentials) {
 void expect_same_softmax(Isa isa, int64_t K, std::mt19937& random) {
   constexpr int64_t kRows = 7, kHeads = 5, kAll = 6;
   const int64_t pitch = tap_pitch(K);
-  const auto raw = draw<float>(random, kRows * kAll * K);
+  const auto logits = draw<float>(random, kRows * kAll * K);
   const auto softmax = [&](int64_t head, int64_t heads) {
     std::vector<float> w(place(kRows * heads * pitch + kTapSlack));
-    EXPECT_TRUE((row_ops<float, float>(isa).softmax(
-        {.raw = raw.data() + head * K,
-         .raw_stride = kAll * K,
+    EXPECT_TRUE((conv_kernels<float, float>(isa).softmax(
+        {.logits = logits.data() + head * K,
+         .logit_stride = kAll * K,
          .rows = kRows,
          .heads = heads,
          .kernel_size = K,
@@ -293,7 +293,7 @@ void expect_same_softmax(Isa isa, int64_t K, std::mt19937& random) {
   }
 }
 
-TEST_P(TileOps, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
+TEST_P(ConvKernels, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
   for (const int64_t K : {2, 3, 7, 9, 15, 17, 31, 63, 65})
     expect_same_softmax(GetParam(), K, random_);
 }
@@ -301,19 +301,19 @@ TEST_P(TileOps, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
 /// Of a block of logits of which one is `bad`.
 bool quick_softmax(Isa isa, int64_t K, float bad, int64_t at) {
   constexpr int64_t kRows = 5, kHeads = 3;
-  std::vector<float> raw(place(kRows * kHeads * K), 1.0f);
-  raw[place(at)] = bad;
+  std::vector<float> logits(place(kRows * kHeads * K), 1.0f);
+  logits[place(at)] = bad;
   std::vector<float> w(place(kRows * kHeads * tap_pitch(K) + kTapSlack));
-  return row_ops<float, float>(isa).softmax(
-      {.raw = raw.data(),
-       .raw_stride = kHeads * K,
+  return conv_kernels<float, float>(isa).softmax(
+      {.logits = logits.data(),
+       .logit_stride = kHeads * K,
        .rows = kRows,
        .heads = kHeads,
        .kernel_size = K,
        .w = w.data()});
 }
 
-TEST_P(TileOps, QuickSoftmaxRefusesWhatItCannotDo) {
+TEST_P(ConvKernels, QuickSoftmaxRefusesWhatItCannotDo) {
   for (const int64_t K : {2, 3, 7, 9, 15, 17, 31, 63, 65}) {
     EXPECT_TRUE(quick_softmax(GetParam(), K, 79.9f, 0)) << K;
     for (const float bad :
@@ -327,7 +327,7 @@ TEST_P(TileOps, QuickSoftmaxRefusesWhatItCannotDo) {
   }
 }
 
-TEST_P(TileOps, SoftmaxTakesEveryValue) {
+TEST_P(ConvKernels, SoftmaxTakesEveryValue) {
   const float inf = std::numeric_limits<float>::infinity();
   std::vector<float> w = {1000, 999, -inf, -1e30f, -inf, 3, -inf, -inf};
   w.resize(w.size() + kTapSlack);
@@ -345,7 +345,7 @@ TEST_P(TileOps, SoftmaxTakesEveryValue) {
   EXPECT_TRUE(std::isnan(w[1]));
 }
 
-TEST_P(TileOps, SoftmaxOfLowValuesKnowsNoOthers) {
+TEST_P(ConvKernels, SoftmaxOfLowValuesKnowsNoOthers) {
   for (const int64_t K : {1, 3, 5, 15, 17, 31, 70}) {
     const int64_t pitch = tap_pitch(K), segments = 3;
     std::vector<float> w(place(segments * pitch + kTapSlack));
@@ -358,7 +358,7 @@ TEST_P(TileOps, SoftmaxOfLowValuesKnowsNoOthers) {
   }
 }
 
-TEST_P(TileOps, NormalizedTapsAreZeroBeyondK) {
+TEST_P(ConvKernels, NormalizedTapsAreZeroBeyondK) {
   for (int n = 0; n <= static_cast<int>(Normalization::kAbsL2); ++n)
     for (const int64_t K : {1, 3, 5, 8, 15, 17, 31, 70}) {
       const auto normalization = static_cast<Normalization>(n);
@@ -378,8 +378,8 @@ TEST_P(TileOps, NormalizedTapsAreZeroBeyondK) {
     }
 }
 
-TEST_P(TileOps, BFloat16RoundsToNearestEven) {
-  const auto& ops = row_ops<BFloat16, float>(GetParam());
+TEST_P(ConvKernels, BFloat16RoundsToNearestEven) {
+  const auto& ops = conv_kernels<BFloat16, float>(GetParam());
   std::vector<float> values = {
       0.0f,
       -0.0f,
@@ -397,7 +397,7 @@ TEST_P(TileOps, BFloat16RoundsToNearestEven) {
   std::vector<float> back(place(tap_pitch(count)));
   ops.narrow(values.data(), count, stored.data());
   ops.widen_taps(
-      {.raw = stored.data(),
+      {.logits = stored.data(),
        .rows = 1,
        .heads = 1,
        .kernel_size = count,

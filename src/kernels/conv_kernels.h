@@ -10,7 +10,7 @@
 /// The inner loops of the kernels, on some rows (time) of some channels. Rows
 /// are read where they lie in the tensors; sums are of the type A, tensors of
 /// the type S. The loops are written once, with Highway, in *-inl.h and
-/// compiled for each instruction set in tile_ops.cpp and tap_ops.cpp.
+/// compiled for each instruction set in conv_kernels.cpp and tap_ops.cpp.
 namespace seqconv::kernels {
 
 /// Elements that the tap operations may read and write beyond the last row.
@@ -102,13 +102,13 @@ struct ProductTile {
   FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead
 };
 
-/// Raw kernels of rows of heads, and where their taps go: row by row, segments
+/// Logits of rows of heads, and where their taps go: row by row, segments
 /// of tap_pitch(K), zero beyond K. Quick for all heads of a tensor, for one,
 /// and for multiples of four.
 template <class L, class A>
 struct TapTile {
-  const L* raw = nullptr;
-  int64_t raw_stride = 0;  ///< of rows
+  const L* logits = nullptr;
+  int64_t logit_stride = 0;  ///< of rows
   int64_t rows = 0;
   int64_t heads = 0;
   int64_t kernel_size = 1;
@@ -119,7 +119,7 @@ struct TapTile {
 };
 
 /// Taps made by softmax and gradients of taps, both as TapTile::w, and where
-/// the gradients of the raw kernels go.
+/// the gradients of the logits go.
 template <class L, class A>
 struct TapGradient {
   const A* w = nullptr;
@@ -150,7 +150,7 @@ struct DropTile {
 
 /// Operations on tensors of type S with sums of type A.
 template <class S, class A>
-struct RowOps {
+struct ConvKernels {
   void (*convolve)(const ConvTile<S, A>& tile);
   /// out [rows, kStagePitch].
   void (*stage)(const StageTile<S>& tile, A* out);
@@ -176,12 +176,12 @@ struct RowOps {
       int64_t rows,
       int64_t width,
       double* sums);
-  /// Softmax of raw kernels; false, and the taps are garbage, if a value is NaN
+  /// Softmax of logits; false, and the taps are garbage, if a value is NaN
   /// or too large for a quick exponential.
   bool (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);
-  /// Raw kernels as they are; gradients as they are, without `w`.
+  /// Logits as they are; gradients as they are, without `w`.
   void (*widen_taps)(const TapTile<S, A>& tile);
   void (*narrow_taps)(const TapGradient<S, A>& tile);
   /// Of results: a signalling NaN need not stay one.
@@ -192,10 +192,10 @@ struct RowOps {
 /// spare.
 template <class A>
 struct TapOps {
-  /// Softmax of segments of raw kernels, whatever their values, in place.
+  /// Softmax of segments of logits, whatever their values, in place.
   void (*softmax)(A* w, int64_t segments, int64_t kernel_size);
   /// The other normalisations, in place; and gradients of their taps -> of
-  /// the raw kernels w.
+  /// the logits w.
   void (*normalize)(
       Normalization normalization,
       A* w,
@@ -212,7 +212,7 @@ struct TapOps {
 };
 
 template <class S, class A>
-const RowOps<S, A>& row_ops(Isa isa);
+const ConvKernels<S, A>& conv_kernels(Isa isa);
 template <class A>
 const TapOps<A>& tap_ops(Isa isa);
 
