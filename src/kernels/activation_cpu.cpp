@@ -1,6 +1,6 @@
 #include "seqconv/kernels/activation.h"
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 #include "kernels/pieces.h"
 
 namespace seqconv::kernels {
@@ -12,7 +12,7 @@ void activation_dropout(
     Activation activation,
     Dropout drop,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
     switch (activation) {
       case Activation::kRelu:
@@ -32,7 +32,7 @@ void activation_dropout_backward(
     Activation activation,
     Dropout drop,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   const T scale = static_cast<T>(1.0 / (1.0 - drop.p));
   for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
     switch (activation) {

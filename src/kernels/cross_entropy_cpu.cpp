@@ -1,6 +1,6 @@
 #include "seqconv/kernels/cross_entropy.h"
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 #include "kernels/pieces.h"
 
 namespace seqconv::kernels {
@@ -9,7 +9,7 @@ void cross_entropy(
     const CrossEntropyRows<T>& pass,
     const SmoothedLoss& smoothed,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   const int64_t grain = row_grain(pass.vocabulary);
   parallel_for(pass.rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)

@@ -8,7 +8,7 @@
 
 #include <hwy/highway.h>
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 
 namespace seqconv::kernels {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 #include "kernels/pieces.h"
 
 namespace seqconv::kernels {
@@ -13,7 +13,7 @@ void dropout(
     int64_t count,
     Dropout drop,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
     if (drop.p > 0)
       ops.dropout(x, y, begin, end, drop);
@@ -30,7 +30,7 @@ void dropout_add(
     int64_t count,
     Dropout drop,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
     ops.dropout_add(x, residual, y, begin, end, drop);
   });

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 #include "kernels/pieces.h"
 
 namespace seqconv::kernels {
@@ -21,7 +21,7 @@ void glu(
     T* y,
     const GluShape& shape,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   const int64_t C = shape.channels;
   parallel_for(shape.rows, row_grain(C), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -40,7 +40,7 @@ void glu_backward(
     T* grad_x,
     const GluShape& shape,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   const int64_t C = shape.channels;
   parallel_for(shape.rows, row_grain(C), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 #include "kernels/pieces.h"
 
 namespace seqconv::kernels {
@@ -11,7 +11,7 @@ template <class T>
 void layer_norm(
     const LayerNormForward<T>& pass,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   parallel_for(
       pass.rows,
       row_grain(pass.channels),
@@ -22,7 +22,7 @@ template <class T>
 void layer_norm_backward(
     const LayerNormBackward<T>& pass,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   constexpr int64_t kMaxParts = 32;
   const int64_t C = pass.channels;
   const int64_t parts =

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {

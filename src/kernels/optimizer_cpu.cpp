@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv::kernels {
@@ -58,7 +58,7 @@ void adam_step(
       static_cast<T>(o.epsilon),
       static_cast<T>(o.lr * o.weight_decay),
       static_cast<T>(rate)};
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
     ops.adam(
         param + first,
@@ -86,7 +86,7 @@ void nag_step(
       static_cast<T>((1 + o.momentum) * o.lr * o.grad_scale),
       static_cast<T>(carry),
       static_cast<T>(o.lr * o.grad_scale)};
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
     ops.nag(
         param + first,
@@ -101,7 +101,7 @@ template <class T>
 double
 squared_norm(const T* x, int64_t count, const ParallelFor& parallel_for) {
   std::vector<double> partial(static_cast<size_t>(piece_count(count)));
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
     partial[first / kPiece] = ops.squared_sum(x + first, size);
   });
@@ -121,7 +121,7 @@ void scale(
     int64_t count,
     double factor,
     const ParallelFor& parallel_for) {
-  const PassOps<T>& ops = pass_ops<T>(best_isa());
+  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
     ops.scale(x + first, size, static_cast<T>(factor));
   });

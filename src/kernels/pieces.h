@@ -12,7 +12,7 @@ namespace seqconv::kernels {
 /// data of a tile stay in the first-level cache.
 inline constexpr int64_t kTile = 512;
 
-/// Elements of one piece of an element-wise pass. Pieces begin at multiples of
+/// Elements of one piece of an elementwise operation. Pieces begin at multiples of
 /// it, whatever the number of threads.
 inline constexpr int64_t kPiece = 8 * kTile;
 

@@ -1,6 +1,6 @@
 #include "seqconv/kernels/random_words.h"
 
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 
 namespace seqconv::kernels {
 

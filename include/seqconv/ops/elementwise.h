@@ -2,7 +2,7 @@
 
 #include "seqconv/ops/common.h"
 
-/// The small fused passes between matrix products. Dropout masks are a function
+/// The small fused elementwise operations between matrix products. Dropout masks are a function
 /// of (seed, element index) alone (base/random.h) and never stored.
 namespace seqconv::ops {
 

@@ -9,9 +9,9 @@
 #include "seqconv/kernels/layer_norm.h"
 #include "seqconv/kernels/random_words.h"
 
-/// The inner loops of the passes between the matrix products, on some elements
+/// The inner loops of the elementwise operations between the matrix products, on some elements
 /// or rows of their tensors; what they compute is said at the passes. They are
-/// written in *-inl.h and compiled for each instruction set in pass_ops.cpp.
+/// written in *-inl.h and compiled for each instruction set in elementwise_ops.cpp.
 namespace seqconv::kernels {
 
 /// Adam's numbers in the type of the buffers.
@@ -29,7 +29,7 @@ struct NagFactors {
 /// Operations on tensors of type T. Ranges [begin, end) of elements begin at
 /// whole tiles (pieces.h).
 template <class T>
-struct PassOps {
+struct ElementwiseOps {
   using Activate =
       void (*)(const T* x, T* y, int64_t begin, int64_t end, Dropout drop);
   Activate relu;
@@ -118,7 +118,7 @@ struct AverageOps {
 using RandomWordRows = decltype(&random_word_rows);
 
 template <class T>
-const PassOps<T>& pass_ops(Isa isa);
+const ElementwiseOps<T>& elementwise_ops(Isa isa);
 template <class S>
 const AverageOps<S>& average_ops(Isa isa);
 RandomWordRows random_word_rows_of(Isa isa);

@@ -1,4 +1,4 @@
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ std::vector<double> table(const std::function<double(int64_t)>& want) {
   return values;
 }
 
-class PassOpsTest : public ::testing::TestWithParam<Isa> {
+class ElementwiseOpsTest : public ::testing::TestWithParam<Isa> {
  protected:
   std::mt19937 random_{3};
 
@@ -66,13 +66,13 @@ class PassOpsTest : public ::testing::TestWithParam<Isa> {
 
 INSTANTIATE_TEST_SUITE_P(
     Isas,
-    PassOpsTest,
+    ElementwiseOpsTest,
     ::testing::ValuesIn(supported_isas()),
     testing::isa_name);
 
-TEST_P(PassOpsTest, DropoutFollowsItsDefinition) {
+TEST_P(ElementwiseOpsTest, DropoutFollowsItsDefinition) {
   for_types([&]<class T>(T) {
-    const PassOps<T>& ops = pass_ops<T>(GetParam());
+    const ElementwiseOps<T>& ops = elementwise_ops<T>(GetParam());
     const auto x = draw<T>(random_, kCount), r = draw<T>(random_, kCount);
     std::vector<T> y(place(kCount));
     ops.dropout(x.data(), y.data(), 0, kCount, kDrop);
@@ -86,9 +86,9 @@ TEST_P(PassOpsTest, DropoutFollowsItsDefinition) {
   });
 }
 
-TEST_P(PassOpsTest, ActivationsFollowTheirDefinitions) {
+TEST_P(ElementwiseOpsTest, ActivationsFollowTheirDefinitions) {
   for_types([&]<class T>(T) {
-    const PassOps<T>& ops = pass_ops<T>(GetParam());
+    const ElementwiseOps<T>& ops = elementwise_ops<T>(GetParam());
     const auto x = draw<T>(random_, kCount), g = draw<T>(random_, kCount);
     std::vector<T> y(place(kCount));
     const T* const saved = x.data();
@@ -116,9 +116,9 @@ TEST_P(PassOpsTest, ActivationsFollowTheirDefinitions) {
   });
 }
 
-TEST_P(PassOpsTest, GatesFollowTheirDefinition) {
+TEST_P(ElementwiseOpsTest, GatesFollowTheirDefinition) {
   for_types([&]<class T>(T) {
-    const PassOps<T>& ops = pass_ops<T>(GetParam());
+    const ElementwiseOps<T>& ops = elementwise_ops<T>(GetParam());
     const auto x = draw<T>(random_, 2 * kCount), g = draw<T>(random_, kCount);
     std::vector<T> y(place(kCount)), grad(place(2 * kCount));
     ops.glu(x.data(), y.data(), kCount);
@@ -136,7 +136,7 @@ TEST_P(PassOpsTest, GatesFollowTheirDefinition) {
   });
 }
 
-TEST_P(PassOpsTest, NormsHaveMeanZeroAndVarianceOne) {
+TEST_P(ElementwiseOpsTest, NormsHaveMeanZeroAndVarianceOne) {
   for_types([&]<class T>(T) {
     const auto x = draw<T>(random_, kCount), r = draw<T>(random_, kCount);
     const auto weight = draw<T>(random_, kCount);
@@ -155,7 +155,7 @@ TEST_P(PassOpsTest, NormsHaveMeanZeroAndVarianceOne) {
         .rstd = &rstd,
         .epsilon = 0.5,
         .drop = kDrop};
-    pass_ops<T>(GetParam()).layer_norm(pass, 0, 1);
+    elementwise_ops<T>(GetParam()).layer_norm(pass, 0, 1);
     const auto z =
         table([&](int64_t i) { return r[place(i)] + x[place(i)] * keep(i); });
     double mean = 0, variance = 0;
@@ -173,7 +173,7 @@ TEST_P(PassOpsTest, NormsHaveMeanZeroAndVarianceOne) {
   });
 }
 
-TEST_P(PassOpsTest, GradientsOfNormsFollowTheirFormula) {
+TEST_P(ElementwiseOpsTest, GradientsOfNormsFollowTheirFormula) {
   for_types([&]<class T>(T) {
     const auto g = draw<T>(random_, kCount), hat = draw<T>(random_, kCount);
     const auto weight = draw<T>(random_, kCount);
@@ -190,7 +190,7 @@ TEST_P(PassOpsTest, GradientsOfNormsFollowTheirFormula) {
         .grad_z = grad_z.data(),
         .grad_x = grad_x.data(),
         .drop = kDrop};
-    pass_ops<T>(GetParam())
+    elementwise_ops<T>(GetParam())
         .layer_norm_backward(pass, 0, 1, grad_weight.data(), grad_bias.data());
     const auto weighted = table(
         [&](int64_t i) { return double{g[place(i)]} * weight[place(i)]; });
@@ -211,7 +211,7 @@ TEST_P(PassOpsTest, GradientsOfNormsFollowTheirFormula) {
   });
 }
 
-TEST_P(PassOpsTest, CrossEntropyFollowsItsDefinition) {
+TEST_P(ElementwiseOpsTest, CrossEntropyFollowsItsDefinition) {
   for_types([&]<class T>(T) {
     const auto x = draw<T>(random_, kCount);
     auto logits = x;
@@ -226,7 +226,7 @@ TEST_P(PassOpsTest, CrossEntropyFollowsItsDefinition) {
         .nll = &nll,
         .with_gradient = true};
     const SmoothedLoss smoothed{.nll_weight = 0.9, .uniform = 0.01};
-    pass_ops<T>(GetParam()).cross_entropy(pass, smoothed, 0);
+    elementwise_ops<T>(GetParam()).cross_entropy(pass, smoothed, 0);
     double sum = 0, all = 0;
     for (const T v : x)
       sum += std::exp(double{v});
@@ -242,9 +242,9 @@ TEST_P(PassOpsTest, CrossEntropyFollowsItsDefinition) {
   });
 }
 
-TEST_P(PassOpsTest, OptimisersFollowTheirFormulas) {
+TEST_P(ElementwiseOpsTest, OptimisersFollowTheirFormulas) {
   for_types([&]<class T>(T) {
-    const PassOps<T>& ops = pass_ops<T>(GetParam());
+    const ElementwiseOps<T>& ops = elementwise_ops<T>(GetParam());
     const auto p = draw<T>(random_, kCount), g = draw<T>(random_, kCount);
     const auto m = draw<T>(random_, kCount);
     auto v = draw<T>(random_, kCount);
@@ -319,13 +319,13 @@ void expect_averages(Isa isa, std::mt19937& random) {
   EXPECT_LE(relative_error(backward, want_backward), bound<S>());
 }
 
-TEST_P(PassOpsTest, AveragesFollowTheirDefinition) {
+TEST_P(ElementwiseOpsTest, AveragesFollowTheirDefinition) {
   expect_averages<float>(GetParam(), random_);
   expect_averages<double>(GetParam(), random_);
   expect_averages<BFloat16>(GetParam(), random_);
 }
 
-TEST_P(PassOpsTest, RandomWordsEqualTheDefinition) {
+TEST_P(ElementwiseOpsTest, RandomWordsEqualTheDefinition) {
   const uint64_t seed = 0x0123456789abcdefULL;
   // The second one carries into the upper half of the counter.
   for (const uint64_t first : {uint64_t{3}, (uint64_t{1} << 34) - 70})
@@ -341,7 +341,7 @@ TEST_P(PassOpsTest, RandomWordsEqualTheDefinition) {
     }
 }
 
-TEST_P(PassOpsTest, RowsOfRandomWordsEqualTheDefinition) {
+TEST_P(ElementwiseOpsTest, RowsOfRandomWordsEqualTheDefinition) {
   const uint64_t seed = 0xfedcba9876543210ULL;
   for (const uint64_t first : {uint64_t{0}, (uint64_t{1} << 34) - 69})
     for (const int64_t step : {0, 1, 4, 62, 496})

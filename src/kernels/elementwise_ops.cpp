@@ -1,8 +1,8 @@
-#include "kernels/pass_ops.h"
+#include "kernels/elementwise_ops.h"
 
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/pass_ops.cpp"
+#define HWY_TARGET_INCLUDE "kernels/elementwise_ops.cpp"
 #include "kernels/each_target.h"
 // clang-format on
 #include "kernels/activation-inl.h"
@@ -21,8 +21,8 @@ namespace {
 /// The tables of this instruction set.
 struct Tables {
   template <class T>
-  static const PassOps<T>& passes() {
-    static constexpr PassOps<T> kTable = {
+  static const ElementwiseOps<T>& elementwise() {
+    static constexpr ElementwiseOps<T> kTable = {
         .relu = activate_range<Activation::kRelu, T>,
         .swish = activate_range<Activation::kSwish, T>,
         .relu_backward = relu_backward_range<T>,
@@ -60,8 +60,8 @@ HWY_AFTER_NAMESPACE();
 namespace seqconv::kernels {
 
 template <class T>
-const PassOps<T>& pass_ops(Isa isa) {
-  SEQCONV_CHOOSE(isa, passes<T>());
+const ElementwiseOps<T>& elementwise_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, elementwise<T>());
 }
 
 template <class S>
@@ -73,8 +73,8 @@ RandomWordRows random_word_rows_of(Isa isa) {
   SEQCONV_CHOOSE(isa, words());
 }
 
-template const PassOps<float>& pass_ops(Isa isa);
-template const PassOps<double>& pass_ops(Isa isa);
+template const ElementwiseOps<float>& elementwise_ops(Isa isa);
+template const ElementwiseOps<double>& elementwise_ops(Isa isa);
 template const AverageOps<float>& average_ops(Isa isa);
 template const AverageOps<double>& average_ops(Isa isa);
 template const AverageOps<BFloat16>& average_ops(Isa isa);
