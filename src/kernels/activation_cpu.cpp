@@ -1,7 +1,7 @@
 #include "seqconv/kernels/activation.h"
 
 #include "kernels/elementwise_ops.h"
-#include "kernels/pieces.h"
+#include "kernels/chunks.h"
 
 namespace seqconv::kernels {
 template <class T>
@@ -13,7 +13,7 @@ void activation_dropout(
     Dropout drop,
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
     switch (activation) {
       case Activation::kRelu:
         return ops.relu(x, y, begin, end, drop);
@@ -34,7 +34,7 @@ void activation_dropout_backward(
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   const T scale = static_cast<T>(1.0 / (1.0 - drop.p));
-  for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
     switch (activation) {
       case Activation::kRelu:
         return ops.relu_backward(saved, grad_y, grad_x, begin, end, scale);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/elementwise_ops.h"
-#include "kernels/pieces.h"
+#include "kernels/chunks.h"
 
 namespace seqconv::kernels {
 template <class T>
@@ -14,7 +14,7 @@ void dropout(
     Dropout drop,
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
     if (drop.p > 0)
       ops.dropout(x, y, begin, end, drop);
     else if (x != y)
@@ -31,7 +31,7 @@ void dropout_add(
     Dropout drop,
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_pieces(count, parallel_for, [&](int64_t begin, int64_t end) {
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
     ops.dropout_add(x, residual, y, begin, end, drop);
   });
 }

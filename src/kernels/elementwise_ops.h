@@ -27,7 +27,7 @@ struct NagFactors {
 };
 
 /// Operations on tensors of type T. Ranges [begin, end) of elements begin at
-/// whole tiles (pieces.h).
+/// whole tiles (chunks.h).
 template <class T>
 struct ElementwiseOps {
   using Activate =

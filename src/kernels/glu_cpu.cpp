@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/elementwise_ops.h"
-#include "kernels/pieces.h"
+#include "kernels/chunks.h"
 
 namespace seqconv::kernels {
 namespace {

@@ -5,7 +5,7 @@
 #define SEQCONV_KERNELS_KEEP_MASK_INL_H
 #endif
 
-#include "kernels/pieces.h"
+#include "kernels/chunks.h"
 #include "kernels/random_words-inl.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/dropout.h"

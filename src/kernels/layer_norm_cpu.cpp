@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/elementwise_ops.h"
-#include "kernels/pieces.h"
+#include "kernels/chunks.h"
 
 namespace seqconv::kernels {
 template <class T>

@@ -4,7 +4,7 @@
 
 /// The forward pass and the gradient of x are the same loop (the latter with
 /// the taps reversed); the gradient of the logits is summed tile by tile in
-/// double, in pieces fixed by the sizes.
+/// double, in chunks fixed by the sizes.
 namespace seqconv::kernels {
 namespace {
 
@@ -86,11 +86,11 @@ class StaticTaps {
   Scratch<A> lanes_;  // [K, C]
 };
 
-/// Pieces of the logits' gradient's sum over tiles.
-constexpr int64_t kMostPieces = 32;
+/// Chunks of the logits' gradient's sum over tiles.
+constexpr int64_t kMostChunks = 32;
 
-/// How the sum over tiles is cut: piece by piece, group of heads by group.
-struct Pieces {
+/// How the sum over tiles is cut: chunk by chunk, group of heads by group.
+struct Chunks {
   int64_t step;
   int64_t tiles;  ///< of a sequence
   int64_t all;    ///< tiles of the batch
@@ -98,50 +98,50 @@ struct Pieces {
   int64_t heads;  ///< of a group
   int64_t groups;
 
-  Pieces(const ConvShape& shape, int64_t rows_of_tile, int64_t heads_of_group)
+  Chunks(const ConvShape& shape, int64_t rows_of_tile, int64_t heads_of_group)
       : step(rows_of_tile),
         tiles(ceil_div(shape.steps, step)),
         all(shape.batch * tiles),
-        count(std::min(all, kMostPieces)),
+        count(std::min(all, kMostChunks)),
         heads(heads_of_group),
         groups(ceil_div(shape.heads, heads)) {}
 
-  int64_t begin(int64_t piece) const { return piece * all / count; }
+  int64_t begin(int64_t chunk) const { return chunk * all / count; }
 };
 
-/// Calls work(place, next place, piece) for the tiles of every piece and group
-/// of heads, those of one piece and group in order and in one thread.
+/// Calls work(place, next place, chunk) for the tiles of every chunk and group
+/// of heads, those of one chunk and group in order and in one thread.
 template <class MakeWork>
-void for_pieces(
+void for_chunks(
     const ConvShape& shape,
     const int64_t* lengths,
-    const Pieces& pieces,
+    const Chunks& chunks,
     const Execution& run,
     const MakeWork& make_work) {
   run.parallel_for(
-      pieces.count * pieces.groups,
+      chunks.count * chunks.groups,
       grain_for(
-          pieces.step * pieces.heads * shape.head_channels() *
+          chunks.step * chunks.heads * shape.head_channels() *
           shape.kernel_size * 2),
       [&](int64_t begin, int64_t end) {
-        const PlaceGrid grid{shape, lengths, pieces.step, pieces.heads};
+        const PlaceGrid grid{shape, lengths, chunks.step, chunks.heads};
         auto work = make_work();
         for (int64_t item = begin; item < end; ++item) {
-          const int64_t piece = item / pieces.groups;
-          const int64_t last = pieces.begin(piece + 1);
+          const int64_t chunk = item / chunks.groups;
+          const int64_t last = chunks.begin(chunk + 1);
           const auto place = [&](int64_t n) {
             return grid.get(
-                std::min(n, last - 1) * pieces.groups + item % pieces.groups);
+                std::min(n, last - 1) * chunks.groups + item % chunks.groups);
           };
-          for (int64_t n = pieces.begin(piece); n < last; ++n)
-            work(place(n), place(n + 1), piece);
+          for (int64_t n = chunks.begin(chunk); n < last; ++n)
+            work(place(n), place(n + 1), chunk);
         }
       });
 }
 
-/// Sums [pieces, H, K] -> [H, K], in order; heads of `total` are `pitch` apart.
+/// Sums [chunks, H, K] -> [H, K], in order; heads of `total` are `pitch` apart.
 template <class A>
-void add_pieces(
+void add_chunks(
     const std::vector<double>& partial,
     const ConvShape& shape,
     A* total,
@@ -173,7 +173,7 @@ class BackwardTile {
         products_(args.shape, args.x, args.grad_y, ops_, /*paired=*/false),
         plan_(plan) {}
 
-  void operator()(const ConvPlace& at, const ConvPlace& next, int64_t piece) {
+  void operator()(const ConvPlace& at, const ConvPlace& next, int64_t chunk) {
     const ConvShape& shape = args_.shape;
     const int64_t K = shape.kernel_size;
     convolve_heads(
@@ -191,7 +191,7 @@ class BackwardTile {
     if (at.real() == 0)
       return;
     double* const sums = partial_.data() +
-        static_cast<size_t>((piece * shape.heads + at.head) * K);
+        static_cast<size_t>((chunk * shape.heads + at.head) * K);
     const int64_t R = shape.head_channels();
     if (R < kNarrowHead)
       return add_narrow(at, next, sums);
@@ -252,25 +252,25 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
   using Work = PositionBackward<S, A>;
   const auto [rows, heads] =
       backward_place(shape, Work::plan(args, {args.logits}, run));
-  const Pieces pieces(shape, rows, heads);
-  std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
-  for_pieces(shape, args.lengths, pieces, run, [&] {
-    const int64_t most = pieces.step * pieces.heads * K;
+  const Chunks chunks(shape, rows, heads);
+  std::vector<double> partial(static_cast<size_t>(chunks.count * H * K), 0.0);
+  for_chunks(shape, args.lengths, chunks, run, [&] {
+    const int64_t most = chunks.step * chunks.heads * K;
     return [&,
             work = Work(args, {args.logits}, run),
             grad = std::vector<A>(static_cast<size_t>(most))](
                const ConvPlace& at,
                const ConvPlace& next,
-               int64_t piece) mutable {
+               int64_t chunk) mutable {
       const int64_t width = at.heads * K;
       work(at, next, grad.data(), width);
       double* const sums =
-          partial.data() + static_cast<size_t>((piece * H + at.head) * K);
+          partial.data() + static_cast<size_t>((chunk * H + at.head) * K);
       for (int64_t i = 0; i < at.real() * width; ++i)
         sums[i % width] += static_cast<double>(grad[static_cast<size_t>(i)]);
     };
   });
-  add_pieces(partial, shape, args.grad_logits, K);
+  add_chunks(partial, shape, args.grad_logits, K);
 }
 
 }  // namespace
@@ -329,16 +329,16 @@ void lightconv_backward(
       shape,
       args.grad_x,
       {.read = 2 * shape.channels, .light = few_taps(shape)});
-  const Pieces pieces(
+  const Chunks chunks(
       shape,
       tile_rows(K),
       plan.fetches ? std::min<int64_t>(H, 16) : heads_of_rows(shape));
-  std::vector<double> partial(static_cast<size_t>(pieces.count * H * K), 0.0);
-  for_pieces(shape, args.lengths, pieces, run, [&] {
+  std::vector<double> partial(static_cast<size_t>(chunks.count * H * K), 0.0);
+  for_chunks(shape, args.lengths, chunks, run, [&] {
     return BackwardTile<S>(args, taps, partial, plan, run.isa);
   });
   Scratch<A> grad(H * taps.pitch() + kTapSlack);
-  add_pieces(partial, shape, grad.data(), taps.pitch());
+  add_chunks(partial, shape, grad.data(), taps.pitch());
   taps.backward(grad.data(), args.grad_logits);
 }
 

@@ -10,26 +10,26 @@
 namespace seqconv::kernels {
 namespace {
 
-/// Elements of one piece; pieces do not depend on the number of threads.
-constexpr int64_t kPiece = 1 << 14;
+/// Elements of one chunk; chunks do not depend on the number of threads.
+constexpr int64_t kChunk = 1 << 14;
 
-int64_t piece_count(int64_t count) {
-  return (count + kPiece - 1) / kPiece;
+int64_t chunk_count(int64_t count) {
+  return (count + kChunk - 1) / kChunk;
 }
 
-/// Calls body(first, n) for every piece.
+/// Calls body(first, n) for every chunk.
 template <class Body>
-void for_pieces(
+void for_chunks(
     int64_t count,
     const ParallelFor& parallel_for,
     const Body& body) {
   parallel_for(
-      piece_count(count),
+      chunk_count(count),
       /*grain=*/1,
       [&](int64_t begin, int64_t end) {
-        for (int64_t piece = begin; piece < end; ++piece) {
-          const int64_t first = piece * kPiece;
-          body(first, std::min(kPiece, count - first));
+        for (int64_t chunk = begin; chunk < end; ++chunk) {
+          const int64_t first = chunk * kChunk;
+          body(first, std::min(kChunk, count - first));
         }
       });
 }
@@ -59,7 +59,7 @@ void adam_step(
       static_cast<T>(o.lr * o.weight_decay),
       static_cast<T>(rate)};
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
+  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
     ops.adam(
         param + first,
         grad + first,
@@ -87,7 +87,7 @@ void nag_step(
       static_cast<T>(carry),
       static_cast<T>(o.lr * o.grad_scale)};
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
+  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
     ops.nag(
         param + first,
         grad + first,
@@ -100,10 +100,10 @@ void nag_step(
 template <class T>
 double
 squared_norm(const T* x, int64_t count, const ParallelFor& parallel_for) {
-  std::vector<double> partial(static_cast<size_t>(piece_count(count)));
+  std::vector<double> partial(static_cast<size_t>(chunk_count(count)));
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
-    partial[first / kPiece] = ops.squared_sum(x + first, size);
+  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
+    partial[first / kChunk] = ops.squared_sum(x + first, size);
   });
   double sum = 0;
   for (const double value : partial)
@@ -122,7 +122,7 @@ void scale(
     double factor,
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_pieces(count, parallel_for, [&](int64_t first, int64_t size) {
+  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
     ops.scale(x + first, size, static_cast<T>(factor));
   });
 }

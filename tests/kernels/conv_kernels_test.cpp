@@ -229,7 +229,7 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     std::vector<L> grad_logits(logits.size());
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
-    const Execution run{testing::in_pieces(3), GetParam(), c.cache_bytes};
+    const Execution run{testing::in_chunks(3), GetParam(), c.cache_bytes};
     const ConvForward<S, L> forward{
         .shape = c.shape,
         .normalization = c.normalization,

@@ -235,12 +235,12 @@ stepped(const AverageCase& c, const std::vector<double>& x, int64_t chunk) {
   std::vector<double> sums(static_cast<size_t>(c.B * c.C));
   for (int64_t t = 0; t < c.T; t += chunk) {
     const int64_t count = std::min(chunk, c.T - t);
-    std::vector<double> piece;
+    std::vector<double> chunk;
     for (int64_t b = 0; b < c.B; ++b) {
       const auto from = x.begin() + (b * c.T + t) * c.C;
-      piece.insert(piece.end(), from, from + count * c.C);
+      chunk.insert(chunk.end(), from, from + count * c.C);
     }
-    const auto in = narrowed<S>(piece);
+    const auto in = narrowed<S>(chunk);
     auto out = garbage<S>(c.B * count * c.C);
     run_average_step<S>(
         launcher,

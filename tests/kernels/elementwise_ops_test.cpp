@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "kernels/kernel_support.h"
-#include "kernels/pieces.h"
+#include "kernels/chunks.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/random_words.h"
 

@@ -17,7 +17,7 @@
 namespace seqconv::kernels {
 namespace {
 
-using testing::in_pieces;
+using testing::in_chunks;
 using testing::one_by_one;
 using testing::serial;
 
@@ -52,7 +52,7 @@ TYPED_TEST(FusedKernels, DropoutKeepsWhatTheRandomWordsSay) {
     const Dropout drop{0.3, 77u + static_cast<uint64_t>(n)};
     const auto x = draw<T>(n, 1), residual = draw<T>(n, 2);
     std::vector<T> y(n), sum(n);
-    dropout(x.data(), y.data(), n, drop, in_pieces(3));
+    dropout(x.data(), y.data(), n, drop, in_chunks(3));
     dropout_add(x.data(), residual.data(), sum.data(), n, drop, serial);
     for (int64_t i = 0; i < n; ++i) {
       ASSERT_EQ(y[i], dropped(drop, i, x[i])) << i << " of " << n;
@@ -101,7 +101,7 @@ TYPED_TEST(FusedKernels, ActivationsMatchTheirDefinitions) {
           n,
           Activation::kSwish,
           drop,
-          in_pieces(2));
+          in_chunks(2));
       activation_dropout_backward(
           x.data(),
           g.data(),
@@ -163,8 +163,8 @@ TYPED_TEST(FusedKernels, GluMatchesItsDefinitionAndZeroesPadding) {
     const GluShape shape{15, C, 5, lengths.data()};
     const auto x = draw<T>(15 * 2 * C, 6, 2), g = draw<T>(15 * C, 7);
     std::vector<T> y(15 * C, 9), grad(15 * 2 * C, 9);
-    glu(x.data(), y.data(), shape, in_pieces(4));
-    glu_backward(x.data(), g.data(), grad.data(), shape, in_pieces(4));
+    glu(x.data(), y.data(), shape, in_chunks(4));
+    glu_backward(x.data(), g.data(), grad.data(), shape, in_chunks(4));
     for (int64_t r = 0; r < 15; ++r)
       for (int64_t c = 0; c < C; ++c) {
         const bool valid = r % 5 < lengths[r / 5];
@@ -226,7 +226,7 @@ TYPED_TEST(FusedKernels, LayerNormDoesNotDependOnThePartition) {
   };
   const auto want = run(serial);
   for (const auto& threads :
-       {ParallelFor(one_by_one), in_pieces(2), in_pieces(5)})
+       {ParallelFor(one_by_one), in_chunks(2), in_chunks(5)})
     EXPECT_EQ(run(threads), want);
 }
 
@@ -243,7 +243,7 @@ TYPED_TEST(FusedKernels, CrossEntropyMatchesPlainSums) {
     cross_entropy<T>(
         {rows, V, x.data(), target.data(), loss.data(), nll.data(), true},
         smoothed,
-        in_pieces(2));
+        in_chunks(2));
     for (int64_t r = 0; r < rows; ++r) {
       const T* row = logits.data() + r * V;
       double sum = 0, total = 0;

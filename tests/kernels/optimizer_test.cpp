@@ -17,7 +17,7 @@ namespace {
 using seqconv::testing::golden_error;
 using seqconv::testing::golden_files;
 using seqconv::testing::GoldenCase;
-using testing::in_pieces;
+using testing::in_chunks;
 using testing::one_by_one;
 using testing::serial;
 
@@ -182,8 +182,8 @@ TEST(Optimizer, StepsDoNotDependOnThePartition) {
     return std::pair(p, squared_norm(p.data(), n, threads));
   };
   const auto want = run(serial);
-  EXPECT_EQ(run(in_pieces(2)), want);
-  EXPECT_EQ(run(in_pieces(7)), want);
+  EXPECT_EQ(run(in_chunks(2)), want);
+  EXPECT_EQ(run(in_chunks(7)), want);
   EXPECT_EQ(run(one_by_one), want);
 }
 

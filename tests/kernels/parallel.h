@@ -6,7 +6,7 @@
 
 namespace seqconv::kernels::testing {
 
-/// Everything in one piece.
+/// Everything in one chunk.
 inline void serial(
     int64_t count,
     int64_t,
@@ -15,14 +15,14 @@ inline void serial(
     body(0, count);
 }
 
-/// As so many threads would cut it, last piece first.
-inline ParallelFor in_pieces(int64_t pieces) {
-  return [pieces](
+/// As so many threads would cut it, last chunk first.
+inline ParallelFor in_chunks(int64_t chunks) {
+  return [chunks](
              int64_t count,
              int64_t grain,
              const std::function<void(int64_t, int64_t)>& body) {
     const int64_t size =
-        std::max(std::max<int64_t>(grain, 1), (count + pieces - 1) / pieces);
+        std::max(std::max<int64_t>(grain, 1), (count + chunks - 1) / chunks);
     if (count <= 0)
       return;
     for (int64_t begin = (count - 1) / size * size; begin >= 0; begin -= size)

@@ -127,7 +127,7 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
     const O* const to_right = right.empty() ? nullptr : right.data();
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
-    const Execution run{testing::in_pieces(3), GetParam(), c.cache_bytes};
+    const Execution run{testing::in_chunks(3), GetParam(), c.cache_bytes};
     talk_forward(
         TalkForward<S, O>{
             s,

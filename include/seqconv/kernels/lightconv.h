@@ -11,7 +11,7 @@ void lightconv_forward(
     const ConvForward<S, AccumulatorOf<S>>& args,
     const Execution& run);
 
-/// Both gradients in one pass. The sum over batch and time is cut into pieces
+/// Both gradients in one pass. The sum over batch and time is cut into chunks
 /// that depend on the sizes alone, and added up in a fixed order: the same
 /// bits for any number of threads.
 template <class S>

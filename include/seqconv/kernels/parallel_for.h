@@ -6,7 +6,7 @@
 namespace seqconv::kernels {
 
 /// Runs body(begin, end) over a partition of [0, count), perhaps in several
-/// threads; each piece holds at least `grain` items where there are as many.
+/// threads; each chunk holds at least `grain` items where there are as many.
 /// Injected into every kernel, so that kernels own no threads.
 using ParallelFor = std::function<void(
     int64_t count,

@@ -50,14 +50,14 @@ inline AveragePlan
 plan_average(const AverageShape& shape, int storage_bytes, int vector) {
   AveragePlan plan;
   plan.vector = vector;
-  plan.strips = pieces_of<int64_t>(shape.channels, kWarp * vector);
-  plan.chunks = pieces_of<int64_t>(shape.steps, kAverageChunk);
+  plan.strips = chunks_of<int64_t>(shape.channels, kWarp * vector);
+  plan.chunks = chunks_of<int64_t>(shape.steps, kAverageChunk);
   const int64_t whole = shape.batch *
-      pieces_of<int64_t>(shape.channels, kWarp * kAverageBytes / storage_bytes);
+      chunks_of<int64_t>(shape.channels, kWarp * kAverageBytes / storage_bytes);
   const int64_t wanted =
-      whole >= kEnoughAverageBlocks ? 1 : pieces_of(kManyAverageBlocks, whole);
-  plan.chunks_per_block = pieces_of(plan.chunks, least(wanted, plan.chunks));
-  plan.parts = pieces_of(plan.chunks, plan.chunks_per_block);
+      whole >= kEnoughAverageBlocks ? 1 : chunks_of(kManyAverageBlocks, whole);
+  plan.chunks_per_block = chunks_of(plan.chunks, least(wanted, plan.chunks));
+  plan.parts = chunks_of(plan.chunks, plan.chunks_per_block);
   plan.blocks = shape.batch * plan.parts * plan.strips;
   return plan;
 }

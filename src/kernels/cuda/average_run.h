@@ -62,7 +62,7 @@ void launch_average(Launcher& launcher, const CumulativeAverage<S>& args) {
         AverageMemory<S>::bytes(V),
         task);
     launcher.template run<AverageCarryBody>(
-        pieces_of<int64_t>(shape.batch * shape.channels, kAverageThreads),
+        chunks_of<int64_t>(shape.batch * shape.channels, kAverageThreads),
         kAverageThreads,
         0,
         AverageCarryTask{shape.batch, kept, shape.channels, args.workspace});
@@ -103,7 +103,7 @@ void run_average_step(
   task.sums = args.sums;
   task.y = args.y;
   launcher.template run<AverageStepBody>(
-      pieces_of<int64_t>(shape.batch * shape.channels, kAverageThreads),
+      chunks_of<int64_t>(shape.batch * shape.channels, kAverageThreads),
       kAverageThreads,
       0,
       task);

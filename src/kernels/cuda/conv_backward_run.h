@@ -60,7 +60,7 @@ template <class Launcher, class A>
 void launch_zero(Launcher& launcher, A* to, int64_t count) {
   if (count > 0)
     launcher.template run<ZeroBody>(
-        pieces_of<int64_t>(count, kConvThreads),
+        chunks_of<int64_t>(count, kConvThreads),
         kConvThreads,
         0,
         ZeroTask<A>{to, count});
@@ -94,7 +94,7 @@ const A* launch_sums(
     const int64_t left = sum_outputs(count);
     A* const to = left == 1 && last != nullptr ? last : from + count * width;
     launcher.template run<SumBody>(
-        left * pieces_of<int64_t>(width, kConvThreads),
+        left * chunks_of<int64_t>(width, kConvThreads),
         kConvThreads,
         0,
         SumTask<A>{from, to, count, width});
@@ -104,8 +104,8 @@ const A* launch_sums(
   return from;
 }
 
-inline int64_t bias_pieces(const ConvShape& shape) {
-  return pieces_of(shape.batch * shape.steps, kBiasRows);
+inline int64_t bias_chunks(const ConvShape& shape) {
+  return chunks_of(shape.batch * shape.steps, kBiasRows);
 }
 
 template <class S, class Launcher>
@@ -114,10 +114,10 @@ void launch_bias(
     const ConvBackward<S>& args,
     AccumulatorOf<S>* workspace) {
   const ConvShape& shape = args.setup.shape;
-  const int64_t pieces = bias_pieces(shape), C = shape.channels;
-  AccumulatorOf<S>* const first = pieces == 1 ? args.grad_bias : workspace;
+  const int64_t chunks = bias_chunks(shape), C = shape.channels;
+  AccumulatorOf<S>* const first = chunks == 1 ? args.grad_bias : workspace;
   launcher.template run<BiasBody>(
-      pieces * pieces_of<int64_t>(C, kConvThreads),
+      chunks * chunks_of<int64_t>(C, kConvThreads),
       kConvThreads,
       0,
       BiasTask<S>{
@@ -127,7 +127,7 @@ void launch_bias(
           args.setup.lengths,
           args.grad_y,
           first});
-  launch_sums(launcher, first, pieces, C, args.grad_bias);
+  launch_sums(launcher, first, chunks, C, args.grad_bias);
 }
 
 /// The task of a backward pass but for its workspace, and how it is run.
@@ -171,7 +171,7 @@ backward_workspace(const ConvBackward<S>& args, LogitsOf kind, int64_t limit) {
       ? BackwardRun<S>(args, kind, limit).weight_elements(shape)
       : 0;
   const int64_t bias = args.grad_bias != nullptr
-      ? sum_elements(bias_pieces(shape), shape.channels)
+      ? sum_elements(bias_chunks(shape), shape.channels)
       : 0;
   return sums + bias;
 }

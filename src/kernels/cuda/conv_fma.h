@@ -162,7 +162,7 @@ SEQCONV_DEVICE void tap_gradients(
   const int K = task.taps.kernel_size;
   const int columns = (tile.heads > 1 ? task.head_channels : chunk.width) / V;
   const int sets = tile.heads * plan.rows;
-  for (int n = thread; n < plan.splits * sets * pieces_of(K, 8); n += threads) {
+  for (int n = thread; n < plan.splits * sets * chunks_of(K, 8); n += threads) {
     const int set = n % sets, r = set % plan.rows, head = set / plan.rows;
     const int split = n / sets % plan.splits, j0 = n / sets / plan.splits * 8;
     A sums[8] = {};

@@ -49,7 +49,7 @@ struct ConvPlan {
   int64_t shared = 0;
 };
 
-/// Hands out aligned pieces of shared memory.
+/// Hands out aligned chunks of shared memory.
 class SharedLayout {
  public:
   int64_t add(int64_t elements, int64_t bytes) {
@@ -94,14 +94,14 @@ inline void add_staged_rows(
 /// Sets what follows from rows, width and heads. Logits `per_row` never share
 /// a block between tiles.
 inline void count_blocks(ConvPlan& plan, const ConvShape& shape, bool per_row) {
-  plan.groups = static_cast<int>(pieces_of<int64_t>(shape.heads, plan.heads));
-  plan.tiles = pieces_of<int64_t>(shape.steps, plan.rows);
+  plan.groups = static_cast<int>(chunks_of<int64_t>(shape.heads, plan.heads));
+  plan.tiles = chunks_of<int64_t>(shape.steps, plan.rows);
   const int64_t all = shape.batch * plan.tiles;
   plan.tiles_per_block = per_row
       ? 1
       : static_cast<int>(
             clamped<int64_t>(all * plan.groups / kManyBlocks, 1, 16));
-  plan.units = pieces_of<int64_t>(all, plan.tiles_per_block);
+  plan.units = chunks_of<int64_t>(all, plan.tiles_per_block);
   plan.blocks = plan.units * plan.groups;
 }
 
@@ -120,13 +120,13 @@ fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
   plan.in_rows = static_cast<int>(rows + K - 1);
   plan.pitch =
       round_up(plan.width, request.vector) + (backward ? request.vector : 0);
-  plan.columns = pieces_of(plan.width, request.vector);
+  plan.columns = chunks_of(plan.width, request.vector);
   plan.tap_pitch = static_cast<int>(round_up<int64_t>(K, 8) + 4);
   plan.grad_pitch = plan.tap_pitch;
   const int64_t row_sets = request.per_row ? rows : 1;
   const int64_t stat_rows =
       plan.heads * (request.per_row ? (backward ? plan.in_rows : rows) : 1);
-  const int64_t pairs = plan.heads * rows * pieces_of<int64_t>(K, 8);
+  const int64_t pairs = plan.heads * rows * chunks_of<int64_t>(K, 8);
   plan.splits = pairs * 4 <= kConvThreads ? 4
       : pairs * 2 <= kConvThreads         ? 2
                                           : 1;

@@ -237,7 +237,7 @@ void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
   task.all_heads = static_cast<int>(shape.heads);
   task.head_channels = static_cast<int>(shape.head_channels());
   task.heads = step_heads(shape, kConvThreads, sizeof(AccumulatorOf<S>));
-  task.groups = pieces_of(task.all_heads, task.heads);
+  task.groups = chunks_of(task.all_heads, task.heads);
   task.x = args.x;
   task.bias = args.bias;
   task.state = args.state;

@@ -12,7 +12,7 @@ inline constexpr int64_t kBiasRows = 128;
 
 /// Results left when `count` are summed by kSumFanIn.
 SEQCONV_HD int64_t sum_outputs(int64_t count) {
-  return pieces_of(count, kSumFanIn);
+  return chunks_of(count, kSumFanIn);
 }
 
 /// to [sum_outputs(count), width] = sums of from [count, width].
@@ -26,22 +26,22 @@ struct SumTask {
 
 template <class A, class Block>
 SEQCONV_DEVICE void sum_body(Block& block, const SumTask<A>& task) {
-  const int64_t columns = pieces_of<int64_t>(task.width, block.threads());
-  const int64_t piece = block.index() / columns;
+  const int64_t columns = chunks_of<int64_t>(task.width, block.threads());
+  const int64_t chunk = block.index() / columns;
   const int64_t first = block.index() % columns * block.threads();
   block.each([&](int thread) {
     const int64_t i = first + thread;
     if (i >= task.width)
       return;
-    const int64_t end = least((piece + 1) * kSumFanIn, task.count);
+    const int64_t end = least((chunk + 1) * kSumFanIn, task.count);
     A sum = 0;
-    for (int64_t p = piece * kSumFanIn; p < end; ++p)
+    for (int64_t p = chunk * kSumFanIn; p < end; ++p)
       sum += task.from[p * task.width + i];
-    task.to[piece * task.width + i] = sum;
+    task.to[chunk * task.width + i] = sum;
   });
 }
 
-/// sums [pieces of kBiasRows, C] of grad_y [B * T, C] over real positions.
+/// sums [chunks of kBiasRows, C] of grad_y [B * T, C] over real positions.
 template <class S>
 struct BiasTask {
   int64_t batch = 0;
@@ -80,10 +80,10 @@ sum_rows(const BiasTask<S>& task, int64_t begin, int64_t end, int64_t c) {
 template <class S, class Block>
 SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
   using A = AccumulatorOf<S>;
-  const int64_t columns = pieces_of<int64_t>(task.channels, block.threads());
-  const int64_t piece = block.index() / columns;
-  const int64_t first = (block.index() - piece * columns) * block.threads();
-  const int64_t begin = piece * kBiasRows;
+  const int64_t columns = chunks_of<int64_t>(task.channels, block.threads());
+  const int64_t chunk = block.index() / columns;
+  const int64_t first = (block.index() - chunk * columns) * block.threads();
+  const int64_t begin = chunk * kBiasRows;
   const int64_t end = least(begin + kBiasRows, task.batch * task.steps);
   block.each([&](int thread) {
     const int64_t c = first + thread;
@@ -96,7 +96,7 @@ SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
       const int64_t real = from + valid_steps(task.lengths, b, task.steps);
       sum += sum_rows(task, most(begin, from), least(end, real), c);
     }
-    task.sums[piece * task.channels + c] = sum;
+    task.sums[chunk * task.channels + c] = sum;
   });
 }
 

@@ -63,7 +63,7 @@ struct alignas(2 * sizeof(A)) RowStats {
 /// Elements that a thread takes at once.
 inline constexpr int kTapGroup = 4;
 SEQCONV_HD constexpr int tap_groups(int kernel_size) {
-  return pieces_of(kernel_size, kTapGroup);
+  return chunks_of(kernel_size, kTapGroup);
 }
 /// Elements from one row of logits to the next: an odd number of groups, so
 /// that neighbouring rows begin in different banks.

@@ -31,7 +31,7 @@ struct Chunk {
   int width = 0;
 };
 
-/// Chunk `i` of a tile: all of several heads, or a piece of one.
+/// Chunk `i` of a tile: all of several heads, or a chunk of one.
 template <class S>
 SEQCONV_DEVICE Chunk
 chunk_of(const ConvTask<S>& task, const ConvTile& tile, int i) {
@@ -44,7 +44,7 @@ chunk_of(const ConvTask<S>& task, const ConvTile& tile, int i) {
 }
 template <class S>
 SEQCONV_DEVICE int chunks_of(const ConvTask<S>& task, const ConvTile& tile) {
-  return tile.heads > 1 ? 1 : pieces_of(task.head_channels, task.plan.width);
+  return tile.heads > 1 ? 1 : chunks_of(task.head_channels, task.plan.width);
 }
 
 /// A thread's pack of every row that it takes: rows `row`, row + step, ...;

@@ -46,12 +46,12 @@ SEQCONV_HD constexpr I clamped(I value, I low, I high) {
   return most(low, least(value, high));
 }
 template <class I>
-SEQCONV_HD constexpr I pieces_of(I count, I size) {
+SEQCONV_HD constexpr I chunks_of(I count, I size) {
   return (count + size - 1) / size;
 }
 template <class I>
 SEQCONV_HD constexpr I round_up(I count, I size) {
-  return pieces_of(count, size) * size;
+  return chunks_of(count, size) * size;
 }
 
 /// i * step for numbers that are not negative: one instruction on the device.

@@ -46,10 +46,10 @@ inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
       clamped<int64_t>(width / R, 1, least<int64_t>(shape.heads, 32)));
   plan.width =
       static_cast<int>(plan.heads > 1 ? plan.heads * R : least(width, R));
-  plan.groups = static_cast<int>(pieces_of<int64_t>(shape.heads, plan.heads));
+  plan.groups = static_cast<int>(chunks_of<int64_t>(shape.heads, plan.heads));
   plan.chunks =
-      plan.heads > 1 ? 1 : static_cast<int>(pieces_of<int64_t>(R, plan.width));
-  plan.tiles = pieces_of<int64_t>(shape.steps, kTalkTile);
+      plan.heads > 1 ? 1 : static_cast<int>(chunks_of<int64_t>(R, plan.width));
+  plan.tiles = chunks_of<int64_t>(shape.steps, kTalkTile);
   plan.blocks = shape.batch * plan.tiles * plan.groups;
   return plan;
 }
@@ -71,8 +71,8 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
   };
   const int64_t left = shape.max_left, right = shape.max_right;
   const int64_t wanted = segments(
-      left + pieces_of<int64_t>(left, 8),
-      right + pieces_of<int64_t>(right, 8));
+      left + chunks_of<int64_t>(left, 8),
+      right + chunks_of<int64_t>(right, 8));
   const int64_t roomy = segments(left + left / 2, right + right / 2);
   TalkPlan plan;
   const auto fits = [&](int64_t width, int64_t limit) {
@@ -260,7 +260,7 @@ struct TalkMemory {
 };
 
 /// Channels [first, first + width) of the tensor: all of a block's heads, or
-/// a piece of its only one.
+/// a chunk of its only one.
 struct TalkChunk {
   int64_t first;
   int width;

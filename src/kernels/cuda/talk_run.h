@@ -203,7 +203,7 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
 }
 
 inline int64_t talk_workspace(const TalkShape& shape) {
-  return shape.batch * pieces_of<int64_t>(shape.steps, kTalkTile) *
+  return shape.batch * chunks_of<int64_t>(shape.steps, kTalkTile) *
       shape.heads * 2;
 }
 
@@ -228,7 +228,7 @@ void run_talk_step(Launcher& launcher, const TalkStep<S>& args) {
   task.position = args.position;
   task.y = args.y;
   launcher.template run<TalkStepBody>(
-      pieces_of<int64_t>(shape.batch * shape.channels, kTalkThreads),
+      chunks_of<int64_t>(shape.batch * shape.channels, kTalkThreads),
       kTalkThreads,
       0,
       task);

@@ -7,7 +7,7 @@
 /// for the rules and cuda/conv.h for what holds of pointers, streams and types.
 namespace seqconv::kernels::cuda {
 
-/// Sums are float64 whatever S is. They are taken by pieces of a fixed number
+/// Sums are float64 whatever S is. They are taken by chunks of a fixed number
 /// of positions: their bits depend neither on B nor on T.
 template <class S>
 struct CumulativeAverage {

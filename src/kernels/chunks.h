@@ -5,26 +5,26 @@
 
 #include "seqconv/kernels/parallel_for.h"
 
-/// How passes are cut into pieces.
+/// How passes are cut into chunks.
 namespace seqconv::kernels {
 
 /// Elements that a kernel handles between two draws of random words: words and
 /// data of a tile stay in the first-level cache.
 inline constexpr int64_t kTile = 512;
 
-/// Elements of one piece of an elementwise operation. Pieces begin at multiples of
+/// Elements of one chunk of an elementwise operation. Chunks begin at multiples of
 /// it, whatever the number of threads.
-inline constexpr int64_t kPiece = 8 * kTile;
+inline constexpr int64_t kChunk = 8 * kTile;
 
-/// Calls body(begin, end) on ranges of elements that begin at whole pieces.
+/// Calls body(begin, end) on ranges of elements that begin at whole chunks.
 template <class Body>
-void for_pieces(
+void for_chunks(
     int64_t count,
     const ParallelFor& parallel_for,
     const Body& body) {
-  const int64_t pieces = (count + kPiece - 1) / kPiece;
-  parallel_for(pieces, /*grain=*/4, [&](int64_t begin, int64_t end) {
-    body(begin * kPiece, std::min(end * kPiece, count));
+  const int64_t chunks = (count + kChunk - 1) / kChunk;
+  parallel_for(chunks, /*grain=*/4, [&](int64_t begin, int64_t end) {
+    body(begin * kChunk, std::min(end * kChunk, count));
   });
 }
 
