@@ -182,9 +182,9 @@ void set_work(const OpShape& s, OpCase& out) {
 double distance(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor want = b.to(at::kDouble);
   const double scale = want.abs().max().item<double>();
-  const double most = (a.to(at::kDouble) - want).abs().max().item<double>();
+  const double max = (a.to(at::kDouble) - want).abs().max().item<double>();
   // A single tap has a gradient of zero.
-  return scale > 0 ? most / scale : most;
+  return scale > 0 ? max / scale : max;
 }
 
 at::Tensor

@@ -117,8 +117,8 @@ Settings parse(int argc, char** argv) {
   app.add_option("--rounds", s.rounds, "through all rows; medians of them")
       ->check(CLI::PositiveNumber);
   app.add_option(
-      "--least",
-      s.timing.least,
+      "--min",
+      s.timing.min,
       "seconds of warming up before a repeat, and about as many of it");
   app.add_flag("--skip-floors", s.skip_floors);
   app.add_flag("--skip-rivals", s.skip_rivals);

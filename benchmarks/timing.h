@@ -9,7 +9,7 @@ namespace seqconv::bench {
 
 /// How long things are timed.
 struct TimingOptions {
-  double least = 0.03;  ///< seconds before a repeat; about as many of it
+  double min = 0.03;  ///< seconds before a repeat; about as many of it
   int repeats = 5;
 };
 
@@ -47,7 +47,7 @@ inline std::vector<double> medians(const Samples& samples) {
 /// emptied the caches: a set of 17 MB is back in the third-level cache after
 /// some eight calls, which take four times as long. So a turn begins with as
 /// many calls that are not timed.
-inline double warm_seconds_of(const std::function<void()>& f, double least) {
+inline double warm_seconds_of(const std::function<void()>& f, double min) {
   const auto start = std::chrono::steady_clock::now();
   std::chrono::duration<double> passed{};
   int64_t count = 0;
@@ -55,7 +55,7 @@ inline double warm_seconds_of(const std::function<void()>& f, double least) {
     f();
     ++count;
     passed = std::chrono::steady_clock::now() - start;
-  } while (passed.count() < least);
+  } while (passed.count() < min);
   return seconds_of(f, count);
 }
 
@@ -68,7 +68,7 @@ inline std::vector<double> median_seconds(
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     auto& sample = samples.emplace_back();
     for (const auto& f : functions)
-      sample.push_back(warm_seconds_of(f, options.least));
+      sample.push_back(warm_seconds_of(f, options.min));
   }
   return medians(samples);
 }

@@ -87,9 +87,9 @@ inline bool few_taps(const ConvShape& shape) {
 /// Positions of a place in a forward pass: fewer where there would be too few
 /// places for many threads.
 inline int64_t forward_rows(const ConvShape& shape) {
-  constexpr int64_t kMost = 64, kLeast = 16, kPlaces = 64;
-  int64_t rows = kMost;
-  while (rows > kLeast && shape.batch * ceil_div(shape.steps, rows) < kPlaces)
+  constexpr int64_t kMax = 64, kMin = 16, kPlaces = 64;
+  int64_t rows = kMax;
+  while (rows > kMin && shape.batch * ceil_div(shape.steps, rows) < kPlaces)
     rows /= 2;
   return rows;
 }
@@ -97,8 +97,8 @@ inline int64_t forward_rows(const ConvShape& shape) {
 /// Heads of a place that is walked through row by row: whole rows, unless those
 /// that an output sees would leave the second-level cache.
 inline int64_t heads_of_rows(const ConvShape& shape) {
-  constexpr int64_t kMostChannels = 1024;
-  const int64_t groups = ceil_div(shape.channels, kMostChannels);
+  constexpr int64_t kMaxChannels = 1024;
+  const int64_t groups = ceil_div(shape.channels, kMaxChannels);
   return ceil_div(shape.heads, std::min(groups, shape.heads));
 }
 
@@ -107,7 +107,7 @@ inline int64_t heads_of_rows(const ConvShape& shape) {
 inline std::pair<int64_t, int64_t> backward_place(
     const ConvShape& shape,
     const CachePlan& plan) {
-  constexpr int64_t kMostTaps = 1 << 15;  // of the second-level cache
+  constexpr int64_t kMaxTaps = 1 << 15;  // of the second-level cache
   constexpr int64_t kPlaces = 16;         // for many threads
   const int64_t K = shape.kernel_size, rows = tile_rows(K);
   const int64_t pitch = tap_pitch(K);
@@ -117,8 +117,8 @@ inline std::pair<int64_t, int64_t> backward_place(
   // next has.
   const bool few = pitch <= 16, fewest = K <= 4;
   // What is fetched takes room as well.
-  const int64_t most = plan.fetches ? kMostTaps / 4 * 3 : kMostTaps;
-  if (!(few && plan.fetches) && taps <= most &&
+  const int64_t max = plan.fetches ? kMaxTaps / 4 * 3 : kMaxTaps;
+  if (!(few && plan.fetches) && taps <= max &&
       shape.batch * ceil_div(shape.steps, rows) >= kPlaces)
     return {rows, heads_of_rows(shape)};
   if (fewest)

@@ -106,18 +106,18 @@ class ModerateBound {
   using Unsigned = hn::RebindToUnsigned<Tag<A>>;
 
  public:
-  HWY_INLINE ModerateBound() : most_(hn::Zero(Unsigned())) {}
+  HWY_INLINE ModerateBound() : max_(hn::Zero(Unsigned())) {}
 
   template <int N>
   HWY_INLINE void add(const Vec<A> (&x)[N]) {
 #pragma GCC unroll 16
     for (int i = 0; i < N; ++i)
-      most_ = hn::Max(most_, without_sign(x[i]));
+      max_ = hn::Max(max_, without_sign(x[i]));
   }
   HWY_INLINE bool holds() const {
     const auto limit =
         without_sign(hn::Set(Tag<A>(), ModerateExpConstants<A>::kLargest));
-    return hn::AllTrue(Unsigned(), hn::Eq(hn::Max(most_, limit), limit));
+    return hn::AllTrue(Unsigned(), hn::Eq(hn::Max(max_, limit), limit));
   }
 
  private:
@@ -127,7 +127,7 @@ class ModerateBound {
     return hn::Add(bits, bits);
   }
 
-  hn::Vec<Unsigned> most_;
+  hn::Vec<Unsigned> max_;
 };
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -8,7 +8,7 @@ void FetchAhead::add_bytes(
     int64_t bytes,
     int64_t rows) {
   // Fetching is never needed: what finds no room is left out.
-  if (rows <= 0 || count_ == kMostTensors)
+  if (rows <= 0 || count_ == kMaxTensors)
     return;
   // A line more where rows begin anywhere in one.
   const auto begin = static_cast<int64_t>(

@@ -42,7 +42,7 @@ class FetchAhead {
   }
 
  private:
-  static constexpr int kMostTensors = 8;
+  static constexpr int kMaxTensors = 8;
   struct Rows {
     const char* first;
     int64_t stride;
@@ -61,7 +61,7 @@ class FetchAhead {
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);
 
-  std::array<Rows, kMostTensors> tensors_;
+  std::array<Rows, kMaxTensors> tensors_;
   int count_ = 0;
 };
 

@@ -87,7 +87,7 @@ class StaticTaps {
 };
 
 /// Chunks of the logits' gradient's sum over tiles.
-constexpr int64_t kMostChunks = 32;
+constexpr int64_t kMaxChunks = 32;
 
 /// How the sum over tiles is cut: chunk by chunk, group of heads by group.
 struct Chunks {
@@ -102,7 +102,7 @@ struct Chunks {
       : step(rows_of_tile),
         tiles(ceil_div(shape.steps, step)),
         all(shape.batch * tiles),
-        count(std::min(all, kMostChunks)),
+        count(std::min(all, kMaxChunks)),
         heads(heads_of_group),
         groups(ceil_div(shape.heads, heads)) {}
 
@@ -255,10 +255,10 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
   const Chunks chunks(shape, rows, heads);
   std::vector<double> partial(static_cast<size_t>(chunks.count * H * K), 0.0);
   for_chunks(shape, args.lengths, chunks, run, [&] {
-    const int64_t most = chunks.step * chunks.heads * K;
+    const int64_t max = chunks.step * chunks.heads * K;
     return [&,
             work = Work(args, {args.logits}, run),
-            grad = std::vector<A>(static_cast<size_t>(most))](
+            grad = std::vector<A>(static_cast<size_t>(max))](
                const ConvPlace& at,
                const ConvPlace& next,
                int64_t chunk) mutable {

@@ -147,15 +147,15 @@ HWY_INLINE void softmax_any_segment(A* taps, int64_t K) {
   const Tag<A> d;
   const Segment<A, N> w(taps, K);
   const auto lowest = hn::Set(d, -std::numeric_limits<A>::infinity());
-  auto most = lowest;
+  auto max = lowest;
   w.for_each([&](int64_t j) HWY_ATTR {
-    most = hn::Max(hn::IfThenElse(w.used(j), w.from(j), lowest), most);
+    max = hn::Max(hn::IfThenElse(w.used(j), w.from(j), lowest), max);
   });
-  most = hn::MaxOfLanes(d, most);
+  max = hn::MaxOfLanes(d, max);
   auto sum = hn::Zero(d);
   w.for_each([&](int64_t j) HWY_ATTR {
     const auto e =
-        w.without_others(exp_of_negative<A>(hn::Sub(w.from(j), most)), j);
+        w.without_others(exp_of_negative<A>(hn::Sub(w.from(j), max)), j);
     w.store(e, j);
     sum = hn::Add(sum, e);
   });

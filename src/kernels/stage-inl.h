@@ -16,7 +16,7 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 /// Most rows of the input that a vector holds parts of: parts are blocks of 16
 /// bytes or, where vectors have 64, two of them.
 template <class A>
-inline constexpr int kMostPaired = kLanes<A> * sizeof(A) >= 32 ? 2 : 1;
+inline constexpr int kMaxPaired = kLanes<A> * sizeof(A) >= 32 ? 2 : 1;
 /// Channels of one of P parts.
 template <class A, int P>
 inline constexpr int kPartLanes = kLanes<A> / P;
@@ -82,7 +82,7 @@ HWY_INLINE void stage_rows(const StageTile<S>& tile, A* out) {
 template <class S, class A>
 void stage(const StageTile<S>& tile, A* out) {
   if (tile.paired)
-    stage_rows<S, A, kMostPaired<A>>(tile, out);
+    stage_rows<S, A, kMaxPaired<A>>(tile, out);
   else
     stage_rows<S, A, 1>(tile, out);
 }

@@ -87,13 +87,13 @@ class OffsetGradients {
  private:
   static constexpr int64_t kTogether = 16;
 
-  void write_to(O* grad, const A* sums, int64_t most) const {
+  void write_to(O* grad, const A* sums, int64_t max) const {
     const int64_t H = shape_.heads;
     const int64_t row = block_.batch * shape_.steps + block_.rows.first;
     ops_.offset_gradients(
         sums,
         kTalkRows,
-        static_cast<A>(most) * talk_scale<A>(shape_),
+        static_cast<A>(max) * talk_scale<A>(shape_),
         {grad + row * H + first_, block_.rows.count, heads_, H});
   }
 

@@ -57,10 +57,10 @@ bool talk_borders(
 template <class A>
 struct BorderProducts {
   static constexpr int64_t L = kLanes<A>;
-  static constexpr int64_t kMost = 64;
+  static constexpr int64_t kMax = 64;
 
-  int32_t borders[kMost];
-  HWY_ALIGN A lanes[kMost * L];
+  int32_t borders[kMax];
+  HWY_ALIGN A lanes[kMax * L];
 
   HWY_INLINE void put(int64_t i, int64_t border, Vec<A> product) {
     borders[i] = static_cast<int32_t>(border);

@@ -59,7 +59,7 @@ HWY_INLINE IntVec<A> clamp(IntVec<A> v, IntVec<A> last) {
   return hn::Max(hn::Zero(IntTag<A>()), hn::Min(v, last));
 }
 
-/// A distance as whole tokens and a fraction, both clipped to [least, most];
+/// A distance as whole tokens and a fraction, both clipped to [min, max];
 /// NaN is a fraction.
 template <class A>
 struct Distance {
@@ -67,8 +67,8 @@ struct Distance {
   IntVec<A> edge;  ///< whole, and 1 more where there is a fraction
   Vec<A> rest;
 
-  HWY_INLINE Distance(Vec<A> distance, Vec<A> least, Vec<A> most) {
-    const auto clipped = hn::Max(least, hn::Min(distance, most));
+  HWY_INLINE Distance(Vec<A> distance, Vec<A> min, Vec<A> max) {
+    const auto clipped = hn::Max(min, hn::Min(distance, max));
     const auto nan = hn::IsNaN(distance);
     const auto tokens = hn::Floor(clipped);
     rest = hn::IfThenElse(nan, distance, hn::Sub(clipped, tokens));

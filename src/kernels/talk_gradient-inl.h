@@ -94,7 +94,7 @@ class GradColumns {
       }
       for (; border >= 0; border = tile_.next[border]) {
         products.put(kept_, border, add_border<kOwn>(border, x, sums));
-        if (HWY_UNLIKELY(++kept_ == products.kMost)) {
+        if (HWY_UNLIKELY(++kept_ == products.kMax)) {
           products.add_to(tile_.products, kept_);
           kept_ = 0;
         }

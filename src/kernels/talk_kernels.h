@@ -189,8 +189,8 @@ struct TalkGradTile {
 
 template <class A>
 struct TalkExtremes {
-  A least = 0;
-  A most = 0;
+  A min = 0;
+  A max = 0;
 };
 
 /// x and y of type S, or offsets of that type; sums of type A.

@@ -18,16 +18,16 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 template <class S, class A>
 TalkExtremes<A> talk_extremes(const S* values, int64_t count) {
   const Tag<A> d;
-  auto least = hn::Zero(d), most = least;
+  auto min = hn::Zero(d), max = min;
   for (int64_t i = 0; i < count; i += kLanes<A>) {
     const auto v = load_some<A>(values + i, count - i);
     // Comparisons with NaN are false.
-    least = hn::IfThenElse(hn::Lt(v, least), v, least);
-    most = hn::IfThenElse(hn::Gt(v, most), v, most);
+    min = hn::IfThenElse(hn::Lt(v, min), v, min);
+    max = hn::IfThenElse(hn::Gt(v, max), v, max);
   }
   return {
-      hn::GetLane(hn::MinOfLanes(d, least)),
-      hn::GetLane(hn::MaxOfLanes(d, most))};
+      hn::GetLane(hn::MinOfLanes(d, min)),
+      hn::GetLane(hn::MaxOfLanes(d, max))};
 }
 
 #if HWY_TARGET != HWY_SCALAR

@@ -134,18 +134,18 @@ TalkReach reach_of(
   const auto to_left = extremes(left, count);
   const auto to_right =
       right == nullptr ? TalkExtremes<A>{} : extremes(right, count);
-  const auto tokens = [&](A most, int64_t scale) {
-    const A distance = std::ceil(std::max<A>(0, most * static_cast<A>(scale)));
+  const auto tokens = [&](A max, int64_t scale) {
+    const A distance = std::ceil(std::max<A>(0, max * static_cast<A>(scale)));
     return static_cast<int64_t>(
         std::min(distance, static_cast<A>(shape.steps)));
   };
   return {
       .left = std::max(
-          tokens(to_left.most, shape.max_left),
-          tokens(-to_right.least, shape.max_right)),
+          tokens(to_left.max, shape.max_left),
+          tokens(-to_right.min, shape.max_right)),
       .right = 1 +
-          std::max(tokens(to_right.most, shape.max_right),
-                   tokens(-to_left.least, shape.max_left))};
+          std::max(tokens(to_right.max, shape.max_right),
+                   tokens(-to_left.min, shape.max_left))};
 }
 
 /// Elements from a strip of rows [first, first + rows) to the one that is

@@ -347,7 +347,7 @@ product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
 template <class S, class A, bool kStaged, int64_t kWidth>
 HWY_INLINE void
 product_rows_any(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
-  constexpr int L = kLanes<A>, P = kMostPaired<A>;
+  constexpr int L = kLanes<A>, P = kMaxPaired<A>;
   if constexpr (L < 8)
     return product_rows<S, A, P, L / P, kStaged, 0>(tile, out, out_stride);
   else if (L == 8 || tile.kernel_size <= 8)

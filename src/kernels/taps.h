@@ -219,22 +219,22 @@ class TapRows {
       return;
     constexpr int64_t kWords = 2048;  // of the first-level cache
     const int64_t K = shape_.kernel_size, heads = block.heads;
-    const int64_t most = std::max<int64_t>(1, kWords / K);  // segments
+    const int64_t max = std::max<int64_t>(1, kWords / K);  // segments
     const int64_t first =
         logits_.index(block.batch, block.first + from, block.head * K);
     const int64_t at = from * row_stride_;
     // Rows whose numbers follow each other are one.
     if (logits_.row_stride == heads * K) {
       const int64_t segments = (to - from) * heads;
-      for (int64_t n = 0; n < segments; n += most)
+      for (int64_t n = 0; n < segments; n += max)
         drop_rows(
             first + n * K,
             at + n * pitch_,
             1,
-            std::min(most, segments - n));
+            std::min(max, segments - n));
       return;
     }
-    const int64_t rows = std::max<int64_t>(1, most / heads);
+    const int64_t rows = std::max<int64_t>(1, max / heads);
     for (int64_t t = 0; t < to - from; t += rows)
       drop_rows(
           first + t * logits_.row_stride,

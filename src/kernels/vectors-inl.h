@@ -188,23 +188,23 @@ constexpr bool are_words(int64_t lanes) {
 /// beyond them.
 template <class D, class S>
 HWY_INLINE hn::Vec<D> load_first(D d, const S* p, int64_t count) {
-  constexpr auto kMost = static_cast<int64_t>(hn::MaxLanes(D()));
+  constexpr auto kMax = static_cast<int64_t>(hn::MaxLanes(D()));
   if constexpr (kMasks<S>) {
-    return load_masked(d, p, HWY_MIN(count, kMost));
-  } else if constexpr (std::is_same_v<S, BFloat16> && are_words(kMost)) {
+    return load_masked(d, p, HWY_MIN(count, kMax));
+  } else if constexpr (std::is_same_v<S, BFloat16> && are_words(kMax)) {
     const hn::Rebind<uint16_t, D> half;
     const hn::Repartition<uint64_t, decltype(half)> dw;
     auto words = hn::Set(dw, load_word(p, count));
 #if HWY_TARGET != HWY_SCALAR
-    if constexpr (kMost == 8) {
+    if constexpr (kMax == 8) {
       const uint64_t behind = count > 4 ? load_word(p + 4, count - 4) : 0;
       words = hn::InterleaveLower(dw, words, hn::Set(dw, behind));
     }
 #endif
     return widen_bits(d, hn::BitCast(half, words));
   } else {
-    HWY_ALIGN hn::TFromD<D> lanes[kMost] = {};
-    for (int64_t i = 0; i < HWY_MIN(count, kMost); ++i)
+    HWY_ALIGN hn::TFromD<D> lanes[kMax] = {};
+    for (int64_t i = 0; i < HWY_MIN(count, kMax); ++i)
       lanes[i] = widen(p[i]);
     return hn::Load(d, lanes);
   }

@@ -138,8 +138,8 @@ int64_t chunk_rows(
   if (options.chunk_rows > 0)
     return std::min(options.chunk_rows, rows);
   const int64_t row_bytes = weight.size(0) * weight.element_size();
-  const int64_t most = std::max(kMinChunkRows, kChunkBytes / row_bytes);
-  const int64_t chunks = (rows + most - 1) / most;
+  const int64_t max = std::max(kMinChunkRows, kChunkBytes / row_bytes);
+  const int64_t chunks = (rows + max - 1) / max;
   return (rows + chunks - 1) / chunks;
 }
 

@@ -59,14 +59,14 @@ void expect_rounded(
   run(x, grad_y, got);
   run(widened(x), widened(grad_y), want);
   const auto expect = [&](const auto& some, const auto& all, const char* what) {
-    double most = 0;
+    double max = 0;
     for (size_t i = 0; i < all.size(); ++i) {
-      most = std::max(most, std::abs(double{all[i]}));
+      max = std::max(max, std::abs(double{all[i]}));
       ASSERT_EQ(some[i].bits, to_bfloat16(all[i]).bits)
           << what << ", row " << i / place(width) << " channel "
           << i % place(width);
     }
-    EXPECT_GT(most, 0) << what;
+    EXPECT_GT(max, 0) << what;
   };
   expect(got.y, want.y, "y");
   expect(got.grad_x, want.grad_x, "grad_x");

@@ -159,14 +159,14 @@ struct Plain {
   template <class Inside>
   std::vector<double> softmax(int64_t first, const Inside& inside) const {
     std::vector<double> w(logits.begin() + first, logits.begin() + first + K());
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    double max = -std::numeric_limits<double>::infinity(), sum = 0;
     for (int64_t j = 0; j < K(); ++j) {
       if (c.renormalize_edges && !inside(j))
         w[place(j)] = -std::numeric_limits<double>::infinity();
-      most = std::max(most, w[place(j)]);
+      max = std::max(max, w[place(j)]);
     }
     for (double& tap : w)
-      sum += tap = std::exp(tap - most);
+      sum += tap = std::exp(tap - max);
     for (double& tap : w)
       tap /= sum;
     return w;

@@ -232,11 +232,11 @@ TEST_P(ConvKernels, AnOutputHasTheSameBitsWhereverABlockBegins) {
 
 /// Ratios of softmax({x, 0}) are e^x, but for a rounding of either.
 template <class A>
-void expect_ratios(Isa isa, double most, double relative) {
+void expect_ratios(Isa isa, double max, double relative) {
   constexpr int64_t kCount = 8001;
   std::vector<A> logits;
   for (int64_t i = 0; i < kCount; ++i) {
-    logits.push_back(static_cast<A>(double(i - kCount / 2) * most / 4000));
+    logits.push_back(static_cast<A>(double(i - kCount / 2) * max / 4000));
     logits.push_back(0);
   }
   std::vector<A> w(place(kCount * tap_pitch(2) + kTapSlack));

@@ -25,7 +25,7 @@ struct ConvCase {
   bool wide_logits = false;  ///< float beside 16-bit x
   /// Logits at minus infinity: some of every row, in patterns.
   bool infinities = false;
-  int64_t shared_limit = kMostShared;  ///< of the device
+  int64_t shared_limit = kMaxShared;  ///< of the device
 
   int64_t C() const { return H * R; }
   int64_t logit_count() const {

@@ -72,12 +72,12 @@ TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
     }
     ConvPlanRequest small = request;
     small.limit = kMediumShared;
-    const ConvPlan least_plan = plan_fma(small);
-    EXPECT_LE(least_plan.shared, kMediumShared);
+    const ConvPlan min_plan = plan_fma(small);
+    EXPECT_LE(min_plan.shared, kMediumShared);
     if (request.shape.kernel_size <= 511) {
-      EXPECT_GT(least_plan.rows, 0);
+      EXPECT_GT(min_plan.rows, 0);
     }
-    EXPECT_LE(plan.shared, kMostShared);
+    EXPECT_LE(plan.shared, kMaxShared);
     EXPECT_EQ(plan.rows % 8, 0);
     EXPECT_LE(plan.width, kConvThreads) << "columns are dealt out to threads";
     EXPECT_EQ(plan.width % request.vector, 0);
@@ -120,7 +120,7 @@ TEST(CudaConvPlan, TensorCoresTakeKernelsOf15To255) {
     }
     if (plan.rows == 0)
       return;
-    EXPECT_LE(plan.shared, kMostShared);
+    EXPECT_LE(plan.shared, kMaxShared);
     EXPECT_TRUE(plan.rows == 64 || plan.rows == 32);
     // Rows of 16 bytes, eight of which lie in different banks.
     for (const int pitch : {plan.pitch, plan.tap_pitch}) {

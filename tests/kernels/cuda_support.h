@@ -16,7 +16,7 @@ namespace seqconv::kernels::cuda::testing {
 /// A Launcher (launches.h) that runs every block at once.
 class HostLauncher {
  public:
-  explicit HostLauncher(bool backwards = false, int64_t limit = kMostShared)
+  explicit HostLauncher(bool backwards = false, int64_t limit = kMaxShared)
       : backwards_(backwards), limit_(limit) {}
 
   template <class Body, class Task>
@@ -99,7 +99,7 @@ template <class S>
 double error_of(const std::vector<S>& got, const std::vector<double>& want) {
   if (got.size() != want.size())
     return HUGE_VAL;
-  double most_wanted = 0, worst = 0;
+  double max_wanted = 0, worst = 0;
   for (size_t i = 0; i < want.size(); ++i) {
     const double difference =
         std::abs(static_cast<double>(widen(got[i])) - want[i]);
@@ -108,9 +108,9 @@ double error_of(const std::vector<S>& got, const std::vector<double>& want) {
     if (!(difference < HUGE_VAL))
       return HUGE_VAL;
     worst = std::max(worst, difference);
-    most_wanted = std::max(most_wanted, std::abs(want[i]));
+    max_wanted = std::max(max_wanted, std::abs(want[i]));
   }
-  return most_wanted > 0 ? worst / most_wanted : worst;
+  return max_wanted > 0 ? worst / max_wanted : worst;
 }
 
 template <class S>

@@ -48,11 +48,11 @@ class ModerateExp : public ::testing::TestWithParam<Isa> {
   }
 
   template <class A>
-  static void expect_exp(double most, double relative) {
+  static void expect_exp(double max, double relative) {
     std::vector<A> values;
     for (int i = -4000; i < 4000; ++i)
-      values.push_back(static_cast<A>(i * most / 4000));
-    values.insert(values.end(), 16, static_cast<A>(most));
+      values.push_back(static_cast<A>(i * max / 4000));
+    values.insert(values.end(), 16, static_cast<A>(max));
     const std::vector<A> x = values;
     ASSERT_TRUE(exp(values));
     for (size_t i = 0; i < x.size(); ++i) {

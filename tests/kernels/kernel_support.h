@@ -82,13 +82,13 @@ double relative_error(
     const std::vector<S, Allocator>& got,
     const std::vector<double>& want) {
   EXPECT_EQ(got.size(), want.size());
-  double most = 1e-30, off = 0;
+  double max = 1e-30, off = 0;
   for (size_t i = 0; i < want.size(); ++i) {
-    most = std::max(most, std::abs(want[i]));
+    max = std::max(max, std::abs(want[i]));
     const double distance = std::abs(value(got[i]) - want[i]);
     off = distance == distance ? std::max(off, distance) : INFINITY;
   }
-  return off / most;
+  return off / max;
 }
 
 /// What a plain evaluation in the accumulator type keeps, and half a unit of

@@ -17,8 +17,8 @@ using testing::wide;
 struct Case {
   TalkShape shape;
   std::vector<int64_t> lengths;
-  double most = 1;  ///< of the offsets
-  double least = 0;
+  double max = 1;  ///< of the offsets
+  double min = 0;
   int64_t cache_bytes = 0;
 
   int64_t valid(int64_t b) const {
@@ -92,8 +92,8 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
   template <class O>
   std::vector<O> offsets(const Case& c) {
     std::uniform_int_distribution<int> step(
-        int(128 * c.least),
-        int(128 * c.most));
+        int(128 * c.min),
+        int(128 * c.max));
     std::vector<O> values(place(c.shape.batch * c.shape.steps * c.shape.heads));
     for (O& v : values)
       v = stored<O>(step(random_) / 128.0);
@@ -199,7 +199,7 @@ TEST_P(TalkKernels, EqualSumsOverWindowsThatReachFurtherThanExpected) {
   for (const auto& [C, H] :
        {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
     expect_plain_everywhere(
-        {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .most = 2});
+        {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .max = 2});
 }
 
 TEST_P(TalkKernels, EqualSumsOverWindowsThatReachToOneSideOrTheOther) {
@@ -217,7 +217,7 @@ TEST_P(TalkKernels, EqualSumsOverWindowsThatEndBeforeTheyBegin) {
   for (const auto& [C, H] :
        {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
     for (const int64_t right : {0, 9})
-      expect_plain_everywhere({.shape = {2, 530, C, H, 9, right}, .least = -1});
+      expect_plain_everywhere({.shape = {2, 530, C, H, 9, right}, .min = -1});
 }
 
 // Windows of some heads are made together, their offsets four heads at a time.

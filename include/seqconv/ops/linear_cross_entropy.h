@@ -39,9 +39,9 @@ CrossEntropySums linear_cross_entropy(
 /// Rows of [rows, V] log-probabilities that evaluation keeps alive at a time:
 /// at most 64 MiB of float32, and at most 256.
 constexpr int64_t rows_in_chunk(int64_t vocabulary) {
-  constexpr int64_t kMost = 256;
+  constexpr int64_t kMax = 256;
   const int64_t fitting = (int64_t{16} << 20) / (vocabulary + 1);
-  return fitting < 1 ? 1 : fitting < kMost ? fitting : kMost;
+  return fitting < 1 ? 1 : fitting < kMax ? fitting : kMax;
 }
 
 /// The same from logits [M, V] in plain tensor algebra, kept for ever.

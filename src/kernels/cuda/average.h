@@ -192,7 +192,7 @@ SEQCONV_DEVICE void average_body(Block& block, const AverageTask<S>& task) {
       part / plan.parts,
       block.index() % plan.strips);
   const int64_t begin = part % plan.parts * plan.chunks_per_block;
-  const int64_t end = least(begin + plan.chunks_per_block, plan.chunks);
+  const int64_t end = min(begin + plan.chunks_per_block, plan.chunks);
   const AverageMemory<S> memory(block.shared(), V);
   typename Block::template Fragments<AverageHeld<V>> held(block);
   start_sums<kOrder, V>(block, column, begin, held);
@@ -293,7 +293,7 @@ SEQCONV_DEVICE void average_step_body(
     if (at >= task.batch * task.channels)
       return;
     const int64_t n = at / task.channels, c = at % task.channels;
-    const int64_t position = most<int64_t>(0, *task.position);
+    const int64_t position = max<int64_t>(0, *task.position);
     double sum = task.sums[at];
     for (int64_t t = 0; t < task.steps; ++t) {
       const int64_t i = (n * task.steps + t) * task.channels + c;

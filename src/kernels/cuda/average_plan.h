@@ -56,7 +56,7 @@ plan_average(const AverageShape& shape, int storage_bytes, int vector) {
       chunks_of<int64_t>(shape.channels, kWarp * kAverageBytes / storage_bytes);
   const int64_t wanted =
       whole >= kEnoughAverageBlocks ? 1 : chunks_of(kManyAverageBlocks, whole);
-  plan.chunks_per_block = chunks_of(plan.chunks, least(wanted, plan.chunks));
+  plan.chunks_per_block = chunks_of(plan.chunks, min(wanted, plan.chunks));
   plan.parts = chunks_of(plan.chunks, plan.chunks_per_block);
   plan.blocks = shape.batch * plan.parts * plan.strips;
   return plan;

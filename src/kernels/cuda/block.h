@@ -181,7 +181,7 @@ SEQCONV_DEVICE void sum_groups(Warp&, Lanes<A>& values) {
 
 /// The least, or the most, of what the lanes of a warp hold.
 template <class Warp>
-SEQCONV_DEVICE int lanes_least(Warp&, Lanes<int>& values) {
+SEQCONV_DEVICE int lanes_min(Warp&, Lanes<int>& values) {
 #ifdef __CUDACC__
   return __reduce_min_sync(0xffffffffu, values.value);
 #else
@@ -189,7 +189,7 @@ SEQCONV_DEVICE int lanes_least(Warp&, Lanes<int>& values) {
 #endif
 }
 template <class Warp>
-SEQCONV_DEVICE int lanes_most(Warp&, Lanes<int>& values) {
+SEQCONV_DEVICE int lanes_max(Warp&, Lanes<int>& values) {
 #ifdef __CUDACC__
   return __reduce_max_sync(0xffffffffu, values.value);
 #else

@@ -32,7 +32,7 @@ inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
   const bool backward = request.pass == ConvPass::kBackward;
   ConvPlan plan;
   plan.rows = rows;
-  plan.width = static_cast<int>(least<int64_t>(64, shape.head_channels()));
+  plan.width = static_cast<int>(min<int64_t>(64, shape.head_channels()));
   plan.uses_bands = true;
   count_blocks(plan, shape, request.per_row);
   plan.in_rows = rows - kBand + band_columns(K);
@@ -60,10 +60,10 @@ inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
 inline ConvPlan plan_band(const ConvPlanRequest& request) {
   const ConvShape& shape = request.shape;
   if (request.storage_bytes != 2 || shape.kernel_size < kFewestBandTaps ||
-      shape.kernel_size > kMostShared || shape.head_channels() % 8 != 0)
+      shape.kernel_size > kMaxShared || shape.head_channels() % 8 != 0)
     return {};
   const ConvPlan large = band_plan(request, 64);
-  if (large.shared <= least(kMediumShared, request.limit))
+  if (large.shared <= min(kMediumShared, request.limit))
     return large;
   const ConvPlan small = band_plan(request, 32);
   return small.shared <= request.limit ? small : ConvPlan{};
@@ -232,7 +232,7 @@ SEQCONV_DEVICE void store_band(
     const auto at =
         column_of_rows<8>(task.plan, thread, block.threads(), chunk.width);
     const int here =
-        static_cast<int>(least<int64_t>(kRows, task.steps - tile.first));
+        static_cast<int>(min<int64_t>(kRows, task.steps - tile.first));
     S* const out = task.out +
         (tile.b * task.steps + tile.first) * task.channels + chunk.first +
         at.column;

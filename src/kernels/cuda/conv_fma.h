@@ -236,7 +236,7 @@ finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   if (task.sums != nullptr)
     return;
   const int here =
-      static_cast<int>(least<int64_t>(rows, task.steps - tile.first));
+      static_cast<int>(min<int64_t>(rows, task.steps - tile.first));
   write_rows<S>(
       block,
       task.taps,

@@ -18,7 +18,7 @@ SEQCONV_DEVICE void softmax_lanes(
     const LogitRows<A>& logits,
     Lanes<LaneRow>& lanes,
     Lanes<RowStats<A>>& stats) {
-  Lanes<A> most_of, sums;
+  Lanes<A> max_of, sums;
   warp.each([&](int lane) {
     A found = static_cast<A>(-INFINITY);
     for_groups(logits, lanes[lane], [&](int, const A(&w)[kTapGroup], A*) {
@@ -26,16 +26,16 @@ SEQCONV_DEVICE void softmax_lanes(
       for (const A value : w)
         found = std::fmax(found, value);
     });
-    most_of[lane] = found;
+    max_of[lane] = found;
   });
-  join_neighbours(warp, most_of, source.part_bits, [](A a, A b) {
+  join_neighbours(warp, max_of, source.part_bits, [](A a, A b) {
     return std::fmax(a, b);
   });
   warp.each([&](int lane) {
     // A row that is not real is all minus infinity: zero, not NaN.
     if (!lanes[lane].real)
-      most_of[lane] = A(0);
-    const A shift = most_of[lane];
+      max_of[lane] = A(0);
+    const A shift = max_of[lane];
     A sum = 0;
     for_groups(logits, lanes[lane], [&](int, A(&w)[kTapGroup], A* at) {
       SEQCONV_UNROLL
@@ -49,7 +49,7 @@ SEQCONV_DEVICE void softmax_lanes(
   });
   join_neighbours(warp, sums, source.part_bits, [](A a, A b) { return a + b; });
   warp.each([&](int lane) {
-    stats[lane] = {most_of[lane], lanes[lane].real ? A(1) / sums[lane] : A(0)};
+    stats[lane] = {max_of[lane], lanes[lane].real ? A(1) / sums[lane] : A(0)};
   });
 }
 

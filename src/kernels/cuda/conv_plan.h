@@ -12,7 +12,7 @@ inline constexpr int kConvThreads = 128;
 /// gives (compute capability 8.6, 8.9 and 12.0), and that 8.0 gives.
 inline constexpr int64_t kSmallShared = 48 * 1024;
 inline constexpr int64_t kMediumShared = 99 * 1024;
-inline constexpr int64_t kMostShared = 163 * 1024;
+inline constexpr int64_t kMaxShared = 163 * 1024;
 /// Blocks that fill any device: with more tiles, a block takes several, for
 /// which it makes shared taps once.
 inline constexpr int64_t kManyBlocks = 2048;
@@ -71,7 +71,7 @@ struct ConvPlanRequest {
   int vector = 1;        ///< channels that a thread takes at once
   int storage_bytes = 4;
   int sum_bytes = 4;
-  int64_t limit = kMostShared;  ///< what a block may have on this device
+  int64_t limit = kMaxShared;  ///< what a block may have on this device
 };
 
 /// Adds the staged rows of x, and of grad_y: at least a row of logits, since
@@ -85,7 +85,7 @@ inline void add_staged_rows(
   const int64_t staged =
       static_cast<int64_t>(plan.in_rows) * plan.pitch * request.storage_bytes;
   plan.by_columns = Divisor(plan.columns);
-  plan.x_at = layout.add(most(staged, logit_bytes), 1);
+  plan.x_at = layout.add(max(staged, logit_bytes), 1);
   if (request.pass == ConvPass::kBackward)
     plan.y_at = layout.add(staged, 1);
   plan.logit_rows = static_cast<int>((layout.size() - plan.x_at) / logit_bytes);
@@ -115,7 +115,7 @@ fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
   plan.rows = rows;
   plan.heads = static_cast<int>(clamped<int64_t>(width / R, 1, shape.heads));
   plan.width =
-      static_cast<int>(plan.heads > 1 ? plan.heads * R : least(width, R));
+      static_cast<int>(plan.heads > 1 ? plan.heads * R : min(width, R));
   count_blocks(plan, shape, request.per_row);
   plan.in_rows = static_cast<int>(rows + K - 1);
   plan.pitch =
@@ -149,19 +149,19 @@ inline ConvPlan plan_fma(const ConvPlanRequest& request) {
   struct Choice {
     int64_t budget;
     int fewest_rows;
-    int64_t least_width;
+    int64_t min_width;
   };
   for (const Choice& choice :
        {Choice{kSmallShared, 64, 32},
         {kMediumShared, 64, 16},
         {kMediumShared, 32, 16},
-        {kMostShared, 8, 1}})
+        {kMaxShared, 8, 1}})
     for (int rows = 64; rows >= choice.fewest_rows; rows /= 2)
       for (int64_t width = 64;
-           width >= most<int64_t>(choice.least_width, request.vector);
+           width >= max<int64_t>(choice.min_width, request.vector);
            width /= 2) {
         const ConvPlan plan = fma_plan(request, rows, width);
-        if (plan.shared <= least(choice.budget, request.limit))
+        if (plan.shared <= min(choice.budget, request.limit))
           return plan;
       }
   return {};
@@ -215,7 +215,7 @@ struct ConvTiles {
             static_cast<uint32_t>(of.plan.groups)),
         head(static_cast<int>(block - unit * of.plan.groups) * of.plan.heads),
         begin(unit * of.plan.tiles_per_block),
-        end(least<int64_t>(
+        end(min<int64_t>(
             begin + of.plan.tiles_per_block,
             of.batch * of.plan.tiles)) {}
 
@@ -227,7 +227,7 @@ struct ConvTiles {
     at.first = static_cast<int64_t>(n - int64_t{b} * tiles) * task.plan.rows;
     at.valid = valid_steps(task.lengths, at.b, task.steps);
     at.head = head;
-    at.heads = least(task.plan.heads, task.all_heads - head);
+    at.heads = min(task.plan.heads, task.all_heads - head);
     return at;
   }
 };

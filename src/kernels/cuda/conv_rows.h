@@ -135,8 +135,8 @@ SEQCONV_DEVICE LaneRow lane_row(
   if (row >= count)
     return mine;
   mine.row = row;
-  mine.begin = least((n & (parts - 1)) * each, groups);
-  mine.end = least(mine.begin + each, groups);
+  mine.begin = min((n & (parts - 1)) * each, groups);
+  mine.end = min(mine.begin + each, groups);
   mine.real = row_of(first + row, /*edges=*/false).end > 0;
   return mine;
 }
@@ -175,7 +175,7 @@ SEQCONV_DEVICE void for_logit_rows(
     const LogitRows<A>& logits,
     const F& f) {
   for (int first = 0; first < count; first += logits.rows) {
-    const int rows = least(logits.rows, count - first);
+    const int rows = min(logits.rows, count - first);
     copy_logits<S>(block, source, first, rows, row_of, logits);
     for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
       f(warp, lanes, first);

@@ -40,9 +40,9 @@ struct StepBody {
 inline TapSource tap_source(const ConvSetup& setup, LogitsOf kind) {
   const ConvShape& shape = setup.shape;
   SEQCONV_CHECK(
-      shape.kernel_size <= kMostShared,
+      shape.kernel_size <= kMaxShared,
       "[cuda] kernel size must be at most ",
-      kMostShared,
+      kMaxShared,
       ", but got K = ",
       shape.kernel_size);
   const int64_t position = shape.heads * shape.kernel_size;
@@ -148,7 +148,7 @@ void choose_plan(
       /*vector=*/1,
       sizeof(S),
       sizeof(A),
-      least(limit, kMostShared)};
+      min(limit, kMaxShared)};
   if (sizeof(S) == 2 && taps_fit<S>(task.taps) && are_aligned(tensors, 16))
     task.plan = plan_band(request);
   if (task.plan.rows == 0)
@@ -243,7 +243,7 @@ void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
   task.state = args.state;
   task.position = args.position;
   task.y = args.y;
-  const int64_t limit = least(launcher.shared_limit(), kMostShared);
+  const int64_t limit = min(launcher.shared_limit(), kMaxShared);
   check_kernel_fits(task.shared() <= limit, limit, shape);
   launcher.template run<StepBody>(
       shape.batch * task.groups,

@@ -34,11 +34,11 @@ struct ConvStepTask {
 inline int step_heads(const ConvShape& shape, int threads, int sum_bytes) {
   const int64_t bytes =
       logit_pitch(static_cast<int>(shape.kernel_size)) * sum_bytes;
-  const int64_t fit = most<int64_t>(1, kWarp * 1024 / bytes);
+  const int64_t fit = max<int64_t>(1, kWarp * 1024 / bytes);
   return static_cast<int>(clamped<int64_t>(
       threads / shape.head_channels(),
       1,
-      least(fit, shape.heads)));
+      min(fit, shape.heads)));
 }
 
 /// Adds the past of one channel, oldest first, and the input itself; then puts
@@ -52,7 +52,7 @@ SEQCONV_DEVICE AccumulatorOf<S> step_channel(
     S* ring,
     S input,
     AccumulatorOf<S> sum) {
-  const int past = static_cast<int>(least<int64_t>(slots, now));
+  const int past = static_cast<int>(min<int64_t>(slots, now));
   int slot = slots > 0 ? static_cast<int>((now - past) % slots) : 0;
   for (int j = slots - past; j < slots; ++j) {
     sum += taps[j] * widen(ring[slot * channels]);
@@ -70,10 +70,10 @@ SEQCONV_DEVICE void conv_step_body(Block& block, const ConvStepTask<S>& task) {
   const int K = task.taps.kernel_size, R = task.head_channels;
   const int64_t n = block.index() / task.groups;
   const int head = static_cast<int>(block.index() % task.groups) * task.heads;
-  const int heads = least(task.heads, task.all_heads - head);
+  const int heads = min(task.heads, task.all_heads - head);
   A* const taps = reinterpret_cast<A*>(block.shared());
   const int pitch = logit_pitch(K);
-  const int64_t position = most<int64_t>(0, *task.position);
+  const int64_t position = max<int64_t>(0, *task.position);
   const int64_t first_channel = static_cast<int64_t>(head) * R;
   for (int64_t t = 0; t < task.steps; ++t) {
     const int64_t now = position + t;

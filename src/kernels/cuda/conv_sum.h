@@ -33,7 +33,7 @@ SEQCONV_DEVICE void sum_body(Block& block, const SumTask<A>& task) {
     const int64_t i = first + thread;
     if (i >= task.width)
       return;
-    const int64_t end = least((chunk + 1) * kSumFanIn, task.count);
+    const int64_t end = min((chunk + 1) * kSumFanIn, task.count);
     A sum = 0;
     for (int64_t p = chunk * kSumFanIn; p < end; ++p)
       sum += task.from[p * task.width + i];
@@ -84,7 +84,7 @@ SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
   const int64_t chunk = block.index() / columns;
   const int64_t first = (block.index() - chunk * columns) * block.threads();
   const int64_t begin = chunk * kBiasRows;
-  const int64_t end = least(begin + kBiasRows, task.batch * task.steps);
+  const int64_t end = min(begin + kBiasRows, task.batch * task.steps);
   block.each([&](int thread) {
     const int64_t c = first + thread;
     if (c >= task.channels)
@@ -94,7 +94,7 @@ SEQCONV_DEVICE void bias_body(Block& block, const BiasTask<S>& task) {
     A sum = 0;
     for (int64_t from = b * task.steps; from < end; from += task.steps, ++b) {
       const int64_t real = from + valid_steps(task.lengths, b, task.steps);
-      sum += sum_rows(task, most(begin, from), least(end, real), c);
+      sum += sum_rows(task, max(begin, from), min(end, real), c);
     }
     task.sums[chunk * task.channels + c] = sum;
   });

@@ -48,8 +48,8 @@ tap_row(const TapSource& source, int64_t base, int64_t t, int64_t valid) {
     return {base, 0, source.kernel_size};
   return {
       base,
-      static_cast<int>(most<int64_t>(0, P - t)),
-      static_cast<int>(least<int64_t>(K, valid - t + P))};
+      static_cast<int>(max<int64_t>(0, P - t)),
+      static_cast<int>(min<int64_t>(K, valid - t + P))};
 }
 
 /// softmax: the maximum and 1 / sum of exp; norms: the norm and 1 / (it + e);
@@ -71,9 +71,9 @@ SEQCONV_HD constexpr int logit_pitch(int kernel_size) {
   return (tap_groups(kernel_size) | 1) * kTapGroup;
 }
 /// The smallest n with 2^n >= count, at most `most_bits`.
-inline int bits_for(int count, int most_bits) {
+inline int bits_for(int count, int max_bits) {
   int bits = 0;
-  while (bits < most_bits && 1 << bits < count)
+  while (bits < max_bits && 1 << bits < count)
     ++bits;
   return bits;
 }

@@ -40,7 +40,7 @@ chunk_of(const ConvTask<S>& task, const ConvTile& tile, int i) {
   if (tile.heads > 1)
     return {first, tile.heads * R};
   const int begin = i * task.plan.width;
-  return {first + begin, least(task.plan.width, R - begin)};
+  return {first + begin, min(task.plan.width, R - begin)};
 }
 template <class S>
 SEQCONV_DEVICE int chunks_of(const ConvTask<S>& task, const ConvTile& tile) {
@@ -209,7 +209,7 @@ SEQCONV_DEVICE void convolve_chunk(
   const ConvPlan& plan = task.plan;
   const int vectors = chunk.width / V, real = tile.real(plan.rows);
   const int here =
-      static_cast<int>(least<int64_t>(plan.rows, task.steps - tile.first));
+      static_cast<int>(min<int64_t>(plan.rows, task.steps - tile.first));
   S* const out = task.out + (tile.b * task.steps + tile.first) * task.channels +
       chunk.first;
   for (int n = thread; n < vectors * (plan.rows / kRowsPerThread);

@@ -34,16 +34,16 @@
 namespace seqconv::kernels::cuda {
 
 template <class I>
-SEQCONV_HD constexpr I least(I a, I b) {
+SEQCONV_HD constexpr I min(I a, I b) {
   return a < b ? a : b;
 }
 template <class I>
-SEQCONV_HD constexpr I most(I a, I b) {
+SEQCONV_HD constexpr I max(I a, I b) {
   return a < b ? b : a;
 }
 template <class I>
 SEQCONV_HD constexpr I clamped(I value, I low, I high) {
-  return most(low, least(value, high));
+  return max(low, min(value, high));
 }
 template <class I>
 SEQCONV_HD constexpr I chunks_of(I count, I size) {
@@ -277,7 +277,7 @@ SEQCONV_HD void widen_pack(const Pack<S, V>& pack, A (&to)[V]) {
 }
 /// Elements of a pack of at most 16 bytes, of V neighbours.
 template <class S, int V>
-inline constexpr int kPackOf = least<int>(V, 16 / sizeof(S));
+inline constexpr int kPackOf = min<int>(V, 16 / sizeof(S));
 
 /// V neighbours, in packs of at most 16 bytes, which is their alignment.
 template <int V, class S, class A>

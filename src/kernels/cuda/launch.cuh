@@ -11,14 +11,14 @@ namespace seqconv::kernels::cuda {
 /// Blocks of a body that a multiprocessor must have registers for: the compiler
 /// uses as many as that leaves, or takes fewer and spills a few. 0: its choice.
 template <class Body>
-constexpr int least_blocks() {
-  if constexpr (requires { Body::kLeastBlocks; })
-    return Body::kLeastBlocks;
+constexpr int min_blocks() {
+  if constexpr (requires { Body::kMinBlocks; })
+    return Body::kMinBlocks;
   return 0;
 }
 
 template <int kThreads, class Body, class Task>
-__global__ void __launch_bounds__(kThreads, least_blocks<Body>())
+__global__ void __launch_bounds__(kThreads, min_blocks<Body>())
     run_body(const __grid_constant__ Task task) {
   DeviceBlock block;
   Body::run(block, task);

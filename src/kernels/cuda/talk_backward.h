@@ -135,7 +135,7 @@ SEQCONV_DEVICE void scatter_borders(
     for (int i = 0; i < kAtOnce; ++i)
       in[i] = load_pack<S, V>(row_at(
           from,
-          least(r0 + i * copies, range.count - 1),
+          min(r0 + i * copies, range.count - 1),
           task.row_bytes));
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
@@ -255,7 +255,7 @@ SEQCONV_DEVICE void input_gradient(
   for (int first = around.begin; first < around.end;
        first += task.plan.around) {
     range.first = first;
-    range.count = least(task.plan.around, around.end - first);
+    range.count = min(task.plan.around, around.end - first);
     make_borders(block, task, tile, range);
     block.each([&](int thread) {
       scatter_borders<V>(block, thread, task, tile, chunk, range);

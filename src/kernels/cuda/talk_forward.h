@@ -50,7 +50,7 @@ class TalkSums {
   }
 
  private:
-  static constexpr int kPart = least<int>(V, 16 / sizeof(A));
+  static constexpr int kPart = min<int>(V, 16 / sizeof(A));
 
   Pack<A, kPart>* memory_;
   int pitch_;
@@ -79,7 +79,7 @@ SEQCONV_DEVICE void scan_rows(
     const TalkSums<V, A> sums(memory, task.plan.width, place.column);
     for (int s = place.row; s < segments; s += place.stride) {
       const int begin = s * kTalkSegment;
-      const int count = least(kTalkSegment, rows - begin);
+      const int count = min(kTalkSegment, rows - begin);
       const S* const from =
           row_at(first + place.channel(), begin, task.row_bytes);
       A sum[V] = {};
@@ -95,7 +95,7 @@ SEQCONV_DEVICE void scan_rows(
         SEQCONV_UNROLL
         for (int i = 0; i < kAtOnce; ++i)
           in[i] = load_pack<S, V>(
-              row_at(from, least(r0 + i, count - 1), task.row_bytes));
+              row_at(from, min(r0 + i, count - 1), task.row_bytes));
         SEQCONV_UNROLL
         for (int i = 0; i < kAtOnce; ++i) {
           A row[V];

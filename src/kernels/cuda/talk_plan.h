@@ -43,9 +43,9 @@ inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
   TalkPlan plan;
   // The windows of more than 32 heads would leave no room for sums.
   plan.heads = static_cast<int>(
-      clamped<int64_t>(width / R, 1, least<int64_t>(shape.heads, 32)));
+      clamped<int64_t>(width / R, 1, min<int64_t>(shape.heads, 32)));
   plan.width =
-      static_cast<int>(plan.heads > 1 ? plan.heads * R : least(width, R));
+      static_cast<int>(plan.heads > 1 ? plan.heads * R : min(width, R));
   plan.groups = static_cast<int>(chunks_of<int64_t>(shape.heads, plan.heads));
   plan.chunks =
       plan.heads > 1 ? 1 : static_cast<int>(chunks_of<int64_t>(R, plan.width));
@@ -67,7 +67,7 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
   const auto segments = [&](int64_t left, int64_t right) {
     const int64_t rows =
         round_up<int64_t>(left, kTalkSegment) + kTalkTile + right;
-    return least(rows, shape.steps) / kTalkSegment + 1;
+    return min(rows, shape.steps) / kTalkSegment + 1;
   };
   const int64_t left = shape.max_left, right = shape.max_right;
   const int64_t wanted = segments(
@@ -84,7 +84,7 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape, int sum_bytes) {
     plan.sums_at = layout.size();
     const int64_t segment = (kTalkSegment + 1) * plan.width * sum_bytes;
     // 16 bytes: what rounding adds.
-    const int64_t count = least((limit - 16 - layout.size()) / segment, roomy);
+    const int64_t count = min((limit - 16 - layout.size()) / segment, roomy);
     // A segment may begin with the row after the last.
     plan.capacity = static_cast<int>(count * kTalkSegment - 1);
     layout.add(count, segment);
@@ -194,7 +194,7 @@ SEQCONV_DEVICE void each_window(
       O to_left[kAtOnce], to_right[kAtOnce] = {};
       SEQCONV_UNROLL
       for (int i = 0; i < kAtOnce; ++i) {
-        const int r = least(r0 + i * lanes, range.count - 1);
+        const int r = min(r0 + i * lanes, range.count - 1);
         to_left[i] = left[base + int64_t{r} * task.all_heads];
         if (right != nullptr)
           to_right[i] = right[base + int64_t{r} * task.all_heads];
@@ -234,10 +234,10 @@ struct TalkTile {
     b = n / groups / tiles;
     tile = n / groups % tiles;
     first = static_cast<int>(tile) * kTalkTile;
-    rows = static_cast<int>(least<int64_t>(kTalkTile, task.steps - first));
+    rows = static_cast<int>(min<int64_t>(kTalkTile, task.steps - first));
     valid = static_cast<int>(valid_steps(task.lengths, b, task.steps));
     head = static_cast<int>(n % groups) * task.plan.heads;
-    heads = least(task.plan.heads, task.all_heads - head);
+    heads = min(task.plan.heads, task.all_heads - head);
   }
   SEQCONV_HD int real() const { return clamped(valid - first, 0, rows); }
   SEQCONV_HD TalkRange own_positions() const {
@@ -273,7 +273,7 @@ struct TalkChunk {
     width = tile.heads * R;
     if (tile.heads == 1) {
       first += begin;
-      width = least(task.plan.width, R - begin);
+      width = min(task.plan.width, R - begin);
     }
   }
 };
@@ -308,7 +308,7 @@ join_spans(Block& block, TalkSpan* spans, const Of& of) {
       begin[lane] = mine.begin;
       end[lane] = mine.end;
     });
-    const TalkSpan joined = {lanes_least(warp, begin), lanes_most(warp, end)};
+    const TalkSpan joined = {lanes_min(warp, begin), lanes_max(warp, end)};
     warp.each([&](int lane) {
       if (lane == 0)
         spans[warp.index()] = joined;

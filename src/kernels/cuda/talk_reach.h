@@ -14,7 +14,7 @@ SEQCONV_DEVICE void talk_reach_body(Block& block, const TalkTask<S>& task) {
   auto* const spans = shared_at<TalkSpan>(block.shared(), 0);
   TalkRange range = tile.own_positions();
   for (; range.head < task.all_heads; range.head += range.heads) {
-    range.heads = least(kWarp, task.all_heads - range.head);
+    range.heads = min(kWarp, task.all_heads - range.head);
     block.each([&](int thread) {
       TalkSpan reach = {0, 0};  // relative to the position
       each_window<4>(
@@ -67,9 +67,9 @@ find_neighbours(Block& block, const TalkTask<S>& task, const TalkTile& tile) {
                                 tile.head + (n - k * heads)) *
               2;
           const int first = static_cast<int>(k) * kTalkTile;
-          const int from = most(first, tile.first - task.reach[pair + 1] + 1);
-          const int to = least(
-              least(first + kTalkTile, tile.valid),
+          const int from = max(first, tile.first - task.reach[pair + 1] + 1);
+          const int to = min(
+              min(first + kTalkTile, tile.valid),
               tile.first + kTalkTile + task.reach[pair]);
           if (from < to)
             mine.add(from, to);

@@ -34,7 +34,7 @@ SEQCONV_DEVICE void talk_step_body(Block& block, const TalkStepTask<S>& task) {
     if (at >= task.batch * task.channels)
       return;
     const int64_t n = at / task.channels, c = at % task.channels;
-    const int64_t position = most<int64_t>(0, *task.position);
+    const int64_t position = max<int64_t>(0, *task.position);
     S* const ring = task.state + n * task.slots * task.channels + c;
     for (int64_t t = 0; t < task.steps; ++t) {
       const int64_t now = position + t, row = n * task.steps + t;
@@ -43,7 +43,7 @@ SEQCONV_DEVICE void talk_step_body(Block& block, const TalkStepTask<S>& task) {
           task.offsets.left,
           task.offsets.storage,
           row * task.all_heads + c / task.head_channels);
-      const int past = static_cast<int>(least<int64_t>(task.slots, now));
+      const int past = static_cast<int>(min<int64_t>(task.slots, now));
       int whole = 0;
       A share = 0;
       split_distance(left * task.max_left, 0, past, whole, share);
@@ -67,14 +67,14 @@ SEQCONV_DEVICE void talk_step_body(Block& block, const TalkStepTask<S>& task) {
 
 template <int V>
 struct TalkForwardBody {
-  static constexpr int kLeastBlocks = 6;
+  static constexpr int kMinBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
     talk_forward_body<V>(block, task);
   }
 };
 struct TalkReachBody {
-  static constexpr int kLeastBlocks = 6;
+  static constexpr int kMinBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
     talk_reach_body(block, task);
@@ -83,7 +83,7 @@ struct TalkReachBody {
 template <int V>
 struct TalkBackwardBody {
   // Of four channels the compiler's own choice spills least: 8 bytes, float16.
-  static constexpr int kLeastBlocks = V == 4 ? 0 : 6;
+  static constexpr int kMinBlocks = V == 4 ? 0 : 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
     talk_backward_body<V>(block, task);
@@ -108,11 +108,11 @@ TalkTask<S> talk_task(
       shape.steps,
       " and a window of ",
       shape.window());
-  constexpr int64_t kMostChannels = INT32_MAX / sizeof(S);
+  constexpr int64_t kMaxChannels = INT32_MAX / sizeof(S);
   SEQCONV_CHECK(
-      shape.channels <= kMostChannels,
+      shape.channels <= kMaxChannels,
       "[cuda] talk takes at most ",
-      kMostChannels,
+      kMaxChannels,
       " channels, but got ",
       shape.channels);
   TalkTask<S> task;
@@ -189,7 +189,7 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
       kTalkThreads * static_cast<int64_t>(sizeof(TalkSpan)),
       reach);
   // Difference arrays leave room for the threads of four channels each.
-  with_vector<S, least<int>(4 * sizeof(S), 16)>(
+  with_vector<S, min<int>(4 * sizeof(S), 16)>(
       shape.head_channels(),
       {args.x, args.grad_y, args.grad_x},
       [&]<int V>(std::integral_constant<int, V>) {

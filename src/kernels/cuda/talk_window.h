@@ -39,14 +39,14 @@ struct TalkSpan {
   int end = INT32_MIN;
 
   SEQCONV_HD void add(int from, int to) {
-    begin = least(begin, from);
-    end = most(end, to);
+    begin = min(begin, from);
+    end = max(end, to);
   }
   template <class A>
   SEQCONV_HD void add(const TalkWindow<A>& w) {
     const int left = w.left_row(), right = w.right_row();
-    add(least(least(left, right), least(w.begin, w.end)),
-        most(most(left, right) + 1, most(w.begin, w.end)));
+    add(min(min(left, right), min(w.begin, w.end)),
+        max(max(left, right) + 1, max(w.begin, w.end)));
   }
 };
 
