@@ -232,7 +232,7 @@ class Talk(Mixer):
 
     Parameters `offsets.weight` [2H, C] (left, then right; [H, C] when causal)
     and `offsets.bias`, both U(-1/sqrt(C), 1/sqrt(C)). Offsets are float32 or
-    wider whatever x is, also under autocast: rounding would move the borders.
+    wider whatever x is, also under autocast: rounding would move the edges.
     ValueError on impossible sizes.
     """
 

@@ -255,15 +255,15 @@ def talk(
     """Time-aware large-kernel convolution (Lioutas and Guo 2020, eq. 3-8).
 
     The sum over the window [t - offset_left * max_left, t + offset_right *
-    max_right], clamped to the sequence, border tokens in proportion, divided by
+    max_right], clamped to the sequence, edge tokens in proportion, divided by
     max_left + max_right + 1. Differentiable in x and the offsets; the gradient
-    of an offset whose border is a whole position, or clamped, is zero.
+    of an offset whose edge is a whole position, or clamped, is zero.
 
     Args:
         x: [B, T, C].
         offset_left: [B, T, H] in [0, 1], after a sigmoid (more after offset
             dropout); H divides C. Best in float32 also beside a bfloat16 x:
-            rounding moves the borders.
+            rounding moves the edges.
         offset_right: [B, T, H]; without it the window ends at t (causal) and
             max_right must be 0.
         max_left, max_right: the furthest reaches, in tokens.

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/talk_border_maker.h"
+#include "kernels/talk_edge_maker.h"
 
 /// Each tile owns some rows of grad_x and adds up all windows of the
 /// neighbourhood that reach into them, so that there are no atomics and no
@@ -10,12 +10,12 @@
 namespace seqconv::kernels {
 namespace {
 
-/// How much of the input of row s a window holds, of which these are borders;
-/// NaN where it holds all of it and a border is NaN.
+/// How much of the input of row s a window holds, of which these are edges;
+/// NaN where it holds all of it and an edge is NaN.
 template <class A>
-A share_of(const TalkBorders<A>& borders, int64_t window, int64_t s) {
-  const int32_t* const rows = borders.rows + 2 * window;
-  const A* const parts = borders.parts + 2 * window;
+A share_of(const TalkEdges<A>& edges, int64_t window, int64_t s) {
+  const int32_t* const rows = edges.rows + 2 * window;
+  const A* const parts = edges.parts + 2 * window;
   const auto nan = [&](int side) { return std::isnan(parts[side]); };
   const A begun = s < rows[0]   ? A(0)
       : s == rows[0] && !nan(0) ? parts[0]
@@ -37,7 +37,7 @@ void spread_windows_singly(const TalkGradTile<S, A>& tile) {
       A sum = 0;
       for (int64_t t = 0; t < tile.rows; ++t) {
         const int64_t window = tile.lanes == 1 ? t : t * tile.lanes + c;
-        const A share = share_of(tile.borders, window, s - tile.begin);
+        const A share = share_of(tile.edges, window, s - tile.begin);
         if (share != 0)
           sum += share * widen(tile.g[t * tile.stride + c]);
       }
@@ -107,7 +107,7 @@ class OffsetGradients {
   int64_t heads_ = 0;
 };
 
-/// Rows of x that are fetched before their borders come.
+/// Rows of x that are fetched before their edges come.
 constexpr int64_t kRowsAhead = 8;
 
 template <class S, class O, class A = AccumulatorOf<S>>
@@ -119,7 +119,7 @@ class BackwardTile {
       const Execution& run)
       : args_(args),
         reaches_(reaches),
-        borders_(args.shape, args.offset_left, args.offset_right, run.isa),
+        edges_(args.shape, args.offset_left, args.offset_right, run.isa),
         ops_(talk_ops<S, A>(run.isa)),
         offsets_(
             args.shape,
@@ -178,11 +178,11 @@ class BackwardTile {
     tile.products = products_.data();
     tile.left = sums.left;
     tile.right = sums.right;
-    if (!ops_.gradient(tile) || !borders_.finite())
+    if (!ops_.gradient(tile) || !edges_.finite())
       spread_windows_singly(tile);
   }
 
-  /// Which windows and borders a tile has.
+  /// Which windows and edges a tile has.
   TalkGradTile<S, A> tile_of(const TalkStrip& strip, const TalkRows& rows) {
     const TalkReach& reach = reaches_[static_cast<size_t>(strip.batch)];
     const int64_t first = rows.first, span = rows.real();
@@ -192,7 +192,7 @@ class BackwardTile {
         .lanes = strip.lanes,
         .rows = to - from,
         .own = first - from,
-        // A row more where other windows' borders have to be clipped.
+        // A row more where other windows' edges have to be clipped.
         .begin = std::max(
             -first,
             -std::max<int64_t>(reach.left, from < first ? 1 : 0)),
@@ -207,12 +207,12 @@ class BackwardTile {
       tile.end = span + 1;
     }
     const TalkRange range = {first + tile.begin, tile.end - tile.begin};
-    tile.borders = borders_.make(strip, {from, to - from, rows.valid}, range);
+    tile.edges = edges_.make(strip, {from, to - from, rows.valid}, range);
     if (strip.narrow()) {
       ring_.reserve((span + 3) * kTalkLanes);
     } else {
-      tile.first = borders_.first();
-      tile.next = borders_.next();
+      tile.first = edges_.first();
+      tile.next = edges_.next();
       ring_.reserve(tile.ring * kTalkChannels);
     }
     tile.ring_of_g = ring_.data();
@@ -220,7 +220,7 @@ class BackwardTile {
   }
 
   /// Gradients of the offsets of a head that shares its strips: max_left *
-  /// x[border] / window where the border is fractional, else 0; on the right
+  /// x[edge] / window where the edge is fractional, else 0; on the right
   /// likewise.
   void narrow_offset_gradient(int64_t b, int64_t h, const TalkRows& rows) {
     const TalkShape& shape = args_.shape;
@@ -230,16 +230,16 @@ class BackwardTile {
     if (real == 0)
       return;
     const int64_t at = b * shape.steps * C + h * R;
-    const TalkBorders<A> borders = borders_.make(
+    const TalkEdges<A> edges = edges_.make(
         {.batch = b, .channel = h * R, .channels = R},
         {rows.first, real, rows.valid},
         {0, rows.valid});
-    const auto product = [&](int64_t border) {
+    const auto product = [&](int64_t edge) {
       A sum = 0;
-      if (borders.parts[border] == borders.whole(border))
+      if (edges.parts[edge] == edges.whole(edge))
         return sum;
-      const S* const g = args_.grad_y + at + (rows.first + border / 2) * C;
-      const S* const x = args_.x + at + borders.rows[border] * C;
+      const S* const g = args_.grad_y + at + (rows.first + edge / 2) * C;
+      const S* const x = args_.x + at + edges.rows[edge] * C;
       for (int64_t c = 0; c < R; ++c)
         sum += widen(g[c]) * widen(x[c]);
       return sum;
@@ -252,7 +252,7 @@ class BackwardTile {
 
   const TalkBackward<S, O>& args_;
   const std::vector<TalkReach>& reaches_;
-  BorderMaker<O> borders_;
+  EdgeMaker<O> edges_;
   const TalkOps<S, A>& ops_;
   OffsetGradients<O, A> offsets_;
   const bool streaming_;
@@ -265,7 +265,7 @@ class BackwardTile {
 template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  // Narrower heads share: a border costs as much as several channels of it.
+  // Narrower heads share: an edge costs as much as several channels of it.
   constexpr int64_t kOwnStrip = 4;
   const TalkStrips strips(shape, kOwnStrip);
   const std::vector<TalkReach> reaches = talk_reaches(

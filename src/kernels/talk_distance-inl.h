@@ -10,7 +10,7 @@
 #include "kernels/talk_kernels.h"
 #include "kernels/vectors-inl.h"
 
-/// How far the borders of TaLK's windows lie from their positions, in whole
+/// How far the edges of TaLK's windows lie from their positions, in whole
 /// tokens and fractions.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
@@ -77,7 +77,7 @@ struct Distance {
   }
 };
 
-/// Some entries: their positions, and the distances to both borders.
+/// Some entries: their positions, and the distances to both edges.
 template <class A>
 struct WindowEntries {
   IntVec<A> t;

@@ -6,7 +6,7 @@
 
 namespace seqconv::kernels {
 
-/// Makes distances to the borders of windows from offsets [B, T, H] of the type
+/// Makes distances to the edges of windows from offsets [B, T, H] of the type
 /// O. Distances, not positions, are what is rounded.
 template <class O, class A = AccumulatorOf<O>>
 class DistanceMaker {

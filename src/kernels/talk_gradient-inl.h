@@ -7,12 +7,12 @@
 
 #include <algorithm>
 
-#include "kernels/talk_borders-inl.h"
+#include "kernels/talk_edges-inl.h"
 #include "kernels/talk_columns-inl.h"
 
 /// The transpose of TaLK's prefix sums: going from row to row, a sum over the
 /// gradients of the windows that hold the row. What enters and leaves it at a
-/// row are the borders that stand there, so that nothing but the result is
+/// row are the edges that stand there, so that nothing but the result is
 /// written, and written once. The rows of g that they may be of lie in a ring
 /// in the first-level cache.
 HWY_BEFORE_NAMESPACE();
@@ -34,7 +34,7 @@ class GradColumns {
 
   HWY_INLINE bool run() {
     Sums sums;
-    BorderProducts<A> products;
+    EdgeProducts<A> products;
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       sums.later[v] = hn::Zero(d_);
@@ -72,9 +72,9 @@ class GradColumns {
     ++staged_;
   }
 
-  /// The borders at the next row, which is one of the tile's own or not.
+  /// The edges at the next row, which is one of the tile's own or not.
   template <bool kOwn>
-  HWY_INLINE void add_row(Sums& sums, BorderProducts<A>& products) {
+  HWY_INLINE void add_row(Sums& sums, EdgeProducts<A>& products) {
     if (staged_ < tile_.rows)
       stage_row();
     // Rows have as many windows as there are rows: one after the other.
@@ -84,16 +84,16 @@ class GradColumns {
       columns_.template prefetch<
           kStores == Stores::kStreaming ? OwnCache::kSecond : OwnCache::kFirst>(
           x_ + tile_.next_x);
-    int64_t border = *first_++;
-    if (kOwn || border >= 0) {
+    int64_t edge = *first_++;
+    if (kOwn || edge >= 0) {
       Vec<A> x[NV];
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v) {
         x[v] = columns_.get(x_, v);
         sums.row[v] = sums.later[v];
       }
-      for (; border >= 0; border = tile_.next[border]) {
-        products.put(kept_, border, add_border<kOwn>(border, x, sums));
+      for (; edge >= 0; edge = tile_.next[edge]) {
+        products.put(kept_, edge, add_edge<kOwn>(edge, x, sums));
         if (HWY_UNLIKELY(++kept_ == products.kMax)) {
           products.add_to(tile_.products, kept_);
           kept_ = 0;
@@ -108,12 +108,12 @@ class GradColumns {
   /// Returns lanes of its product with x.
   template <bool kOwn>
   HWY_INLINE Vec<A>
-  add_border(int64_t border, const Vec<A> (&x)[NV], Sums& sums) const {
+  add_edge(int64_t edge, const Vec<A> (&x)[NV], Sums& sums) const {
     static constexpr A kSigns[2] = {A(0), A(-0.0)};
     const A* const from =
-        tile_.ring_of_g + (border / 2 & slots_) * kTalkChannels;
-    const auto part = hn::Set(d_, tile_.borders.parts[border]);
-    const auto sign = hn::Set(d_, kSigns[border % 2]);
+        tile_.ring_of_g + (edge / 2 & slots_) * kTalkChannels;
+    const auto part = hn::Set(d_, tile_.edges.parts[edge]);
+    const auto sign = hn::Set(d_, kSigns[edge % 2]);
     auto product = hn::Zero(d_);
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
@@ -161,7 +161,7 @@ HWY_INLINE bool grad_columns(
   return GradColumns<S, A, NV, kStores>(tile, columns).run();
 }
 
-/// Sums over rows of what borders add to a row and to all later ones.
+/// Sums over rows of what edges add to a row and to all later ones.
 template <class S, class A>
 HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
   const int64_t count = tile.channels;
@@ -173,9 +173,9 @@ HWY_INLINE bool grad_lanes(const TalkGradTile<S, A>& tile) {
     for (int64_t c = 0; c < count; ++c) {
       const A g = widen(tile.g[t * tile.stride + c]);
       for (int64_t side = 0; side < 2; ++side) {
-        const int64_t border = 2 * (t * kTalkLanes + c) + side;
-        const A part = tile.borders.parts[border] * g;
-        A* const step = steps + tile.borders.rows[border] * kTalkLanes + c;
+        const int64_t edge = 2 * (t * kTalkLanes + c) + side;
+        const A part = tile.edges.parts[edge] * g;
+        A* const step = steps + tile.edges.rows[edge] * kTalkLanes + c;
         step[0] += part;
         step[kTalkLanes] += (side == 0 ? g : -g) - part;
       }

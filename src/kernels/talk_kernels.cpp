@@ -20,7 +20,7 @@ struct Tables {
         .distances = talk_distances<S, A>,
         .offset_gradients = talk_offset_gradients<S, A>,
         .windows = talk_windows<A>,
-        .borders = talk_borders<A>,
+        .edges = talk_edges<A>,
         .pairs = kTalkPairs<A>,
         .forward = talk_forward_tile<S, A>,
         .gradient = talk_gradient_tile<S, A>};

@@ -20,20 +20,20 @@ struct TalkWindow {
   A left, right;  ///< in [0, 1), or NaN
 };
 
-/// The borders of windows, as what they do to a sum over those windows'
+/// The edges of windows, as what they do to a sum over those windows'
 /// gradients that goes from row to row. That of window i begins at row
 /// rows[2i]: it is added to the sums of later rows, and parts[2i] of it to that
 /// row's. At row rows[2i+1] it ends: it is taken off the sums of later rows,
 /// and parts[2i+1] of it, which is not positive, is added to that row's. Both
 /// rows are inputs that the window holds, or part of them.
 template <class A>
-struct TalkBorders {
+struct TalkEdges {
   int32_t* rows = nullptr;
   A* parts = nullptr;
 
-  /// The part where a border stands between inputs, 2i or 2i+1.
-  static constexpr A whole(int64_t border) {
-    return border % 2 == 0 ? A(1) : A(0);
+  /// The part where an edge stands between inputs, 2i or 2i+1.
+  static constexpr A whole(int64_t edge) {
+    return edge % 2 == 0 ? A(1) : A(0);
   }
 };
 
@@ -55,8 +55,8 @@ struct TalkOffsetGradients {
   int64_t stride = 0;
 };
 
-/// Distances from positions t to the borders of their windows, those of head h
-/// from h * pitch on; borders outside [0, valid) move to its ends.
+/// Distances from positions t to the edges of their windows, those of head h
+/// from h * pitch on; edges outside [0, valid) move to its ends.
 template <class A>
 struct TalkDistances {
   const A* left = nullptr;   ///< to the left, in tokens
@@ -154,12 +154,12 @@ template <class S, class A>
 struct TalkGradTile {
   int64_t lanes = 1;  ///< as TalkTile::lanes, but not two
   /// Of windows `rows`, [rows, lanes]. Their rows are counted from `begin` on.
-  TalkBorders<A> borders;
+  TalkEdges<A> edges;
   int64_t rows = 0;
   int64_t own = 0;    ///< the window of the position of row 0
-  int64_t begin = 0;  ///< rows [begin, end) have borders; with lanes -1
+  int64_t begin = 0;  ///< rows [begin, end) have edges; with lanes -1
   int64_t end = 0;    ///< and span + 1
-  /// [end - begin]: the first border at a row; [2 rows]: the one behind it
+  /// [end - begin]: the first edge at a row; [2 rows]: the one behind it
   /// there. -1 where there is none. Not with kTalkLanes windows.
   const int32_t* first = nullptr;
   const int32_t* next = nullptr;
@@ -169,9 +169,9 @@ struct TalkGradTile {
   const S* x = nullptr;  ///< of row `begin`
   int64_t stride = 0;    ///< of g, x and grad_x
   int64_t span = 0;
-  int64_t ahead = 0;  ///< borders at row r are of windows < own + r + ahead
+  int64_t ahead = 0;  ///< edges at row r are of windows < own + r + ahead
   int64_t ring = 1;   ///< a power of two; of windows < own + r + ahead the last
-                      ///< `ring` have all borders at row r
+                      ///< `ring` have all edges at row r
   A* ring_of_g = nullptr;  ///< [ring, kTalkChannels]; with kTalkLanes windows
                            ///< [span + 3, kTalkLanes]
   S* grad_x = nullptr;
@@ -179,7 +179,7 @@ struct TalkGradTile {
   int64_t next_strip = 0;
   int64_t next_x = 0;      ///< and rows of x
   bool streaming = false;  ///< stores to grad_x go past the caches
-  /// Not with kTalkLanes windows: <g[own + t], x at the border> of borders that
+  /// Not with kTalkLanes windows: <g[own + t], x at the edge> of edges that
   /// are not whole is added to left[t] and right[t], 0 <= t < span. `products`
   /// is for [2 rows], and whole vectors.
   A* products = nullptr;
@@ -217,10 +217,10 @@ struct TalkOps {
       TalkWindow<A>* out);
   /// With rows counted from the range's first and clipped to it. Returns
   /// whether no distance is NaN. Whole vectors are read and written.
-  bool (*borders)(
+  bool (*edges)(
       const TalkDistances<A>& distances,
       const TalkRange& range,
-      const TalkBorders<A>& out);
+      const TalkEdges<A>& out);
   /// Whether forward() takes tiles with two windows a position; they are never
   /// streaming.
   bool pairs;

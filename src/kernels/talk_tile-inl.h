@@ -83,7 +83,7 @@ class RunningSums {
   Vec<A> sum_[NV];
 };
 
-/// Row after row of outputs: what lies between the borders of their windows,
+/// Row after row of outputs: what lies between the edges of their windows,
 /// times the scale.
 /// The first of kWindows windows is that of the first NV vectors, the next that
 /// of the next ones.
@@ -206,7 +206,7 @@ HWY_INLINE bool talk_columns(
 
 /// What a window holds of a channel of kTalkLanes.
 template <class A>
-HWY_INLINE A between_borders(const TalkWindow<A>& w, const A* sums) {
+HWY_INLINE A between_edges(const TalkWindow<A>& w, const A* sums) {
   const A* const low = scalar(sums + w.low);
   const A* const behind = scalar(sums + w.behind);
   const A begin = low[0], end = behind[-kTalkLanes];
@@ -237,7 +237,7 @@ HWY_INLINE bool talk_lanes(const TalkTile<S, A>& tile) {
     HWY_ALIGN A sums[kTalkLanes];
     for (int64_t c = 0; c < count; ++c)
       sums[c] =
-          between_borders(tile.windows[t * kTalkLanes + c], tile.sums + c);
+          between_edges(tile.windows[t * kTalkLanes + c], tile.sums + c);
     for (int64_t c = 0; c < count; c += L)
       store_some<A>(
           hn::Mul(hn::Load(d, sums + c), scale),

@@ -90,11 +90,11 @@ class TalkHead {
         distances,
         {.ring = kRing, .pitch = kChannels},
         windows_.data());
-    EXPECT_TRUE(ops_.borders(distances, {0, kRows}, borders()));
-    for (int32_t border = 2 * kRows; --border >= 0;) {
-      int32_t& first = first_[static_cast<size_t>(rows_.data()[border])];
-      next_[static_cast<size_t>(border)] = first;
-      first = border;
+    EXPECT_TRUE(ops_.edges(distances, {0, kRows}, edges()));
+    for (int32_t edge = 2 * kRows; --edge >= 0;) {
+      int32_t& first = first_[static_cast<size_t>(rows_.data()[edge])];
+      next_[static_cast<size_t>(edge)] = first;
+      first = edge;
     }
   }
 
@@ -115,9 +115,9 @@ class TalkHead {
 
   void gradient(bool streaming, float* grad_x) {
     std::vector<float> left(kRows), right(kRows);
-    Scratch<float> products(kBorders);
+    Scratch<float> products(kEdges);
     EXPECT_TRUE(ops_.gradient(
-        {.borders = borders(),
+        {.edges = edges(),
          .rows = kRows,
          .end = kRows,
          .first = first_.data(),
@@ -138,16 +138,16 @@ class TalkHead {
   }
 
  private:
-  static constexpr int64_t kBorders = 2 * (kRows + kTalkLanes);
+  static constexpr int64_t kEdges = 2 * (kRows + kTalkLanes);
 
-  TalkBorders<float> borders() { return {rows_.data(), parts_.data()}; }
+  TalkEdges<float> edges() { return {rows_.data(), parts_.data()}; }
 
   const TalkOps<float, float>& ops_;
   std::vector<float> x_, g_;
   Scratch<float> ring_;
   Scratch<TalkWindow<float>> windows_{kRows + kTalkLanes};
-  Scratch<int32_t> rows_{kBorders};
-  Scratch<float> parts_{kBorders};
+  Scratch<int32_t> rows_{kEdges};
+  Scratch<float> parts_{kEdges};
   std::vector<int32_t> first_ = std::vector<int32_t>(kRows, -1);
   std::vector<int32_t> next_ = std::vector<int32_t>(2 * kRows);
 };

@@ -323,7 +323,7 @@ TEST_P(TalkKernels, ANotANumberStaysInItsTile) {
   }
 }
 
-// The border of window 250 is in the tile of the first 256 rows, its gradients
+// The edge of window 250 is in the tile of the first 256 rows, its gradients
 // in the next one too; that of window 260 the other way round.
 TEST_P(TalkKernels, AnOffsetThatIsNotANumberReachesAllTilesOfItsWindow) {
   for (const auto& [C, H] :
@@ -363,11 +363,11 @@ TEST_P(TalkKernels, AnOffsetThatIsNotANumberReachesAllTilesOfItsWindow) {
   }
 }
 
-TEST_P(TalkKernels, AWholeBorderHasNoGradientWhateverLiesBeyond) {
+TEST_P(TalkKernels, AWholeEdgeHasNoGradientWhateverLiesBeyond) {
   const TalkShape s{1, 40, 64, 1, 3, 3};
   const size_t count = place(40 * 64);
   const std::vector<float> x(count, INFINITY), ones(count, 1.0f);
-  // One token, and half of one: whole borders and fractions in turns.
+  // One token, and half of one: whole edges and fractions in turns.
   std::vector<float> offsets(40, 1.0f / 3);
   for (size_t t = 1; t < offsets.size(); t += 2)
     offsets[t] = 0.5f / 3;

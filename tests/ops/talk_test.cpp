@@ -23,7 +23,7 @@ struct TalkCall {
   double largest = 1;  ///< offsets are in (0, largest)
   std::optional<at::Tensor> lengths = std::nullopt;
 
-  /// {x, left, right}; offsets are multiples of 1/256 that never put a border
+  /// {x, left, right}; offsets are multiples of 1/256 that never put an edge
   /// on a whole position, exact in bfloat16 up to 1.
   std::vector<at::Tensor> inputs(at::ScalarType type = at::kDouble) const {
     const at::Tensor x =

@@ -18,7 +18,7 @@ struct TalkShape {
 };
 
 /// Adaptive window sums. S stores x and y, O the offsets (S, or float where S
-/// is BFloat16). Distances from t to a border are computed in
+/// is BFloat16). Distances from t to an edge are computed in
 /// AccumulatorOf<O>, never as absolute positions, so that they keep their
 /// precision on long sequences.
 template <class S, class O>

@@ -13,14 +13,14 @@ struct TalkFuncOptions {
 
 /// Time-aware large kernel convolution (Lioutas & Guo 2020, eq. 3-8;
 /// semantics.md 1.5): the sum over the window [t - left * max_left,
-/// t + right * max_right], border tokens by linear interpolation, over
+/// t + right * max_right], edge tokens by linear interpolation, over
 /// max_left + max_right + 1.
 /// x [B, T, C], offset_left and offset_right [B, T, H] in [0, 1] (more after
 /// offset dropout) -> [B, T, C]. Without offset_right the window ends at t and
 /// max_right must be 0. Sums are local to the window and, like positions, never
 /// below float32; offsets have x's type, or float32 beside bfloat16 (better:
-/// bfloat16 moves the borders). Differentiable; the gradient of an offset whose
-/// border is a whole position or clamped is zero.
+/// bfloat16 moves the edges). Differentiable; the gradient of an offset whose
+/// edge is a whole position or clamped is zero.
 at::Tensor talk(
     const at::Tensor& x,
     const at::Tensor& offset_left,

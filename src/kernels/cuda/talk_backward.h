@@ -12,15 +12,15 @@ namespace seqconv::kernels::cuda {
 /// of the difference array and off at `right_at`, in two steps where a row has
 /// only a share.
 template <class A>
-struct alignas(16) TalkBorders {
+struct alignas(16) TalkEdges {
   int left_at;  ///< negative: the window does not touch the tile
   int right_at;
   A left;
   A right;
 
-  /// Borders before the tile go to the row before it, those behind it to the
+  /// Edges before the tile go to the row before it, those behind it to the
   /// two behind.
-  SEQCONV_DEVICE TalkBorders(const TalkWindow<A>& w, int origin)
+  SEQCONV_DEVICE TalkEdges(const TalkWindow<A>& w, int origin)
       : left_at(place(w.begin - 1 - origin)),
         right_at(place(w.end - origin)),
         left(w.left),
@@ -36,27 +36,27 @@ struct alignas(16) TalkBorders {
     return clamped(r, -1, kTalkTile) + 1;
   }
 };
-static_assert(sizeof(TalkBorders<float>) == sizeof(TalkWindow<float>));
-static_assert(sizeof(TalkBorders<double>) == sizeof(TalkWindow<double>));
+static_assert(sizeof(TalkEdges<float>) == sizeof(TalkWindow<float>));
+static_assert(sizeof(TalkEdges<double>) == sizeof(TalkWindow<double>));
 
-/// Shared memory that windows and borders take in turn.
+/// Shared memory that windows and edges take in turn.
 template <class S>
-SEQCONV_DEVICE TalkBorders<AccumulatorOf<S>>* borders_of(
+SEQCONV_DEVICE TalkEdges<AccumulatorOf<S>>* edges_of(
     const TalkTask<S>& task,
     char* shared) {
-  return shared_at<TalkBorders<AccumulatorOf<S>>>(shared, task.plan.windows_at);
+  return shared_at<TalkEdges<AccumulatorOf<S>>>(shared, task.plan.windows_at);
 }
 
-/// One phase: the borders of the windows of a range of at most plan.around
+/// One phase: the edges of the windows of a range of at most plan.around
 /// positions.
 template <class S, class Block>
-SEQCONV_DEVICE void make_borders(
+SEQCONV_DEVICE void make_edges(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile,
     const TalkRange& range) {
   using A = AccumulatorOf<S>;
-  auto* const borders = borders_of(task, block.shared());
+  auto* const edges = edges_of(task, block.shared());
   block.each([&](int thread) {
     each_window<1>(
         task,
@@ -64,7 +64,7 @@ SEQCONV_DEVICE void make_borders(
         thread,
         block.threads(),
         [&](int h, int r, const auto& w) {
-          borders[r * range.heads + h] = TalkBorders<A>(w, tile.first);
+          edges[r * range.heads + h] = TalkEdges<A>(w, tile.first);
         });
   });
 }
@@ -89,7 +89,7 @@ add_shares(A* const (&rows)[N], const A (&shares)[N], const A (&g)[V]) {
 /// What a window adds to a thread's columns.
 template <int V, class A>
 SEQCONV_DEVICE void
-add_borders(const TalkBorders<A>& w, A* column, int pitch, const A (&g)[V]) {
+add_edges(const TalkEdges<A>& w, A* column, int pitch, const A (&g)[V]) {
   A* const on = column + w.left_at * pitch;
   A* const off = column + w.right_at * pitch;
   const A first = A(1) - w.left, last = w.right - A(1);
@@ -107,7 +107,7 @@ add_borders(const TalkBorders<A>& w, A* column, int pitch, const A (&g)[V]) {
 /// Part of a phase: what a thread's windows of a range add to its columns: row
 /// n of every `copies` belongs to copy n.
 template <int V, class S, class Block>
-SEQCONV_DEVICE void scatter_borders(
+SEQCONV_DEVICE void scatter_edges(
     const Block& block,
     int thread,
     const TalkTask<S>& task,
@@ -121,7 +121,7 @@ SEQCONV_DEVICE void scatter_borders(
     return;
   const int c = place.channel();
   const int h = tile.heads > 1 ? c / task.head_channels : 0;
-  const auto* const borders = borders_of(task, block.shared()) + h;
+  const auto* const edges = edges_of(task, block.shared()) + h;
   A* const column = shared_at<A>(block.shared(), task.plan.sums_at) +
       place.row * kTalkSteps * pitch + c;
   const S* const from = task.grad_y + chunk.first + c +
@@ -142,12 +142,12 @@ SEQCONV_DEVICE void scatter_borders(
       const int r = r0 + i * copies;
       if (r >= range.count)
         break;
-      const TalkBorders<A> w = borders[r * tile.heads];
+      const TalkEdges<A> w = edges[r * tile.heads];
       if (w.left_at < 0)
         continue;
       A g[V];
       widen_pack<V>(in[i], g);
-      add_borders<V>(w, column, pitch, g);
+      add_edges<V>(w, column, pitch, g);
     }
   }
 }
@@ -256,9 +256,9 @@ SEQCONV_DEVICE void input_gradient(
        first += task.plan.around) {
     range.first = first;
     range.count = min(task.plan.around, around.end - first);
-    make_borders(block, task, tile, range);
+    make_edges(block, task, tile, range);
     block.each([&](int thread) {
-      scatter_borders<V>(block, thread, task, tile, chunk, range);
+      scatter_edges<V>(block, thread, task, tile, chunk, range);
     });
   }
   block.each([&](int thread) {

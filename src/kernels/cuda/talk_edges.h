@@ -3,13 +3,13 @@
 #include "kernels/cuda/talk_plan.h"
 
 /// The gradients of TaLK's offsets: products of grad_y and the rows of x at the
-/// borders of windows.
+/// edges of windows.
 namespace seqconv::kernels::cuda {
 
-/// Part of a phase: sums over channels of x[border row] * grad_y[t].
+/// Part of a phase: sums over channels of x[edge row] * grad_y[t].
 template <int V, class S>
 SEQCONV_DEVICE void add_edges(
-    const S* const (&rows)[3],  ///< x at the left border, the right, grad_y
+    const S* const (&rows)[3],  ///< x at the left edge, the right, grad_y
     int begin,
     int end,
     int step,
@@ -124,7 +124,7 @@ SEQCONV_DEVICE void edge_products(
   });
 }
 
-/// One phase: d out / d left = max_left * x[border] / window where the border
+/// One phase: d out / d left = max_left * x[edge] / window where the edge
 /// has a share, else 0; on the right likewise.
 template <class S, class Block>
 SEQCONV_DEVICE void write_offset_gradients(

@@ -22,7 +22,7 @@ struct TalkPlan {
   Divisor by_columns;
   int capacity = 0;  ///< forward: rows whose sums fit
   int copies = 1;    ///< backward: difference arrays
-  int around = 0;    ///< backward: positions whose borders fit
+  int around = 0;    ///< backward: positions whose edges fit
   int64_t tiles = 0;
   int64_t blocks = 0;
   int64_t windows_at = 0;

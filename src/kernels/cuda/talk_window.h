@@ -14,7 +14,7 @@ SEQCONV_HD int segment_of(int r) {
 }
 
 /// The window of a position: whole rows [begin, end), and shares of the row
-/// before and the row after. A border on a whole position has no share. begin
+/// before and the row after. An edge on a whole position has no share. begin
 /// may exceed end (negative offsets): the rows between count negatively.
 template <class A>
 struct alignas(16) TalkWindow {
@@ -50,7 +50,7 @@ struct TalkSpan {
   }
 };
 
-/// A distance clamped to [-back, forth] (borders beyond the sequence move to
+/// A distance clamped to [-back, forth] (edges beyond the sequence move to
 /// its ends) as whole steps and a share in [0, 1); a NaN stays one.
 template <class A>
 SEQCONV_HD void
@@ -72,7 +72,7 @@ split_distance(A distance, int back, int forth, int& whole, A& share) {
   }
 }
 
-/// The window of position t of `valid` whose borders are so far from t.
+/// The window of position t of `valid` whose edges are so far from t.
 template <class A>
 SEQCONV_HD TalkWindow<A> talk_window(int t, int valid, A to_left, A to_right) {
   const int ahead = valid - 1 - t;

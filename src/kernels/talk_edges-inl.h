@@ -7,16 +7,16 @@
 
 #include "kernels/talk_distance-inl.h"
 
-/// The borders of TaLK's windows, and the products of gradients with the inputs
+/// The edges of TaLK's windows, and the products of gradients with the inputs
 /// where they stand.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 template <class A>
-bool talk_borders(
+bool talk_edges(
     const TalkDistances<A>& in,
     const TalkRange& range,
-    const TalkBorders<A>& out) {
+    const TalkEdges<A>& out) {
   const Tag<A> d;
   const IntTag<A> di;
   const EntryMaker<A> maker(in);
@@ -53,20 +53,20 @@ bool talk_borders(
   return hn::AllTrue(d, hn::Eq(nan, nan));
 }
 
-/// Products at borders whose lanes are summed up many at a time.
+/// Products at edges whose lanes are summed up many at a time.
 template <class A>
-struct BorderProducts {
+struct EdgeProducts {
   static constexpr int64_t L = kLanes<A>;
   static constexpr int64_t kMax = 64;
 
-  int32_t borders[kMax];
+  int32_t edges[kMax];
   HWY_ALIGN A lanes[kMax * L];
 
-  HWY_INLINE void put(int64_t i, int64_t border, Vec<A> product) {
-    borders[i] = static_cast<int32_t>(border);
+  HWY_INLINE void put(int64_t i, int64_t edge, Vec<A> product) {
+    edges[i] = static_cast<int32_t>(edge);
     hn::Store(product, Tag<A>(), lanes + i * L);
   }
-  /// Adds products 0 .. count-1 to those of their borders. Apart, for the loops
+  /// Adds products 0 .. count-1 to those of their edges. Apart, for the loops
   /// around it need all registers.
   HWY_NOINLINE void add_to(A* to, int64_t count) {
     for (int64_t i = count; i % L != 0; ++i)
@@ -79,23 +79,23 @@ struct BorderProducts {
       hn::Store(lane_sums<A>(v), Tag<A>(), sums);
       const int64_t some = HWY_MIN(L, count - i);
       for (int64_t n = 0; n < some; ++n)
-        to[borders[i + n]] += sums[n];
+        to[edges[i + n]] += sums[n];
     }
   }
 };
 
 /// Adds the products of the tile's own windows to the gradients of their
-/// offsets; those of whole borders are none, whatever the input there is.
+/// offsets; those of whole edges are none, whatever the input there is.
 template <class S, class A>
 HWY_INLINE void add_products(const TalkGradTile<S, A>& tile) {
   const Tag<A> d;
   for (int64_t i = 0; i < tile.span; i += kLanes<A>) {
-    const int64_t border = 2 * (tile.own + i), count = tile.span - i;
+    const int64_t edge = 2 * (tile.own + i), count = tile.span - i;
     Vec<A> parts[2], products[2];
-    hn::LoadInterleaved2(d, tile.borders.parts + border, parts[0], parts[1]);
-    hn::LoadInterleaved2(d, tile.products + border, products[0], products[1]);
+    hn::LoadInterleaved2(d, tile.edges.parts + edge, parts[0], parts[1]);
+    hn::LoadInterleaved2(d, tile.products + edge, products[0], products[1]);
     const auto add = [&](int side, A* to) HWY_ATTR {
-      const auto whole = hn::Set(d, TalkBorders<A>::whole(side));
+      const auto whole = hn::Set(d, TalkEdges<A>::whole(side));
       const auto product =
           hn::IfThenElseZero(hn::Ne(parts[side], whole), products[side]);
       store_some<A>(hn::Add(load_some<A>(to, count), product), to, count);

@@ -6,39 +6,39 @@
 
 namespace seqconv::kernels {
 
-/// The borders of the backward pass.
+/// The edges of the backward pass.
 template <class O, class A = AccumulatorOf<O>>
-class BorderMaker {
+class EdgeMaker {
  public:
-  BorderMaker(const TalkShape& shape, const O* left, const O* right, Isa isa)
+  EdgeMaker(const TalkShape& shape, const O* left, const O* right, Isa isa)
       : shape_(shape),
         ops_(talk_ops<O, A>(isa)),
         distances_(shape, left, right, isa) {}
 
   /// Those of some windows of a strip, kept for the strips of the same head.
   /// Their rows are counted from the range's first on and clipped to it.
-  TalkBorders<A>
+  TalkEdges<A>
   make(const TalkStrip& strip, const TalkRows& rows, const TalkRange& range) {
     const Made wanted = {
         {strip.batch, rows},
         strip.narrow() ? -1 : head_of(shape_, strip.channel),
         range};
     if (made_ == wanted && !strip.narrow())
-      return borders();
+      return edges();
     const TalkDistances<A> distances = distances_.make(strip, rows);
     // Whole vectors are written.
     const int64_t count = 2 * (distances.pitch + kTalkLanes);
     rows_.reserve(count);
     parts_.reserve(count);
-    finite_ = ops_.borders(distances, range, borders());
+    finite_ = ops_.edges(distances, range, edges());
     made_ = wanted;
     listed_ = false;
-    return borders();
+    return edges();
   }
-  /// Whether no border's distance is NaN.
+  /// Whether no edge's distance is NaN.
   bool finite() const { return finite_; }
 
-  /// Lists of the borders made last, which are not of a narrow strip, in order:
+  /// Lists of the edges made last, which are not of a narrow strip, in order:
   /// the first one at each row, and the one behind each, or -1.
   const int32_t* first() {
     list();
@@ -50,7 +50,7 @@ class BorderMaker {
   }
 
  private:
-  /// What borders were made of.
+  /// What edges were made of.
   struct Made {
     TalkBlock block;
     int64_t head = -1;
@@ -59,7 +59,7 @@ class BorderMaker {
     bool operator==(const Made&) const = default;
   };
 
-  TalkBorders<A> borders() { return {rows_.data(), parts_.data()}; }
+  TalkEdges<A> edges() { return {rows_.data(), parts_.data()}; }
 
   void list() {
     if (listed_)
@@ -70,10 +70,10 @@ class BorderMaker {
     int32_t* const next = next_.data();
     const int32_t* const rows = rows_.data();
     std::fill_n(first, made_.range.count, -1);
-    for (auto border = static_cast<int32_t>(2 * made_.block.rows.count);
-         --border >= 0;) {
-      next[border] = first[rows[border]];
-      first[rows[border]] = border;
+    for (auto edge = static_cast<int32_t>(2 * made_.block.rows.count);
+         --edge >= 0;) {
+      next[edge] = first[rows[edge]];
+      first[rows[edge]] = edge;
     }
     listed_ = true;
   }
