@@ -12,8 +12,8 @@ namespace seqconv::kernels {
 /// data of a tile stay in the first-level cache.
 inline constexpr int64_t kTile = 512;
 
-/// Elements of one chunk of an elementwise operation. Chunks begin at multiples of
-/// it, whatever the number of threads.
+/// Elements of one chunk of an elementwise operation. Chunks begin at multiples
+/// of it, whatever the number of threads.
 inline constexpr int64_t kChunk = 8 * kTile;
 
 /// Calls body(begin, end) on ranges of elements that begin at whole chunks.

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/fetch_ahead.h"
+#include "kernels/prefetch.h"
 #include "seqconv/kernels/bfloat16.h"
 #include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/isa.h"
@@ -30,7 +30,7 @@ constexpr int64_t tap_pitch(int64_t kernel_size) {
 
 /// What a convolution fetches amid its products, block by block, for those
 /// after them.
-struct FetchAmid {
+struct PrefetchPolicy {
   bool in = false;              ///< the input rows that the next outputs see
   const char* lines = nullptr;  ///< and lines, from here on
   int64_t lines_of_row = 0;     ///< so many for every row of a head
@@ -57,9 +57,9 @@ struct ConvTile {
   const A* bias = nullptr;  ///< [heads * channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
-  bool streaming = false;       ///< stores go past the caches
-  FetchAhead* ahead = nullptr;  ///< fetched row by row; or null
-  FetchAmid amid;
+  bool streaming = false;             ///< stores go past the caches
+  PrefetchRows* next_rows = nullptr;  ///< fetched row by row; or null
+  PrefetchPolicy prefetch;
 };
 
 /// Elements between rows of staged tiles, and most channels of one.
@@ -98,8 +98,8 @@ struct ProductTile {
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;
-  bool add = false;             ///< to what is there, in tap_products
-  FetchAhead* ahead = nullptr;  ///< as ConvTile::ahead
+  bool add = false;                   ///< to what is there, in tap_products
+  PrefetchRows* next_rows = nullptr;  ///< as ConvTile::ahead
 };
 
 /// Logits of rows of heads, and where their taps go: row by row, segments
@@ -115,7 +115,7 @@ struct TapTile {
   A* w = nullptr;
   /// As ConvTile::ahead, into the second-level cache; by softmax with up to 64
   /// taps.
-  FetchAhead* ahead = nullptr;
+  PrefetchRows* next_rows = nullptr;
 };
 
 /// Taps made by softmax and gradients of taps, both as TapTile::w, and where

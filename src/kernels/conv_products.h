@@ -37,20 +37,20 @@ class ConvProducts {
   }
 
   /// Adds the rows of x that another place needs.
-  void fetch_inputs(FetchAhead& fetch, const ConvPlace& place) const {
+  void fetch_inputs(PrefetchRows& fetch, const ConvPlace& place) const {
     const int64_t after = shape_.kernel_size - 1 - shape_.padding_left;
     fetch_rows(fetch, shape_, place, x_, shape_.head_channels(), after);
   }
 
   /// Calls work(row, tile) for the real rows of a place, from `row` on, and
   /// `width` channels from channel c, a stage's width at a time; fetches
-  /// `ahead` amid the first ones.
+  /// `next_rows` amid the first ones.
   template <class Work>
   void run(
       const ConvPlace& at,
       int64_t c,
       int64_t width,
-      FetchAhead ahead,
+      PrefetchRows next_rows,
       const Work& work) {
     const auto [from, to] = direct_rows(at);
     for (int64_t i = 0; i < width; i += kStagePitch) {
@@ -60,7 +60,7 @@ class ConvProducts {
           .valid = at.valid,
           .channels = std::min(kStagePitch, width - i),
           .add = i > 0,
-          .ahead = i == 0 ? &ahead : nullptr};
+          .next_rows = i == 0 ? &next_rows : nullptr};
       run_staged(part, 0, from, work);
       if constexpr (std::is_same_v<S, A>)
         if (from < to) {
@@ -85,7 +85,7 @@ class ConvProducts {
     int64_t valid;
     int64_t channels;
     bool add;
-    FetchAhead* ahead;  ///< null: nothing
+    PrefetchRows* next_rows;  ///< null: nothing
   };
 
   /// Rows [from, to) of a place that see nothing outside the sequence and are
@@ -122,7 +122,7 @@ class ConvProducts {
         .rows = to - from,
         .channels = part.channels,
         .add = part.add,
-        .ahead = part.ahead};
+        .next_rows = part.next_rows};
   }
 
   template <class Work>

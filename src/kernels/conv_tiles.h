@@ -108,7 +108,7 @@ inline std::pair<int64_t, int64_t> backward_place(
     const ConvShape& shape,
     const CachePlan& plan) {
   constexpr int64_t kMaxTaps = 1 << 15;  // of the second-level cache
-  constexpr int64_t kPlaces = 16;         // for many threads
+  constexpr int64_t kPlaces = 16;        // for many threads
   const int64_t K = shape.kernel_size, rows = tile_rows(K);
   const int64_t pitch = tap_pitch(K);
   const int64_t taps = shape.heads * (rows + K - 1) * pitch;
@@ -159,7 +159,7 @@ void for_places(
 /// that its last row sees: rows [after, after + rows), and the K-1 before them.
 template <class S>
 void fetch_rows(
-    FetchAhead& fetch,
+    PrefetchRows& fetch,
     const ConvShape& shape,
     const ConvPlace& at,
     const S* tensor,
@@ -200,7 +200,7 @@ struct PlaceConvolution {
   S* out = nullptr;
   const A* bias = nullptr;  ///< [C] or null
   CachePlan plan;
-  FetchAmid amid;
+  PrefetchPolicy prefetch;
 };
 
 template <class S, class A>
@@ -230,21 +230,21 @@ ConvTile<S, A> tile_of_place(
       .out = conv.out + origin + at.first * C,
       .out_stride = C,
       .streaming = conv.plan.streams,
-      .amid = conv.amid};
+      .prefetch = conv.prefetch};
 }
 
 /// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and
-/// the heads of a place; the other rows become zero. Row by row; `ahead` (null:
-/// nothing) is fetched meanwhile.
+/// the heads of a place; the other rows become zero. Row by row; `next_rows`
+/// (null: nothing) is fetched meanwhile.
 template <class S, class A>
 void convolve_place(
     const ConvKernels<S, A>& ops,
     const ConvShape& shape,
     const ConvPlace& at,
     const PlaceConvolution<S, A>& conv,
-    FetchAhead* ahead = nullptr) {
+    PrefetchRows* next_rows = nullptr) {
   ConvTile<S, A> tile = tile_of_place(shape, at, conv);
-  tile.ahead = ahead;
+  tile.next_rows = next_rows;
   const int64_t width = at.heads * shape.head_channels();
   zero_rows(tile.out, tile.out_stride, width, at.real(), at.rows);
   ops.convolve(tile);
@@ -269,15 +269,15 @@ void convolve_heads(
   const int64_t after = shape.kernel_size - 1 - conv.padding_left;
   for (int64_t h = 0; h < at.heads; ++h) {
     const ConvPlace then = at.after(h, next);
-    FetchAhead ahead;
+    PrefetchRows next_rows;
     if (h == 0)
-      fetch_more(ahead, next);
-    fetch_rows(ahead, shape, then, conv.in, R, after);
+      fetch_more(next_rows, next);
+    fetch_rows(next_rows, shape, then, conv.in, R, after);
     if (fetch_out && !conv.plan.streams)
-      fetch_rows(ahead, shape, then, conv.out, R);
+      fetch_rows(next_rows, shape, then, conv.out, R);
     PlaceConvolution<S, A> part = conv;
     part.taps.data += h * conv.taps.head_stride;
-    convolve_place(ops, shape, at.only(h), part, &ahead);
+    convolve_place(ops, shape, at.only(h), part, &next_rows);
   }
 }
 

@@ -8,8 +8,8 @@
 #include <hwy/cache_control.h>
 
 #include "kernels/channels-inl.h"
-#include "kernels/rolling-inl.h"
 #include "kernels/conv_kernels.h"
+#include "kernels/rolling-inl.h"
 #include "kernels/vectors-inl.h"
 
 /// Convolution: a few rows of all heads, then the next few rows. Tensors are
@@ -179,9 +179,9 @@ struct BlockAhead {
       : in(reinterpret_cast<const char*>(
             tile.in + (t + rows + tile.kernel_size - 1) * tile.in_stride + c)),
         in_stride(tile.in_stride * int64_t{sizeof(S)}),
-        soon(tile.amid.lines),
+        soon(tile.prefetch.lines),
         // The first block of a head fetches for the others.
-        lines(c == h * tile.channels ? tile.amid.lines_of_row : 0) {
+        lines(c == h * tile.channels ? tile.prefetch.lines_of_row : 0) {
     soon += (t * tile.heads + h * rows) * lines * kCacheLine;
   }
 
@@ -229,14 +229,14 @@ HWY_INLINE void add_middle_rows(
     int64_t h,
     int64_t count) {
   // Few taps, of which fewer rows are made, make no pause that is worth it.
-  if (NT >= kRowBlock && tile.amid.in) {
-    BlockAhead ahead(tile, t, NT, h, c);
+  if (NT >= kRowBlock && tile.prefetch.in) {
+    BlockAhead next_rows(tile, t, NT, h, c);
     add_rows_and_fetch(block, count, [&] {
-      ahead.next_row<NV * kLanes<A>* int{sizeof(S)}>();
+      next_rows.next_row<NV * kLanes<A>* int{sizeof(S)}>();
     });
-  } else if (tile.ahead != nullptr && c == h * tile.channels) {
+  } else if (tile.next_rows != nullptr && c == h * tile.channels) {
     add_rows_and_fetch(block, count, [&] {
-      tile.ahead->template next_row<kLinesOfRow<S>>();
+      tile.next_rows->template next_row<kLinesOfRow<S>>();
     });
   } else {
     block.add_rows(count);
@@ -348,7 +348,7 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t, int64_t from) {
 /// hide less than the first and last rows of such a block cost.
 template <class S, class A>
 bool wants_tall_blocks(const ConvTile<S, A>& tile) {
-  return tile.amid.in && tile.kernel_size >= 2 * kTallBlock;
+  return tile.prefetch.in && tile.kernel_size >= 2 * kTallBlock;
 }
 
 template <class S, class A, TapOrder kOrder>

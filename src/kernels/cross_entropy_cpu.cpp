@@ -1,7 +1,7 @@
 #include "seqconv/kernels/cross_entropy.h"
 
-#include "kernels/elementwise_ops.h"
 #include "kernels/chunks.h"
+#include "kernels/elementwise_ops.h"
 
 namespace seqconv::kernels {
 template <class T>

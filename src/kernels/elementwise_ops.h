@@ -9,9 +9,10 @@
 #include "seqconv/kernels/layer_norm.h"
 #include "seqconv/kernels/random_words.h"
 
-/// The inner loops of the elementwise operations between the matrix products, on some elements
-/// or rows of their tensors; what they compute is said at the passes. They are
-/// written in *-inl.h and compiled for each instruction set in elementwise_ops.cpp.
+/// The inner loops of the elementwise operations between the matrix products,
+/// on some elements or rows of their tensors; what they compute is said at the
+/// passes. They are written in *-inl.h and compiled for each instruction set in
+/// elementwise_ops.cpp.
 namespace seqconv::kernels {
 
 /// Adam's numbers in the type of the buffers.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/elementwise_ops.h"
 #include "kernels/chunks.h"
+#include "kernels/elementwise_ops.h"
 
 namespace seqconv::kernels {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/elementwise_ops.h"
 #include "kernels/chunks.h"
+#include "kernels/elementwise_ops.h"
 
 namespace seqconv::kernels {
 template <class T>

@@ -187,7 +187,7 @@ class BackwardTile {
          .out = args_.grad_x,
          .plan = plan_},
         /*fetch_out=*/true,
-        [](FetchAhead&, const ConvPlace&) {});
+        [](PrefetchRows&, const ConvPlace&) {});
     if (at.real() == 0)
       return;
     double* const sums = partial_.data() +
@@ -200,18 +200,18 @@ class BackwardTile {
           at,
           (at.head + h) * R,
           R,
-          ahead(at.after(h, next)),
+          next_rows(at.after(h, next)),
           [&](int64_t, const ProductTile<S, A>& tile) {
             ops_.shared_tap_products(tile, sums + h * K);
           });
   }
 
  private:
-  FetchAhead ahead(const ConvPlace& next) const {
-    FetchAhead ahead;
+  PrefetchRows next_rows(const ConvPlace& next) const {
+    PrefetchRows next_rows;
     if (plan_.fetches)
-      products_.fetch_inputs(ahead, next);
-    return ahead;
+      products_.fetch_inputs(next_rows, next);
+    return next_rows;
   }
 
   void add_narrow(const ConvPlace& at, const ConvPlace& next, double* sums) {
@@ -222,7 +222,7 @@ class BackwardTile {
         at,
         begin,
         at.heads * R,
-        ahead(next),
+        next_rows(next),
         [&](int64_t, const ProductTile<S, A>& tile) {
           const int64_t first =
               (tile.g - args_.grad_y) % shape.channels - begin;
@@ -304,7 +304,7 @@ void lightconv_forward(
          .out = args.y,
          .bias = args.bias,
          .plan = plan,
-         .amid = {.in = plan.fetches}});
+         .prefetch = {.in = plan.fetches}});
   };
   for_places(
       {shape, args.lengths, step, heads},

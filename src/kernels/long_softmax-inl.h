@@ -5,8 +5,8 @@
 #define SEQCONV_KERNELS_LONG_SOFTMAX_INL_H
 #endif
 
-#include "kernels/exp-inl.h"
 #include "kernels/conv_kernels.h"
+#include "kernels/exp-inl.h"
 #include "kernels/vectors-inl.h"
 
 /// Softmax of segments of any length, and sums over groups of segments.

@@ -40,7 +40,7 @@ class PositionForward {
   void convolve(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
     const int64_t real = at.real();
-    FetchAhead ahead = outputs(at);
+    PrefetchRows next_rows = outputs(at);
     if (real > 0)
       taps_.make(
           {.batch = at.batch,
@@ -49,7 +49,7 @@ class PositionForward {
            .head = at.head,
            .heads = at.heads,
            .valid = at.valid},
-          &ahead);
+          &next_rows);
     convolve_place(
         ops_,
         shape,
@@ -64,12 +64,12 @@ class PositionForward {
          .out = args_.y,
          .bias = args_.bias,
          .plan = plan_,
-         .amid = fetch_after(at)});
+         .prefetch = fetch_after(at)});
   }
 
   /// What the rows after those of a place need: making taps tears the reading
   /// of rows apart.
-  FetchAmid fetch_after(const ConvPlace& at) const {
+  PrefetchPolicy fetch_after(const ConvPlace& at) const {
     const int64_t K = args_.shape.kernel_size;
     const L* const logits =
         logits_.data + logits_.index(at.batch, at.first + at.rows, at.head * K);
@@ -77,7 +77,7 @@ class PositionForward {
     // Less than half a line for a head comes by itself. Where taps are few,
     // fetching costs more than their work hides, unless memory is waited for.
     return {
-        .in = few_taps(args_.shape) ? plan_.fetches : plan_.far,
+        .in = few_taps(args_.shape) ? plan_.fetches : plan_.prefetches,
         .lines = reinterpret_cast<const char*>(logits),
         .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
   }
@@ -85,12 +85,12 @@ class PositionForward {
   /// What a place writes, if it should be fetched while its taps are made:
   /// stores would wait for lines that come from memory. Few taps are made too
   /// fast for that.
-  FetchAhead outputs(const ConvPlace& at) const {
+  PrefetchRows outputs(const ConvPlace& at) const {
     const ConvShape& shape = args_.shape;
-    FetchAhead ahead;
-    if (plan_.far && !plan_.streams && !few_taps(args_.shape))
-      fetch_rows(ahead, shape, at, args_.y, shape.head_channels());
-    return ahead;
+    PrefetchRows next_rows;
+    if (plan_.prefetches && !plan_.streams && !few_taps(args_.shape))
+      fetch_rows(next_rows, shape, at, args_.y, shape.head_channels());
+    return next_rows;
   }
 
   const ConvForward<S, L>& args_;
@@ -175,9 +175,9 @@ class PositionBackward {
          .out = args_.grad_x,
          .plan = {.streams = plan_.streams, .fetches = fetches(at)}},
         /*fetch_out=*/!many_taps(),
-        [&](FetchAhead& ahead, const ConvPlace& rows) {
+        [&](PrefetchRows& next_rows, const ConvPlace& rows) {
           if (own_logits_)
-            fetch_rows(ahead, shape_, rows, args_.logits, K, before);
+            fetch_rows(next_rows, shape_, rows, args_.logits, K, before);
         });
   }
 
@@ -186,19 +186,19 @@ class PositionBackward {
     const int64_t K = shape_.kernel_size, R = shape_.head_channels();
     const int64_t row_stride = taps_.row_stride();
     const ConvPlace then = at.after(h, next);
-    FetchAhead ahead;
+    PrefetchRows next_rows;
     if (fetches(at)) {
-      products_.fetch_inputs(ahead, then);
+      products_.fetch_inputs(next_rows, then);
       if (many_taps() && !plan_.streams)
-        fetch_rows(ahead, shape_, then, args_.grad_x, R);
+        fetch_rows(next_rows, shape_, then, args_.grad_x, R);
       if (h == 0 && own_logits_)
-        fetch_rows(ahead, shape_, next, args_.grad_logits, K);
+        fetch_rows(next_rows, shape_, next, args_.grad_logits, K);
     }
     products_.run(
         at,
         (at.head + h) * R,
         R,
-        ahead,
+        next_rows,
         [&](int64_t row, const ProductTile<S, A>& tile) {
           ops_.tap_products(
               tile,

@@ -96,7 +96,7 @@ struct RollingPlace {
   int64_t first, last;  ///< rows that exist, from the next one
   const A* bias;
   bool streaming;
-  FetchAhead ahead;
+  PrefetchRows next_rows;
 
   HWY_INLINE bool exists() const { return first <= 0 && last > 0; }
   HWY_INLINE void next_row() {
@@ -116,7 +116,7 @@ struct RollingPlace {
     for (int v = 0; v < NV; v += kShares)
       store_channels<kShares>(y + v, out + v * kLanes<A>, streaming);
     out += out_step;
-    ahead.next_row<NV * kLanes<A>* int{sizeof(S)} / kCacheLine>();
+    next_rows.next_row<NV * kLanes<A>* int{sizeof(S)} / kCacheLine>();
   }
 };
 
@@ -148,11 +148,13 @@ HWY_INLINE void roll_out(Sums& sums, Place& at) {
 /// The share of `width` channels from c in what a tile of one head fetches
 /// ahead.
 template <class S, class A>
-FetchAhead columns_ahead(const ConvTile<S, A>& tile, int64_t c, int64_t width) {
+PrefetchRows
+next_columns(const ConvTile<S, A>& tile, int64_t c, int64_t width) {
   const int64_t parts = tile.channels < width ? 1 : tile.channels / width;
   const int64_t part = c / width;
-  return tile.ahead == nullptr || part >= parts ? FetchAhead()
-                                                : tile.ahead->part(part, parts);
+  return tile.next_rows == nullptr || part >= parts
+      ? PrefetchRows()
+      : tile.next_rows->part(part, parts);
 }
 
 /// All outputs of NV vectors from channel c; K-1 rows or more.
@@ -171,7 +173,7 @@ void roll_column(const ConvTile<S, A>& tile, int64_t c) {
       .last = tile.last,
       .bias = tile.bias != nullptr ? tile.bias + c : kNoBias,
       .streaming = tile.streaming,
-      .ahead = columns_ahead(tile, c, NV * kLanes<A>)};
+      .next_rows = next_columns(tile, c, NV * kLanes<A>)};
   roll_in<0>(sums, at);
   for (int64_t left = tile.rows - (K - 1); left > 0; --left) {
     Vec<A> done[NV];

@@ -15,9 +15,9 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 
 /// What comes next, with the products of so many rows.
 template <int kRows, class S, class A>
-HWY_INLINE void fetch_amid(const ProductTile<S, A>& tile) {
-  for (int i = 0; tile.ahead != nullptr && i < kRows; ++i)
-    tile.ahead->template next_row<kLinesOfRow<S>>();
+HWY_INLINE void prefetch_lines(const ProductTile<S, A>& tile) {
+  for (int i = 0; tile.next_rows != nullptr && i < kRows; ++i)
+    tile.next_rows->template next_row<kLinesOfRow<S>>();
 }
 
 /// acc[..][j] += g[t] * x[t + j], lane by lane, in channels [c, c + lanes), for
@@ -85,7 +85,7 @@ sum_products(const ProductTile<S, A>& tile, int64_t j, Vec<A> (&sums)[NJ]) {
       acc[i][k] = hn::Zero(Tag<A>());
   int64_t t = 0;
   for (; t + kRows <= tile.rows; t += kRows) {
-    fetch_amid<kRows>(tile);
+    prefetch_lines<kRows>(tile);
     add_all_lane_products<S, A, kRows, NJ>(tile, t, j, acc);
   }
   for (; t < tile.rows; ++t)

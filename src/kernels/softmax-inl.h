@@ -7,9 +7,9 @@
 
 #include <utility>
 
+#include "kernels/conv_kernels.h"
 #include "kernels/exp-inl.h"
 #include "kernels/long_softmax-inl.h"
-#include "kernels/conv_kernels.h"
 #include "kernels/tiles.h"
 #include "kernels/vectors-inl.h"
 
@@ -196,15 +196,15 @@ HWY_INLINE bool softmax_segments(const TapTile<L, A>& tile, int64_t stride) {
   constexpr int64_t kStep = Groups::size();
   const int64_t H = tile.heads;
   Groups groups(tile.kernel_size, stride);
-  FetchAhead* const ahead = tile.ahead;
+  PrefetchRows* const next_rows = tile.next_rows;
   for (int64_t t = 0; t < tile.rows; ++t) {
     const L* const logits = tile.logits + t * tile.logit_stride;
     A* const w = tile.w + t * H * kPitch;
     int64_t h = 0;
     for (; h + kStep <= H; h += kStep) {
       groups.template add<true>(logits + h * stride, kStep, w + h * kPitch);
-      if (HWY_UNLIKELY(ahead != nullptr))
-        ahead->template next_row<kLinesOfRow<A>, OwnCache::kSecond>();
+      if (HWY_UNLIKELY(next_rows != nullptr))
+        next_rows->template next_row<kLinesOfRow<A>, OwnCache::kSecond>();
     }
     if (h < H)
       groups.template add<false>(logits + h * stride, H - h, w + h * kPitch);

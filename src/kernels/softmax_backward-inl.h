@@ -6,8 +6,8 @@
 #define SEQCONV_KERNELS_SOFTMAX_BACKWARD_INL_H
 #endif
 
-#include "kernels/softmax-inl.h"
 #include "kernels/conv_kernels.h"
+#include "kernels/softmax-inl.h"
 #include "kernels/vectors-inl.h"
 
 /// Gradients of taps -> of the logits that softmax made them from.

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "kernels/talk_window_maker.h"
 #include "kernels/conv_kernels.h"
+#include "kernels/talk_window_maker.h"
 
 /// Prefix sums over the rows that a tile's windows reach, started anew for
 /// every tile, so that rounding depends on the window and not on T.
@@ -69,7 +69,7 @@ class ForwardTile {
         .scale = talk_scale<A>(shape),
         .x = args_.x + at + origin * C,
         .stride = C,
-        .ahead = first - origin + reach.right,
+        .next_rows = first - origin + reach.right,
         .end = end,
         .ring = talk_ring(
             strip.narrow() ? end + 2 : std::min(end + 1, reach.rows() + 1)),

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "kernels/talk_edges-inl.h"
 #include "kernels/talk_columns-inl.h"
+#include "kernels/talk_edges-inl.h"
 
 /// The transpose of TaLK's prefix sums: going from row to row, a sum over the
 /// gradients of the windows that hold the row. What enters and leaves it at a
@@ -38,7 +38,7 @@ class GradColumns {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       sums.later[v] = hn::Zero(d_);
-    const int64_t before = tile_.own + tile_.begin + tile_.ahead - 1;
+    const int64_t before = tile_.own + tile_.begin + tile_.next_rows - 1;
     while (staged_ < HWY_MIN(tile_.rows, before))
       stage_row();
     for (int64_t r = tile_.begin; r < 0; ++r)
@@ -107,11 +107,10 @@ class GradColumns {
 
   /// Returns lanes of its product with x.
   template <bool kOwn>
-  HWY_INLINE Vec<A>
-  add_edge(int64_t edge, const Vec<A> (&x)[NV], Sums& sums) const {
+  HWY_INLINE Vec<A> add_edge(int64_t edge, const Vec<A> (&x)[NV], Sums& sums)
+      const {
     static constexpr A kSigns[2] = {A(0), A(-0.0)};
-    const A* const from =
-        tile_.ring_of_g + (edge / 2 & slots_) * kTalkChannels;
+    const A* const from = tile_.ring_of_g + (edge / 2 & slots_) * kTalkChannels;
     const auto part = hn::Set(d_, tile_.edges.parts[edge]);
     const auto sign = hn::Set(d_, kSigns[edge % 2]);
     auto product = hn::Zero(d_);

@@ -8,9 +8,9 @@
 #include <array>
 #include <type_traits>
 
+#include "kernels/conv_kernels.h"
 #include "kernels/shared_products-inl.h"
 #include "kernels/stage-inl.h"
-#include "kernels/conv_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// Gradients of taps of every position: scalar products of rows of the output's
@@ -305,7 +305,7 @@ product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
   UnfinishedBlock<A, P, NP> last;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT) {
-    fetch_amid<NT>(tile);
+    prefetch_lines<NT>(tile);
     for (int64_t j = 0; j < K; j += kTaps) {
       Vec<A> acc[NT][NP];
       int64_t c = 0;

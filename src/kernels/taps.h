@@ -73,12 +73,12 @@ class TapRows {
     return current().data() + row * row_stride_ + head * pitch_;
   }
 
-  /// Makes taps() and fetches `ahead` (null: nothing). All positions of the
+  /// Makes taps() and fetches `next_rows` (null: nothing). All positions of the
   /// block are real.
-  void make(const TapBlock& block, FetchAhead* ahead = nullptr) {
+  void make(const TapBlock& block, PrefetchRows* next_rows = nullptr) {
     complete_ = false;
     begin(block);
-    make_rows(block, 0, block.rows, ahead);
+    make_rows(block, 0, block.rows, next_rows);
     drop(block, 0, block.rows);
   }
 
@@ -168,7 +168,7 @@ class TapRows {
       const TapBlock& block,
       int64_t from,
       int64_t to,
-      FetchAhead* ahead = nullptr) {
+      PrefetchRows* next_rows = nullptr) {
     const int64_t K = shape_.kernel_size;
     const int64_t segments = (to - from) * block.heads;
     A* const w = normalized_.data() + from * row_stride_;
@@ -177,7 +177,7 @@ class TapRows {
       rows_.widen_taps(tile);
       return ops_.normalize(options_.normalization, w, segments, K);
     }
-    tile.ahead = ahead;
+    tile.next_rows = next_rows;
     // A single tap is 1 and has no gradient, exactly: it is divided by itself.
     if (K == 1 || !rows_.softmax(tile)) {
       rows_.widen_taps(tile);

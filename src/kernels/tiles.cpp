@@ -38,7 +38,7 @@ int64_t last_level_cache() {
 /// Whether the last-level cache belongs to a whole socket (Intel's servers): a
 /// line from there takes nearly as long as from memory, and most of it is taken
 /// by others.
-bool far_last_level() {
+bool slow_last_level() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
 #else
@@ -48,11 +48,11 @@ bool far_last_level() {
 
 /// From how many bytes on a pass does what CachePlan says.
 struct CacheLimits {
-  int64_t far;      ///< moved
-  int64_t light;    ///< read by a light pass: streams
-  int64_t streams;  ///< read by another one
-  int64_t early;    ///< read and kept: a pass that may do so early fetches
-  int64_t fetches;  ///< any other one
+  int64_t prefetches;  ///< moved
+  int64_t light;       ///< read by a light pass: streams
+  int64_t streams;     ///< read by another one
+  int64_t early;       ///< read and kept: a pass that may do so early fetches
+  int64_t fetches;     ///< any other one
 
   /// What is read, if it takes half of the cache, stays there from call to call
   /// only if what is written does not drive it out. Others take their share of
@@ -60,7 +60,7 @@ struct CacheLimits {
   static CacheLimits of_cache(int64_t bytes) {
     constexpr int64_t kOwnCache = 1 << 20;
     return {
-        .far = kOwnCache,
+        .prefetches = kOwnCache,
         .light = bytes / 2,
         .streams = bytes / 2,
         .early = bytes / 5 * 2,
@@ -74,7 +74,7 @@ struct CacheLimits {
   CacheLimits but_own(int64_t bytes) const {
     const int64_t fetches_from = std::min(fetches, 20 * bytes);
     return {
-        .far = std::max(far, std::min(10 * bytes, fetches_from)),
+        .prefetches = std::max(prefetches, std::min(10 * bytes, fetches_from)),
         .light = std::min(light, bytes),
         .streams = std::min(streams, 8 * bytes),
         .early = std::min(early, fetches_from),
@@ -85,7 +85,7 @@ struct CacheLimits {
     const CacheLimits limits = of_cache(last_level_cache());
     const int64_t own = cache_of_level("2") *
         static_cast<int64_t>(std::thread::hardware_concurrency());
-    return far_last_level() && own > 0 ? limits.but_own(own) : limits;
+    return slow_last_level() && own > 0 ? limits.but_own(own) : limits;
   }
 };
 
@@ -106,7 +106,7 @@ CachePlan cache_plan(
   const bool streams = whole && from > 0 && bytes.read >= from;
   const int64_t kept = bytes.read + (streams ? 0 : bytes.out) + bytes.also;
   return {
-      .far = bytes.read + bytes.out + bytes.also > limits.far,
+      .prefetches = bytes.read + bytes.out + bytes.also > limits.prefetches,
       .streams = streams,
       .fetches = kept > (bytes.early ? limits.early : limits.fetches)};
 }

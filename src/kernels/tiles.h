@@ -95,8 +95,8 @@ struct TileIndex {
 
 /// How a pass over tensors of some bytes treats the caches.
 struct CachePlan {
-  bool far = false;      ///< what is read comes from far enough to be fetched
-                         ///< amid much work
+  bool prefetches = false;  ///< what is read comes from far enough to be
+                            ///< fetched amid much work
   bool streams = false;  ///< stores go past them: they would drive out reads
   bool fetches = false;  ///< what is next comes from memory: it is fetched
 };

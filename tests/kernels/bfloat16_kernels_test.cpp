@@ -3,8 +3,8 @@
 #include <bit>
 #include <limits>
 
-#include "kernels/kernel_support.h"
 #include "kernels/conv_kernels.h"
+#include "kernels/kernel_support.h"
 #include "seqconv/kernels/dynamicconv.h"
 #include "seqconv/kernels/lightconv.h"
 #include "seqconv/kernels/talk.h"

@@ -19,10 +19,10 @@ CachePlan plan_of(const PassBytes& bytes) {
 
 TEST(CachePlan, PassInACoresOwnCachesIsNotFar) {
   // Whatever is moved counts.
-  EXPECT_FALSE(plan_of({.read = kMega}).far);
-  EXPECT_TRUE(plan_of({.read = kMega + 1}).far);
-  EXPECT_TRUE(plan_of({.read = kMega, .out = 1}).far);
-  EXPECT_TRUE(plan_of({.read = kMega, .also = 1}).far);
+  EXPECT_FALSE(plan_of({.read = kMega}).prefetches);
+  EXPECT_TRUE(plan_of({.read = kMega + 1}).prefetches);
+  EXPECT_TRUE(plan_of({.read = kMega, .out = 1}).prefetches);
+  EXPECT_TRUE(plan_of({.read = kMega, .also = 1}).prefetches);
 }
 
 TEST(CachePlan, StreamsOnceReadsTakeHalfOfTheCache) {
@@ -62,10 +62,10 @@ TEST(CachePlan, LimitsOfTheSystemAreOrdered) {
   const auto plan = [](const PassBytes& bytes) {
     return cache_plan(0, kOut, kHead, bytes);
   };
-  EXPECT_FALSE(plan({.read = 8, .out = 8}).far);
+  EXPECT_FALSE(plan({.read = 8, .out = 8}).prefetches);
   EXPECT_FALSE(plan({.read = 8, .out = 8}).streams);
   const PassBytes vast = {.read = int64_t{1} << 50};
-  EXPECT_TRUE(plan(vast).far);
+  EXPECT_TRUE(plan(vast).prefetches);
   EXPECT_TRUE(plan(vast).fetches);
   // Where another pass streams, a light one does; what is fetched is far.
   for (int64_t read = 2 * kMega; read < int64_t{1} << 40; read *= 2) {
@@ -74,7 +74,7 @@ TEST(CachePlan, LimitsOfTheSystemAreOrdered) {
         << read;
     EXPECT_LE(heavy.fetches, plan({.read = read, .early = true}).fetches)
         << read;
-    EXPECT_LE(heavy.fetches, heavy.far) << read;
+    EXPECT_LE(heavy.fetches, heavy.prefetches) << read;
   }
 }
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/kernel_support.h"
 #include "kernels/chunks.h"
+#include "kernels/kernel_support.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/random_words.h"
 

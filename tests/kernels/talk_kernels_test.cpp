@@ -91,9 +91,7 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
   /// Multiples of 1/128: positions are exact.
   template <class O>
   std::vector<O> offsets(const Case& c) {
-    std::uniform_int_distribution<int> step(
-        int(128 * c.min),
-        int(128 * c.max));
+    std::uniform_int_distribution<int> step(int(128 * c.min), int(128 * c.max));
     std::vector<O> values(place(c.shape.batch * c.shape.steps * c.shape.heads));
     for (O& v : values)
       v = stored<O>(step(random_) / 128.0);

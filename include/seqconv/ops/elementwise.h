@@ -2,8 +2,9 @@
 
 #include "seqconv/ops/common.h"
 
-/// The small fused elementwise operations between matrix products. Dropout masks are a function
-/// of (seed, element index) alone (base/random.h) and never stored.
+/// The small fused elementwise operations between matrix products. Dropout
+/// masks are a function of (seed, element index) alone (base/random.h) and
+/// never stored.
 namespace seqconv::ops {
 
 /// Inverted dropout: an element is kept with probability 1-p and then scaled by

@@ -133,10 +133,8 @@ SEQCONV_DEVICE void scatter_edges(
     Pack<S, V> in[kAtOnce];
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i)
-      in[i] = load_pack<S, V>(row_at(
-          from,
-          min(r0 + i * copies, range.count - 1),
-          task.row_bytes));
+      in[i] = load_pack<S, V>(
+          row_at(from, min(r0 + i * copies, range.count - 1), task.row_bytes));
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       const int r = r0 + i * copies;

@@ -68,9 +68,9 @@ find_neighbours(Block& block, const TalkTask<S>& task, const TalkTile& tile) {
               2;
           const int first = static_cast<int>(k) * kTalkTile;
           const int from = max(first, tile.first - task.reach[pair + 1] + 1);
-          const int to = min(
-              min(first + kTalkTile, tile.valid),
-              tile.first + kTalkTile + task.reach[pair]);
+          const int to =
+              min(min(first + kTalkTile, tile.valid),
+                  tile.first + kTalkTile + task.reach[pair]);
           if (from < to)
             mine.add(from, to);
         }

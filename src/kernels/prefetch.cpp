@@ -1,8 +1,8 @@
-#include "kernels/fetch_ahead.h"
+#include "kernels/prefetch.h"
 
 namespace seqconv::kernels {
 
-void FetchAhead::add_bytes(
+void PrefetchRows::add_bytes(
     const char* first,
     int64_t stride,
     int64_t bytes,
@@ -21,8 +21,8 @@ void FetchAhead::add_bytes(
       rows};
 }
 
-FetchAhead FetchAhead::part(int64_t part, int64_t parts) const {
-  FetchAhead some;
+PrefetchRows PrefetchRows::part(int64_t part, int64_t parts) const {
+  PrefetchRows some;
   for (int n = 0; n < count_; ++n) {
     Rows of = tensors_[static_cast<size_t>(n)];
     const int64_t line = of.lines * part / parts;

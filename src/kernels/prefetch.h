@@ -11,7 +11,7 @@ namespace seqconv::kernels {
 /// Rows of tensors that are needed after the tile at hand: brought into the
 /// caches together with the work on the tile's own rows, for many reads at once
 /// would only wait for one another.
-class FetchAhead {
+class PrefetchRows {
  public:
   /// Rows of `width` elements, `stride` elements apart.
   template <class S>
@@ -25,7 +25,7 @@ class FetchAhead {
   }
 
   /// Part number `part` of `parts` equal parts of all rows.
-  FetchAhead part(int64_t part, int64_t parts) const;
+  PrefetchRows part(int64_t part, int64_t parts) const;
 
   /// Fetches a row of each and goes on to the next, within loops whose
   /// registers a call would cost. Most rows have kLines lines.
