@@ -97,8 +97,8 @@ struct TileIndex {
 struct CachePlan {
   bool prefetches = false;  ///< what is read comes from far enough to be
                             ///< fetched amid much work
-  bool streams = false;  ///< stores go past them: they would drive out reads
-  bool fetches = false;  ///< what is next comes from memory: it is fetched
+  bool streams = false;     ///< stores go past them: they would drive out reads
+  bool fetches = false;     ///< what is next comes from memory: it is fetched
 };
 
 /// What a pass moves: bytes, or elements of every position.
