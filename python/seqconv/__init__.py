@@ -13,7 +13,7 @@ Tensors are [B, T, C], time in the middle.
 from seqconv import convert, nn, ops
 from seqconv._build import VERSION as __version__
 from seqconv.convert import convert_lightconv_weight
-from seqconv.nn import AverageAttention, DynamicConv, LightConv, Talk
+from seqconv.nn import AverageAttention, DynamicConv, LightConv, TaLKConv
 from seqconv.ops import (
     average_initial_state,
     conv_initial_state,
@@ -32,7 +32,7 @@ __all__ = [
     "AverageAttention",
     "DynamicConv",
     "LightConv",
-    "Talk",
+    "TaLKConv",
     "__version__",
     "average_initial_state",
     "conv_initial_state",

@@ -32,7 +32,7 @@ from seqconv._mixer import (
     require,
 )
 
-__all__ = ["AverageAttention", "DynamicConv", "LightConv", "Talk"]
+__all__ = ["AverageAttention", "DynamicConv", "LightConv", "TaLKConv"]
 
 
 class LightConv(Conv):
@@ -217,7 +217,7 @@ class DynamicConv(Conv):
         return self._initial_state(rows, self.weight_linear, dtype)
 
 
-class Talk(Mixer):
+class TaLKConv(Mixer):
     """Time-aware large-kernel convolution (Lioutas and Guo 2020, eq. 3-8): every
     position predicts how far its window reaches.
 

@@ -138,7 +138,7 @@ def make_causal():
     return [
         seqconv.LightConv(C, H, K, causal=True),
         seqconv.DynamicConv(C, H, K, causal=True),
-        seqconv.Talk(C, H, K - 1, causal=True),
+        seqconv.TaLKConv(C, H, K - 1, causal=True),
     ]
 
 
@@ -170,7 +170,7 @@ def test_averages_sum_in_float64_whatever_their_steps_are_made_in():
 
 def test_the_offsets_of_talk_keep_their_precision():
     # Positions up to 60 to the left: bfloat16 would round them to halves.
-    module, x = seqconv.Talk(C, H, 60), torch.randn(B, 200, C).bfloat16()
+    module, x = seqconv.TaLKConv(C, H, 60), torch.randn(B, 200, C).bfloat16()
     with bfloat16():
         y = module(x)
     exact = module.double()(x.double())
@@ -182,7 +182,7 @@ def test_a_mixed_module_trains():
         torch.nn.Linear(C, C),
         seqconv.LightConv(C, H, K, weight_dropout=0.1),
         seqconv.DynamicConv(C, H, K, weight_dropout=0.1),
-        seqconv.Talk(C, H, offset_dropout=0.1),
+        seqconv.TaLKConv(C, H, offset_dropout=0.1),
         seqconv.AverageAttention(C, 2 * C, activation_dropout=0.1),
         torch.nn.Linear(C, 1),
     )

@@ -22,7 +22,7 @@ def modules(causal=False, p=0.0):
     return {
         "lightconv": seqconv.LightConv(C, H, K, causal, p),
         "dynamicconv": seqconv.DynamicConv(C, H, K, causal, p),
-        "talk": seqconv.Talk(C, H, K - 1, causal, p),
+        "talk": seqconv.TaLKConv(C, H, K - 1, causal, p),
         "cumulative_average": seqconv.AverageAttention(C, 2 * C, p),
     }
 

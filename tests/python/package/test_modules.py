@@ -18,12 +18,12 @@ B, T, C, H, K = 2, 9, 12, 3, 5
 def make(kind, **options):
     if kind is seqconv.AverageAttention:
         return kind(C, 2 * C, **options)
-    size = K - 1 if kind is seqconv.Talk else K
+    size = K - 1 if kind is seqconv.TaLKConv else K
     return kind(C, H, size, **options)
 
 
 kinds = pytest.mark.parametrize(
-    "kind", [seqconv.LightConv, seqconv.DynamicConv, seqconv.Talk]
+    "kind", [seqconv.LightConv, seqconv.DynamicConv, seqconv.TaLKConv]
 )
 
 
@@ -32,7 +32,7 @@ all_kinds = pytest.mark.parametrize(
     [
         seqconv.LightConv,
         seqconv.DynamicConv,
-        seqconv.Talk,
+        seqconv.TaLKConv,
         seqconv.AverageAttention,
     ],
 )
@@ -50,7 +50,7 @@ def test_names_and_defaults_are_those_of_the_cpp_layers():
     talk = {"heads": 1, "max_offset": 3, "causal": False, "offset_dropout": 0}
     assert conv.items() <= defaults(seqconv.LightConv).items()
     assert dynamic.items() <= defaults(seqconv.DynamicConv).items()
-    assert talk.items() <= defaults(seqconv.Talk).items()
+    assert talk.items() <= defaults(seqconv.TaLKConv).items()
     average = {"hidden": 0, "activation_dropout": 0}
     assert average.items() <= defaults(seqconv.AverageAttention).items()
 
@@ -71,11 +71,11 @@ def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
         "weight_linear_bias": (H * K,),
         "bias": (C,),
     }
-    assert shapes(make(seqconv.Talk)) == {
+    assert shapes(make(seqconv.TaLKConv)) == {
         "offsets.weight": (2 * H, C),
         "offsets.bias": (2 * H,),
     }
-    assert shapes(make(seqconv.Talk, causal=True)) == {
+    assert shapes(make(seqconv.TaLKConv, causal=True)) == {
         "offsets.weight": (H, C),
         "offsets.bias": (H,),
     }
@@ -98,7 +98,7 @@ def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
             seqconv.DynamicConv(512, 8, 31, filter_bias=True),
             1 / math.sqrt(512),
         ),
-        (seqconv.Talk(512, 64), 1 / math.sqrt(512)),
+        (seqconv.TaLKConv(512, 64), 1 / math.sqrt(512)),
     ],
 )
 def test_initial_parameters_are_uniform_within_the_bound(module, bound):
@@ -180,7 +180,7 @@ def test_modules_call_their_function(causal):
     logits = (x @ conv.weight_linear.t()).view(B, T, H, K)
     assert_close(conv(x, lengths), ops.dynamicconv(x, logits, **options))
 
-    conv = make(seqconv.Talk, causal=causal)
+    conv = make(seqconv.TaLKConv, causal=causal)
     offsets = torch.sigmoid(conv.offsets(x))
     left, right = offsets[..., :H], None if causal else offsets[..., H:]
     y = ops.talk(
@@ -236,7 +236,7 @@ def test_a_query_predicts_the_kernels_instead_of_x():
 
 def in_full(kind, **options):
     """A causal module with all it can have, its biases not zero."""
-    if kind is not seqconv.Talk:
+    if kind is not seqconv.TaLKConv:
         options = {"bias": True, **options}
     module = make(kind, causal=True, **options)
     for parameter in module.parameters():
@@ -298,7 +298,7 @@ def test_drop_connect_draws_a_seed_in_training(kind):
 
 def test_offset_dropout_leaves_only_the_current_token():
     # Where an offset is dropped the window shrinks to t on that side.
-    module = make(seqconv.Talk, causal=True, offset_dropout=0.5)
+    module = make(seqconv.TaLKConv, causal=True, offset_dropout=0.5)
     x = torch.randn(64, T, C)
     y = module(x) * K
     alone = torch.isclose(y, x, atol=1e-6).view(64, T, H, -1).all(-1)
@@ -378,12 +378,12 @@ def test_modules_learn(kind):
             "renormalize_edges needs normalization 'softmax', but got 'none'",
         ),
         (
-            lambda: seqconv.Talk(8, max_offset=-1),
-            r"\[Talk\] max_offset must not be negative, but got -1",
+            lambda: seqconv.TaLKConv(8, max_offset=-1),
+            r"\[TaLKConv\] max_offset must not be negative, but got -1",
         ),
         (
-            lambda: seqconv.Talk(8, offset_dropout=-0.1),
-            r"\[Talk\] offset_dropout must be in \[0, 1\), but got -0.1",
+            lambda: seqconv.TaLKConv(8, offset_dropout=-0.1),
+            r"\[TaLKConv\] offset_dropout must be in \[0, 1\), but got -0.1",
         ),
         (
             lambda: seqconv.AverageAttention(8, -1),
