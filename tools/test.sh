@@ -3,12 +3,15 @@
 #
 #   bash tools/test.sh
 #
-# First the release build with warnings as errors and all of its tests, then
-# the layers without LibTorch again under ASan and UBSan (LibTorch itself is
-# not instrumented). Where nvcc is found, the operators' CUDA library is built
-# too, and tested if there is a GPU (tools/gpu_check.sh does more). Tests
-# against golden data read $SEQCONV_GOLDEN, default ../shared/golden; where that
-# folder exists, or with SEQCONV_GOLDEN_REQUIRED=1, missing data is a failure.
+# First the release build with warnings as errors, then the layers without
+# LibTorch under ASan and UBSan (LibTorch itself is not instrumented). Tests of
+# these layers run there alone, but for those of the kernels, which the optimiser
+# changes most: they run in both. Where nvcc is found, the operators' CUDA library
+# is built too, and tested if there is a GPU (tools/gpu_check.sh does more). Golden
+# data: $SEQCONV_GOLDEN, default ../shared/golden; where that folder exists, or with
+# SEQCONV_GOLDEN_REQUIRED=1, missing data is a failure. A skipped test is one too,
+# but for what this machine lacks. Where the time goes: tools/build_times.py. What
+# takes too long for here: tools/check_long.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,6 +48,9 @@ ctest --test-dir build/dev -L torch_free -j "$JOBS" --output-on-failure \
 
 say "All tests"
 ctest --preset ci -j "$JOBS" || failed=yes
+
+say "Skipped tests"
+python3 tools/check_skips.py build/dev build/release || failed=yes
 
 say "Done"
 [ "$failed" = no ]

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# What takes too long for every change, in the order of what it costs.
+#
+#   bash tools/check_long.sh [STEP ...]     default: all of them
+#
+# Steps:
+#   golden   the tests that read golden data, on the larger set that
+#            SEQCONV_GOLDEN names
+#   text     the tests that read text, on the real text that SEQCONV_DATA names
+#   moses    our Moses tokens against sacremoses on that text
+#   fuzz     mutated files to the readers of foreign files (FUZZ_SECONDS, default 600)
+#   real     trains, averages and scores on Multi30k, and language models:
+#            hours (tools/reproduce_*.sh)
+#
+# A step whose data nobody names fails. tools/test.sh must have run before.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+need() {
+  [ -d "${!1:-}" ] && return
+  echo "check_long.sh: $2 needs a folder in $1, but got '${!1:-}'" >&2
+  return 1
+}
+
+golden() {
+  need SEQCONV_GOLDEN golden &&
+    ctest --preset ci -j 2 -R 'Golden|golden|import'
+}
+text() {
+  need SEQCONV_DATA text &&
+    ctest --preset ci -j 2 -R 'python_|short_training|import'
+}
+moses() {
+  need SEQCONV_DATA moses &&
+    .venv/bin/python tools/compare_moses.py build/release/bin/seqconv "$SEQCONV_DATA"
+}
+fuzz() { bash tools/fuzz.sh "${FUZZ_SECONDS:-600}"; }
+real() {
+  need SEQCONV_DATA real &&
+    bash tools/reproduce_multi30k.sh && bash tools/reproduce_language_models.sh
+}
+
+steps=("$@")
+[ $# -gt 0 ] || steps=(golden text moses fuzz real)
+failed=()
+for step in "${steps[@]}"; do
+  case "$step" in
+    golden | text | moses | fuzz | real)
+      printf '\n== %s (%d s)\n' "$step" "$SECONDS"
+      "$step" || failed+=("$step")
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      echo "check_long.sh: unknown step '$step' (see --help)" >&2
+      exit 2
+      ;;
+  esac
+done
+printf '\n== Done (%d s)%s\n' "$SECONDS" "${failed:+; failed: ${failed[*]}}"
+[ ${#failed[@]} -eq 0 ]
