@@ -57,7 +57,7 @@ seqconv_precompile(common_headers
 #                   SOURCES ... [DEPENDS ...])
 #
 # One layer of the house: target seqconv_NAME. TORCH marks the layers that may
-# include LibTorch; the others must stay free of it (seam 1). HEADERS are
+# include LibTorch; the others must stay free of it. HEADERS are
 # precompiled for a layer that needs others or has flags of its own.
 function(seqconv_add_layer name)
   cmake_parse_arguments(ARG "SHARED;TORCH" "" "HEADERS;SOURCES;DEPENDS" ${ARGN})

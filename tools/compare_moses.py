@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares `seqconv tokenize` with the sacremoses package, line by line.
 
-    python tools/compare_moses.py build/release/bin/seqconv ../shared/data
+    python tools/compare_moses.py build/release/bin/seqconv [TEXT ...]
 
-Takes text files (also packed with xz; of JSON lines the strings) and folders.
+Takes text files (also packed with xz; of JSON lines the strings) and folders;
+without any, the folder that the environment variable SEQCONV_DATA names.
 A file's language is the ending of its name (train.de.xz), else --language.
 Tokenises every line in all four combinations of escape and split_dashes, then
 puts sacremoses' own tokens together again with both, and prints how many lines
@@ -16,6 +17,7 @@ import argparse
 import collections
 import json
 import lzma
+import os
 import pathlib
 import resource
 import subprocess
@@ -129,15 +131,18 @@ def compare(program, language, lines, report):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("program", help="the seqconv program")
-    parser.add_argument("text", nargs="+", help="files or folders")
+    parser.add_argument("text", nargs="*", help="files or folders, else $SEQCONV_DATA")
     parser.add_argument("--language", default="en", help="of files whose name has none")
     parser.add_argument("--only", nargs="*", help="languages to compare, else all")
     parser.add_argument("--show", type=int, default=5, help="differing lines to print")
     parser.add_argument("--wanted", type=float, default=99.9, help="percent of equal lines")
     arguments = parser.parse_args()
-    files = find_files(arguments.text, arguments.language, arguments.only)
+    texts = arguments.text or list(filter(None, [os.environ.get("SEQCONV_DATA")]))
+    if not texts:
+        parser.error("name text files or folders, or set SEQCONV_DATA to a folder")
+    files = find_files(texts, arguments.language, arguments.only)
     if not files:
-        sys.exit("compare_moses.py: no text files there")
+        sys.exit(f"compare_moses.py: no text files in {' '.join(texts)}")
     report = Report(arguments.show, arguments.wanted)
     for language, paths in sorted(files.items()):
         lines = [line for path in paths for line in read_lines(path)]

@@ -4,15 +4,14 @@
 #   bash tools/prepare_language_models.sh [DATA]
 #
 # DATA holds tinyshakespeare/input.txt.xz and wikitext-2/{train,valid,test}.txt.xz
-# (packed or plain). Default: the environment variable SEQCONV_DATA, else
-# ../shared/data beside the project.
+# (packed or plain). Without it, the environment variable SEQCONV_DATA names it.
 # Writes runs/lm/data/{shakespeare,wikitext2}.{train,valid,test}.txt. Shakespeare
 # is cut at the line ends before 90 % and 95 % of its characters. Running it
 # again does only what is missing.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-data=${1:-${SEQCONV_DATA:-$root/../shared/data}}
+data=${1:-${SEQCONV_DATA:-}}
 out=$root/runs/lm/data
 
 say() { printf 'prepare_language_models: %s\n' "$*" >&2; }
@@ -20,6 +19,7 @@ die() {
   say "$*"
   exit 1
 }
+[[ -n $data ]] || die "no data folder: give it as an argument or in SEQCONV_DATA"
 
 # read_text NAME: DATA/NAME or DATA/NAME.xz on standard output.
 read_text() {

@@ -3,8 +3,8 @@
 #
 #   bash tools/prepare_multi30k.sh [DATA]
 #
-# DATA holds multi30k/train.de.xz and so on (packed or plain). Default: the
-# environment variable SEQCONV_DATA, else ../shared/data beside the project.
+# DATA holds multi30k/train.de.xz and so on (packed or plain). Without
+# it, the environment variable SEQCONV_DATA names the folder.
 # Writes runs/multi30k/data/{train,valid,test}.{de,en} (Moses tokens, lower case)
 # and {train,valid,test}.raw.{de,en} (as they came), with the program SEQCONV or
 # build/release/bin/seqconv. Running it again does only
@@ -12,7 +12,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-data=${1:-${SEQCONV_DATA:-$root/../shared/data}}
+data=${1:-${SEQCONV_DATA:-}}
 out=$root/runs/multi30k/data
 seqconv=${SEQCONV:-$root/build/release/bin/seqconv}
 
@@ -21,6 +21,7 @@ die() {
   say "$*"
   exit 1
 }
+[[ -n $data ]] || die "no data folder: give it as an argument or in SEQCONV_DATA"
 
 partial=
 cleanup() { [[ -z $partial ]] || rm -f -- "$partial"; }

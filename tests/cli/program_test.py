@@ -22,7 +22,7 @@ def shared_objects(pid):
 
 
 class TorchFreeStart(unittest.TestCase):
-    """Seam 1: nothing of LibTorch unless a verb needs tensors."""
+    """Nothing of LibTorch is loaded unless a verb needs tensors."""
 
     def test_the_program_is_not_linked_to_torch(self):
         listed = subprocess.run(

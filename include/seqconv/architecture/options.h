@@ -10,7 +10,7 @@
 /// The architecture of a model, as its TOML file says it. Torch-free.
 namespace seqconv {
 
-/// What mixes information along time in a layer (seam 6).
+/// What mixes information along time in a layer.
 enum class BlockKind {
   kLightConv,
   kDynamicConv,

@@ -11,7 +11,7 @@
 
 namespace seqconv {
 
-/// Sequences of ids somewhere: the one interface of the data layer (seam 8).
+/// Sequences of ids somewhere: the one interface of the data layer.
 /// Sentence pairs are two of them, a language model's stream is one; a foreign
 /// binary format is read through it as well.
 class TokenSource {

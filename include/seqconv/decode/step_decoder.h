@@ -29,9 +29,9 @@ struct Candidate {
   float score = 0;  ///< natural log-probability, penalties applied
 };
 
-/// Decoder state for a batch of sentences, one step at a time (seam 4). Search
-/// sees hypotheses, parents and scores; how the state is kept and reordered,
-/// and whether log-probabilities of the whole vocabulary ever exist, is the
+/// Decoder state for a batch of sentences, one step at a time. Search sees
+/// hypotheses, parents and scores; how the state is kept and reordered, and
+/// whether log-probabilities of the whole vocabulary ever exist, is the
 /// decoder's own affair. Torch-free.
 ///
 /// Rows: before the first call there is one row a sentence, row i = sentence i,

@@ -9,7 +9,7 @@
 
 namespace seqconv {
 
-/// Turns hidden states into what is asked (seam 5): one softmax over V words,
+/// Turns hidden states into what is asked: one softmax over V words,
 /// logits = hidden @ weight^T without bias, or an adaptive one.
 class OutputLayerImpl : public torch::nn::Module {
  public:

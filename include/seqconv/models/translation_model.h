@@ -21,7 +21,7 @@ class DecoderImpl;
 class OutputLayerImpl;
 
 /// Encoder-decoder of semantics.md 2.1. Returns hidden states; an output layer
-/// turns them into losses, log-probabilities or candidates (seam 5).
+/// turns them into losses, log-probabilities or candidates.
 class TranslationModelImpl : public SequenceModel {
  public:
   /// Draws its initial weights from `seed` (semantics.md 8.19).

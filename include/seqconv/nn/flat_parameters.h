@@ -19,7 +19,7 @@ struct ParameterSlot {
 
 /// Moves all parameters of a module into one buffer [P] and their gradients
 /// into another, so that clipping, optimiser steps, sums over processes and
-/// checkpoints are single passes (seam 7). Each slot starts at a multiple of 16
+/// checkpoints are single passes. Each slot starts at a multiple of 16
 /// elements; the gaps stay zero. Tied parameters have one slot. The module's
 /// parameters (and their .grad) become views.
 class FlatParameters {

@@ -10,7 +10,7 @@
 #include "seqconv/decode/search.h"
 
 /// The door between the torch-free program and the shared library with the
-/// verbs that need tensors (seam 1). Plain structs only.
+/// verbs that need tensors. Plain structs only.
 namespace seqconv {
 
 struct TrainArguments {

@@ -37,7 +37,7 @@ struct UpdateSums {
   }
 };
 
-/// Adds up gradients and sums over the processes of a run (seam 7).
+/// Adds up gradients and sums over the processes of a run.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -8,7 +8,7 @@
 #include "seqconv/train/optimizer.h"
 
 /// One training update as a function of its inputs: micro-batches -> summed
-/// gradients and counts -> communicator -> scale, clip, step (seam 7).
+/// gradients and counts -> communicator -> scale, clip, step.
 namespace seqconv {
 
 /// Forward and backward of one batch. Adds the gradient of its summed loss to
