@@ -7,7 +7,7 @@
 #include "seqconv/architecture/parameters.h"
 
 /// Where fairseq and the TaLK repository keep the parameters of a model
-/// (users-and-formats: key names).
+/// (semantics.md 2.5).
 namespace seqconv {
 
 /// A tensor of a checkpoint, or some of its rows.
