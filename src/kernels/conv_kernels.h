@@ -99,7 +99,7 @@ struct ProductTile {
   int64_t rows = 0;
   int64_t channels = 0;
   bool add = false;                   ///< to what is there, in tap_products
-  PrefetchRows* next_rows = nullptr;  ///< as ConvTile::ahead
+  PrefetchRows* next_rows = nullptr;  ///< as ConvTile::next_rows
 };
 
 /// Logits of rows of heads, and where their taps go: row by row, segments
@@ -113,8 +113,8 @@ struct TapTile {
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
-  /// As ConvTile::ahead, into the second-level cache; by softmax with up to 64
-  /// taps.
+  /// As ConvTile::next_rows, into the second-level cache; by softmax with up to
+  /// 64 taps.
   PrefetchRows* next_rows = nullptr;
 };
 

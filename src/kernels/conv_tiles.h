@@ -251,9 +251,9 @@ void convolve_place(
 }
 
 /// The same head by head if memory is what is waited for, with what the next
-/// head needs of `in` and `out` fetched meanwhile, and what fetch_more(ahead,
-/// next place) adds: spread over all the work of a place, reading waits less
-/// than when it goes along rows of a part of it.
+/// head needs of `in` and `out` fetched meanwhile, and what
+/// fetch_more(next_rows, next place) adds: spread over all the work of a place,
+/// reading waits less than when it goes along rows of a part of it.
 template <class S, class A, class FetchMore>
 void convolve_heads(
     const ConvKernels<S, A>& ops,

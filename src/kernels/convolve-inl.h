@@ -162,7 +162,7 @@ HWY_INLINE void finish_block(
 
 /// What is fetched while a block is convolved: the rows of `in` that the next
 /// outputs see, and as many times `lines` lines.
-struct BlockAhead {
+struct BlockPrefetch {
   const char* in;
   int64_t in_stride;  ///< bytes
   const char* soon;
@@ -170,7 +170,7 @@ struct BlockAhead {
 
   /// Of the block of `rows` rows from t and of channels from c of head h.
   template <class S, class A>
-  HWY_INLINE BlockAhead(
+  HWY_INLINE BlockPrefetch(
       const ConvTile<S, A>& tile,
       int64_t t,
       int64_t rows,
@@ -230,9 +230,9 @@ HWY_INLINE void add_middle_rows(
     int64_t count) {
   // Few taps, of which fewer rows are made, make no pause that is worth it.
   if (NT >= kRowBlock && tile.prefetch.in) {
-    BlockAhead next_rows(tile, t, NT, h, c);
+    BlockPrefetch rows(tile, t, NT, h, c);
     add_rows_and_fetch(block, count, [&] {
-      next_rows.next_row<NV * kLanes<A>* int{sizeof(S)}>();
+      rows.next_row<NV * kLanes<A>* int{sizeof(S)}>();
     });
   } else if (tile.next_rows != nullptr && c == h * tile.channels) {
     add_rows_and_fetch(block, count, [&] {

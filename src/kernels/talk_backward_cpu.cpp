@@ -200,7 +200,7 @@ class BackwardTile {
             rows.valid - first,
             span + std::max<int64_t>(reach.right - 1, 1)),
         .span = span,
-        .next_rows = reach.left + 1,
+        .ahead = reach.left + 1,
         .ring = talk_ring(std::min(to - from, reach.rows()))};
     if (strip.narrow()) {
       tile.begin = -1;

@@ -69,7 +69,7 @@ class ForwardTile {
         .scale = talk_scale<A>(shape),
         .x = args_.x + at + origin * C,
         .stride = C,
-        .next_rows = first - origin + reach.right,
+        .ahead = first - origin + reach.right,
         .end = end,
         .ring = talk_ring(
             strip.narrow() ? end + 2 : std::min(end + 1, reach.rows() + 1)),

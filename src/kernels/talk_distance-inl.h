@@ -99,11 +99,11 @@ class EntryMaker {
   make(IntVec<A> entries, Vec<A> to_left, Vec<A> to_right) const {
     const auto position = hn::ShiftRightSame(entries, shift_);
     const auto t = hn::Min(hn::Add(first_, position), end_);
-    const auto back = to_real<A>(t), next_rows = to_real<A>(hn::Sub(last_, t));
+    const auto back = to_real<A>(t), ahead = to_real<A>(hn::Sub(last_, t));
     return {
         t,
-        Distance<A>(to_left, hn::Neg(next_rows), back),
-        Distance<A>(to_right, hn::Neg(back), next_rows)};
+        Distance<A>(to_left, hn::Neg(ahead), back),
+        Distance<A>(to_right, hn::Neg(back), ahead)};
   }
 
  private:

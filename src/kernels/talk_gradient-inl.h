@@ -38,7 +38,7 @@ class GradColumns {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       sums.later[v] = hn::Zero(d_);
-    const int64_t before = tile_.own + tile_.begin + tile_.next_rows - 1;
+    const int64_t before = tile_.own + tile_.begin + tile_.ahead - 1;
     while (staged_ < HWY_MIN(tile_.rows, before))
       stage_row();
     for (int64_t r = tile_.begin; r < 0; ++r)

@@ -129,10 +129,10 @@ struct TalkTile {
   int64_t rows = 0;
   int64_t channels = 0;  ///< at most talk_pitch(); of two windows exactly
   A scale = 1;
-  const S* x = nullptr;   ///< row 0 is row 0 of the windows
-  int64_t stride = 0;     ///< of x and y
-  int64_t next_rows = 0;  ///< windows up to t touch no sum beyond row t + ahead
-  int64_t end = 0;        ///< rows of x
+  const S* x = nullptr;  ///< row 0 is row 0 of the windows
+  int64_t stride = 0;    ///< of x and y
+  int64_t ahead = 0;     ///< windows up to t touch no sum beyond row t + ahead
+  int64_t end = 0;       ///< rows of x
   /// As TalkPlaces::ring; with kTalkLanes windows > end + 1.
   int64_t ring = 1;
   /// [ring, talk_pitch()] and one row before. Finite: what a window has no part
@@ -167,9 +167,9 @@ struct TalkGradTile {
   const S* x = nullptr;  ///< of row `begin`
   int64_t stride = 0;    ///< of g, x and grad_x
   int64_t span = 0;
-  int64_t next_rows = 0;  ///< edges at row r are of windows < own + r + ahead
-  int64_t ring = 1;  ///< a power of two; of windows < own + r + ahead the last
-                     ///< `ring` have all edges at row r
+  int64_t ahead = 0;  ///< edges at row r are of windows < own + r + ahead
+  int64_t ring = 1;   ///< a power of two; of windows < own + r + ahead the last
+                      ///< `ring` have all edges at row r
   A* ring_of_g = nullptr;  ///< [ring, kTalkChannels]; with kTalkLanes windows
                            ///< [span + 3, kTalkLanes]
   S* grad_x = nullptr;

@@ -176,11 +176,11 @@ HWY_INLINE bool talk_rows(
   WindowSums<S, A, NV, kStores, kWindows, kPitch, kFetches> windows(
       tile,
       columns);
-  sums.add_rows(HWY_MIN(tile.end, tile.next_rows - 1));
+  sums.add_rows(HWY_MIN(tile.end, tile.ahead - 1));
   // With every window a row is summed up: one after the other would wait for
   // loads in one half of the time and for stores in the other.
   const int64_t both =
-      HWY_MIN(tile.rows, HWY_MAX(tile.end - tile.next_rows + 1, int64_t{0}));
+      HWY_MIN(tile.rows, HWY_MAX(tile.end - tile.ahead + 1, int64_t{0}));
   const int64_t alone = tile.rows - both;
   for (int64_t t = 0; t < both; ++t) {
     sums.add_row();
@@ -188,7 +188,7 @@ HWY_INLINE bool talk_rows(
   }
   for (int64_t t = 0; t < alone; ++t)
     windows.put_row();
-  sums.add_rows(tile.end - (tile.next_rows - 1) - both);
+  sums.add_rows(tile.end - (tile.ahead - 1) - both);
   return sums.finite();
 }
 

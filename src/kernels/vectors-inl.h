@@ -100,15 +100,12 @@ HWY_INLINE auto round_bits(Vec<float> v) {
 #if HWY_TARGET == HWY_AVX3
   // Four instructions: every other one would take the place of a product.
   const auto number = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_ORD_Q);
-  const auto odd = _mm512_mask_test_epi32_mask(number, word.logits, one.raw);
-  const auto even = _mm512_mask_add_epi32(
-      word.logits,
-      number,
-      word.logits,
-      below_half.raw);
+  const auto odd = _mm512_mask_test_epi32_mask(number, word.raw, one.raw);
+  const auto even =
+      _mm512_mask_add_epi32(word.raw, number, word.raw, below_half.raw);
   const auto half = hn::Set(du, 0x8000u);
   return hn::Vec<decltype(du)>{
-      _mm512_mask_add_epi32(even, odd, word.logits, half.raw)};
+      _mm512_mask_add_epi32(even, odd, word.raw, half.raw)};
 #else
   const auto odd = hn::VecFromMask(du, hn::TestBit(word, one));  // -1
   const auto number = hn::RebindMask(du, hn::Eq(v, v));
