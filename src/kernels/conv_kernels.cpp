@@ -3,7 +3,8 @@
 #define HWY_TARGET_INCLUDE "kernels/conv_kernels.cpp"
 #include "kernels/each_target.h"
 // clang-format on
-#include "kernels/convolve-inl.h"
+#include "kernels/conv_kernels.h"
+#include "kernels/channels-inl.h"
 #include "kernels/rows-inl.h"
 #include "kernels/shared_products-inl.h"
 #include "kernels/softmax-inl.h"
@@ -13,6 +14,14 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
+
+// In convolve_*.cpp: each type takes as long to compile as all of this file.
+template <class S, class A>
+void convolve(const ConvTile<S, A>& tile);
+extern template void convolve(const ConvTile<float, float>& tile);
+extern template void convolve(const ConvTile<double, double>& tile);
+extern template void convolve(const ConvTile<BFloat16, float>& tile);
+
 namespace {
 
 /// The table of this instruction set.

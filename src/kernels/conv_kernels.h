@@ -10,7 +10,8 @@
 /// The inner loops of the kernels, on some rows (time) of some channels. Rows
 /// are read where they lie in the tensors; sums are of the type A, tensors of
 /// the type S. The loops are written once, with Highway, in *-inl.h and
-/// compiled for each instruction set in conv_kernels.cpp and tap_ops.cpp.
+/// compiled for each instruction set in conv_kernels.cpp, convolve_*.cpp and
+/// tap_ops.cpp.
 namespace seqconv::kernels {
 
 /// Elements that the tap operations may read and write beyond the last row.
