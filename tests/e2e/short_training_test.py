@@ -1,95 +1,119 @@
 #!/usr/bin/env python3
-"""Trains the documented Multi30k configuration for a few hundred updates on real
-text, checks how far the validation loss has come, and translates with the
-result.
+"""Trains a small model of all three operators on made-up text, and translates with
+it: nearly every sentence must be right.
 
-    python3 short_training_test.py PROGRAM SOURCE_DIR
-
-Text: $SEQCONV_DATA, default ../shared/data beside the source folder. Without it
-the test is skipped (exit code 77), or fails where SEQCONV_GOLDEN_REQUIRED=1.
+    python3 short_training_test.py PROGRAM
 """
-import json
-import lzma
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-UPDATES = 300
-# Bits per token, label smoothing included. Knowing nothing is log2(V) = 12.6
-# bits and the frequencies of words alone about 9; this run measured 7.75.
-BOUND = 7.9
-SIDES = {
-    "train_source": "train.de",
-    "train_target": "train.en",
-    "valid_source": "val.de",
-    "valid_target": "val.en",
-}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import made_up_translation  # noqa: E402
+
+CONFIG = """
+[text]
+subword = "bpe"
+subword_size = 300
+
+[model]
+dim = 64
+ffn_dim = 128
+norm = "pre"
+dropout = 0.1
+input_dropout = 0.0
+weight_dropout = 0.1
+
+[model.encoder]
+layers = 3
+block = ["dynamicconv", "lightconv", "talk"]
+kernel_sizes = [3, 5, 0]
+max_offsets = [0, 0, 3]
+heads = 4
+
+[model.decoder]
+layers = 3
+block = ["dynamicconv", "lightconv", "talk"]
+kernel_sizes = [3, 5, 0]
+max_offsets = [0, 0, 3]
+heads = 4
+
+[batching]
+max_tokens = 512
+
+[training]
+max_epochs = 0
+max_updates = 450
+keep_last = 1
+threads = 1
+
+[schedule]
+kind = "cosine"
+learning_rate = 5e-3
+warmup_updates = 80
+period = 370
+
+[decoding]
+beam = 5
+max_length_b = 60
+"""
+# Of seeds 1 to 7 the worst had 182 sentences right, and the worst BLEU was 97.2.
+SENTENCES, RIGHT, BLEU = 200, 172, 95.0
 
 
-def unpack(folder, data):
-    for name in SIDES.values():
-        with lzma.open(folder / f"{name}.xz") as packed:
-            (data / name).write_bytes(packed.read())
-
-
-def train(program, source_dir, data, model):
-    settings = {f"data.{key}": data / name for key, name in SIDES.items()}
-    settings.update(
-        {
-            "text.lowercase": "true",
-            "training.max_epochs": 0,
-            "training.max_updates": UPDATES,
-        }
-    )
-    config = source_dir / "configs" / "multi30k_dynamicconv.toml"
+def train(program, config, model, **settings):
     command = [program, "train", config, "--output", model]
     for key, value in settings.items():
-        command += ["--set", f"{key}={value}"]
+        command += ["--set", f"{key.replace('__', '.')}={value}"]
     subprocess.run(command, check=True)
 
 
-def last_validation(model):
-    lines = (model / "training" / "metrics.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
-    return [r for r in records if r["kind"] == "validation"][-1]
+def data_keys(folder, train, valid, source, target):
+    return {
+        "data__train_source": folder / f"{train}.{source}",
+        "data__train_target": folder / f"{train}.{target}",
+        "data__valid_source": folder / f"{valid}.{source}",
+        "data__valid_target": folder / f"{valid}.{target}",
+    }
 
 
-def check_translation(program, model, lines):
-    done = subprocess.run(
-        [program, "translate", "--model", model],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-    )
-    found = done.stdout.splitlines()
-    assert len(found) == len(lines), f"{len(lines)} lines in, {len(found)} out"
-    assert all(found), "a translation is empty"
+def output(lines, *command):
+    """The lines that a command writes for these."""
+    text = "".join(line + "\n" for line in lines)
+    done = subprocess.run(command, input=text, capture_output=True, check=True, encoding="utf-8")
+    return done.stdout.splitlines()
+
+
+def translate(lines, program, model, *options):
+    # So small a model loses by a second thread.
+    return output(lines, program, "translate", "--model", model, "--threads", "1", *options)
+
+
+def check_sentences(program, model, folder):
+    made_up_translation.write_pairs(folder / "test", SENTENCES, seed=3)
+    source, wanted = ((folder / f"test.{side}").read_text().splitlines() for side in ("src", "tgt"))
+    found = translate(source, program, model)
+    assert len(found) == SENTENCES, f"{SENTENCES} lines in, {len(found)} out"
+    right = sum(ours == theirs for ours, theirs in zip(found, wanted))
+    bleu = float(output(found, program, "evaluate", "bleu", "--reference", folder / "test.tgt")[0])
+    print(f"{right} of {SENTENCES} sentences are right, BLEU {bleu}")
+    assert right >= RIGHT, f"at least {RIGHT} sentences must be right, but {right} are"
+    assert bleu >= BLEU, f"BLEU must be at least {BLEU}, but is {bleu}"
+
+
+def short_training(program, folder):
+    made_up_translation.write_pairs(folder / "train", 6000, seed=1, sayings=0.15)
+    made_up_translation.write_pairs(folder / "valid", 100, seed=2)
+    (folder / "config.toml").write_text(CONFIG)
+    train(program, folder / "config.toml", folder / "model", **data_keys(folder, "train", "valid", "src", "tgt"))
+    check_sentences(program, folder / "model", folder)
 
 
 def main():
-    program, source_dir = sys.argv[1], pathlib.Path(sys.argv[2])
-    default = source_dir / ".." / "shared" / "data"
-    folder = pathlib.Path(os.environ.get("SEQCONV_DATA", default)) / "multi30k"
-    if not folder.is_dir():
-        print(f"no text: {folder} is not a folder")
-        return 1 if os.environ.get("SEQCONV_GOLDEN_REQUIRED") == "1" else 77
     with tempfile.TemporaryDirectory(prefix="seqconv-short-") as name:
-        data = pathlib.Path(name)
-        model = data / "model"
-        unpack(folder, data)
-        train(program, source_dir, data, model)
-        found = last_validation(model)
-        loss = found["loss_base2"]
-        print(f"validation loss after {found['update']} updates: {loss:.3f}")
-        assert found["update"] == UPDATES, f"wanted {UPDATES} updates"
-        assert loss < BOUND, f"loss must be below {BOUND} bits, but is {loss}"
-        source = (data / "val.de").read_text(encoding="utf-8")
-        check_translation(program, model, source.splitlines()[:20])
-    return 0
+        short_training(sys.argv[1], pathlib.Path(name))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
