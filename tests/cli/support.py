@@ -1,6 +1,7 @@
 """What the tests of the program share: running it, and a tiny trained model.
 
-SEQCONV_BINARY_DIR names the build folder (ctest sets it).
+SEQCONV_BINARY_DIR names the build folder (ctest sets it). SEQCONV_FORK_SERVER
+names the library of fork_server.cpp; without it each run starts anew.
 """
 
 import atexit
@@ -12,12 +13,17 @@ import shutil
 import subprocess
 import tempfile
 
+from fork_server import ForkServers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(
     os.environ.get("SEQCONV_BINARY_DIR", ROOT / "build" / "release")
 )
 PROGRAM = BUILD / "bin" / "seqconv"
 TIMEOUT = 120  # seconds; nothing here takes more than a few
+FORK_SERVER = os.environ.get("SEQCONV_FORK_SERVER")
+SERVERS = ForkServers(
+    PROGRAM, FORK_SERVER, BUILD / "lib" / "libseqconv_engine.so", TIMEOUT)
 
 
 class Result:
@@ -38,11 +44,15 @@ class Result:
 
 
 def run(*arguments, stdin=b"", **options):
-    """Runs the program; bytes in, a Result out."""
+    """Runs the program; bytes in, a Result out. With options (those of
+    subprocess) it is started anew, without them perhaps forked."""
     if isinstance(stdin, str):
         stdin = stdin.encode()
+    command = [os.fspath(PROGRAM), *map(os.fspath, arguments)]
+    if FORK_SERVER and not options:
+        return Result(*SERVERS.run(command, stdin))
     done = subprocess.run(
-        [os.fspath(PROGRAM), *map(os.fspath, arguments)],
+        command,
         input=stdin,
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
