@@ -86,16 +86,17 @@ function(seqconv_add_layer name)
   endif()
 endfunction()
 
-# seqconv_add_test(NAME [GOLDEN] [TORCH | OPTIMISED] SOURCES ... [DEPENDS ...])
+# seqconv_add_test(NAME [GOLDEN] [TORCH [THREADS] | OPTIMISED] SOURCES ... [DEPENDS ...])
 #
 # One GoogleTest program. Registered with ctest as NAME; with GOLDEN the suites
 # whose names hold 'Golden' run as a second entry, NAME.Golden. Those without
 # TORCH are what the sanitizers are for: target torch_free_tests builds them,
 # and ctest knows them by the label torch_free. SEQCONV_TORCH_FREE_TESTS=OFF leaves
 # them to that build, but for those OPTIMISED: tests of what is compiled otherwise
-# without sanitizers.
+# without sanitizers. Those with TORCH have one thread, as little work shared
+# among threads is mostly waiting; with THREADS as many as there are cores.
 function(seqconv_add_test name)
-  cmake_parse_arguments(ARG "GOLDEN;TORCH;OPTIMISED" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "GOLDEN;TORCH;THREADS;OPTIMISED" "" "SOURCES;DEPENDS" ${ARGN})
   if(NOT ARG_TORCH AND NOT ARG_OPTIMISED AND NOT SEQCONV_TORCH_FREE_TESTS)
     return()
   endif()
@@ -124,6 +125,9 @@ function(seqconv_add_test name)
     list(APPEND _tests ${name}.Golden)
   else()
     add_test(NAME ${name} COMMAND ${name})
+  endif()
+  if(ARG_TORCH AND NOT ARG_THREADS)
+    set_tests_properties(${_tests} PROPERTIES ENVIRONMENT OMP_NUM_THREADS=1)
   endif()
   if(NOT ARG_TORCH)
     add_dependencies(torch_free_tests ${name})
