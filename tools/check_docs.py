@@ -37,8 +37,6 @@ MAY_NAME.update(dict.fromkeys((
     "CONTRIBUTING.md",
     "tests/e2e/golden_language_model_test.py",
     "tests/e2e/import_test.py",
-    "tests/e2e/short_training_test.py",
-    "tests/python/test_moses.py",
     "tests/support/golden_case.h",
     "tools/test.sh",
 ), {"../shared"}))

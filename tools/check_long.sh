@@ -29,7 +29,7 @@ golden() {
 }
 text() {
   need SEQCONV_DATA text &&
-    ctest --preset ci -j 2 -R 'python_|short_training|import'
+    ctest --preset ci -j 2 -R 'python_|import'
 }
 moses() {
   need SEQCONV_DATA moses &&
