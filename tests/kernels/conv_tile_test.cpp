@@ -14,14 +14,14 @@ namespace {
 using testing::draw;
 using testing::place;
 
-class ConvKernels : public ::testing::TestWithParam<Isa> {
+class ConvTiles : public ::testing::TestWithParam<Isa> {
  protected:
   std::mt19937 random_{1};
 };
 
 INSTANTIATE_TEST_SUITE_P(
     Isas,
-    ConvKernels,
+    ConvTiles,
     ::testing::ValuesIn(supported_isas()),
     testing::isa_name);
 
@@ -57,7 +57,7 @@ void expect_streamed(Isa isa, int64_t way, std::mt19937& random) {
 }
 
 // Taps from the last to the first make a rolling sum.
-TEST_P(ConvKernels, StreamingStoresWriteTheSame) {
+TEST_P(ConvTiles, StreamingStoresWriteTheSame) {
   for (const int64_t way : {-1, 1})
     expect_streamed(GetParam(), way, random_);
 }
@@ -152,7 +152,7 @@ class TalkHead {
   std::vector<int32_t> next_ = std::vector<int32_t>(2 * kRows);
 };
 
-TEST_P(ConvKernels, StreamingStoresOfTalkWriteTheSame) {
+TEST_P(ConvTiles, StreamingStoresOfTalkWriteTheSame) {
   constexpr int64_t kCount = TalkHead::kRows * TalkHead::kChannels;
   TalkHead head(GetParam(), random_);
   for (const auto pass : {&TalkHead::forward, &TalkHead::gradient}) {
@@ -224,7 +224,7 @@ void expect_same_bits(Isa isa, int64_t K, int way, std::mt19937& random) {
   expect_all("a row alone");
 }
 
-TEST_P(ConvKernels, AnOutputHasTheSameBitsWhereverABlockBegins) {
+TEST_P(ConvTiles, AnOutputHasTheSameBitsWhereverABlockBegins) {
   for (const int64_t K : {2, 3, 5, 7, 9, 15, 16, 31, 33})
     for (const int way : {1, -1})
       expect_same_bits(GetParam(), K, way, random_);
@@ -256,7 +256,7 @@ void expect_ratios(Isa isa, double max, double relative) {
   }
 }
 
-TEST_P(ConvKernels, QuickSoftmaxHasTheRatiosOfExponentials) {
+TEST_P(ConvTiles, QuickSoftmaxHasTheRatiosOfExponentials) {
   expect_ratios<float>(GetParam(), 80, 2.4e-7 + 1.2e-7);
   expect_ratios<double>(GetParam(), 600, 1e-15 + 2.3e-16);
 }
@@ -293,7 +293,7 @@ void expect_same_softmax(Isa isa, int64_t K, std::mt19937& random) {
   }
 }
 
-TEST_P(ConvKernels, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
+TEST_P(ConvTiles, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
   for (const int64_t K : {2, 3, 7, 9, 15, 17, 31, 63, 65})
     expect_same_softmax(GetParam(), K, random_);
 }
@@ -313,7 +313,7 @@ bool quick_softmax(Isa isa, int64_t K, float bad, int64_t at) {
        .w = w.data()});
 }
 
-TEST_P(ConvKernels, QuickSoftmaxRefusesWhatItCannotDo) {
+TEST_P(ConvTiles, QuickSoftmaxRefusesWhatItCannotDo) {
   for (const int64_t K : {2, 3, 7, 9, 15, 17, 31, 63, 65}) {
     EXPECT_TRUE(quick_softmax(GetParam(), K, 79.9f, 0)) << K;
     for (const float bad :
@@ -327,7 +327,7 @@ TEST_P(ConvKernels, QuickSoftmaxRefusesWhatItCannotDo) {
   }
 }
 
-TEST_P(ConvKernels, SoftmaxTakesEveryValue) {
+TEST_P(ConvTiles, SoftmaxTakesEveryValue) {
   const float inf = std::numeric_limits<float>::infinity();
   std::vector<float> w = {1000, 999, -inf, -1e30f, -inf, 3, -inf, -inf};
   w.resize(w.size() + kTapSlack);
@@ -345,7 +345,7 @@ TEST_P(ConvKernels, SoftmaxTakesEveryValue) {
   EXPECT_TRUE(std::isnan(w[1]));
 }
 
-TEST_P(ConvKernels, SoftmaxOfLowValuesKnowsNoOthers) {
+TEST_P(ConvTiles, SoftmaxOfLowValuesKnowsNoOthers) {
   for (const int64_t K : {1, 3, 5, 15, 17, 31, 70}) {
     const int64_t pitch = tap_pitch(K), segments = 3;
     std::vector<float> w(place(segments * pitch + kTapSlack));
@@ -358,7 +358,7 @@ TEST_P(ConvKernels, SoftmaxOfLowValuesKnowsNoOthers) {
   }
 }
 
-TEST_P(ConvKernels, NormalizedTapsAreZeroBeyondK) {
+TEST_P(ConvTiles, NormalizedTapsAreZeroBeyondK) {
   for (int n = 0; n <= static_cast<int>(Normalization::kAbsL2); ++n)
     for (const int64_t K : {1, 3, 5, 8, 15, 17, 31, 70}) {
       const auto normalization = static_cast<Normalization>(n);
@@ -378,7 +378,7 @@ TEST_P(ConvKernels, NormalizedTapsAreZeroBeyondK) {
     }
 }
 
-TEST_P(ConvKernels, BFloat16RoundsToNearestEven) {
+TEST_P(ConvTiles, BFloat16RoundsToNearestEven) {
   const auto& ops = conv_kernels<BFloat16, float>(GetParam());
   std::vector<float> values = {
       0.0f,
