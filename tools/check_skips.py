@@ -8,6 +8,7 @@ and single tests of GoogleTest and pytest within entries that passed. A device, 
 feature of the processor or a right that this machine does not have is a reason, and
 is listed; missing data or packages are none.
 """
+import collections
 import pathlib
 import re
 import sys
@@ -18,6 +19,7 @@ MACHINE_LACKS = re.compile(
     re.IGNORECASE)
 ENTRY = re.compile(r"^\s*\d+/\d+ Testing: (\S+)$")
 GTEST = re.compile(r"^\[  SKIPPED \] (\S+\.\S+?)(?:, where .*)?(?: \(\d+ ms\))$")
+REASON = re.compile(r"Skipped (.*)$")
 PYTEST = re.compile(r"^SKIPPED \[\d+\] (.*)$")
 
 
@@ -28,7 +30,8 @@ def skips_of(log):
         if match := ENTRY.match(line):
             entry, lines = match[1], []
         elif match := GTEST.match(line):
-            yield f"{entry}: {match[1]}", " ".join(lines[-3:])
+            told = REASON.search(" ".join(lines[-3:]))
+            yield entry, told[1] if told else " ".join(lines[-3:])
         elif match := PYTEST.match(line):
             yield entry, match[1]
         elif line == "Test Skipped.":
@@ -40,18 +43,22 @@ def main():
     builds = [pathlib.Path(name) for name in sys.argv[1:]]
     if not builds:
         sys.exit(__doc__)
-    allowed, forbidden = [], []
+    allowed, forbidden = collections.Counter(), collections.Counter()
     for build in builds:
         log = build / "Testing/Temporary/LastTest.log"
         if not log.exists():
             sys.exit(f"check_skips.py: no {log}: ctest has not run there")
         for test, reason in skips_of(log):
             known = allowed if MACHINE_LACKS.search(reason) else forbidden
-            known.append(f"  {test}: {reason.strip()}")
-    if allowed:
-        print("Skipped, for this machine lacks what they need:", *allowed, sep="\n")
-    if forbidden:
-        print("Skipped without such a reason, which is a failure:", *forbidden, sep="\n")
+            known[f"  {test}: {reason.strip()}"] += 1
+    for title, skips in (
+        ("Skipped, for this machine lacks what they need:", allowed),
+        ("Skipped without such a reason, which is a failure:", forbidden),
+    ):
+        if skips:
+            print(title)
+        for skip, times in skips.items():
+            print(skip + (f" ({times} times)" if times > 1 else ""))
     return 1 if forbidden else 0
 
 
