@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "libtorch.h"
 #include "program_folder.h"
 #include "seqconv/base/error.h"
 
@@ -25,6 +26,7 @@ const EngineTable* load() {
       looked += "\n  " + path.string();
       continue;
     }
+    load_libtorch();
     void* library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr)
       fail("cannot load the engine library: ", ::dlerror());
@@ -45,11 +47,11 @@ const EngineTable* load() {
     return table;
   }
   fail(
-      "train, translate, score, perplexity and generate need ",
+      "this verb needs ",
       kLibrary,
       ", which is in none of these places:",
       looked,
-      "\nBuild the target seqconv_engine.");
+      "\nBuild the target seqconv_engine, or install again.");
 }
 
 }  // namespace

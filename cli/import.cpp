@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "configurations.h"
 #include "flags.h"
-#include "preset.h"
 #include "program.h"
 
 namespace seqconv::cli {
@@ -59,8 +59,7 @@ void add_text(CLI::App& verb, TextOptions& text) {
   file(
       "--bpe-codes",
       text.bpe_codes,
-      "Merges of subword-nmt (in published archives: code, bpecodes); without "
-      "them text comes and goes in the model's own symbols");
+      "Merges of subword-nmt; without them text is in the model's own symbols");
   file("--sentencepiece", text.sentencepiece_model, "Model of SentencePiece");
   add_choice(
       verb,
@@ -115,7 +114,7 @@ void add_import(Program& program) {
   verb.add_option(
           "--preset",
           flags->preset,
-          "What the checkpoint does not say: a configuration's name "
+          "What the checkpoint does not say: a configuration "
           "(lightconv_wmt_en_de_big) or file")
       ->type_name("NAME");
   add_text(verb, request.text);

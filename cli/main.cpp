@@ -30,6 +30,23 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
+// Every verb, in the order of the help.
+constexpr void (*kVerbs[])(Program&) = {
+    add_train,
+    add_translate,
+    add_score,
+    add_perplexity,
+    add_generate,
+    add_evaluate,
+    add_average,
+    add_tokenize,
+    add_bpe,
+    add_import,
+    add_export,
+    add_text,
+    add_info,
+    add_reference};
+
 constexpr const char* kExamples =
     "Examples:\n"
     "  seqconv train configs/demo_numbers.toml --output runs/numbers\n"
@@ -97,23 +114,11 @@ int run(int argc, char** argv, StandardOutput& out) {
   app.require_subcommand(0, 1);
   bool quiet = false;
   app.add_flag("-q,--quiet", quiet, "Only warnings and errors");
-  app.set_version_flag("--version", version_text(), "Version and build");
+  app.set_version_flag("--version", version_text, "Version and build");
 
   Program program{app, out, {}};
-  add_train(program);
-  add_translate(program);
-  add_score(program);
-  add_perplexity(program);
-  add_generate(program);
-  add_evaluate(program);
-  add_average(program);
-  add_tokenize(program);
-  add_bpe(program);
-  add_import(program);
-  add_export(program);
-  add_text(program);
-  add_info(program);
-  add_reference(program);
+  for (const auto add : kVerbs)
+    add(program);
 
   try {
     app.parse(argc, argv);

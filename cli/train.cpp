@@ -1,3 +1,4 @@
+#include "configurations.h"
 #include "engine_loader.h"
 #include "flags.h"
 #include "program.h"
@@ -35,6 +36,8 @@ void run(Flags& flags, std::ostream& out) {
   if (arguments.output.empty())
     arguments.output =
         "runs/" + std::filesystem::path(arguments.config).stem().string();
+  arguments.config = find_configuration("CONFIG", arguments.config).string();
+  arguments.configurations = configurations_folder().string();
   engine().train(arguments);
 }
 
@@ -45,7 +48,10 @@ void add_train(Program& program) {
   TrainArguments& arguments = flags->arguments;
   CLI::App& verb =
       program.add_verb("train", "Train a model from raw text files", kExamples);
-  verb.add_option("CONFIG", arguments.config, "Training configuration (TOML)");
+  verb.add_option(
+      "CONFIG",
+      arguments.config,
+      "A TOML file, or a configuration by name (lightconv_iwslt_de_en)");
   add_repeated(
       verb,
       "--set",

@@ -1,23 +1,33 @@
 #include "version.h"
 
+#include "libtorch.h"
 #include "seqconv/base/error.h"
+#include "seqconv/kernels/isa_names.h"
 
 namespace seqconv::cli {
 namespace {
 
-std::string processor_features() {
-  std::string features;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2"))
-    features += " avx2";
-  if (__builtin_cpu_supports("fma"))
-    features += " fma";
-  if (__builtin_cpu_supports("avx512f"))
-    features += " avx512f";
-  if (__builtin_cpu_supports("avx512vnni"))
-    features += " avx512vnni";
-#endif
-  return features.empty() ? " baseline" : features;
+std::string instruction_sets() {
+  std::string text;
+  for (const kernels::Isa isa : kernels::compiled_isas())
+    text += concat(enum_name(isa), " ");
+  return concat(
+      text,
+      "(this processor runs ",
+      enum_name(kernels::best_isa()),
+      ")");
+}
+
+std::string libtorch() {
+  try {
+    const LibTorch found = find_libtorch();
+    return concat(
+        found.version.empty() ? "unknown version" : found.version,
+        " in ",
+        found.folder.string());
+  } catch (const Error& error) {
+    return concat("not found: ", error.what());
+  }
 }
 
 }  // namespace
@@ -30,11 +40,10 @@ std::string version_text() {
       SEQCONV_COMPILER,
       "\nbuild: ",
       SEQCONV_BUILD_TYPE,
+      "\ninstruction sets: ",
+      instruction_sets(),
       "\nlibtorch: ",
-      SEQCONV_TORCH_VERSION,
-      " (loaded by train, translate and score only)",
-      "\nprocessor:",
-      processor_features());
+      libtorch());
 }
 
 }  // namespace seqconv::cli

@@ -4,8 +4,9 @@
 
 namespace seqconv::cli {
 
-/// Version, compiler, build type, the LibTorch it was built against and what
-/// this processor offers. Loads nothing.
+/// Version, compiler and build type; the instruction sets that the operators
+/// are compiled for and the one that runs here; which LibTorch is used and
+/// where it lies, or why there is none. Loads nothing.
 std::string version_text();
 
 }  // namespace seqconv::cli

@@ -70,8 +70,7 @@ function(seqconv_add_layer name)
   if(ARG_TORCH)
     target_link_libraries(seqconv_${name} PUBLIC seqconv_torch)
     set_target_properties(seqconv_${name} PROPERTIES
-      BUILD_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN"
-      INSTALL_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN")
+      BUILD_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN")
     if(NOT ARG_HEADERS)
       seqconv_use_torch_headers(seqconv_${name})
     else()

@@ -20,7 +20,17 @@ if(NOT EXISTS ${SEQCONV_TORCH_DIR}/lib/libtorch_cpu.so)
     "SEQCONV_TORCH_DIR must name a torch package with lib/libtorch_cpu.so, "
     "but got '${SEQCONV_TORCH_DIR}'. Run tools/setup.sh first.")
 endif()
-message(STATUS "LibTorch: ${SEQCONV_TORCH_DIR}")
+# "2.11.0+cpu", as a torch package or LibTorch's own archive says it.
+set(SEQCONV_TORCH_VERSION "")
+if(EXISTS ${SEQCONV_TORCH_DIR}/version.py)
+  file(STRINGS ${SEQCONV_TORCH_DIR}/version.py SEQCONV_TORCH_VERSION
+    REGEX "^__version__ = ")
+  string(REGEX REPLACE ".*['\"](.*)['\"].*" "\\1"
+    SEQCONV_TORCH_VERSION "${SEQCONV_TORCH_VERSION}")
+elseif(EXISTS ${SEQCONV_TORCH_DIR}/build-version)
+  file(STRINGS ${SEQCONV_TORCH_DIR}/build-version SEQCONV_TORCH_VERSION)
+endif()
+message(STATUS "LibTorch: ${SEQCONV_TORCH_VERSION} in ${SEQCONV_TORCH_DIR}")
 
 add_library(seqconv_torch INTERFACE)
 target_include_directories(seqconv_torch SYSTEM INTERFACE

@@ -198,6 +198,8 @@ Json parse_toml_file(const std::string& file) {
 /// is an error and not a hang.
 class TomlLoader {
  public:
+  explicit TomlLoader(std::filesystem::path named) : named_(std::move(named)) {}
+
   Json load(const std::filesystem::path& path) {
     std::error_code ignored;  // reading it will say what is wrong with it
     const auto id = std::filesystem::weakly_canonical(path, ignored);
@@ -219,7 +221,7 @@ class TomlLoader {
             file,
             ": include must be a file name, but got ",
             detail::show_json(name));
-      merge(merged, load(path.parent_path() / name.get<std::string>()));
+      merge(merged, load(included(path, name.get<std::string>())));
     }
     open_.pop_back();
     own.erase("include");
@@ -228,6 +230,18 @@ class TomlLoader {
   }
 
  private:
+  std::filesystem::path included(
+      const std::filesystem::path& from,
+      const std::filesystem::path& name) const {
+    const auto beside = from.parent_path() / name;
+    std::error_code none;
+    if (named_.empty() || name.has_parent_path() || name.has_extension() ||
+        std::filesystem::exists(beside, none))
+      return beside;
+    return named_ / concat(name.string(), ".toml");
+  }
+
+  std::filesystem::path named_;
   std::vector<std::filesystem::path> open_;
   int files_ = 0;
 };
@@ -326,8 +340,8 @@ std::vector<std::string> split_key(
 
 }  // namespace
 
-Json load_toml(const std::string& path) {
-  return TomlLoader().load(path);
+Json load_toml(const std::string& path, const std::string& named) {
+  return TomlLoader(named).load(path);
 }
 
 void apply_override(Json& table, const std::string& assignment) {

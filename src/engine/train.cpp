@@ -9,7 +9,7 @@
 namespace seqconv::engine {
 
 void train(const TrainArguments& arguments) {
-  Json table = load_toml(arguments.config);
+  Json table = load_toml(arguments.config, arguments.configurations);
   for (const std::string& assignment : arguments.overrides)
     apply_override(table, assignment);
   TrainRequest request;
@@ -39,7 +39,8 @@ std::string config_as_toml() {
   std::string text =
       "# Every key of a training configuration with its default. Paths are\n"
       "# relative to the working directory. include = \"other.toml\" at the\n"
-      "# top, relative to the file, is read first.\n";
+      "# top, relative to the file, or include = \"NAME\", a configuration\n"
+      "# that comes with the program, is read first.\n";
   std::string section;
   for (const OptionRow& row : describe_options<TrainConfig>("")) {
     const auto [head, key] = split_key(row.key);
@@ -60,10 +61,11 @@ std::string config_as_markdown() {
       "what differs from the defaults; an unknown key is an error. Paths are\n"
       "relative to the working directory. `include = \"other.toml\"` at the "
       "top\n"
-      "(a path relative to the file, or a list of them) is read first, and "
-      "the\n"
-      "file's own keys win. `--set KEY=VALUE` on the command line wins over "
-      "both.\n"
+      "(a path relative to the file; the name of a configuration that comes\n"
+      "with the program, such as `\"multi30k_sentencepiece\"`; or a list of "
+      "these)\n"
+      "is read first, and the file's own keys win. `--set KEY=VALUE` on the\n"
+      "command line wins over both.\n"
       "Whole numbers are not negative. Where a list is wanted, a single entry\n"
       "stands for a list of one.\n\n"
       "`seqconv train --help-config` prints the same as a TOML file. This page "

@@ -51,39 +51,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace seqconv::kernels {
-namespace {
-
-#if defined(__x86_64__)
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-}
-[[maybe_unused]] bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-#endif
-
-}  // namespace
-
-std::vector<Isa> supported_isas() {
-  std::vector<Isa> isas = {Isa::kBaseline};
-#if HWY_TARGETS & HWY_AVX2
-  if (has_avx2())
-    isas.push_back(Isa::kAvx2);
-#endif
-#if HWY_TARGETS & HWY_AVX3
-  if (has_avx512())
-    isas.push_back(Isa::kAvx512);
-#endif
-  return isas;
-}
-
-Isa best_isa() {
-  static const Isa best = supported_isas().back();
-  return best;
-}
 
 template <class S, class A>
 const ConvKernels<S, A>& conv_kernels(Isa isa) {

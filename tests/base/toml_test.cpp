@@ -65,6 +65,27 @@ TEST(Toml, TheFilesOwnKeysWinOverIncludedOnes) {
   EXPECT_FALSE(table.contains("include"));
 }
 
+TEST(Toml, IncludesByNameWhatLiesInAFolderOfItsOwn) {
+  TemporaryFolder folder;
+  const std::filesystem::path named = folder.path() / "named";
+  std::filesystem::create_directory(named);
+  folder.write("named/base.toml", "include = 'deep'\nx = 1\n");
+  folder.write("named/deep.toml", "y = 2\n");
+  const std::string file = folder.write("f.toml", "include = 'base'\n");
+  const auto load_named = [&] { return load_toml(file, named); };
+  EXPECT_EQ(load_named(), Json::parse(R"({"y": 2, "x": 1})"));
+  EXPECT_THAT(
+      error_of([&] { load_toml(file); }),
+      HasSubstr("cannot read '" + (folder.path() / "base").string() + "'"));
+  // A file beside comes first; what has an extension is a file.
+  folder.write("base", "x = 3\n");
+  EXPECT_EQ(load_named(), Json::parse(R"({"x": 3})"));
+  folder.write("f.toml", "include = 'base.toml'\n");
+  EXPECT_THAT(
+      error_of(load_named),
+      HasSubstr((folder.path() / "base.toml").string()));
+}
+
 TEST(Toml, NamesFileLineAndColumn) {
   TemporaryFolder folder;
   const std::string file = folder.path() / "f.toml";

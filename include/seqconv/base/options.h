@@ -225,9 +225,11 @@ std::vector<OptionRow> describe_options(const std::string& path) {
 }
 
 /// Reads a TOML file into a table. `include = "other.toml"` (a path relative
-/// to the file, or a list) is merged first, so that the file's own keys win.
-/// Errors name file and line.
-Json load_toml(const std::string& path);
+/// to the file, or a list) is merged first, so that the file's own keys win. An
+/// include NAME without folder or extension, of which there is no file beside,
+/// is NAME.toml of the folder `named`, if one is given. Errors name file and
+/// line.
+Json load_toml(const std::string& path, const std::string& named = "");
 
 /// Sets `key.sub = value` from "key.sub=value". The value is read as TOML
 /// (numbers, booleans, lists, quoted strings); anything else is a string.

@@ -14,7 +14,8 @@
 namespace seqconv {
 
 struct TrainArguments {
-  std::string config;
+  std::string config;                  ///< a file
+  std::string configurations;          ///< folder of those that go by name
   std::vector<std::string> overrides;  ///< --set key=value
   std::string output;
   bool resume = false;
@@ -77,7 +78,7 @@ struct GenerateArguments {
 };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 4;
+inline constexpr int kEngineVersion = 5;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They

@@ -1,7 +1,6 @@
-#include "preset.h"
+#include "configurations.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "program_folder.h"
@@ -12,44 +11,48 @@ namespace seqconv::cli {
 namespace fs = std::filesystem;
 namespace {
 
-/// Where the configurations lie beside an installed or built program.
-fs::path preset_folder() {
-  return program_folder().parent_path() / "share" / "seqconv" / "configs";
-}
-
-std::vector<std::string> preset_names() {
+std::vector<std::string> names() {
   std::vector<std::string> names;
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(preset_folder(), none))
+  for (const auto& entry :
+       fs::directory_iterator(configurations_folder(), none))
     if (entry.path().extension() == ".toml")
       names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }
 
-fs::path find_preset(const std::string& name) {
+}  // namespace
+
+fs::path configurations_folder() {
+  return program_folder().parent_path() / "share" / "seqconv" / "configs";
+}
+
+fs::path find_configuration(const std::string& what, const std::string& name) {
   std::error_code none;
-  if (fs::is_regular_file(name, none))
-    return name;
-  const fs::path file = preset_folder() / (name + ".toml");
-  if (name.find('/') == std::string::npos && fs::is_regular_file(file, none))
+  const fs::path path = name;
+  if (fs::exists(path, none) && !fs::is_directory(path, none))
+    return path;
+  if (path.has_parent_path() || path.extension() == ".toml")
+    return path;
+  const fs::path file = configurations_folder() / (name + ".toml");
+  if (fs::is_regular_file(file, none))
     return file;
   std::string list;
-  for (const std::string& known : preset_names())
+  for (const std::string& known : names())
     list += concat(list.empty() ? "" : ", ", known);
   fail_usage(
-      "--preset must be a configuration file or one of ",
+      what,
+      " must be a configuration file or one of ",
       list,
       ", but got '",
       name,
       "'");
 }
 
-}  // namespace
-
 std::function<void(ModelOptions&)> read_preset(const std::string& name) {
-  const fs::path file = find_preset(name);
-  const Json table = load_toml(file.string());
+  const fs::path file = find_configuration("--preset", name);
+  const Json table = load_toml(file.string(), configurations_folder());
   if (!table.contains("model"))
     fail_usage(file.string(), " has no [model] section");
   return [model = table["model"]](ModelOptions& options) {

@@ -1,0 +1,41 @@
+# cmake --install BUILD --prefix P (docs/installing.md): the program, the shared
+# libraries, the headers of the operators, the configurations and a CMake
+# package. Nothing refers to P, so that it can be moved. The Python package is a
+# component of its own (python/), which this leaves out.
+include(CMakePackageConfigHelpers)
+
+set(_libraries seqconv_ops seqconv_engine)
+if(TARGET seqconv_ops_cuda)
+  list(APPEND _libraries seqconv_ops_cuda)
+endif()
+# Beside each other, and LibTorch at the build's place: the program has loaded
+# the one that is wanted before (cli/libtorch.cpp), others may have none.
+set_target_properties(${_libraries} PROPERTIES
+  INSTALL_RPATH "$ORIGIN;${SEQCONV_TORCH_RPATH}")
+install(TARGETS seqconv RUNTIME DESTINATION bin)
+install(TARGETS ${_libraries} LIBRARY DESTINATION lib)
+
+# Headers of what the libraries offer: the operators.
+install(DIRECTORY include/seqconv/ops DESTINATION include/seqconv)
+foreach(_header base/enum_names base/error kernels/bfloat16 kernels/conv
+    kernels/isa kernels/normalization_names kernels/parallel_for)
+  cmake_path(GET _header PARENT_PATH _folder)
+  install(FILES include/seqconv/${_header}.h
+    DESTINATION include/seqconv/${_folder})
+endforeach()
+
+install(DIRECTORY configs DESTINATION share/seqconv
+  FILES_MATCHING PATTERN "*.toml")
+install(FILES LICENSE NOTICE DESTINATION share/doc/seqconv OPTIONAL)
+
+set(_package lib/cmake/seqconv)
+configure_package_config_file(
+  cmake/seqconvConfig.cmake.in seqconvConfig.cmake
+  INSTALL_DESTINATION ${_package}
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(seqconvConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${CMAKE_BINARY_DIR}/seqconvConfig.cmake
+  ${CMAKE_BINARY_DIR}/seqconvConfigVersion.cmake
+  DESTINATION ${_package})

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "seqconv/base/enum_names.h"
+#include "seqconv/kernels/isa.h"
+
+namespace seqconv::kernels {
+
+/// The instruction sets that this binary holds, oldest first, whether this
+/// processor has them or not.
+std::vector<Isa> compiled_isas();
+
+}  // namespace seqconv::kernels
+
+/// The names of the instruction sets, as `seqconv --version` says them.
+template <>
+struct seqconv::EnumNames<seqconv::kernels::Isa> {
+  using Isa = seqconv::kernels::Isa;
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Isa>>(
+          {{"baseline", Isa::kBaseline},
+           {"avx2", Isa::kAvx2},
+           {"avx512", Isa::kAvx512}});
+};

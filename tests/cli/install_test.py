@@ -1,0 +1,205 @@
+"""An installation: moved, run from / with an empty environment.
+
+SEQCONV_BINARY_DIR names the build folder, whose CMakeCache.txt says where the
+build found LibTorch.
+"""
+
+import functools
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+import support
+
+INCLUDE = re.compile(r'^#include "(seqconv/[^"]+)"', re.MULTILINE)
+
+
+@functools.cache
+def installation():
+    """Installed to one place and moved to another, with a blank in its name."""
+    first = support.scratch() / "first"
+    subprocess.run(
+        ["cmake", "--install", support.BUILD, "--prefix", first],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    return first.rename(support.scratch() / "moved here")
+
+
+def run(*arguments, program=None, stdin=b"", **environment):
+    """Runs the installed program; nothing is set but what is given."""
+    program = program or installation() / "bin" / "seqconv"
+    done = subprocess.run(
+        [os.fspath(program), *map(os.fspath, arguments)],
+        input=stdin, env=environment, cwd="/", capture_output=True,
+        timeout=support.TIMEOUT, check=False,
+    )  # fmt: skip
+    return support.Result(done.returncode, done.stdout, done.stderr)
+
+
+@functools.cache
+def torch_of_build():
+    cache = (support.BUILD / "CMakeCache.txt").read_text()
+    named = re.search(r"^SEQCONV_TORCH_DIR:PATH=(.+)$", cache, re.MULTILINE)
+    if named:
+        return pathlib.Path(named[1])
+    (found,) = support.ROOT.glob(".venv/lib/python3*/site-packages/torch")
+    return found
+
+
+@functools.cache
+def model():
+    """Five updates on the tiny text, by the installed program."""
+    folder = support.scratch() / "model of the installed"
+    done = run(
+        "train", support.config(), "--output", folder,
+        "--set", "training.max_updates=5",
+    )  # fmt: skip
+    if done.code != 0:
+        raise AssertionError(done.message)
+    return folder
+
+
+class Installation(unittest.TestCase):
+    def assert_translates(self, **environment):
+        done = run("translate", "--model", model(), stdin=b"1 2 3\n4\n", **environment)
+        self.assertEqual(done.code, 0, done.message)
+        self.assertEqual(len(done.lines), 2)
+        return done
+
+    def assert_refuses(self, *wanted, **options):
+        done = run("translate", "--model", model(), stdin=b"1\n", **options)
+        self.assertEqual((done.code, done.out), (1, b""), done.message)
+        for text in wanted:
+            self.assertIn(os.fspath(text), done.message)
+
+    def test_nothing_is_installed_that_is_not_needed(self):
+        files = {
+            os.fspath(path.relative_to(installation()))
+            for path in installation().rglob("*") if path.is_file()
+        }  # fmt: skip
+        rest = {
+            name for name in files
+            if not re.match(r"(include/seqconv|share/(doc/)?seqconv)/", name)
+            and not name.endswith("/libseqconv_ops_cuda.so")
+        }  # fmt: skip
+        self.assertEqual(rest, {
+            "bin/seqconv",
+            "lib/libseqconv_engine.so",
+            "lib/libseqconv_ops.so",
+            "lib/cmake/seqconv/seqconvConfig.cmake",
+            "lib/cmake/seqconv/seqconvConfigVersion.cmake",
+        })  # fmt: skip
+        for config in (support.ROOT / "configs").rglob("*.toml"):
+            self.assertIn(f"share/seqconv/{config.relative_to(support.ROOT)}", files)
+
+    def test_headers_include_what_is_installed(self):
+        include = installation() / "include"
+        headers = list(include.rglob("*.h"))
+        self.assertIn(include / "seqconv/ops/lightconv.h", headers)
+        for header in headers:
+            for name in INCLUDE.findall(header.read_text()):
+                self.assertTrue((include / name).exists(), f"{header} wants {name}")
+
+    def test_version_says_what_it_is_and_where_libtorch_is(self):
+        start = time.perf_counter()
+        done = run("--version")
+        self.assertLess(time.perf_counter() - start, 1)
+        self.assertEqual((done.code, done.err), (0, b""))
+        self.assertRegex(
+            done.out.decode(),
+            r"seqconv \d+\.\d+\.\d+\ncompiler: \S+ [\d.]+\nbuild: \w+\n"
+            r"instruction sets: baseline.* \(this processor runs \w+\)\n"
+            r"libtorch: 2\.\d+\.\S+ in "
+            + re.escape(os.fspath(torch_of_build().resolve())),
+        )
+
+    def test_it_translates_with_nothing_of_the_build(self):
+        done = self.assert_translates(LD_DEBUG="files")
+        for library in ("seqconv_engine", "seqconv_ops"):
+            self.assertIn(f"calling init: {installation()}/lib/lib{library}.so", done.message)
+        self.assertNotIn(os.fspath(support.BUILD.resolve()) + "/", done.message)
+
+    def test_configurations_go_by_name(self):
+        flags = ["--dry-run", "--output", support.scratch() / "named"]
+        done = run("train", "multi30k_sentencepiece", *flags)
+        self.assertEqual(done.code, 1)
+        self.assertIn("runs/multi30k/data/train.raw.de", done.message)
+        own = support.scratch() / "own.toml"
+        own.write_text('include = "demo_numbers"\n[data]\ntrain_source = "not/there"\n')
+        done = run("train", own, *flags)
+        self.assertEqual(done.code, 1)
+        self.assertIn("not/there", done.message)
+        done = run("train", "demo_number", *flags)
+        self.assertEqual(done.code, 2)
+        self.assertIn("demo_numbers, lightconv_iwslt_de_en", done.message)
+
+    def test_libtorch_may_lie_behind_a_link(self):
+        link = support.scratch() / "a torch"
+        link.symlink_to(torch_of_build())
+        self.assert_translates(SEQCONV_TORCH_DIR=os.fspath(link))
+
+    def test_a_folder_without_libtorch_is_named(self):
+        wrong = os.fspath(support.scratch())
+        self.assert_refuses(
+            f"no lib/libtorch_cpu.so in {wrong} (SEQCONV_TORCH_DIR)",
+            f"unset it for the one of the build, {torch_of_build()}",
+            SEQCONV_TORCH_DIR=wrong,
+        )
+        version = run("--version", SEQCONV_TORCH_DIR=wrong)
+        self.assertEqual(version.code, 0)
+        self.assertIn(f"libtorch: not found: ", version.out.decode())
+
+    def fake_torch(self, name, **files):
+        folder = support.scratch() / name
+        (folder / "lib").mkdir(parents=True)
+        (folder / "lib" / "libtorch_cpu.so").write_text("no library\n")
+        for file, text in files.items():
+            (folder / file.replace("_py", ".py").replace("_", "-")).write_text(text)
+        return os.fspath(folder)
+
+    def test_libtorch_of_another_series_is_refused(self):
+        for name, file in {
+            "package": {"version_py": "from x import y\n__version__ = '1.13.1+cpu'\n"},
+            "archive": {"build_version": "1.13.1+cpu\n"},
+        }.items():
+            folder = self.fake_torch(name, **file)
+            self.assert_refuses(
+                "built against LibTorch 2.", f"found 1.13.1+cpu in {folder}",
+                SEQCONV_TORCH_DIR=folder,
+            )  # fmt: skip
+
+    def test_a_library_that_is_none_is_an_error(self):
+        folder = self.fake_torch("broken")
+        self.assert_refuses(
+            "cannot load LibTorch", f"{folder}/lib/libtorch_cpu.so",
+            SEQCONV_TORCH_DIR=folder,
+        )  # fmt: skip
+
+    def test_the_place_of_the_build_may_be_gone(self):
+        # It lies elsewhere in a namespace of its own.
+        place, elsewhere = torch_of_build().resolve(), support.scratch() / "elsewhere"
+        elsewhere.mkdir()
+        move = 'mount --bind "$0" "$1" && mount -t tmpfs none "$0" && shift && exec "$@"'
+        moved = ["-rm", "sh", "-c", move, place, elsewhere]
+        unshare = shutil.which("unshare") or "unshare"
+        if subprocess.run([unshare, *moved, "true"], check=False).returncode != 0:
+            self.skipTest("no right to make namespaces")
+        command = [*moved, installation() / "bin" / "seqconv", "translate", "--model", model()]
+        done = run(*command, program=unshare, stdin=b"1\n")
+        self.assertEqual((done.code, done.out), (1, b""), done.message)
+        self.assertIn("(where it was at the build)", done.message)
+        self.assertIn(
+            "Set SEQCONV_TORCH_DIR to the folder of an installed torch 2.", done.message)
+        done = run(*command, program=unshare, stdin=b"1\n",
+                   SEQCONV_TORCH_DIR=os.fspath(elsewhere))  # fmt: skip
+        self.assertEqual(done.code, 0, done.message)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
