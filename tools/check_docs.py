@@ -32,14 +32,6 @@ MAY_NAME = {
     "tools/check_docs.py": set(OUTSIDE),
     "tests/python/test_check_docs.py": set(OUTSIDE),
 }
-# To be deleted: files that still name ../shared.
-MAY_NAME.update(dict.fromkeys((
-    "CONTRIBUTING.md",
-    "tests/e2e/golden_language_model_test.py",
-    "tests/e2e/import_test.py",
-    "tests/support/golden_case.h",
-    "tools/test.sh",
-), {"../shared"}))
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")

@@ -4,8 +4,7 @@ perplexities and greedy continuations against what it computed with them.
 
     golden_language_model_test.py PROGRAM SOURCE_DIR
 
-Models: $SEQCONV_GOLDEN, default ../shared/golden beside the source folder.
-Without them the test is skipped (exit code 77), or fails where
+Models: $SEQCONV_GOLDEN, default tests/golden. Without them the test is skipped (exit code 77), or fails where
 SEQCONV_GOLDEN_REQUIRED=1.
 """
 import json
@@ -81,7 +80,7 @@ def check_model(program, golden, model):
 
 def main():
     program, source_dir = sys.argv[1], pathlib.Path(sys.argv[2])
-    default = source_dir / ".." / "shared" / "golden"
+    default = source_dir / "tests/golden"
     folder = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", default)) / "models"
     for name in MODELS:
         if not (folder / name).is_dir():

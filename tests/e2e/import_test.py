@@ -4,10 +4,9 @@ raw text with one, and exports them again.
 
     import_test.py PROGRAM SOURCE_DIR
 
-Models: $SEQCONV_GOLDEN, default ../shared/golden beside the source folder; raw
-text: $SEQCONV_DATA, default ../shared/data. Without them the test is skipped
-(exit code 77), or fails where SEQCONV_GOLDEN_REQUIRED=1. Needs torch: without it
-likewise, where SEQCONV_PYTHON_REQUIRED=1.
+Models: $SEQCONV_GOLDEN, default tests/golden; raw text: $SEQCONV_DATA. Without
+them the test is skipped (exit code 77), or fails where SEQCONV_GOLDEN_REQUIRED=1.
+Needs torch: without it likewise, where SEQCONV_PYTHON_REQUIRED=1.
 """
 import json
 import lzma
@@ -29,9 +28,8 @@ class Setting:
     def __init__(self, program, source_dir, folder):
         self.program = program
         self.folder = folder
-        shared = source_dir / ".." / "shared"
-        self.golden = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", shared / "golden"))
-        self.data = pathlib.Path(os.environ.get("SEQCONV_DATA", shared / "data"))
+        self.golden = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", source_dir / "tests/golden"))
+        self.data = pathlib.Path(os.environ.get("SEQCONV_DATA", "no SEQCONV_DATA"))
 
     def run(self, *arguments, text=""):
         done = subprocess.run(

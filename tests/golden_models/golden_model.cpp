@@ -49,11 +49,8 @@ ModelOptions without_dropout(ModelOptions options) {
 }  // namespace
 
 std::vector<fs::path> golden_model_folders() {
-  const fs::path usual =
-      fs::path(SEQCONV_SOURCE_DIR) / ".." / "shared" / "golden" / "models";
   std::map<std::string, fs::path> folders;  // by their own names
-  for (const fs::path& root :
-       {usual, golden_folder(), golden_folder() / "models"})
+  for (const fs::path& root : {golden_folder(), golden_folder() / "models"})
     if (fs::is_directory(root))
       for (const auto& entry : fs::directory_iterator(root))
         if (fs::exists(entry.path() / "model.pt") &&

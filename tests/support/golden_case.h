@@ -15,12 +15,11 @@
 
 namespace seqconv::testing {
 
-/// Folder of golden data: SEQCONV_GOLDEN, or ../shared/golden beside the
-/// source.
+/// Folder of golden data: SEQCONV_GOLDEN, or tests/golden.
 inline std::filesystem::path golden_folder() {
   if (const char* folder = std::getenv("SEQCONV_GOLDEN"))
     return folder;
-  return std::filesystem::path(SEQCONV_SOURCE_DIR) / ".." / "shared" / "golden";
+  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "golden";
 }
 
 /// Files of operators/ whose names begin with `prefix`, sorted.
