@@ -54,7 +54,7 @@ class OffsetGradients {
       : shape_(shape),
         left_(left),
         right_(right),
-        ops_(talk_ops<O, A>(isa)),
+        ops_(talk_kernels<O, A>(isa)),
         sums_(2 * kTogether * kTalkRows) {}
 
   struct Sums {
@@ -100,7 +100,7 @@ class OffsetGradients {
   const TalkShape& shape_;
   O* const left_;
   O* const right_;
-  const TalkOps<O, A>& ops_;
+  const TalkKernels<O, A>& ops_;
   Scratch<A> sums_;
   TalkBlock block_;
   int64_t first_ = 0;
@@ -120,7 +120,7 @@ class BackwardTile {
       : args_(args),
         reaches_(reaches),
         edges_(args.shape, args.offset_left, args.offset_right, run.isa),
-        ops_(talk_ops<S, A>(run.isa)),
+        ops_(talk_kernels<S, A>(run.isa)),
         offsets_(
             args.shape,
             args.grad_offset_left,
@@ -253,7 +253,7 @@ class BackwardTile {
   const TalkBackward<S, O>& args_;
   const std::vector<TalkReach>& reaches_;
   EdgeMaker<O> edges_;
-  const TalkOps<S, A>& ops_;
+  const TalkKernels<S, A>& ops_;
   OffsetGradients<O, A> offsets_;
   const bool streaming_;
   Scratch<A> ring_;

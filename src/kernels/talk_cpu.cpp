@@ -39,7 +39,7 @@ class ForwardTile {
   ForwardTile(const TalkForward<S, O>& args, const CachePlan& plan, Isa isa)
       : args_(args),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
-        ops_(talk_ops<S, A>(isa)),
+        ops_(talk_kernels<S, A>(isa)),
         plan_(plan) {}
 
   void run(const TalkStrip& strip, int64_t index) {
@@ -99,7 +99,7 @@ class ForwardTile {
  private:
   const TalkForward<S, O>& args_;
   WindowMaker<O> windows_;
-  const TalkOps<S, A>& ops_;
+  const TalkKernels<S, A>& ops_;
   const CachePlan plan_;
   Scratch<A> sums_;
   bool finite_ = true;  // what sums_ holds
@@ -196,7 +196,7 @@ void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkStrips strips(
       shape,
       kOwnStrip,
-      !plan.streams && talk_ops<S, AccumulatorOf<S>>(run.isa).pairs &&
+      !plan.streams && talk_kernels<S, AccumulatorOf<S>>(run.isa).pairs &&
           TalkStrips::can_pair(shape, sizeof(S)));
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
   run.parallel_for(

@@ -12,7 +12,10 @@ template <class O, class A = AccumulatorOf<O>>
 class DistanceMaker {
  public:
   DistanceMaker(const TalkShape& shape, const O* left, const O* right, Isa isa)
-      : shape_(shape), left_(left), right_(right), ops_(talk_ops<O, A>(isa)) {}
+      : shape_(shape),
+        left_(left),
+        right_(right),
+        ops_(talk_kernels<O, A>(isa)) {}
 
   /// Those of some positions of a strip. Of all heads at once, which are kept
   /// for the strips beside this one and follow each other.
@@ -87,7 +90,7 @@ class DistanceMaker {
   const TalkShape& shape_;
   const O* left_;
   const O* right_;
-  const TalkOps<O, A>& ops_;
+  const TalkKernels<O, A>& ops_;
   Scratch<A> to_left_;
   Scratch<A> to_right_;
   TalkBlock made_;

@@ -12,7 +12,7 @@ class EdgeMaker {
  public:
   EdgeMaker(const TalkShape& shape, const O* left, const O* right, Isa isa)
       : shape_(shape),
-        ops_(talk_ops<O, A>(isa)),
+        ops_(talk_kernels<O, A>(isa)),
         distances_(shape, left, right, isa) {}
 
   /// Those of some windows of a strip, kept for the strips of the same head.
@@ -79,7 +79,7 @@ class EdgeMaker {
   }
 
   const TalkShape& shape_;
-  const TalkOps<O, A>& ops_;
+  const TalkKernels<O, A>& ops_;
   DistanceMaker<O, A> distances_;
   Scratch<int32_t> rows_;
   Scratch<A> parts_;

@@ -14,8 +14,8 @@ namespace {
 /// The table of this instruction set.
 struct Tables {
   template <class S, class A>
-  static const TalkOps<S, A>& talk() {
-    static constexpr TalkOps<S, A> kTable = {
+  static const TalkKernels<S, A>& talk() {
+    static constexpr TalkKernels<S, A> kTable = {
         .extremes = talk_extremes<S, A>,
         .distances = talk_distances<S, A>,
         .offset_gradients = talk_offset_gradients<S, A>,
@@ -36,13 +36,13 @@ HWY_AFTER_NAMESPACE();
 namespace seqconv::kernels {
 
 template <class S, class A>
-const TalkOps<S, A>& talk_ops(Isa isa) {
+const TalkKernels<S, A>& talk_kernels(Isa isa) {
   SEQCONV_CHOOSE(isa, talk<S, A>());
 }
 
-template const TalkOps<float, float>& talk_ops(Isa isa);
-template const TalkOps<double, double>& talk_ops(Isa isa);
-template const TalkOps<BFloat16, float>& talk_ops(Isa isa);
+template const TalkKernels<float, float>& talk_kernels(Isa isa);
+template const TalkKernels<double, double>& talk_kernels(Isa isa);
+template const TalkKernels<BFloat16, float>& talk_kernels(Isa isa);
 
 }  // namespace seqconv::kernels
 #endif

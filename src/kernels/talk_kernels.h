@@ -193,7 +193,7 @@ struct TalkExtremes {
 
 /// x and y of type S, or offsets of that type; sums of type A.
 template <class S, class A>
-struct TalkOps {
+struct TalkKernels {
   /// The least and the most of 0 and all numbers; NaN is none.
   TalkExtremes<A> (*extremes)(const S* values, int64_t count);
   /// distances[h * pitch + t] = tokens * offset of head h at t.
@@ -230,6 +230,6 @@ struct TalkOps {
 };
 
 template <class S, class A>
-const TalkOps<S, A>& talk_ops(Isa isa);
+const TalkKernels<S, A>& talk_kernels(Isa isa);
 
 }  // namespace seqconv::kernels

@@ -130,7 +130,7 @@ TalkReach reach_of(
     const O* right,
     int64_t count,
     Isa isa) {
-  const auto extremes = talk_ops<O, A>(isa).extremes;
+  const auto extremes = talk_kernels<O, A>(isa).extremes;
   const auto to_left = extremes(left, count);
   const auto to_right =
       right == nullptr ? TalkExtremes<A>{} : extremes(right, count);

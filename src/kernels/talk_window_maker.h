@@ -15,7 +15,7 @@ class WindowMaker {
         left_(left),
         right_(right),
         isa_(isa),
-        ops_(talk_ops<O, A>(isa)),
+        ops_(talk_kernels<O, A>(isa)),
         distances_(shape, left, right, isa) {}
 
   /// How far windows of all heads reach.
@@ -82,7 +82,7 @@ class WindowMaker {
   const O* left_;
   const O* right_;
   const Isa isa_;
-  const TalkOps<O, A>& ops_;
+  const TalkKernels<O, A>& ops_;
   DistanceMaker<O, A> distances_;
   Scratch<TalkWindow<A>> windows_;
   Made made_;

@@ -69,7 +69,7 @@ class TalkHead {
   static constexpr int64_t kRing = talk_ring(kRows + 1);
 
   TalkHead(Isa isa, std::mt19937& random)
-      : ops_(talk_ops<float, float>(isa)),
+      : ops_(talk_kernels<float, float>(isa)),
         x_(draw<float>(random, kRows * kChannels)),
         g_(draw<float>(random, kRows * kChannels)),
         ring_((kRing + 1) * kChannels) {
@@ -142,7 +142,7 @@ class TalkHead {
 
   TalkEdges<float> edges() { return {rows_.data(), parts_.data()}; }
 
-  const TalkOps<float, float>& ops_;
+  const TalkKernels<float, float>& ops_;
   std::vector<float> x_, g_;
   Scratch<float> ring_;
   Scratch<TalkWindow<float>> windows_{kRows + kTalkLanes};
