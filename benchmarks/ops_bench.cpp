@@ -29,6 +29,7 @@
 #include "op_cases.h"
 #include "rival_cases.h"
 #include "seqconv/base/error.h"
+#include "seqconv/kernels/isa_names.h"
 #include "seqconv/kernels/normalization_names.h"
 #include "seqconv/ops/parallel.h"
 #include "timing.h"
@@ -61,24 +62,10 @@ struct Settings {
 
 /// Instruction sets that this processor has, by name.
 std::map<std::string, kernels::Isa> runnable_isas() {
-  using kernels::Isa;
-  std::map<std::string, Isa> named = {
-      {"baseline", Isa::kBaseline},
-      {"avx2", Isa::kAvx2},
-      {"avx512", Isa::kAvx512}};
-  const std::vector<Isa> runnable = kernels::supported_isas();
-  std::erase_if(named, [&](const auto& name) {
-    return std::find(runnable.begin(), runnable.end(), name.second) ==
-        runnable.end();
-  });
+  std::map<std::string, kernels::Isa> named;
+  for (const kernels::Isa isa : kernels::supported_isas())
+    named.emplace(enum_name(isa), isa);
   return named;
-}
-
-std::string isa_name(kernels::Isa isa) {
-  for (const auto& [name, value] : runnable_isas())
-    if (value == isa)
-      return name;
-  fail("unknown instruction set");
 }
 
 Settings parse(int argc, char** argv) {
@@ -344,7 +331,7 @@ int run(const Settings& s) {
         {"tokens", s.tokens},
         {"normalization", s.normalization},
         {"drop", s.drop},
-        {"isa", isa_name(s.isa)},
+        {"isa", std::string(enum_name(s.isa))},
         {"floors", floors},
         {"rivals", rivals}};
     std::ofstream out(s.json);

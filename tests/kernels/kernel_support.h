@@ -12,21 +12,14 @@
 #include "kernels/cache_line.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/conv.h"
+#include "seqconv/kernels/isa_names.h"
 
 /// Random tensors and comparisons for tests of kernels, which run for every
 /// instruction set that this processor has.
 namespace seqconv::kernels::testing {
 
 inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) {
-  switch (info.param) {
-    case Isa::kBaseline:
-      return "baseline";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-  }
-  return "unknown";
+  return std::string(enum_name(info.param));
 }
 
 template <class S>
