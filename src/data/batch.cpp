@@ -8,8 +8,6 @@
 namespace seqconv {
 namespace {
 
-constexpr int64_t kPad = 1;  // as in Vocabulary
-
 using Rows = std::vector<std::vector<int32_t>>;
 
 /// Lengths with </s>, [B], and the longest of them.
@@ -40,15 +38,17 @@ Batch make_batch(
   batch.source_lengths = row_lengths(sources, batch.source_steps);
   batch.target_lengths = row_lengths(targets, batch.target_steps);
   const auto steps = static_cast<size_t>(batch.source_steps);
-  batch.source.assign(sources.size() * steps, kPad);  // [B, S]
+  batch.source.assign(sources.size() * steps, Vocabulary::kPad);  // [B, S]
   for (size_t b = 0; b < sources.size(); ++b) {
     auto at = batch.source.begin() + static_cast<int64_t>(b * steps);
     *std::copy(sources[b].begin(), sources[b].end(), at) = Vocabulary::kEnd;
     batch.pairs.push_back(static_cast<int64_t>(b));
   }
   const auto target_steps = static_cast<size_t>(batch.target_steps);
-  batch.target_in.assign(targets.size() * target_steps, kPad);  // [B, T]
-  batch.target_out = batch.target_in;                           // [B, T]
+  batch.target_in.assign(
+      targets.size() * target_steps,
+      Vocabulary::kPad);               // [B, T]
+  batch.target_out = batch.target_in;  // [B, T]
   for (size_t b = 0; b < targets.size(); ++b) {
     const auto row = static_cast<int64_t>(b * target_steps);
     auto in = batch.target_in.begin() + row;
@@ -76,7 +76,7 @@ Batch make_stream_batch(const std::vector<std::span<const int32_t>>& pieces) {
   }
   batch.target_in.assign(
       static_cast<size_t>(batch.rows * batch.target_steps),
-      kPad);                           // [B, T]
+      Vocabulary::kPad);               // [B, T]
   batch.target_out = batch.target_in;  // [B, T]
   int64_t row = 0;
   for (const auto& ids : pieces) {

@@ -13,6 +13,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import made_up_translation  # noqa: E402
 
 CONFIG = """
+[data]
+train_source = "{folder}/train.src"
+train_target = "{folder}/train.tgt"
+valid_source = "{folder}/valid.src"
+valid_target = "{folder}/valid.tgt"
+
 [text]
 subword = "bpe"
 subword_size = 300
@@ -62,22 +68,6 @@ max_length_b = 60
 SENTENCES, RIGHT, BLEU = 200, 172, 95.0
 
 
-def train(program, config, model, **settings):
-    command = [program, "train", config, "--output", model]
-    for key, value in settings.items():
-        command += ["--set", f"{key.replace('__', '.')}={value}"]
-    subprocess.run(command, check=True)
-
-
-def data_keys(folder, train, valid, source, target):
-    return {
-        "data__train_source": folder / f"{train}.{source}",
-        "data__train_target": folder / f"{train}.{target}",
-        "data__valid_source": folder / f"{valid}.{source}",
-        "data__valid_target": folder / f"{valid}.{target}",
-    }
-
-
 def output(lines, *command):
     """The lines that a command writes for these."""
     text = "".join(line + "\n" for line in lines)
@@ -85,15 +75,11 @@ def output(lines, *command):
     return done.stdout.splitlines()
 
 
-def translate(lines, program, model, *options):
-    # So small a model loses by a second thread.
-    return output(lines, program, "translate", "--model", model, "--threads", "1", *options)
-
-
 def check_sentences(program, model, folder):
     made_up_translation.write_pairs(folder / "test", SENTENCES, seed=3)
     source, wanted = ((folder / f"test.{side}").read_text().splitlines() for side in ("src", "tgt"))
-    found = translate(source, program, model)
+    # So small a model loses by a second thread.
+    found = output(source, program, "translate", "--model", model, "--threads", "1")
     assert len(found) == SENTENCES, f"{SENTENCES} lines in, {len(found)} out"
     right = sum(ours == theirs for ours, theirs in zip(found, wanted))
     bleu = float(output(found, program, "evaluate", "bleu", "--reference", folder / "test.tgt")[0])
@@ -105,8 +91,9 @@ def check_sentences(program, model, folder):
 def short_training(program, folder):
     made_up_translation.write_pairs(folder / "train", 6000, seed=1, sayings=0.15)
     made_up_translation.write_pairs(folder / "valid", 100, seed=2)
-    (folder / "config.toml").write_text(CONFIG)
-    train(program, folder / "config.toml", folder / "model", **data_keys(folder, "train", "valid", "src", "tgt"))
+    config = folder / "config.toml"
+    config.write_text(CONFIG.format(folder=folder))
+    subprocess.run([program, "train", config, "--output", folder / "model"], check=True)
     check_sentences(program, folder / "model", folder)
 
 

@@ -1,29 +1,15 @@
 """check_docs.py finds what it is there for, and nothing else."""
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/check_docs.py"
+from checked_project import check
 
-
-def check(files):
-    """Lines and exit code for a project with these files."""
-    with tempfile.TemporaryDirectory() as name:
-        root = pathlib.Path(name)
-        for path, text in files.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, encoding="utf-8")
-        result = subprocess.run(
-            [sys.executable, TOOL, root], capture_output=True, text=True)
-        return result.stdout.splitlines(), result.returncode
+TOOL = "check_docs.py"
 
 
 class CheckDocs(unittest.TestCase):
     def expect(self, files, *errors):
         files = {"README.md": "", **files}
-        self.assertEqual(check(files), (list(errors), 1 if errors else 0))
+        self.assertEqual(check(TOOL, files), (list(errors), 1 if errors else 0))
 
     def test_what_is_there_may_be_named(self):
         self.expect({
@@ -102,7 +88,7 @@ class CheckDocs(unittest.TestCase):
             "tools/a.sh:2: names ../shared, which is not in the repository")
 
     def test_a_folder_without_documents_is_an_error(self):
-        self.assertEqual(check({"src/a.cpp": ""}), ([], 1))
+        self.assertEqual(check(TOOL, {"src/a.cpp": ""}), ([], 1))
 
 
 if __name__ == "__main__":

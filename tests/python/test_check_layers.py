@@ -1,23 +1,9 @@
 """check_layers.py finds what it is there for, and nothing else."""
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/check_layers.py"
+from checked_project import check
 
-
-def check(files):
-    """Lines and exit code for a project with these files."""
-    with tempfile.TemporaryDirectory() as name:
-        root = pathlib.Path(name)
-        for path, text in files.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, encoding="utf-8")
-        result = subprocess.run(
-            [sys.executable, TOOL, root], capture_output=True, text=True)
-        return result.stdout.splitlines(), result.returncode
+TOOL = "check_layers.py"
 
 
 BASE = {"include/seqconv/base/error.h": "#include <string>\n"}
@@ -26,7 +12,7 @@ OPS = {"include/seqconv/ops/talk.h": "#include <ATen/core/Tensor.h>\n"}
 
 class CheckLayers(unittest.TestCase):
     def expect(self, files, *errors):
-        self.assertEqual(check(files), (list(errors), 1 if errors else 0))
+        self.assertEqual(check(TOOL, files), (list(errors), 1 if errors else 0))
 
     def test_includes_that_point_downward_are_right(self):
         self.expect({
@@ -107,7 +93,7 @@ class CheckLayers(unittest.TestCase):
             "src/utils/a.cpp:1: is in no layer of tools/check_layers.py")
 
     def test_a_folder_without_sources_is_an_error(self):
-        self.assertEqual(check({"README.md": ""}), ([], 1))
+        self.assertEqual(check(TOOL, {"README.md": ""}), ([], 1))
 
 
 if __name__ == "__main__":

@@ -62,14 +62,7 @@ class BinarisedRun : public testing::TinyTask {
   }
 
   void binarise_all(bool mapped) {
-    DataOptions& data = config_.data;
-    for (auto* files :
-         {&data.train_source,
-          &data.train_target,
-          &data.valid_source,
-          &data.valid_target,
-          &data.train,
-          &data.valid})
+    for (auto* files : testing::file_lists(config_.data))
       binarise(*files, mapped);
   }
 

@@ -9,6 +9,7 @@
 #include "seqconv/train/trainer.h"
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
+#include "tiny_task.h"
 #include "train/checkpoint.h"
 
 // Whoever turns these red has changed what old training states mean: raise
@@ -31,14 +32,7 @@ std::vector<VersionFolder> runs() {
 TrainConfig config_of(const VersionFolder& run) {
   TrainConfig config =
       read_train_config(load_toml(run.path / "training" / "config.toml"));
-  DataOptions& data = config.data;
-  for (auto* files :
-       {&data.train_source,
-        &data.train_target,
-        &data.valid_source,
-        &data.valid_target,
-        &data.train,
-        &data.valid})
+  for (auto* files : testing::file_lists(config.data))
     for (std::string& file : *files)
       file = testing::version_folders() / file;
   return config;

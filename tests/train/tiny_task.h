@@ -47,6 +47,17 @@ class TinyTask : public ::testing::Test {
 /// One layer a side of the given block, small enough for a test.
 ModelOptions tiny_model(BlockKind kind);
 
+/// Every list of files that [data] may name.
+inline std::vector<std::vector<std::string>*> file_lists(DataOptions& data) {
+  return {
+      &data.train_source,
+      &data.train_target,
+      &data.valid_source,
+      &data.valid_target,
+      &data.train,
+      &data.valid};
+}
+
 /// All tensors of a safetensors file, as bytes.
 std::map<std::string, std::string> tensors_of(
     const std::filesystem::path& file);

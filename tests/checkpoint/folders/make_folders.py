@@ -53,16 +53,24 @@ warmup_updates = 10
 max_tokens = 150
 """
 
-# Small, but with as many kinds of layers and text as fit.
-CONFIGURATIONS = {
-    # Adam, tied matrices, BPE with unknown symbols.
-    "translation_1": """
+PAIRS = """
 [data]
 train_source = "text/train.source"
 train_target = "text/train.target"
 valid_source = "text/valid.source"
 valid_target = "text/valid.target"
-[text]
+"""
+STREAM = """
+task = "language_model"
+[data]
+train = "text/train.source"
+valid = "text/valid.source"
+"""
+
+# Small, but with as many kinds of layers and text as fit.
+CONFIGURATIONS = {
+    # Adam, tied matrices, BPE with unknown symbols.
+    "translation_1": PAIRS + """[text]
 subword = "bpe"
 subword_size = 40
 min_count = 2
@@ -91,13 +99,7 @@ beam = 3
 max_length_b = 12
 """,
     # Moses tokens and small letters, two vocabularies.
-    "translation_2": """
-[data]
-train_source = "text/train.source"
-train_target = "text/train.target"
-valid_source = "text/valid.source"
-valid_target = "text/valid.target"
-[text]
+    "translation_2": PAIRS + """[text]
 tokenizer = "moses"
 source_language = "fr"
 target_language = "en"
@@ -134,12 +136,7 @@ beam = 3
 max_length_b = 12
 """,
     # Nesterov's momentum, adaptive input and softmax, characters.
-    "language_1": """
-task = "language_model"
-[data]
-train = "text/train.source"
-valid = "text/valid.source"
-samples = "blocks"
+    "language_1": STREAM + """samples = "blocks"
 block_tokens = 24
 [text]
 subword = "characters"
@@ -167,12 +164,7 @@ weight_decay = 0.001
 clip_norm = 1.0
 """,
     # Bytes, samples that are lines.
-    "bytes_1": """
-task = "language_model"
-[data]
-train = "text/train.source"
-valid = "text/valid.source"
-samples = "lines"
+    "bytes_1": STREAM + """samples = "lines"
 [text]
 subword = "bytes"
 [model]
@@ -185,12 +177,7 @@ kernel_sizes = 3
 heads = 2
 """,
     # SentencePiece with a model that has no normalisation, which is small.
-    "pieces_1": """
-task = "language_model"
-[data]
-train = "text/train.source"
-valid = "text/valid.source"
-samples = "document_blocks"
+    "pieces_1": STREAM + """samples = "document_blocks"
 block_tokens = 24
 [text]
 subword = "sentencepiece"
