@@ -36,7 +36,7 @@ __all__ = ["AverageAttention", "DynamicConv", "LightConv", "TaLKConv"]
 
 
 class LightConv(Conv):
-    """Lightweight convolution (Wu et al. 2019, eq. 3-5).
+    """Lightweight convolution (Wu et al. 2019, section 3).
 
     Args:
         channels: C.
@@ -122,7 +122,7 @@ class LightConv(Conv):
 
 
 class DynamicConv(Conv):
-    """Dynamic convolution (Wu et al. 2019, eq. 6-7): every position predicts
+    """Dynamic convolution (Wu et al. 2019, section 4): every position predicts
     its own kernel from its own input, or from that of another tensor.
 
     Args: as for LightConv, and
@@ -218,7 +218,7 @@ class DynamicConv(Conv):
 
 
 class TaLKConv(Mixer):
-    """Time-aware large-kernel convolution (Lioutas and Guo 2020, eq. 3-8): every
+    """Time-aware large-kernel convolution (Lioutas and Guo 2020, eq. 2-8): every
     position predicts how far its window reaches.
 
     Args:
@@ -322,7 +322,7 @@ class TaLKConv(Mixer):
 
 
 class AverageAttention(nn.Module):
-    """Average attention (Zhang et al. 2018, eq. 1-4): the average of all inputs
+    """Average attention (Zhang et al. 2018): the average of all inputs
     so far, a linear-ReLU-linear network on it, and a gate between input and
     result. Always causal.
 

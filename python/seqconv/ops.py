@@ -66,7 +66,7 @@ def lightconv(
     drop_seed: Tensor | None = None,
     drop_mask: Tensor | None = None,
 ) -> Tensor:
-    """Lightweight convolution (Wu et al. 2019, eq. 3-5).
+    """Lightweight convolution (Wu et al. 2019, section 3).
 
         y[b, t, c] = bias[c] + sum_j w[c // R, j] * x[b, t - padding_left + j, c]
 
@@ -159,7 +159,7 @@ def dynamicconv(
     drop_seed: Tensor | None = None,
     drop_mask: Tensor | None = None,
 ) -> Tensor:
-    """Dynamic convolution (Wu et al. 2019, eq. 6-7): lightconv with a kernel of
+    """Dynamic convolution (Wu et al. 2019, section 4): lightconv with a kernel of
     its own at every position.
 
     The logits are normalised over all K taps first; taps that fall outside of
@@ -252,7 +252,7 @@ def talk(
     max_right: int = 0,
     lengths: Tensor | None = None,
 ) -> Tensor:
-    """Time-aware large-kernel convolution (Lioutas and Guo 2020, eq. 3-8).
+    """Time-aware large-kernel convolution (Lioutas and Guo 2020, eq. 2-8).
 
     The sum over the window [t - offset_left * max_left, t + offset_right *
     max_right], clamped to the sequence, edge tokens in proportion, divided by
@@ -327,7 +327,7 @@ def talk_initial_state(
 
 def cumulative_average(x: Tensor, *, lengths: Tensor | None = None) -> Tensor:
     """Cumulative average (Zhang et al. 2018, "Accelerating Neural Transformer
-    via an Average Attention Network", eq. 1, without its network).
+    via an Average Attention Network", without its network).
 
         y[b, t] = (x[b, 0] + ... + x[b, t]) / (t + 1)
 

@@ -4,7 +4,7 @@
 
 namespace seqconv::kernels {
 
-/// Bytes that are fetched together.
+/// Bytes that are prefetched together.
 inline constexpr int64_t kCacheLine = 64;
 
 /// Caches of a core.
@@ -12,7 +12,7 @@ enum class OwnCache { kFirst, kSecond };
 
 /// Brings what will be read soon into a cache. Never faults, wherever it is.
 template <OwnCache kCache = OwnCache::kFirst>
-[[gnu::always_inline]] inline void fetch_lines(
+[[gnu::always_inline]] inline void prefetch_lines(
     const void* first,
     int64_t bytes) {
   const char* const begin = static_cast<const char*>(first);

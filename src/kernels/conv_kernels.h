@@ -29,8 +29,8 @@ constexpr int64_t tap_pitch(int64_t kernel_size) {
   return (kernel_size + kTapSlack - 1) / kTapSlack * kTapSlack;
 }
 
-/// What a convolution fetches amid its products, block by block, for those
-/// after them.
+/// What a convolution prefetches between its products, block by block, for
+/// those after them.
 struct PrefetchPolicy {
   bool in = false;              ///< the input rows that the next outputs see
   const char* lines = nullptr;  ///< and lines, from here on
@@ -59,7 +59,7 @@ struct ConvTile {
   S* out = nullptr;
   int64_t out_stride = 0;
   bool streaming = false;             ///< stores go past the caches
-  PrefetchRows* next_rows = nullptr;  ///< fetched row by row; or null
+  PrefetchRows* next_rows = nullptr;  ///< prefetched row by row; or null
   PrefetchPolicy prefetch;
 };
 

@@ -37,14 +37,14 @@ class ConvProducts {
   }
 
   /// Adds the rows of x that another place needs.
-  void fetch_inputs(PrefetchRows& fetch, const ConvPlace& place) const {
+  void prefetch_inputs(PrefetchRows& rows, const ConvPlace& place) const {
     const int64_t after = shape_.kernel_size - 1 - shape_.padding_left;
-    fetch_rows(fetch, shape_, place, x_, shape_.head_channels(), after);
+    prefetch_rows(rows, shape_, place, x_, shape_.head_channels(), after);
   }
 
   /// Calls work(row, tile) for the real rows of a place, from `row` on, and
-  /// `width` channels from channel c, a stage's width at a time; fetches
-  /// `next_rows` amid the first ones.
+  /// `width` channels from channel c, a stage's width at a time; prefetches
+  /// `next_rows` between the first ones.
   template <class Work>
   void run(
       const ConvPlace& at,

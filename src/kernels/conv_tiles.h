@@ -116,9 +116,9 @@ inline std::pair<int64_t, int64_t> backward_place(
   // fewest make whole rows worth while: their work is done before what comes
   // next has.
   const bool few = pitch <= 16, fewest = K <= 4;
-  // What is fetched takes room as well.
-  const int64_t max = plan.fetches ? kMaxTaps / 4 * 3 : kMaxTaps;
-  if (!(few && plan.fetches) && taps <= max &&
+  // What is prefetched takes room as well.
+  const int64_t max = plan.from_memory ? kMaxTaps / 4 * 3 : kMaxTaps;
+  if (!(few && plan.from_memory) && taps <= max &&
       shape.batch * ceil_div(shape.steps, rows) >= kPlaces)
     return {rows, heads_of_rows(shape)};
   if (fewest)
@@ -158,8 +158,8 @@ void for_places(
 /// Adds the rows of a place in a tensor [B, T, H, width], and those around it
 /// that its last row sees: rows [after, after + rows), and the K-1 before them.
 template <class S>
-void fetch_rows(
-    PrefetchRows& fetch,
+void prefetch_rows(
+    PrefetchRows& rows,
     const ConvShape& shape,
     const ConvPlace& at,
     const S* tensor,
@@ -168,7 +168,7 @@ void fetch_rows(
   const int64_t row = shape.heads * width;
   const auto add = [&](int64_t begin, int64_t end) {
     begin = std::max<int64_t>(0, begin);
-    fetch.add(
+    rows.add(
         tensor + (at.batch * shape.steps + begin) * row + at.head * width,
         row,
         at.heads * width,
@@ -235,7 +235,7 @@ ConvTile<S, A> tile_of_place(
 
 /// out[t] = bias + sum_j tap * in[t - padding_left + j] for the real rows and
 /// the heads of a place; the other rows become zero. Row by row; `next_rows`
-/// (null: nothing) is fetched meanwhile.
+/// (null: nothing) is prefetched meanwhile.
 template <class S, class A>
 void convolve_place(
     const ConvKernels<S, A>& ops,
@@ -251,19 +251,19 @@ void convolve_place(
 }
 
 /// The same head by head if memory is what is waited for, with what the next
-/// head needs of `in` and `out` fetched meanwhile, and what
-/// fetch_more(next_rows, next place) adds: spread over all the work of a place,
-/// reading waits less than when it goes along rows of a part of it.
-template <class S, class A, class FetchMore>
+/// head needs of `in` and `out` prefetched meanwhile, and what
+/// prefetch_more(next_rows, next place) adds: spread over all the work of a
+/// place, reading waits less than when it goes along rows of a part of it.
+template <class S, class A, class PrefetchMore>
 void convolve_heads(
     const ConvKernels<S, A>& ops,
     const ConvShape& shape,
     const ConvPlace& at,
     const ConvPlace& next,
     const PlaceConvolution<S, A>& conv,
-    bool fetch_out,
-    const FetchMore& fetch_more) {
-  if (!conv.plan.fetches || conv.taps.lanes || at.real() == 0)
+    bool prefetch_out,
+    const PrefetchMore& prefetch_more) {
+  if (!conv.plan.from_memory || conv.taps.lanes || at.real() == 0)
     return convolve_place(ops, shape, at, conv);
   const int64_t R = shape.head_channels();
   const int64_t after = shape.kernel_size - 1 - conv.padding_left;
@@ -271,10 +271,10 @@ void convolve_heads(
     const ConvPlace then = at.after(h, next);
     PrefetchRows next_rows;
     if (h == 0)
-      fetch_more(next_rows, next);
-    fetch_rows(next_rows, shape, then, conv.in, R, after);
-    if (fetch_out && !conv.plan.streams)
-      fetch_rows(next_rows, shape, then, conv.out, R);
+      prefetch_more(next_rows, next);
+    prefetch_rows(next_rows, shape, then, conv.in, R, after);
+    if (prefetch_out && !conv.plan.streams)
+      prefetch_rows(next_rows, shape, then, conv.out, R);
     PlaceConvolution<S, A> part = conv;
     part.taps.data += h * conv.taps.head_stride;
     convolve_place(ops, shape, at.only(h), part, &next_rows);

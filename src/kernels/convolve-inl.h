@@ -160,8 +160,8 @@ HWY_INLINE void finish_block(
   }
 }
 
-/// What is fetched while a block is convolved: the rows of `in` that the next
-/// outputs see, and as many times `lines` lines.
+/// What is prefetched while a block is convolved: the rows of `in` that the
+/// next outputs see, and as many times `lines` lines.
 struct BlockPrefetch {
   const char* in;
   int64_t in_stride;  ///< bytes
@@ -180,7 +180,7 @@ struct BlockPrefetch {
             tile.in + (t + rows + tile.kernel_size - 1) * tile.in_stride + c)),
         in_stride(tile.in_stride * int64_t{sizeof(S)}),
         soon(tile.prefetch.lines),
-        // The first block of a head fetches for the others.
+        // The first block of a head prefetches for the others.
         lines(c == h * tile.channels ? tile.prefetch.lines_of_row : 0) {
     soon += (t * tile.heads + h * rows) * lines * kCacheLine;
   }
@@ -189,15 +189,16 @@ struct BlockPrefetch {
   template <int kBytes>
   HWY_INLINE void next_row() {
     // Before it is read the first-level cache sees the rows of all heads.
-    fetch_lines<OwnCache::kSecond>(in, kBytes);
+    prefetch_lines<OwnCache::kSecond>(in, kBytes);
     in += in_stride;
-    fetch_lines(soon, lines * kCacheLine);
+    prefetch_lines(soon, lines * kCacheLine);
     soon += lines * kCacheLine;
   }
 };
 
-/// Adds `count` rows, which feed all outputs of a block, and calls fetch_row()
-/// NT times amid them: many lines fetched at once would wait for one another.
+/// Adds `count` rows, which feed all outputs of a block, and calls
+/// prefetch_row() NT times between them: many lines prefetched at once would
+/// wait for one another.
 template <
     class S,
     class A,
@@ -209,17 +210,17 @@ template <
 HWY_INLINE void add_rows_and_fetch(
     ConvBlock<S, A, NT, NV, kTail, kOrder>& block,
     int64_t count,
-    const F& fetch_row) {
+    const F& prefetch_row) {
   const int64_t together = count / NT;
   for (int i = 0; i < NT; ++i) {
-    fetch_row();
+    prefetch_row();
     block.add_rows(together);
   }
   block.add_rows(count - together * NT);
 }
 
-/// The rows of a block that feed all of its outputs, and what is fetched amid
-/// them; h and c as in convolve_block().
+/// The rows of a block that feed all of its outputs, and what is prefetched
+/// between them; h and c as in convolve_block().
 template <class S, class A, int NT, int NV, bool kTail, TapOrder kOrder>
 HWY_INLINE void add_middle_rows(
     ConvBlock<S, A, NT, NV, kTail, kOrder>& block,

@@ -186,7 +186,7 @@ class BackwardTile {
          .in = args_.grad_y,
          .out = args_.grad_x,
          .plan = plan_},
-        /*fetch_out=*/true,
+        /*prefetch_out=*/true,
         [](PrefetchRows&, const ConvPlace&) {});
     if (at.real() == 0)
       return;
@@ -209,8 +209,8 @@ class BackwardTile {
  private:
   PrefetchRows next_rows(const ConvPlace& next) const {
     PrefetchRows next_rows;
-    if (plan_.fetches)
-      products_.fetch_inputs(next_rows, next);
+    if (plan_.from_memory)
+      products_.prefetch_inputs(next_rows, next);
     return next_rows;
   }
 
@@ -304,7 +304,7 @@ void lightconv_forward(
          .out = args.y,
          .bias = args.bias,
          .plan = plan,
-         .prefetch = {.in = plan.fetches}});
+         .prefetch = {.in = plan.from_memory}});
   };
   for_places(
       {shape, args.lengths, step, heads},
@@ -332,7 +332,7 @@ void lightconv_backward(
   const Chunks chunks(
       shape,
       tile_rows(K),
-      plan.fetches ? std::min<int64_t>(H, 16) : heads_of_rows(shape));
+      plan.from_memory ? std::min<int64_t>(H, 16) : heads_of_rows(shape));
   std::vector<double> partial(static_cast<size_t>(chunks.count * H * K), 0.0);
   for_chunks(shape, args.lengths, chunks, run, [&] {
     return BackwardTile<S>(args, taps, partial, plan, run.isa);

@@ -64,32 +64,33 @@ class PositionForward {
          .out = args_.y,
          .bias = args_.bias,
          .plan = plan_,
-         .prefetch = fetch_after(at)});
+         .prefetch = prefetch_after(at)});
   }
 
   /// What the rows after those of a place need: making taps tears the reading
   /// of rows apart.
-  PrefetchPolicy fetch_after(const ConvPlace& at) const {
+  PrefetchPolicy prefetch_after(const ConvPlace& at) const {
     const int64_t K = args_.shape.kernel_size;
     const L* const logits =
         logits_.data + logits_.index(at.batch, at.first + at.rows, at.head * K);
     const int64_t bytes = logits_.shared() ? 0 : K * int64_t{sizeof(L)};
     // Less than half a line for a head comes by itself. Where taps are few,
-    // fetching costs more than their work hides, unless memory is waited for.
+    // prefetching costs more than their work hides, unless memory is waited
+    // for.
     return {
-        .in = few_taps(args_.shape) ? plan_.fetches : plan_.prefetches,
+        .in = few_taps(args_.shape) ? plan_.from_memory : plan_.prefetches,
         .lines = reinterpret_cast<const char*>(logits),
         .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
   }
 
-  /// What a place writes, if it should be fetched while its taps are made:
+  /// What a place writes, if it should be prefetched while its taps are made:
   /// stores would wait for lines that come from memory. Few taps are made too
   /// fast for that.
   PrefetchRows outputs(const ConvPlace& at) const {
     const ConvShape& shape = args_.shape;
     PrefetchRows next_rows;
     if (plan_.prefetches && !plan_.streams && !few_taps(args_.shape))
-      fetch_rows(next_rows, shape, at, args_.y, shape.head_channels());
+      prefetch_rows(next_rows, shape, at, args_.y, shape.head_channels());
     return next_rows;
   }
 
@@ -173,11 +174,11 @@ class PositionBackward {
               .tap_r = taps_.row_stride() - 1},
          .in = args_.grad_y,
          .out = args_.grad_x,
-         .plan = {.streams = plan_.streams, .fetches = fetches(at)}},
-        /*fetch_out=*/!many_taps(),
+         .plan = {.streams = plan_.streams, .from_memory = from_memory(at)}},
+        /*prefetch_out=*/!many_taps(),
         [&](PrefetchRows& next_rows, const ConvPlace& rows) {
           if (own_logits_)
-            fetch_rows(next_rows, shape_, rows, args_.logits, K, before);
+            prefetch_rows(next_rows, shape_, rows, args_.logits, K, before);
         });
   }
 
@@ -187,12 +188,12 @@ class PositionBackward {
     const int64_t row_stride = taps_.row_stride();
     const ConvPlace then = at.after(h, next);
     PrefetchRows next_rows;
-    if (fetches(at)) {
-      products_.fetch_inputs(next_rows, then);
+    if (from_memory(at)) {
+      products_.prefetch_inputs(next_rows, then);
       if (many_taps() && !plan_.streams)
-        fetch_rows(next_rows, shape_, then, args_.grad_x, R);
+        prefetch_rows(next_rows, shape_, then, args_.grad_x, R);
       if (h == 0 && own_logits_)
-        fetch_rows(next_rows, shape_, next, args_.grad_logits, K);
+        prefetch_rows(next_rows, shape_, next, args_.grad_logits, K);
     }
     products_.run(
         at,
@@ -208,11 +209,11 @@ class PositionBackward {
   }
 
   /// Whole rows in the caches come by themselves.
-  bool fetches(const ConvPlace& at) const {
-    return plan_.fetches || at.heads < shape_.heads;
+  bool from_memory(const ConvPlace& at) const {
+    return plan_.from_memory || at.heads < shape_.heads;
   }
 
-  /// Their products take long enough to fetch for the convolution too.
+  /// Their products take long enough to prefetch for the convolution too.
   bool many_taps() const { return shape_.kernel_size > 16; }
 
   const ConvBackward<S, L>& args_;

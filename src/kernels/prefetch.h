@@ -27,7 +27,7 @@ class PrefetchRows {
   /// Part number `part` of `parts` equal parts of all rows.
   PrefetchRows part(int64_t part, int64_t parts) const;
 
-  /// Fetches a row of each and goes on to the next, within loops whose
+  /// Prefetches a row of each and goes on to the next, within loops whose
   /// registers a call would cost. Most rows have kLines lines.
   template <int kLines, OwnCache kCache = OwnCache::kFirst>
   [[gnu::always_inline]] void next_row() {
@@ -35,7 +35,7 @@ class PrefetchRows {
       Rows& of = tensors_[static_cast<size_t>(n)];
       if (of.rows <= 0)
         continue;
-      fetch<kLines, kCache>(of.first, of.lines);
+      prefetch<kLines, kCache>(of.first, of.lines);
       of.first += of.stride;
       --of.rows;
     }
@@ -50,13 +50,13 @@ class PrefetchRows {
     int64_t rows;
   };
 
-  /// Fetches a row of `lines`, mostly kLines.
+  /// Prefetches a row of `lines`, mostly kLines.
   template <int kLines, OwnCache kCache>
-  [[gnu::always_inline]] static void fetch(const char* row, int64_t lines) {
+  [[gnu::always_inline]] static void prefetch(const char* row, int64_t lines) {
     if (lines == kLines)
-      fetch_lines<kCache>(row, kLines * kCacheLine);
+      prefetch_lines<kCache>(row, kLines * kCacheLine);
     else
-      fetch_lines<kCache>(row, lines * kCacheLine);
+      prefetch_lines<kCache>(row, lines * kCacheLine);
   }
   void
   add_bytes(const char* first, int64_t stride, int64_t bytes, int64_t rows);

@@ -145,8 +145,8 @@ HWY_INLINE void roll_out(Sums& sums, Place& at) {
   }
 }
 
-/// The share of `width` channels from c in what a tile of one head fetches
-/// ahead.
+/// The share of `width` channels from c in what a tile of one head
+/// prefetches.
 template <class S, class A>
 PrefetchRows
 next_columns(const ConvTile<S, A>& tile, int64_t c, int64_t width) {

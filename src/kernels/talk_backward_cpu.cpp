@@ -107,7 +107,7 @@ class OffsetGradients {
   int64_t heads_ = 0;
 };
 
-/// Rows of x that are fetched before their edges come.
+/// Rows of x that are prefetched before their edges come.
 constexpr int64_t kRowsAhead = 8;
 
 template <class S, class O, class A = AccumulatorOf<S>>

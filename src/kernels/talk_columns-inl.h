@@ -48,7 +48,7 @@ struct Columns {
   template <OwnCache kCache = OwnCache::kSecond, class S>
   HWY_INLINE void prefetch(const S* p) const {
     if (kStores != Stores::kTail)
-      fetch_lines<kCache>(p, NV * kLanes<A> * int64_t{sizeof(S)});
+      prefetch_lines<kCache>(p, NV * kLanes<A> * int64_t{sizeof(S)});
   }
 };
 

@@ -76,7 +76,7 @@ class ForwardTile {
         .y = args_.y + at + first * C,
         .streaming = plan_.streams,
         .next = next,
-        .fetches = plan_.fetches};
+        .from_memory = plan_.from_memory};
     TalkPlaces places = {
         .origin = origin,
         .ring = tile.ring,

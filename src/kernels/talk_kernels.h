@@ -141,9 +141,9 @@ struct TalkTile {
   S* y = nullptr;
   bool streaming = false;  ///< stores to y go past the caches
   /// Inputs, and outputs if not streaming, so many elements further on come
-  /// next: if streaming or `fetches`, from memory.
+  /// next: if streaming or `from_memory`, from memory.
   int64_t next = 0;
-  bool fetches = false;
+  bool from_memory = false;
 };
 
 /// The `span` inputs of a tile, rows 0 .. span-1, and all windows that may hold

@@ -115,7 +115,7 @@ class WindowSums {
     // A pointer that moves on: g++ would count rows and read it every time.
     windows_ = scalar(windows_ + 1);
     if (kFetches && kStores == Stores::kWhole)
-      fetch_lines<OwnCache::kSecond>(
+      prefetch_lines<OwnCache::kSecond>(
           y_ + next_,
           kWindows * NV * L * int64_t{sizeof(S)});
     y_ += stride_;
@@ -192,14 +192,14 @@ HWY_INLINE bool talk_rows(
   return sums.finite();
 }
 
-/// Loops of their own: in those that fetch nothing registers are just enough.
+/// Loops of their own: in those without prefetching registers are just enough.
 template <class S, class A, int NV, Stores kStores, int kWindows = 1>
 HWY_INLINE bool talk_columns(
     const TalkTile<S, A>& tile,
     const Columns<A, NV, kStores>& columns) {
   constexpr bool kStreams = kStores == Stores::kStreaming;
   if constexpr (kStores == Stores::kWhole && NV > 1)
-    if (tile.fetches)
+    if (tile.from_memory)
       return talk_rows<S, A, NV, kStores, kWindows, true>(tile, columns);
   return talk_rows<S, A, NV, kStores, kWindows, kStreams>(tile, columns);
 }

@@ -151,7 +151,7 @@ HWY_INLINE A product(const ProductTile<S, A>& tile, int64_t t, int64_t j) {
 }
 
 /// Products whose sums over lanes, which fill P vectors, are not finished: that
-/// is done amid the products of the next block, which do not wait for it.
+/// is done between the products of the next block, which do not wait for it.
 template <class A, int P, int NP>
 class UnfinishedBlock {
   using Block = PairBlock<A, P, NP>;

@@ -73,8 +73,8 @@ class TapRows {
     return current().data() + row * row_stride_ + head * pitch_;
   }
 
-  /// Makes taps() and fetches `next_rows` (null: nothing). All positions of the
-  /// block are real.
+  /// Makes taps() and prefetches `next_rows` (null: nothing). All positions of
+  /// the block are real.
   void make(const TapBlock& block, PrefetchRows* next_rows = nullptr) {
     complete_ = false;
     begin(block);

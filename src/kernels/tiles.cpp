@@ -51,8 +51,8 @@ struct CacheLimits {
   int64_t prefetches;  ///< moved
   int64_t light;       ///< read by a light pass: streams
   int64_t streams;     ///< read by another one
-  int64_t early;       ///< read and kept: a pass that may do so early fetches
-  int64_t fetches;     ///< any other one
+  int64_t early;  ///< read and kept: a pass that may do so early prefetches
+  int64_t from_memory;  ///< any other one
 
   /// What is read, if it takes half of the cache, stays there from call to call
   /// only if what is written does not drive it out. Others take their share of
@@ -64,21 +64,21 @@ struct CacheLimits {
         .light = bytes / 2,
         .streams = bytes / 2,
         .early = bytes / 5 * 2,
-        .fetches = bytes / 5 * 3};
+        .from_memory = bytes / 5 * 3};
   }
 
   /// Multiples of the processors' own caches, measured where the last one is
   /// far: stores wait for lines of it, unless there is work to hide that. Lines
   /// that were asked for early hold up those that come from the second-level
-  /// cache, so that fetching is worth while only for what is further away.
+  /// cache, so that prefetching is worth while only for what is further away.
   CacheLimits but_own(int64_t bytes) const {
-    const int64_t fetches_from = std::min(fetches, 20 * bytes);
+    const int64_t memory_from = std::min(from_memory, 20 * bytes);
     return {
-        .prefetches = std::max(prefetches, std::min(10 * bytes, fetches_from)),
+        .prefetches = std::max(prefetches, std::min(10 * bytes, memory_from)),
         .light = std::min(light, bytes),
         .streams = std::min(streams, 8 * bytes),
-        .early = std::min(early, fetches_from),
-        .fetches = fetches_from};
+        .early = std::min(early, memory_from),
+        .from_memory = memory_from};
   }
 
   static CacheLimits of_system() {
@@ -108,7 +108,7 @@ CachePlan cache_plan(
   return {
       .prefetches = bytes.read + bytes.out + bytes.also > limits.prefetches,
       .streams = streams,
-      .fetches = kept > (bytes.early ? limits.early : limits.fetches)};
+      .from_memory = kept > (bytes.early ? limits.early : limits.from_memory)};
 }
 
 }  // namespace seqconv::kernels

@@ -96,9 +96,10 @@ struct TileIndex {
 /// How a pass over tensors of some bytes treats the caches.
 struct CachePlan {
   bool prefetches = false;  ///< what is read comes from far enough to be
-                            ///< fetched amid much work
+                            ///< prefetched during much work
   bool streams = false;     ///< stores go past them: they would drive out reads
-  bool fetches = false;     ///< what is next comes from memory: it is fetched
+  bool from_memory =
+      false;  ///< what is next comes from memory: it is prefetched
 };
 
 /// What a pass moves: bytes, or elements of every position.
@@ -107,7 +108,7 @@ struct PassBytes {
   int64_t out = 0;     ///< of the tensor whose stores may go past the caches
   int64_t also = 0;    ///< written besides
   bool light = false;  ///< so little work for them that memory sets the pace
-  bool early = false;  ///< fetching costs little beside this work
+  bool early = false;  ///< prefetching costs little beside this work
 };
 
 /// The plan of a pass whose output is `out`, heads of so many bytes, with a

@@ -2,7 +2,7 @@
 
 #include "kernels/tiles.h"
 
-/// When stores go past the caches and when rows are fetched ahead: with a
+/// When stores go past the caches and when rows are prefetched: with a
 /// last-level cache of a known size, for what the system has differs.
 namespace seqconv::kernels {
 namespace {
@@ -41,20 +41,22 @@ TEST(CachePlan, StreamsWholeLinesAlone) {
 
 TEST(CachePlan, FetchesOnceWhatIsKeptOutgrowsTheCache) {
   constexpr int64_t kKept = kCache / 5 * 3;
-  EXPECT_FALSE(plan_of({.read = kKept - 2, .also = 2}).fetches);
-  EXPECT_TRUE(plan_of({.read = kKept - 2, .also = 3}).fetches);
+  EXPECT_FALSE(plan_of({.read = kKept - 2, .also = 2}).from_memory);
+  EXPECT_TRUE(plan_of({.read = kKept - 2, .also = 3}).from_memory);
   // What is written is kept unless it is streamed.
   const PassBytes written = {.read = kCache / 2 - 1, .out = kCache};
-  EXPECT_TRUE(plan_of(written).fetches);
+  EXPECT_TRUE(plan_of(written).from_memory);
   const PassBytes streamed = {.read = kCache / 2, .out = kCache};
-  EXPECT_FALSE(plan_of(streamed).fetches);
+  EXPECT_FALSE(plan_of(streamed).from_memory);
 }
 
 TEST(CachePlan, FetchesEarlyWhereThatCostsLittle) {
   constexpr int64_t kKept = kCache / 5 * 2;
-  EXPECT_FALSE(plan_of({.read = kKept - 1, .out = 1, .early = true}).fetches);
-  EXPECT_TRUE(plan_of({.read = kKept - 1, .out = 2, .early = true}).fetches);
-  EXPECT_FALSE(plan_of({.read = kKept - 1, .out = 2}).fetches);
+  EXPECT_FALSE(
+      plan_of({.read = kKept - 1, .out = 1, .early = true}).from_memory);
+  EXPECT_TRUE(
+      plan_of({.read = kKept - 1, .out = 2, .early = true}).from_memory);
+  EXPECT_FALSE(plan_of({.read = kKept - 1, .out = 2}).from_memory);
 }
 
 TEST(CachePlan, LimitsOfTheSystemAreOrdered) {
@@ -66,15 +68,17 @@ TEST(CachePlan, LimitsOfTheSystemAreOrdered) {
   EXPECT_FALSE(plan({.read = 8, .out = 8}).streams);
   const PassBytes vast = {.read = int64_t{1} << 50};
   EXPECT_TRUE(plan(vast).prefetches);
-  EXPECT_TRUE(plan(vast).fetches);
-  // Where another pass streams, a light one does; what is fetched is far.
+  EXPECT_TRUE(plan(vast).from_memory);
+  // Where another pass streams, a light one does; what is prefetched is far.
   for (int64_t read = 2 * kMega; read < int64_t{1} << 40; read *= 2) {
     const CachePlan heavy = plan({.read = read});
     EXPECT_LE(heavy.streams, plan({.read = read, .light = true}).streams)
         << read;
-    EXPECT_LE(heavy.fetches, plan({.read = read, .early = true}).fetches)
+    EXPECT_LE(
+        heavy.from_memory,
+        plan({.read = read, .early = true}).from_memory)
         << read;
-    EXPECT_LE(heavy.fetches, heavy.prefetches) << read;
+    EXPECT_LE(heavy.from_memory, heavy.prefetches) << read;
   }
 }
 

@@ -237,7 +237,7 @@ TEST_P(TalkKernels, EqualSumsOverWindowsInRowsOfWholePages) {
   expect_plain_everywhere({.shape = {1, 200, 1024, 16, 70, 5}});
 }
 
-// Heads of 72 channels are no whole lines: they are fetched, but not stored
+// Heads of 72 channels are no whole lines: they are prefetched, but not stored
 // past the caches.
 TEST_P(TalkKernels, EqualSumsOverWindowsWhereNothingStaysInTheCache) {
   for (const auto& [C, H] :
@@ -248,7 +248,7 @@ TEST_P(TalkKernels, EqualSumsOverWindowsWhereNothingStaysInTheCache) {
          .cache_bytes = 1});
 }
 
-// With such caches float or BFloat16 are fetched, but not stored past them.
+// With such caches float or BFloat16 are prefetched, but not stored past them.
 TEST_P(TalkKernels, EqualSumsOverWindowsWhereLittleStaysInTheCache) {
   for (const int64_t cache : {450'000, 900'000})
     expect_plain_everywhere(

@@ -53,7 +53,7 @@ struct TapDrop {
 
 /// How a kernel runs: the threads of its caller, the instruction set, and the
 /// bytes of the last-level cache (0: what the system says), by which it is
-/// chosen what is fetched ahead and what is stored past the caches.
+/// chosen what is prefetched and what is stored past the caches.
 struct Execution {
   ParallelFor parallel_for;
   Isa isa = best_isa();

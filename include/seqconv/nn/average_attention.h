@@ -10,7 +10,7 @@
 
 namespace seqconv {
 
-/// The gate of average attention (Zhang et al. 2018, eq. 3-4):
+/// The gate of average attention (Zhang et al. 2018):
 ///   [i; f] = sigmoid([x; g] @ weight^T + bias), y = i * x + f * g.
 /// x and g [B, T, C], weight [2C, 2C] with the input gate's rows first, bias
 /// [2C] -> [B, T, C].

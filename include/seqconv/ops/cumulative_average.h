@@ -6,7 +6,7 @@
 
 namespace seqconv::ops {
 
-/// Cumulative average (Zhang et al. 2018, eq. 1, without its network):
+/// Cumulative average (Zhang et al. 2018, without its network):
 ///   y[b,t] = (x[b,0] + ... + x[b,t]) / (t + 1)
 /// x [B, T, C], float64, float32 or bfloat16, on a CUDA device float16 too
 /// -> [B, T, C] of the same type.

@@ -14,7 +14,7 @@ struct DynamicConvFuncOptions {
   std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
 };
 
-/// Dynamic convolution (Wu et al. 2019, eq. 6-7): lightconv with a kernel for
+/// Dynamic convolution (Wu et al. 2019, section 4): lightconv with a kernel for
 /// every position, normalised over all K taps first, then cut at the edges.
 /// x [B, T, C], logits [B, T, H, K] -> [B, T, C]. Differentiable in x, logits
 /// and bias; only x and logits are kept for it. Types as in lightconv: logits

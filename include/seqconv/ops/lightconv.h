@@ -14,7 +14,7 @@ struct LightConvFuncOptions {
   std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
 };
 
-/// Lightweight convolution (Wu et al. 2019, eq. 3-5):
+/// Lightweight convolution (Wu et al. 2019, section 3):
 ///   y[b,t,c] = bias[c] + sum_j w[c/R, j] * x[b, t - padding_left + j, c]
 /// with w = normalisation of `weight` over its K taps, x zero outside the
 /// sequence (with renormalize_edges, which needs softmax, taps that would meet

@@ -11,7 +11,7 @@ struct TalkFuncOptions {
   std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
 };
 
-/// Time-aware large kernel convolution (Lioutas & Guo 2020, eq. 3-8;
+/// Time-aware large kernel convolution (Lioutas & Guo 2020, eq. 2-8;
 /// semantics.md 1.5): the sum over the window [t - left * max_left,
 /// t + right * max_right], edge tokens by linear interpolation, over
 /// max_left + max_right + 1.
