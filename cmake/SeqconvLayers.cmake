@@ -88,7 +88,8 @@ endfunction()
 # seqconv_add_test(NAME [GOLDEN] [TORCH [THREADS] | OPTIMISED] SOURCES ... [DEPENDS ...])
 #
 # One GoogleTest program. Registered with ctest as NAME; with GOLDEN the suites
-# whose names hold 'Golden' run as a second entry, NAME.Golden. Those without
+# whose names hold 'Golden' run as a second entry, NAME.Golden, of the label golden,
+# which all tests have that read SEQCONV_GOLDEN or SEQCONV_DATA. Those without
 # TORCH are what the sanitizers are for: target torch_free_tests builds them,
 # and ctest knows them by the label torch_free. SEQCONV_TORCH_FREE_TESTS=OFF leaves
 # them to that build, but for those OPTIMISED: tests of what is compiled otherwise
@@ -128,8 +129,11 @@ function(seqconv_add_test name)
   if(ARG_TORCH AND NOT ARG_THREADS)
     set_tests_properties(${_tests} PROPERTIES ENVIRONMENT OMP_NUM_THREADS=1)
   endif()
+  if(ARG_GOLDEN)
+    set_property(TEST ${name}.Golden APPEND PROPERTY LABELS golden)
+  endif()
   if(NOT ARG_TORCH)
     add_dependencies(torch_free_tests ${name})
-    set_tests_properties(${_tests} PROPERTIES LABELS torch_free)
+    set_property(TEST ${_tests} APPEND PROPERTY LABELS torch_free)
   endif()
 endfunction()

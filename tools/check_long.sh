@@ -25,11 +25,11 @@ need() {
 
 golden() {
   need SEQCONV_GOLDEN golden &&
-    ctest --preset ci -j 2 -R 'Golden|golden|import'
+    ctest --preset ci -j 2 -L golden
 }
 text() {
   need SEQCONV_DATA text &&
-    ctest --preset ci -j 2 -R 'python_|import'
+    ctest --preset ci -j 2 -L golden
 }
 moses() {
   need SEQCONV_DATA moses &&

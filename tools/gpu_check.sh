@@ -26,8 +26,8 @@
 # (the programs for tests and sanitize only). Python is SEQCONV_PYTHON, or else
 # .venv/bin/python or python3, whichever has torch; tests need pytest too.
 # SEQCONV_CUDA_ARCHITECTURES chooses what to compile for (default: this GPU).
-# Golden data come from SEQCONV_GOLDEN, or the source folder where the programs
-# were built; without them those tests are skipped and say so.
+# Golden data come from SEQCONV_GOLDEN, or tests/golden of the folder where the
+# programs were built; without them those tests fail.
 set -euo pipefail
 caller=$PWD
 cd "$(dirname "$0")/.."

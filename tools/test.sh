@@ -7,11 +7,11 @@
 # LibTorch under ASan and UBSan (LibTorch itself is not instrumented). Tests of
 # these layers run there alone, but for those of the kernels, which the optimiser
 # changes most: they run in both. Where nvcc is found, the operators' CUDA library
-# is built too, and tested if there is a GPU (tools/gpu_check.sh does more). Golden
-# data are those of the folder that SEQCONV_GOLDEN names. Where it names one, or
-# with SEQCONV_GOLDEN_REQUIRED=1, missing data is a failure, and so is a skipped
-# test but for what this machine lacks. Where the time goes: tools/build_times.py.
-# What takes too long for here: tools/check_long.sh.
+# is built too, and tested if there is a GPU (tools/gpu_check.sh does more). All
+# tests read the data in tests/. Where SEQCONV_GOLDEN names a folder of golden data or
+# SEQCONV_DATA one of text, those that can read them run once more. A skipped test is
+# a failure, but for what this machine lacks. Where the time goes:
+# tools/build_times.py. What takes too long for here: tools/check_long.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,9 +22,6 @@ say() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 bash tools/setup.sh --python-tests
 
 export SEQCONV_PYTHON_REQUIRED=1
-if [ -n "${SEQCONV_GOLDEN:-}" ]; then
-  export SEQCONV_GOLDEN_REQUIRED=1
-fi
 
 # One folder for both: what has to do with CUDA is in targets of its own.
 cuda=OFF
@@ -42,16 +39,26 @@ cmake --preset dev
 cmake --build --preset dev -j "$JOBS" --target torch_free_tests
 
 failed=no
-say "Tests under ASan and UBSan"
-ctest --test-dir build/dev -L torch_free -j "$JOBS" --output-on-failure \
-  --no-tests=error || failed=yes
+# run_tests TITLE [ARGUMENT OF CTEST ...]: the sanitized ones, then the others.
+run_tests() {
+  say "$1 under ASan and UBSan"
+  ctest --test-dir build/dev -L torch_free "${@:2}" -j "$JOBS" \
+    --output-on-failure --no-tests=error || failed=yes
+  say "$1"
+  ctest --preset ci "${@:2}" -j "$JOBS" || failed=yes
+  say "Skipped tests"
+  python3 tools/check_skips.py build/dev build/release || failed=yes
+}
 
-say "All tests"
-ctest --preset ci -j "$JOBS" || failed=yes
-
-say "Skipped tests"
-python3 tools/check_skips.py build/dev build/release ||
-  [ "${SEQCONV_GOLDEN_REQUIRED:-}" != 1 ] || failed=yes
+(
+  unset SEQCONV_GOLDEN SEQCONV_DATA
+  run_tests "All tests"
+  [ "$failed" = no ]
+) || failed=yes
+if [ -n "${SEQCONV_GOLDEN:-}${SEQCONV_DATA:-}" ]; then
+  run_tests "Tests that read data, on those of SEQCONV_GOLDEN and SEQCONV_DATA" \
+    -L golden
+fi
 
 say "Done"
 [ "$failed" = no ]
