@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "option_checks.h"
+#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "sentence_reader.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/options.h"
 #include "seqconv/data/token_store.h"
 #include "seqconv/text/vocabulary.h"
 

@@ -6,6 +6,7 @@
 #include "decode/beam.h"
 #include "decode/constraints.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/options.h"
 #include "seqconv/decode/candidates.h"
 
 namespace seqconv {

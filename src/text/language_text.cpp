@@ -4,6 +4,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "seqconv/text/unicode.h"
 #include "text_side.h"
 

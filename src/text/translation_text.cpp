@@ -3,6 +3,8 @@
 #include "seqconv/text/text_pipeline.h"
 #include "text_side.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace fs = std::filesystem;
 namespace {

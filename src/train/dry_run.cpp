@@ -8,6 +8,7 @@
 
 #include "run_setup.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/data/batcher.h"
 #include "seqconv/data/fairseq_data.h"
 #include "settings.h"

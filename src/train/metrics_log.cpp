@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/json.h"
 
 namespace seqconv {
 

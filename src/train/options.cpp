@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/options.h"
 #include "seqconv/data/fairseq_data.h"
 
 namespace seqconv {

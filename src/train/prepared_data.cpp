@@ -2,6 +2,7 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
 
 namespace seqconv {

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

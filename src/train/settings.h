@@ -1,6 +1,6 @@
 #pragma once
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/json.h"
 #include "seqconv/train/options.h"
 
 namespace seqconv {

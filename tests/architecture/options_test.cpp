@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "seqconv/base/options.h"
 #include "seqconv/data/batcher.h"
 #include "seqconv/data/token_store.h"
 #include "support/errors.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/text/language_text.h"
 #include "seqconv/text/segmenter.h"
 #include "seqconv/text/text_pipeline.h"

@@ -7,6 +7,7 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/text/segmenter.h"
 #include "seqconv/text/unicode.h"
 #include "support/errors.h"

@@ -21,6 +21,8 @@
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 
+#include "seqconv/base/options.h"
+
 namespace {
 
 using seqconv::BadBytes;

@@ -8,6 +8,8 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

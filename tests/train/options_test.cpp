@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "seqconv/base/options.h"
 #include "support/errors.h"
 
 namespace seqconv {

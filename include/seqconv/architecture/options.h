@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/enum_names.h"
 #include "seqconv/kernels/normalization_names.h"
 
 /// The architecture of a model, as its TOML file says it. Torch-free.

@@ -12,6 +12,7 @@
 
 #include "seqconv/base/enum_names.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/json.h"
 
 /// Options are plain structs that say everything once:
 ///
@@ -25,8 +26,6 @@
 ///
 /// Reading (from TOML or JSON), writing, defaults and help are visitors.
 namespace seqconv {
-
-using Json = nlohmann::ordered_json;
 
 /// What there is to say about one option.
 struct OptionRow {

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "seqconv/base/options.h"
 #include "seqconv/data/batch.h"
 #include "seqconv/data/pair_corpus.h"
 #include "seqconv/data/samples.h"

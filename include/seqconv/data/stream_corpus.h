@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/enum_names.h"
 #include "seqconv/data/corpus_side.h"
 #include "seqconv/data/samples.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "seqconv/base/options.h"
 #include "seqconv/decode/step_decoder.h"
 
 namespace seqconv {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/enum_names.h"
 #include "seqconv/metrics/tokenizers.h"
 
 namespace seqconv {

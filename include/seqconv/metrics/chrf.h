@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "seqconv/base/options.h"
-
 namespace seqconv {
 
 struct ChrfOptions {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/enum_names.h"
 
 namespace seqconv {
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>
 
+#include "seqconv/base/enum_names.h"
 #include "seqconv/base/log.h"
 #include "seqconv/decode/sample.h"
 #include "seqconv/decode/search.h"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "seqconv/base/json.h"
 #include "seqconv/text/text_pipeline.h"
 
 namespace seqconv {

@@ -1,12 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/enum_names.h"
 
 namespace seqconv {
 

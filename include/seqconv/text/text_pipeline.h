@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "seqconv/base/json.h"
 #include "seqconv/text/preparation.h"
 #include "seqconv/text/text_options.h"
 #include "seqconv/text/vocabulary.h"

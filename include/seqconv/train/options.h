@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "seqconv/architecture/options.h"
-#include "seqconv/base/options.h"
+#include "seqconv/base/json.h"
 #include "seqconv/data/batcher.h"
 #include "seqconv/data/stream_corpus.h"
 #include "seqconv/decode/search.h"
