@@ -34,6 +34,8 @@
 #include "seqconv/ops/parallel.h"
 #include "timing.h"
 
+#include "seqconv/base/options.h"
+
 namespace {
 
 using namespace seqconv;

@@ -19,6 +19,8 @@
 #include "seqconv/models/translation_model.h"
 #include "seqconv/nn/flat_parameters.h"
 
+#include "seqconv/base/options.h"
+
 namespace {
 
 using namespace seqconv;

@@ -6,6 +6,7 @@
 
 #include "engine/verbs.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/data/fairseq_data.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/text/unicode.h"

@@ -1,5 +1,6 @@
 #include "engine/request_reader.h"
 
+#include "seqconv/base/options.h"
 #include "seqconv/data/fairseq_data.h"
 
 namespace seqconv::engine {

@@ -10,6 +10,8 @@
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv::engine {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "checksum.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
 
 namespace seqconv {

@@ -3,6 +3,8 @@
 #include "settings.h"
 #include "task.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace fs = std::filesystem;
 namespace {

@@ -5,6 +5,7 @@
 #include "checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
 #include "seqconv/data/fairseq_data.h"
 #include "settings.h"

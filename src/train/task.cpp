@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 
 std::shared_ptr<TrainingTask> make_task(const TrainConfig& config) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
 #include "seqconv/pipeline/parameters.h"
 #include "seqconv/train/schedule.h"

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
+#include "seqconv/base/options.h"
 #include "seqconv/models/decoder.h"
 #include "seqconv/models/output_layer.h"
 #include "seqconv/nn/flat_parameters.h"

@@ -12,6 +12,8 @@
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
 
+#include "seqconv/base/options.h"
+
 // Whoever turns these red has changed what old folders mean: raise
 // kModelFormatVersion, and read or refuse the old ones (docs/model_folder.md).
 namespace seqconv {

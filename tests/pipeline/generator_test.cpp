@@ -7,6 +7,7 @@
 
 #include "language_folder.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "seqconv/text/unicode.h"
 #include "support/errors.h"
 

@@ -10,6 +10,8 @@
 #include "seqconv/pipeline/parameters.h"
 #include "seqconv/pipeline/translator.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

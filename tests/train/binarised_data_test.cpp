@@ -8,6 +8,8 @@
 #include "support/fairseq_files.h"
 #include "tiny_task.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

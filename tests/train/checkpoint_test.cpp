@@ -5,6 +5,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"

@@ -11,6 +11,8 @@
 #include "support/errors.h"
 #include "tiny_task.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

@@ -3,6 +3,8 @@
 #include "seqconv/pipeline/translator.h"
 #include "tiny_task.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 

@@ -10,6 +10,7 @@
 
 #include "seqconv/base/log.h"
 
+#include "seqconv/base/options.h"
 #include "train/records.h"
 
 namespace seqconv {

@@ -12,6 +12,8 @@
 #include "tiny_task.h"
 #include "train/checkpoint.h"
 
+#include "seqconv/base/options.h"
+
 // Whoever turns these red has changed what old training states mean: raise
 // kStateVersion, and read or refuse the old ones (docs/model_folder.md).
 namespace seqconv {

@@ -6,6 +6,7 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/base/signals.h"
 

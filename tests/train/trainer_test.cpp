@@ -11,6 +11,8 @@
 #include "support/file_size_limit.h"
 #include "tiny_task.h"
 
+#include "seqconv/base/options.h"
+
 namespace seqconv {
 namespace {
 
