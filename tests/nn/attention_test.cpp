@@ -103,7 +103,7 @@ TEST(SelfAttentionModule, StatesGoOnAfterReordering) {
   for (int64_t t = 0; t < 5; ++t)
     attention->step(x.narrow(1, t, 1), past, {});
   reorder(state, parents);
-  for (int64_t t = 5; t < 9; t += 2)  // in pieces of two
+  for (int64_t t = 5; t < 9; t += 2)  // in chunks of two
     EXPECT_TRUE(at::allclose(
         attention
             ->step(at::index_select(x, 0, parents).narrow(1, t, 2), past, {}),

@@ -14,7 +14,7 @@
 namespace seqconv {
 namespace {
 
-using testing::in_pieces;
+using testing::in_chunks;
 using testing::relative_error;
 
 constexpr double kBound = 1e-12;
@@ -132,10 +132,10 @@ TEST_F(ConvolutionModules, LightConvStepsFollowItsOptions) {
     at::NoGradGuard no_grad;
     const auto conv = random_module(LightConv(options));
     const at::Tensor x = random_sequence();
-    for (const auto& pieces : testing::partitions_of_eleven()) {
+    for (const auto& chunks : testing::partitions_of_eleven()) {
       ConvState state = conv->initial_state(2);
-      const at::Tensor got = in_pieces(
-          pieces,
+      const at::Tensor got = in_chunks(
+          chunks,
           [&](int64_t first, int64_t count, const StepPosition& position) {
             return conv->step(x.narrow(1, first, count), state, position);
           });
@@ -180,18 +180,18 @@ TEST_F(ConvolutionModules, DynamicConvStepsFollowItsOptions) {
     more.filter_bias = true;
     const auto conv = random_module(DynamicConv(more));
     const at::Tensor x = random_sequence(), query = random_sequence();
-    for (const auto& pieces : testing::partitions_of_eleven()) {
+    for (const auto& chunks : testing::partitions_of_eleven()) {
       ConvState state = conv->initial_state(2), other = conv->initial_state(2);
-      const at::Tensor own = in_pieces(
-          pieces,
+      const at::Tensor own = in_chunks(
+          chunks,
           [&](int64_t first, int64_t count, const StepPosition& position) {
             return conv->step(x.narrow(1, first, count), state, position);
           });
       EXPECT_LE(
           relative_error(own, dynamic_reference(conv, options, x, x, {})),
           kBound);
-      const at::Tensor asked = in_pieces(
-          pieces,
+      const at::Tensor asked = in_chunks(
+          chunks,
           [&](int64_t first, int64_t count, const StepPosition& position) {
             return conv->step(
                 x.narrow(1, first, count),
@@ -256,7 +256,7 @@ TEST_F(ConvolutionModules, RenormalizedTapsSumToOneEverywhere) {
       if (!causal)
         continue;
       ConvState state = light->initial_state(2);
-      const at::Tensor got = in_pieces(
+      const at::Tensor got = in_chunks(
           {4, 1, 6},
           [&](int64_t first, int64_t count, const StepPosition& position) {
             return light->step(x.narrow(1, first, count), state, position);
@@ -330,7 +330,7 @@ TEST_F(ConvolutionModules, TalkTakesAsManyHeadsAsChannels) {
     if (!causal)
       continue;
     ConvState state = talk->initial_state(2);
-    const at::Tensor got = in_pieces(
+    const at::Tensor got = in_chunks(
         {4, 1, 6},
         [&](int64_t first, int64_t count, const StepPosition& position) {
           return talk->step(x.narrow(1, first, count), state, position);

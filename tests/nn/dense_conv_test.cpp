@@ -10,7 +10,7 @@
 namespace seqconv {
 namespace {
 
-using testing::in_pieces;
+using testing::in_chunks;
 using testing::relative_error;
 
 struct Case {
@@ -135,14 +135,14 @@ TEST_F(DenseConvModule, StepsAndChunksEqualTheFullForm) {
   at::NoGradGuard no_grad;
   const at::Tensor x = at::randn({3, 11, 5});
   for (const int64_t kernel : {1, 2, 3, 4, 15})
-    for (const auto& pieces : testing::partitions_of_eleven()) {
+    for (const auto& chunks : testing::partitions_of_eleven()) {
       const Case c{.kernel = kernel, .causal = true};
-      SCOPED_TRACE(concat(c, " in ", pieces.size(), " pieces"));
+      SCOPED_TRACE(concat(c, " in ", chunks.size(), " chunks"));
       const DenseConv conv = module_of(c, at::kFloat);
       ConvState state = conv->initial_state(3);
       const at::Tensor ring = state.window;
-      const at::Tensor got = in_pieces(
-          pieces,
+      const at::Tensor got = in_chunks(
+          chunks,
           [&](int64_t first, int64_t count, const StepPosition& position) {
             return conv->step(x.narrow(1, first, count), state, position);
           });

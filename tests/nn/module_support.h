@@ -9,13 +9,13 @@
 
 namespace seqconv::testing {
 
-/// Feeds x [N, T, C] in the given pieces through step(first, count, position)
+/// Feeds x [N, T, C] in the given chunks through step(first, count, position)
 /// -> [N, count, C].
 template <class Step>
-at::Tensor in_pieces(const std::vector<int64_t>& pieces, const Step& step) {
+at::Tensor in_chunks(const std::vector<int64_t>& chunks, const Step& step) {
   std::vector<at::Tensor> parts;
   StepPosition position{.count = 0, .tensor = at::zeros({1}, at::kLong)};
-  for (const int64_t count : pieces) {
+  for (const int64_t count : chunks) {
     parts.push_back(step(position.count, count, position));
     position.count += count;
     position.tensor.fill_(position.count);
@@ -23,7 +23,7 @@ at::Tensor in_pieces(const std::vector<int64_t>& pieces, const Step& step) {
   return at::cat(parts, 1);
 }
 
-/// Partitions of 11 positions: whole, single ones, and odd pieces.
+/// Partitions of 11 positions: whole, single ones, and odd chunks.
 inline std::vector<std::vector<int64_t>> partitions_of_eleven() {
   return {{11}, std::vector<int64_t>(11, 1), {4, 1, 6}, {2, 9}};
 }

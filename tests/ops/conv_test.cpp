@@ -220,7 +220,8 @@ TEST_P(ConvOp, TheCausalFormSeesNoFuture) {
   }
 }
 
-/// Feeds the sequence in pieces of `chunk` and compares with the full form.
+/// Feeds the sequence in chunks of `chunk` inputs and compares with the full
+/// form.
 void expect_steps(const ConvCall& call, at::ScalarType type, int64_t chunk) {
   const auto in = call.inputs(type);
   const at::Tensor want = call.run(in);

@@ -38,6 +38,7 @@ inline std::vector<TensorCase> cases_of(const std::string& op) {
          "offset_left",
          "offset_right",
          "offsets",
+         "drop_mask",
          "grad_output",
          "grad_x",
          "grad_logits",
@@ -72,8 +73,8 @@ inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-/// The pieces that a sequence is fed in: the case's chunks, or single tokens.
-inline std::vector<int64_t> pieces(const TensorCase& golden, bool single) {
+/// The chunks that a sequence is fed in: the case's, or single tokens.
+inline std::vector<int64_t> chunks(const TensorCase& golden, bool single) {
   if (!single)
     return golden.numbers("chunks");
   return std::vector<int64_t>(
@@ -81,12 +82,12 @@ inline std::vector<int64_t> pieces(const TensorCase& golden, bool single) {
       int64_t{1});
 }
 
-/// Runs step(first, count) -> [B, count, C] over the pieces; zero at padding.
+/// Runs step(first, count) -> [B, count, C] over the chunks; zero at padding.
 template <class Step>
 at::Tensor stepped(const TensorCase& golden, bool single, const Step& step) {
   std::vector<at::Tensor> parts;
   int64_t first = 0;
-  for (const int64_t count : pieces(golden, single)) {
+  for (const int64_t count : chunks(golden, single)) {
     parts.push_back(step(first, count));
     first += count;
   }
@@ -118,12 +119,10 @@ inline void expect_golden(
   EXPECT_EQ(next, got.grads.size());
 }
 
-/// Calls check(golden, type) for every case of `op` in every type, with every
-/// device in turn as the present one.
+/// Calls check(golden, type) for every case in every type, with every device in
+/// turn as the present one.
 template <class Check>
-void for_each_case(const std::string& op, const Check& check) {
-  const std::vector<TensorCase> cases = cases_of(op);
-  EXPECT_FALSE(cases.empty()) << "no case of " << op;
+void for_each(const std::vector<TensorCase>& cases, const Check& check) {
   for (const at::DeviceType device : testing::devices()) {
     const testing::DeviceScope scope(device);
     for (const TensorCase& golden : cases)
@@ -137,6 +136,27 @@ void for_each_case(const std::string& op, const Check& check) {
         check(golden, type);
       }
   }
+}
+
+/// The same for every case of `op`.
+template <class Check>
+void for_each_case(const std::string& op, const Check& check) {
+  for_each(cases_of(op), check);
+}
+
+/// Calls check(golden, type, single) for every causal case of `op`, to be fed
+/// in its chunks and in single tokens. There must be one.
+template <class Check>
+void for_each_causal_case(const std::string& op, const Check& check) {
+  std::vector<TensorCase> cases = cases_of(op);
+  std::erase_if(cases, [](const auto& golden) {
+    return !golden.flag("causal");
+  });
+  EXPECT_FALSE(cases.empty()) << "no causal golden case of " << op;
+  for_each(cases, [&](const TensorCase& golden, at::ScalarType type) {
+    for (const bool single : {false, true})
+      check(golden, type, single);
+  });
 }
 
 }  // namespace seqconv::ops

@@ -90,7 +90,6 @@ void check_talk_layer(const TensorCase& golden, at::ScalarType type) {
 }
 
 TEST(TalkGolden, ValuesAndGradients) {
-  SEQCONV_REQUIRE_GOLDEN(testing::golden_files("talk"));
   for_each_case("talk_conv", [](const auto& golden, auto type) {
     for (const auto offset_type : {type, at::kFloat})
       if (offset_type == type || type == at::kBFloat16)
@@ -103,22 +102,14 @@ TEST(TalkGolden, ValuesAndGradients) {
 }
 
 TEST(TalkGolden, ChunksAndSingleTokens) {
-  SEQCONV_REQUIRE_GOLDEN(testing::golden_files("talk"));
   for (const char* const op : {"talk_conv", "talk_conv_layer"})
-    for_each_case(op, [&](const auto& golden, auto type) {
+    for_each_causal_case(op, [&](const auto& golden, auto type, bool single) {
       const bool layer = golden.has("offsets");
-      for (const bool single : {false, true})
-        if (golden.flag("causal"))
-          check_talk_steps(
-              golden,
-              layer ? "offsets" : "offset_left",
-              type,
-              single);
+      check_talk_steps(golden, layer ? "offsets" : "offset_left", type, single);
     });
 }
 
 TEST(TalkGolden, LayerWithItsLinearMap) {
-  SEQCONV_REQUIRE_GOLDEN(testing::golden_files("talk"));
   for_each_case("talk_conv_layer", check_talk_layer);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,34 +23,39 @@ inline std::filesystem::path golden_folder() {
   return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "golden";
 }
 
-/// Files of operators/ whose names begin with `prefix`, sorted.
-inline std::vector<std::filesystem::path> golden_files(
-    const std::string& prefix) {
-  std::vector<std::filesystem::path> files;
-  const auto folder = golden_folder() / "operators";
-  if (std::filesystem::is_directory(folder))
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name.rfind(prefix, 0) == 0 &&
-          entry.path().extension() == ".safetensors")
-        files.push_back(entry.path());
-    }
-  std::sort(files.begin(), files.end());
-  return files;
+/// Files of operators/ by the operator that their metadata names, sorted.
+inline const std::map<std::string, std::vector<std::filesystem::path>>&
+golden_operators() {
+  static const auto by_operator = [] {
+    std::map<std::string, std::vector<std::filesystem::path>> found;
+    const auto folder = golden_folder() / "operators";
+    if (std::filesystem::is_directory(folder))
+      for (const auto& entry : std::filesystem::directory_iterator(folder))
+        if (entry.path().extension() == ".safetensors")
+          found[SafetensorsReader(entry.path()).metadata().at("op")].push_back(
+              entry.path());
+    for (auto& [op, files] : found)
+      std::sort(files.begin(), files.end());
+    return found;
+  }();
+  return by_operator;
 }
 
-/// Ends the test when there is no golden data: skipped, or failed where
-/// SEQCONV_GOLDEN_REQUIRED=1.
-#define SEQCONV_REQUIRE_GOLDEN(files)                                          \
-  do {                                                                         \
-    if ((files).empty()) {                                                     \
-      const char* required = std::getenv("SEQCONV_GOLDEN_REQUIRED");           \
-      if (required != nullptr && std::string(required) == "1")                 \
-        FAIL() << "no golden data in " << ::seqconv::testing::golden_folder(); \
-      GTEST_SKIP() << "no golden data in "                                     \
-                   << ::seqconv::testing::golden_folder();                     \
-    }                                                                          \
-  } while (false)
+/// The files of an operator's cases; a failure of the test where there are
+/// none.
+inline std::vector<std::filesystem::path> golden_files(const std::string& op) {
+  const auto found = golden_operators().find(op);
+  if (found != golden_operators().end())
+    return found->second;
+  ADD_FAILURE() << "no golden case of " << op << " in " << golden_folder();
+  return {};
+}
+
+/// Ends the test as failed where `files` is empty: golden data are never
+/// missing, tests/golden has some of every kind.
+#define SEQCONV_REQUIRE_GOLDEN(files) \
+  ASSERT_FALSE((files).empty())       \
+      << "no golden data in " << ::seqconv::testing::golden_folder()
 
 /// One golden case: float64 and int64 tensors, and strings.
 class GoldenCase {
