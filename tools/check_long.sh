@@ -5,7 +5,7 @@
 #
 # Steps:
 #   golden   the tests that read golden data, on the larger set that
-#            SEQCONV_GOLDEN names
+#            SEQCONV_GOLDEN names, and the import of a large checkpoint
 #   text     the tests that read text, on the real text that SEQCONV_DATA names
 #   moses    our Moses tokens against sacremoses on that text
 #   fuzz     mutated files to the readers of foreign files (FUZZ_SECONDS, default 600)
@@ -25,7 +25,7 @@ need() {
 
 golden() {
   need SEQCONV_GOLDEN golden &&
-    ctest --preset ci -j 2 -L golden
+    SEQCONV_LARGE_CHECKPOINT=1 ctest --preset ci -j 2 -L golden
 }
 text() {
   need SEQCONV_DATA text &&

@@ -39,6 +39,16 @@ TextOptions dictionaries(const fs::path& folder, const Json& arguments) {
   return text;
 }
 
+bool is_of_kind(const fs::path& folder, GoldenKind kind) {
+  const auto has = [&](const char* name) { return fs::exists(folder / name); };
+  if (!has("model.pt"))
+    return false;
+  if (kind == GoldenKind::kText)
+    return has("golden.json");
+  return has("outputs.json") &&
+      has("dict.txt") == (kind == GoldenKind::kLanguage);
+}
+
 ModelOptions without_dropout(ModelOptions options) {
   options.dropout = options.attention_dropout = options.activation_dropout =
       options.input_dropout = options.weight_dropout =
@@ -48,18 +58,33 @@ ModelOptions without_dropout(ModelOptions options) {
 
 }  // namespace
 
-std::vector<fs::path> golden_model_folders() {
+std::vector<fs::path> golden_folders(GoldenKind kind) {
   std::map<std::string, fs::path> folders;  // by their own names
   for (const fs::path& root : {golden_folder(), golden_folder() / "models"})
     if (fs::is_directory(root))
       for (const auto& entry : fs::directory_iterator(root))
-        if (fs::exists(entry.path() / "model.pt") &&
-            fs::exists(entry.path() / "outputs.json"))
+        if (is_of_kind(entry.path(), kind))
           folders[fs::canonical(entry.path())] = entry.path();
   std::vector<fs::path> result;
   for (const auto& [name, path] : folders)
     result.push_back(path);
   return result;
+}
+
+std::vector<fs::path> golden_model_folders() {
+  std::vector<fs::path> folders = golden_folders(GoldenKind::kTranslation);
+  for (const fs::path& path : golden_folders(GoldenKind::kLanguage))
+    folders.push_back(path);
+  return folders;
+}
+
+std::vector<fs::path> golden_adaptive_folders() {
+  std::vector<fs::path> folders = golden_folders(GoldenKind::kLanguage);
+  std::erase_if(folders, [](const fs::path& folder) {
+    return !parse_json(read_file(folder / "outputs.json"), "outputs")
+                .contains("adaptive_criterion_loss_nats_sum");
+  });
+  return folders;
 }
 
 std::string golden_model_name(const ::testing::TestParamInfo<fs::path>& info) {

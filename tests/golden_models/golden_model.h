@@ -15,9 +15,21 @@
 /// A checkpoint of the reference code with what it computed, imported.
 namespace seqconv::testing {
 
-/// Folders of golden models: those of the usual place, and those that
-/// SEQCONV_GOLDEN names or has under models/.
+/// What a folder of golden data is.
+enum class GoldenKind {
+  kTranslation,  ///< model.pt and outputs.json of a translation model
+  kLanguage,     ///< the same of a language model
+  kText,         ///< model.pt and golden.json: translations of raw text
+};
+
+/// Folders of a kind among those of golden_folder() and of its models/.
+std::vector<std::filesystem::path> golden_folders(GoldenKind kind);
+
+/// Translation and language models.
 std::vector<std::filesystem::path> golden_model_folders();
+
+/// Language models with an adaptive softmax.
+std::vector<std::filesystem::path> golden_adaptive_folders();
 
 /// The name of a test that such a folder is the parameter of.
 std::string golden_model_name(

@@ -14,6 +14,8 @@ namespace {
 
 using testing::expect_hypothesis;
 using testing::expect_near;
+using testing::golden_folders;
+using testing::GoldenKind;
 using testing::GoldenModel;
 using testing::kLoss;
 using testing::kOutputs;
@@ -52,15 +54,34 @@ class GoldenModels : public ::testing::TestWithParam<std::filesystem::path> {
   GoldenModel golden_;
 };
 
+class GoldenTranslationModels : public GoldenModels {};
+class GoldenLanguageModels : public GoldenModels {};
+
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenModels);
 INSTANTIATE_TEST_SUITE_P(
     Folders,
     GoldenModels,
     ::testing::ValuesIn(testing::golden_model_folders()),
     testing::golden_model_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenTranslationModels);
+INSTANTIATE_TEST_SUITE_P(
+    Folders,
+    GoldenTranslationModels,
+    ::testing::ValuesIn(golden_folders(GoldenKind::kTranslation)),
+    testing::golden_model_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenLanguageModels);
+INSTANTIATE_TEST_SUITE_P(
+    Folders,
+    GoldenLanguageModels,
+    ::testing::ValuesIn(golden_folders(GoldenKind::kLanguage)),
+    testing::golden_model_name);
 
+// Without them the suites above would be empty, and green.
 TEST(GoldenModelFolders, AreThere) {
-  SEQCONV_REQUIRE_GOLDEN(testing::golden_model_folders());
+  SEQCONV_REQUIRE_GOLDEN(golden_folders(GoldenKind::kTranslation));
+  SEQCONV_REQUIRE_GOLDEN(golden_folders(GoldenKind::kLanguage));
+  SEQCONV_REQUIRE_GOLDEN(golden_folders(GoldenKind::kText));
+  SEQCONV_REQUIRE_GOLDEN(testing::golden_adaptive_folders());
 }
 
 TEST_P(GoldenModels, OutputsAndLogProbabilities) {
@@ -115,11 +136,7 @@ TEST_P(GoldenModels, EveryLayer) {
   EXPECT_GE(rows, 1);
 }
 
-TEST_P(GoldenModels, BeamSearch) {
-  if (!golden_.translates()) {  // it continues instead
-    EXPECT_TRUE(golden_.outputs().contains("greedy"));
-    return;
-  }
+TEST_P(GoldenTranslationModels, BeamSearch) {
   const TranslationModel model = golden_.translation_model();
   const Json& rows = golden_.outputs().at("rows");
   ASSERT_EQ(static_cast<int64_t>(rows.size()), golden_.rows());
@@ -142,11 +159,7 @@ TEST_P(GoldenModels, BeamSearch) {
   }
 }
 
-TEST_P(GoldenModels, Continuations) {
-  if (golden_.translates()) {  // it searches instead
-    EXPECT_TRUE(golden_.outputs().contains("rows"));
-    return;
-  }
+TEST_P(GoldenLanguageModels, Continuations) {
   int tokens_seen = 0;
   for (const Json& wanted : golden_.outputs().at("greedy")) {
     LanguageModelReader reader(golden_.language_model());

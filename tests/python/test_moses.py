@@ -15,6 +15,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
+import golden_folders  # noqa: E402
 import made_up_text  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
@@ -170,12 +171,12 @@ def test_lower_case_comes_behind_the_tokens():
     assert different(lines, run(lines, "de", "--lowercase"), want) == []
 
 
-GOLDEN = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", "")) / "multi30k-dynamicconv/golden.json"
-if GOLDEN.is_file():
-
-    def test_golden_lines_have_the_golden_tokens():
-        rows = json.loads(GOLDEN.read_text(encoding="utf-8"))["rows"]
-        for side, language in (("src", "de"), ("ref", "en")):
-            lines = [row[side + "_raw"] for row in rows]
-            want = [row[side + "_tok"] for row in rows]
-            assert different(lines, run(lines, language, "--lowercase"), want) == []
+@pytest.mark.parametrize("folder", golden_folders.with_files("golden.json"), ids=lambda folder: folder.name)
+def test_golden_lines_have_the_golden_tokens(folder):
+    golden = json.loads((folder / "golden.json").read_text(encoding="utf-8"))
+    rows = golden["rows"]
+    assert rows
+    for side, language in zip(("src", "ref"), golden.get("languages", ("de", "en"))):
+        lines = [row[side + "_raw"] for row in rows]
+        want = [row[side + "_tok"] for row in rows]
+        assert different(lines, run(lines, language, "--lowercase"), want) == []

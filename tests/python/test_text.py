@@ -3,6 +3,7 @@
 import collections
 import functools
 import io
+import json
 import os
 import pathlib
 import random
@@ -15,6 +16,7 @@ from subword_nmt import apply_bpe, learn_bpe
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
+import golden_folders  # noqa: E402
 import made_up_text  # noqa: E402
 import real_text  # noqa: E402
 
@@ -172,7 +174,18 @@ def test_dictionary_equals_fairseqs(name, tmp_path):
         assert tool(pieces, "dictionary", multiple) == fairseq_dictionary(pieces, multiple)
 
 
-GOLDEN = pathlib.Path(os.environ.get("SEQCONV_GOLDEN", "")) / "multi30k-dynamicconv"
+@pytest.mark.parametrize("folder", golden_folders.with_files("golden.json"), ids=lambda folder: folder.name)
+def test_golden_tokens_have_the_golden_pieces(folder):
+    rows = json.loads((folder / "golden.json").read_text(encoding="utf-8"))["rows"]
+    assert rows
+    for side in ("src", "ref"):
+        tokens = "".join(row[side + "_tok"] + "\n" for row in rows)
+        pieces = [row[side + "_bpe"] for row in rows]
+        assert tool(tokens, "bpe-apply", folder / "bpecodes").split("\n")[:-1] == pieces
+
+
+# What fairseq made of the whole of Multi30k, where both are named.
+GOLDEN = golden_folders.ROOT / "multi30k-dynamicconv"
 if set(PARTS["multi30k"]) <= set(THERE) and GOLDEN.is_dir():
 
     def test_joined_dictionary_of_multi30k_equals_fairseqs():
