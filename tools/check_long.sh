@@ -8,7 +8,9 @@
 #            SEQCONV_GOLDEN names, and the import of a large checkpoint
 #   text     the tests that read text, on the real text that SEQCONV_DATA names
 #   moses    our Moses tokens against sacremoses on that text
-#   fuzz     mutated files to the readers of foreign files (FUZZ_SECONDS, default 600)
+#   fuzz     random and damaged input in the sanitized tests, four times as much of
+#            it as there; mutated files to the readers of foreign files
+#            (FUZZ_SECONDS, default 600)
 #   real     trains, averages and scores on Multi30k, and language models:
 #            hours (tools/reproduce_*.sh)
 #
@@ -35,7 +37,11 @@ moses() {
   need SEQCONV_DATA moses &&
     .venv/bin/python tools/compare_moses.py build/release/bin/seqconv "$SEQCONV_DATA"
 }
-fuzz() { bash tools/fuzz.sh "${FUZZ_SECONDS:-600}"; }
+fuzz() {
+  SEQCONV_THOROUGH=1 ctest --test-dir build/dev -j 2 --output-on-failure \
+    --no-tests=error -R '^(checkpoint|decode|text)_test$' &&
+    bash tools/fuzz.sh "${FUZZ_SECONDS:-600}"
+}
 real() {
   need SEQCONV_DATA real &&
     bash tools/reproduce_multi30k.sh && bash tools/reproduce_language_models.sh

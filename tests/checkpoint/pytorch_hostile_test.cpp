@@ -11,6 +11,7 @@
 #include "seqconv/checkpoint/pytorch_file.h"
 #include "support.h"
 #include "support/errors.h"
+#include "support/rounds.h"
 #include "support/temporary_folder.h"
 
 // Files that were cut off, damaged or made to do harm. Run under the sanitizers
@@ -60,14 +61,15 @@ TEST_P(DamagedFiles, AreErrorsWhereverTheyAreCutOff) {
 TEST_P(DamagedFiles, NeverDoHarm) {
   const std::string whole = content();
   std::mt19937_64 random(5);
+  const int rounds = testing::rounds(4000);
   int errors = 0;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < rounds; ++i) {
     std::string damaged = whole;
     for (int change = 0; change < 1 + i % 3; ++change)
       damaged[random() % damaged.size()] = static_cast<char>(random());
     errors += !readable(damaged);
   }
-  EXPECT_GT(errors, 100);
+  EXPECT_GT(errors, rounds / 40);
 }
 
 TEST(FuzzedFiles, OfTheKeptCorpusDoNoHarm) {
