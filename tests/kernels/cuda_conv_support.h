@@ -249,11 +249,15 @@ struct ConvReference {
   }
 };
 
-/// How far `got` is from the reference, and the bits of a run in another order.
+/// How far S is from `want`, and the bits of a run in another order.
 template <class S>
-void expect_reference(const ConvCase& c, const ConvValues& values) {
-  SCOPED_TRACE(::testing::PrintToString(c));
-  const ConvReference want(c, values);
+void expect_result(
+    const ConvCase& c,
+    const ConvValues& values,
+    const ConvReference& want) {
+  SCOPED_TRACE(
+      ::testing::Message() << c << " storage "
+                           << static_cast<int>(StorageOf<S>::kValue));
   const auto got = run_on_host<S>(c, values, /*backwards=*/false);
   const double tolerance = bound<S>();
   EXPECT_LE(error_of(got.y, want.y), tolerance) << "y";
@@ -268,9 +272,23 @@ void expect_reference(const ConvCase& c, const ConvValues& values) {
   EXPECT_TRUE(same_bits(got.grad_bias, again.grad_bias));
 }
 
-template <class S>
+/// The same for several types, which share a reference.
+template <class... S>
+void expect_reference(const ConvCase& c, const ConvValues& values) {
+  const ConvReference want(c, values);
+  (expect_result<S>(c, values, want), ...);
+}
+template <class... S>
 void expect_reference(const ConvCase& c) {
-  expect_reference<S>(c, ConvValues(c));
+  expect_reference<S...>(c, ConvValues(c));
+}
+
+inline void expect_in_all_types(const ConvCase& c) {
+  expect_reference<float, double, BFloat16, Float16>(c);
+}
+/// One of the two types of 16 bits, which have their kernels in common.
+inline void expect_in_16_bits(const ConvCase& c, bool brain) {
+  brain ? expect_reference<BFloat16>(c) : expect_reference<Float16>(c);
 }
 
 }  // namespace seqconv::kernels::cuda::testing

@@ -32,7 +32,7 @@ void expect_same_bits_wherever(const TalkCase& c) {
   SCOPED_TRACE(::testing::PrintToString(c));
   const auto values = TalkValues::inexact(c);
   const auto want = run_on_host<S, S>(c, values, /*backwards=*/false);
-  for (const size_t shift : {1, 2, 4, 8}) {
+  for (const size_t shift : {1, 2, 4}) {
     SCOPED_TRACE(shift);
     const auto got = run_on_host<S, S>(c, values, false, shift);
     EXPECT_TRUE(same_bits(got.y, want.y));
@@ -44,9 +44,11 @@ void expect_same_bits_wherever(const TalkCase& c) {
 
 TEST(CudaTalkOnHost, TensorsMayStartAnywhere) {
   // With fewer channels to a thread where addresses ask for it: the same sums.
+  // A thread has one channel of float64 anyway, and eight at most.
   for (const int64_t R : {8, 16, 64, 100})
     for (const double largest : {1.0, 9.0}) {
       const TalkCase c = {
+          .B = 1,
           .T = 150,
           .R = R,
           .max_left = 21,
@@ -55,7 +57,6 @@ TEST(CudaTalkOnHost, TensorsMayStartAnywhere) {
       expect_same_bits_wherever<BFloat16>(c);
       expect_same_bits_wherever<Float16>(c);
       expect_same_bits_wherever<float>(c);
-      expect_same_bits_wherever<double>(c);
     }
 }
 

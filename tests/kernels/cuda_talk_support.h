@@ -163,10 +163,15 @@ inline TalkResult<double, double> reference(
 }
 
 template <class S, class O>
-void expect_reference(const TalkCase& c) {
-  SCOPED_TRACE(::testing::PrintToString(c));
-  const TalkValues values(c);
-  const auto want = reference(c, values);
+void expect_result(
+    const TalkCase& c,
+    const TalkValues& values,
+    const TalkResult<double, double>& want) {
+  SCOPED_TRACE(
+      ::testing::Message() << c << " storage "
+                           << static_cast<int>(StorageOf<S>::kValue)
+                           << " offsets "
+                           << static_cast<int>(StorageOf<O>::kValue));
   const auto got = run_on_host<S, O>(c, values, /*backwards=*/false);
   EXPECT_LE(error_of(got.y, want.y), bound<S>()) << "y";
   EXPECT_LE(error_of(got.grad_x, want.grad_x), bound<S>()) << "grad_x";
@@ -180,12 +185,14 @@ void expect_reference(const TalkCase& c) {
 }
 
 inline void expect_in_all_types(const TalkCase& c) {
-  expect_reference<double, double>(c);
-  expect_reference<float, float>(c);
-  expect_reference<BFloat16, BFloat16>(c);
-  expect_reference<BFloat16, float>(c);
-  expect_reference<Float16, Float16>(c);
-  expect_reference<Float16, float>(c);
+  const TalkValues values(c);
+  const auto want = reference(c, values);
+  expect_result<double, double>(c, values, want);
+  expect_result<float, float>(c, values, want);
+  expect_result<BFloat16, BFloat16>(c, values, want);
+  expect_result<BFloat16, float>(c, values, want);
+  expect_result<Float16, Float16>(c, values, want);
+  expect_result<Float16, float>(c, values, want);
 }
 
 }  // namespace seqconv::kernels::cuda::testing

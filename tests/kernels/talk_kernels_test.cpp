@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kernels/kernel_support.h"
-#include "seqconv/kernels/talk.h"
+#include "kernels/plain_talk.h"
 
 /// talk against its definition by sums over windows, in loops of doubles.
 namespace seqconv::kernels {
@@ -12,114 +11,47 @@ using testing::draw;
 using testing::place;
 using testing::relative_error;
 using testing::stored;
-using testing::wide;
 
-struct Case {
-  TalkShape shape;
-  std::vector<int64_t> lengths;
-  double max = 1;  ///< of the offsets
-  double min = 0;
-  int64_t cache_bytes = 0;
-
-  int64_t valid(int64_t b) const {
-    return lengths.empty() ? shape.steps : lengths[place(b)];
-  }
-};
-
-/// The weight of position s in the window of t, and its derivatives.
-struct Plain {
-  const Case& c;
-  std::vector<double> x, left, right, grad_y;
-  std::vector<double> y, grad_x, grad_left, grad_right;
-
-  void run() {
-    y.assign(x.size(), 0);
-    grad_x.assign(x.size(), 0);
-    grad_left.assign(left.size(), 0);
-    grad_right.assign(left.size(), 0);
-    for (int64_t b = 0; b < c.shape.batch; ++b)
-      for (int64_t t = 0; t < c.valid(b); ++t)
-        for (int64_t h = 0; h < c.shape.heads; ++h)
-          position(b, t, h);
-  }
-
-  void position(int64_t b, int64_t t, int64_t h) {
-    const TalkShape& s = c.shape;
-    const int64_t R = s.head_channels(), last = c.valid(b) - 1;
-    const size_t o = place((b * s.steps + t) * s.heads + h);
-    const auto clamp = [&](double p) {
-      return std::min(std::max(p, 0.0), static_cast<double>(last));
-    };
-    const double from = clamp(double(t) - left[o] * double(s.max_left));
-    const double to =
-        clamp(double(t) + (right.empty() ? 0 : right[o] * double(s.max_right)));
-    const double scale = 1.0 / double(s.window());
-    const auto row = [&](double p) {
-      const auto n = b * s.steps + static_cast<int64_t>(p);
-      return place(n * s.channels + h * R);
-    };
-    const size_t at = row(double(t));
-    const auto add = [&](double p, double weight) {
-      for (size_t i = 0, in = row(p); i < place(R); ++i) {
-        y[at + i] += weight * scale * x[in + i];
-        grad_x[in + i] += weight * scale * grad_y[at + i];
-      }
-    };
-    const auto product = [&](double p) {
-      double sum = 0;
-      for (size_t i = 0, in = row(p); i < place(R); ++i)
-        sum += grad_y[at + i] * x[in + i];
-      return scale * sum;
-    };
-    for (double p = std::ceil(from); p <= std::floor(to); ++p)
-      add(p, 1);
-    for (double p = std::floor(to) + 1; p < std::ceil(from); ++p)
-      add(p, -1);
-    if (from != std::floor(from)) {
-      add(std::floor(from), std::ceil(from) - from);
-      grad_left[o] = double(s.max_left) * product(std::floor(from));
-    }
-    if (to != std::floor(to)) {
-      add(std::ceil(to), to - std::floor(to));
-      grad_right[o] = double(s.max_right) * product(std::ceil(to));
-    }
-  }
-};
+using Case = testing::PlainTalkCase;
+using Plain = testing::PlainTalk;
 
 class TalkKernels : public ::testing::TestWithParam<Isa> {
  protected:
-  /// Multiples of 1/128: positions are exact.
-  template <class O>
-  std::vector<O> offsets(const Case& c) {
+  /// Multiples of 1/128: positions are exact, in bfloat16 too.
+  std::vector<double> offsets(const Case& c) {
     std::uniform_int_distribution<int> step(int(128 * c.min), int(128 * c.max));
-    std::vector<O> values(place(c.shape.batch * c.shape.steps * c.shape.heads));
-    for (O& v : values)
-      v = stored<O>(step(random_) / 128.0);
+    std::vector<double> values(
+        place(c.shape.batch * c.shape.steps * c.shape.heads));
+    for (double& v : values)
+      v = testing::value(stored<BFloat16>(step(random_) / 128.0));
     return values;
   }
 
+  /// Values that are exact in every type, and what loops make of them.
+  Plain plain_of(const Case& c) {
+    const TalkShape& s = c.shape;
+    const int64_t count = s.batch * s.steps * s.channels;
+    Plain plain{c, {}, {}, {}, {}, {}, {}, {}, {}};
+    plain.x = draw<double>(random_, count);
+    plain.grad_y = draw<double>(random_, count);
+    plain.left = offsets(c);
+    if (s.max_right > 0)
+      plain.right = offsets(c);
+    plain.run();
+    return plain;
+  }
+
   template <class S, class O>
-  void expect_plain(const Case& c) {
+  void expect_plain(const Plain& plain) {
+    const Case& c = plain.c;
     const TalkShape& s = c.shape;
     SCOPED_TRACE(
         ::testing::Message()
         << "T " << s.steps << " C " << s.channels << " H " << s.heads
-        << " reach " << s.max_left << " " << s.max_right);
-    const int64_t count = s.batch * s.steps * s.channels;
-    const auto x = draw<S>(random_, count), grad_y = draw<S>(random_, count);
-    const auto left = offsets<O>(c);
-    const auto right = s.max_right > 0 ? offsets<O>(c) : std::vector<O>();
-    Plain plain{
-        c,
-        wide(x),
-        wide(left),
-        wide(right),
-        wide(grad_y),
-        {},
-        {},
-        {},
-        {}};
-    plain.run();
+        << " reach " << s.max_left << " " << s.max_right << " bytes "
+        << sizeof(S) << " " << sizeof(O));
+    const auto x = stored<S>(plain.x), grad_y = stored<S>(plain.grad_y);
+    const auto left = stored<O>(plain.left), right = stored<O>(plain.right);
     testing::Lines<S> y(x.size()), grad_x(x.size());
     std::vector<O> grad_left(left.size()), grad_right(right.size());
     const O* const to_right = right.empty() ? nullptr : right.data();
@@ -156,10 +88,11 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
   }
 
   void expect_plain_everywhere(const Case& c) {
-    expect_plain<float, float>(c);
-    expect_plain<double, double>(c);
-    expect_plain<BFloat16, float>(c);
-    expect_plain<BFloat16, BFloat16>(c);
+    const Plain plain = plain_of(c);
+    expect_plain<float, float>(plain);
+    expect_plain<double, double>(plain);
+    expect_plain<BFloat16, float>(plain);
+    expect_plain<BFloat16, BFloat16>(plain);
   }
 
   std::mt19937 random_{1};

@@ -1,0 +1,209 @@
+#pragma once
+
+#include <complex>
+#include <limits>
+
+#include "kernels/kernel_support.h"
+#include "seqconv/base/random.h"
+#include "seqconv/kernels/conv.h"
+
+/// lightconv and dynamicconv said in loops of doubles.
+namespace seqconv::kernels::testing {
+
+struct PlainConvCase {
+  ConvShape shape;
+  Normalization normalization = Normalization::kSoftmax;
+  double extreme = 0;  ///< some logits are this instead, if it is not 0
+  bool dynamic = false;
+  bool renormalize_edges = false;
+  TapDrop drop;
+  std::vector<int64_t> lengths;
+  int64_t cache_bytes = 0;
+
+  int64_t valid(int64_t b) const {
+    return lengths.empty() ? shape.steps : lengths[place(b)];
+  }
+  int64_t logit_count() const {
+    return (dynamic ? shape.batch * shape.steps : 1) * shape.heads *
+        shape.kernel_size;
+  }
+  /// The number of the first logit of a position and head.
+  int64_t first_logit(int64_t b, int64_t t, int64_t h) const {
+    const int64_t at = dynamic ? b * shape.steps + t : 0;
+    return (at * shape.heads + h) * shape.kernel_size;
+  }
+};
+
+/// A number whose imaginary part, if it is tiny, becomes the derivative of
+/// what is made of it.
+using Number = std::complex<double>;
+
+inline Number absolute(Number v) {
+  if (v.real() == 0)
+    return 0;  // and so is its derivative, by definition
+  return v.real() < 0 ? -v : v;
+}
+
+/// The taps of logits w, as the definition of Normalization says.
+inline std::vector<Number> taps_of(
+    Normalization normalization,
+    std::vector<Number> w) {
+  Number exps, sum, squares;
+  for (const Number v : w) {
+    if (normalization == Normalization::kSoftmax)
+      exps += std::exp(v);
+    sum += absolute(v);
+    squares += v * v;
+  }
+  const Number length = std::sqrt(squares) + kNormEpsilon;
+  sum += kNormEpsilon;
+  for (Number& v : w)
+    v = [&]() -> Number {
+      switch (normalization) {
+        case Normalization::kNone:
+          return v;
+        case Normalization::kSoftmax:
+          return std::exp(v) / exps;
+        case Normalization::kSigmoid:
+          return 1.0 / (1.0 + std::exp(-v));
+        case Normalization::kTanh:
+          return std::tanh(v);
+        case Normalization::kSquare:
+          return v * v;
+        case Normalization::kAbs:
+          return absolute(v);
+        case Normalization::kL1:
+          return v / sum;
+        case Normalization::kL2:
+          return v / length;
+        case Normalization::kAbsL1:
+          return absolute(v) / sum;
+        case Normalization::kAbsL2:
+          return absolute(v) / length;
+      }
+      return {};
+    }();
+  return w;
+}
+
+/// Forward and backward pass of one position and head.
+struct PlainConv {
+  PlainConvCase c;
+  std::vector<double> x, logits, grad_y;
+  std::vector<double> y, grad_x, grad_logits;
+
+  int64_t K() const { return c.shape.kernel_size; }
+
+  double keep(int64_t i) const {
+    if (!c.drop.seeded)
+      return 1;
+    return random_word(c.drop.seed, static_cast<uint64_t>(i)) >=
+            drop_threshold(c.drop.p)
+        ? 1 / (1 - c.drop.p)
+        : 0;
+  }
+
+  void run() {
+    const ConvShape& s = c.shape;
+    y.assign(x.size(), 0);
+    grad_x.assign(x.size(), 0);
+    grad_logits.assign(logits.size(), 0);
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t t = 0; t < c.valid(b); ++t)
+        for (int64_t h = 0; h < s.heads; ++h)
+          position(b, t, h);
+  }
+
+  void position(int64_t b, int64_t t, int64_t h) {
+    const ConvShape& s = c.shape;
+    const int64_t K = this->K(), R = s.head_channels();
+    const int64_t first = c.first_logit(b, t, h);
+    std::vector<double> grad(place(K));
+    const auto inside = [&](int64_t j) {
+      const int64_t from = t - s.padding_left + j;
+      return from >= 0 && from < c.valid(b);
+    };
+    const std::vector<double> w = c.normalization == Normalization::kSoftmax
+        ? softmax(first, inside)
+        : normalized(first);
+    const auto row = [&](int64_t of) {
+      return place((b * s.steps + of) * s.channels + h * R);
+    };
+    // Pointers: checked elements of vectors take far longer.
+    const size_t at = row(t);
+    const double* const g = &grad_y[at];
+    double* const out = &y[at];
+    for (int64_t j = 0; j < K; ++j) {
+      if (!inside(j))
+        continue;
+      const size_t from = row(t - s.padding_left + j);
+      const double* const in = &x[from];
+      double* const grad_in = &grad_x[from];
+      const double kept = keep(first + j), tap = w[place(j)] * kept;
+      double product = 0;
+      for (int64_t i = 0; i < R; ++i) {
+        out[i] += tap * in[i];
+        grad_in[i] += tap * g[i];
+        product += g[i] * in[i];
+      }
+      grad[place(j)] = kept * product;
+    }
+    if (c.normalization == Normalization::kSoftmax)
+      softmax_backward(first, w, grad);
+    else
+      normalized_backward(first, grad);
+  }
+
+  /// Over the taps that are inside, if it is over these alone.
+  template <class Inside>
+  std::vector<double> softmax(int64_t first, const Inside& inside) const {
+    std::vector<double> w(logits.begin() + first, logits.begin() + first + K());
+    double max = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t j = 0; j < K(); ++j) {
+      if (c.renormalize_edges && !inside(j))
+        w[place(j)] = -std::numeric_limits<double>::infinity();
+      max = std::max(max, w[place(j)]);
+    }
+    for (double& tap : w)
+      sum += tap = std::exp(tap - max);
+    for (double& tap : w)
+      tap /= sum;
+    return w;
+  }
+
+  void softmax_backward(
+      int64_t first,
+      const std::vector<double>& w,
+      const std::vector<double>& grad) {
+    double mean = 0;
+    for (size_t j = 0; j < w.size(); ++j)
+      mean += w[j] * grad[j];
+    for (size_t j = 0; j < w.size(); ++j)
+      grad_logits[place(first) + j] += w[j] * (grad[j] - mean);
+  }
+
+  std::vector<Number> logit_numbers(int64_t first) const {
+    const auto from = logits.begin() + first;
+    return {from, from + K()};
+  }
+
+  std::vector<double> normalized(int64_t first) const {
+    std::vector<double> w;
+    for (const Number tap : taps_of(c.normalization, logit_numbers(first)))
+      w.push_back(tap.real());
+    return w;
+  }
+
+  void normalized_backward(int64_t first, const std::vector<double>& grad) {
+    constexpr double kTiny = 1e-40;
+    for (size_t i = 0; i < grad.size(); ++i) {
+      std::vector<Number> w = logit_numbers(first);
+      w[i] += Number(0, kTiny);
+      const auto taps = taps_of(c.normalization, w);
+      for (size_t j = 0; j < grad.size(); ++j)
+        grad_logits[place(first) + i] += grad[j] * taps[j].imag() / kTiny;
+    }
+  }
+};
+
+}  // namespace seqconv::kernels::testing
