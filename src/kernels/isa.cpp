@@ -7,6 +7,18 @@
 
 #include "seqconv/kernels/isa_names.h"
 
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
+
+struct Tables {
+  static const char* name() { return hwy::TargetName(HWY_TARGET); }
+};
+
+}  // namespace
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
 // Read once for each instruction set, like its neighbours, to know which.
 #if HWY_ONCE
 namespace seqconv::kernels {
@@ -49,6 +61,10 @@ std::vector<Isa> supported_isas() {
   std::vector<Isa> isas = compiled_isas();
   std::erase_if(isas, [](Isa isa) { return !has(isa); });
   return isas;
+}
+
+const char* target_name(Isa isa) {
+  SEQCONV_CHOOSE(isa, name());
 }
 
 Isa best_isa() {

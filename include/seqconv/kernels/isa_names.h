@@ -14,6 +14,9 @@ namespace seqconv::kernels {
 /// processor has them or not.
 std::vector<Isa> compiled_isas();
 
+/// What Highway calls the target whose loops run for `isa`, for tests.
+const char* target_name(Isa isa);
+
 }  // namespace seqconv::kernels
 
 /// The names of the instruction sets, as `seqconv --version` says them.
