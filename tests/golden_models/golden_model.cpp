@@ -59,16 +59,8 @@ ModelOptions without_dropout(ModelOptions options) {
 }  // namespace
 
 std::vector<fs::path> golden_folders(GoldenKind kind) {
-  std::map<std::string, fs::path> folders;  // by their own names
-  for (const fs::path& root : {golden_folder(), golden_folder() / "models"})
-    if (fs::is_directory(root))
-      for (const auto& entry : fs::directory_iterator(root))
-        if (is_of_kind(entry.path(), kind))
-          folders[fs::canonical(entry.path())] = entry.path();
-  std::vector<fs::path> result;
-  for (const auto& [name, path] : folders)
-    result.push_back(path);
-  return result;
+  return golden_folders_where(
+      [&](const fs::path& folder) { return is_of_kind(folder, kind); });
 }
 
 std::vector<fs::path> golden_model_folders() {

@@ -51,6 +51,22 @@ inline std::vector<std::filesystem::path> golden_files(const std::string& op) {
   return {};
 }
 
+/// Folders in the set and in its models/ for which holds(folder), sorted by
+/// their own names; each once, whatever links lead to it.
+template <class Holds>
+std::vector<std::filesystem::path> golden_folders_where(const Holds& holds) {
+  std::map<std::string, std::filesystem::path> folders;
+  for (const auto& root : {golden_folder(), golden_folder() / "models"})
+    if (std::filesystem::is_directory(root))
+      for (const auto& entry : std::filesystem::directory_iterator(root))
+        if (holds(entry.path()))
+          folders[std::filesystem::canonical(entry.path())] = entry.path();
+  std::vector<std::filesystem::path> result;
+  for (const auto& [name, path] : folders)
+    result.push_back(path);
+  return result;
+}
+
 /// Ends the test as failed where `files` is empty: golden data are never
 /// missing, tests/golden has some of every kind.
 #define SEQCONV_REQUIRE_GOLDEN(files) \
