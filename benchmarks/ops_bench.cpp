@@ -29,12 +29,11 @@
 #include "op_cases.h"
 #include "rival_cases.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/options.h"
 #include "seqconv/kernels/isa_names.h"
 #include "seqconv/kernels/normalization_names.h"
 #include "seqconv/ops/parallel.h"
 #include "timing.h"
-
-#include "seqconv/base/options.h"
 
 namespace {
 

@@ -15,11 +15,10 @@
 #include <iostream>
 #include <random>
 
+#include "seqconv/base/options.h"
 #include "seqconv/kernels/optimizer.h"
 #include "seqconv/models/translation_model.h"
 #include "seqconv/nn/flat_parameters.h"
-
-#include "seqconv/base/options.h"
 
 namespace {
 

@@ -7,10 +7,9 @@
 #include "engine/request_reader.h"
 #include "engine/verbs.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv::engine {
 namespace {

@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/options.h"
 #include "seqconv/text/bpe_trainer.h"
 #include "seqconv/text/segmenter.h"
 #include "seqconv/text/text_pipeline.h"
-
-#include "seqconv/base/options.h"
 
 /// One side of a text: what a language model has once and a translation model
 /// twice. Segmenter and vocabulary, learned from files or given by them, and

@@ -1,9 +1,8 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "seqconv/text/text_pipeline.h"
 #include "text_side.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;

@@ -1,9 +1,8 @@
 #include "binarised_data.h"
+#include "seqconv/base/options.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "settings.h"
 #include "task.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;

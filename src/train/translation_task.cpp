@@ -1,10 +1,9 @@
 #include "binarised_data.h"
+#include "seqconv/base/options.h"
 #include "seqconv/data/pair_corpus.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "settings.h"
 #include "task.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;

@@ -1,10 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "seqconv/architecture/parameters.h"
+#include "seqconv/base/options.h"
 #include "seqconv/models/language_model.h"
 #include "seqconv/models/translation_model.h"
-
-#include "seqconv/base/options.h"
 
 // The counts of semantics.md 8.21, to the unit. Configurations are read from
 // configs/, so that the presets themselves are what is counted.

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include "seqconv/base/options.h"
 #include "seqconv/data/token_store.h"
 #include "seqconv/pipeline/generator.h"
 #include "seqconv/pipeline/perplexity.h"
@@ -11,8 +12,6 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
-
-#include "seqconv/base/options.h"
 
 // Whoever turns these red has changed what old folders mean: raise
 // kModelFormatVersion, and read or refuse the old ones (docs/model_folder.md).

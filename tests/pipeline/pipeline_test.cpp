@@ -6,11 +6,10 @@
 #include <fstream>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/parameters.h"
 #include "seqconv/pipeline/translator.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

@@ -1,6 +1,7 @@
 """The demo's numbers: known words, a parser that reads them back, the sets."""
 import collections
 import functools
+import os
 import pathlib
 import re
 import subprocess
@@ -98,6 +99,16 @@ def read_german(text):
     return value + (read_german_group(rest) if rest else 0)
 
 
+def numbers():
+    """All groups of three digits beside those that differ in how they join; with
+    SEQCONV_THOROUGH=1 all numbers there are."""
+    if os.environ.get("SEQCONV_THOROUGH") == "1":
+        return range(1_000_000)
+    others = (0, 1, 7, 12, 20, 21, 66, 100, 101, 116, 200, 342, 999)
+    pairs = {(group, other) for group in range(1000) for other in others}
+    return sorted(1000 * high + low for pair in pairs for high, low in (pair, pair[::-1]))
+
+
 class Words(unittest.TestCase):
     def test_known_numbers_have_their_words(self):
         for number, (english, german) in KNOWN.items():
@@ -105,10 +116,10 @@ class Words(unittest.TestCase):
             self.assertEqual(number_words.german(number), german)
 
     def test_every_number_is_read_back_and_ein_gets_its_s_at_the_end_alone(self):
-        for number in range(1_000_000):
+        for number in numbers():
             english = number_words.english(number)
             german = number_words.german(number)
-            # One check for two: assertEqual is slow two million times.
+            # One check for two: assertEqual is slow when all numbers come.
             if (read_english(english), read_german(german)) != (number,) * 2:
                 self.fail(f"{number} became {english} and {german}")
             # 'ein' before 'sechs' or 'sieben' never comes: units lead.

@@ -14,14 +14,13 @@
 #include <vector>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/options.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/metrics/chrf.h"
 #include "seqconv/text/bpe.h"
 #include "seqconv/text/bpe_trainer.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
-
-#include "seqconv/base/options.h"
 
 namespace {
 

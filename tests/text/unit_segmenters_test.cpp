@@ -3,12 +3,11 @@
 
 #include <set>
 
+#include "seqconv/base/options.h"
 #include "seqconv/text/segmenter.h"
 #include "seqconv/text/text_pipeline.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

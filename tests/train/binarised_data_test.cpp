@@ -4,11 +4,10 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "support/errors.h"
 #include "support/fairseq_files.h"
 #include "tiny_task.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

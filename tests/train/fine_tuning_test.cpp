@@ -1,10 +1,9 @@
 #include <gmock/gmock.h>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "support/errors.h"
 #include "tiny_task.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

@@ -5,13 +5,12 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
 #include "seqconv/pipeline/perplexity.h"
 #include "seqconv/text/unicode.h"
 #include "support/errors.h"
 #include "tiny_task.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

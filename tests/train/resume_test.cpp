@@ -3,11 +3,10 @@
 #include <csignal>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
 #include "support/errors.h"
 #include "tiny_task.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/base/signals.h"
 #include "seqconv/train/trainer.h"
@@ -11,8 +12,6 @@
 #include "support/version_folders.h"
 #include "tiny_task.h"
 #include "train/checkpoint.h"
-
-#include "seqconv/base/options.h"
 
 // Whoever turns these red has changed what old training states mean: raise
 // kStateVersion, and read or refuse the old ones (docs/model_folder.md).

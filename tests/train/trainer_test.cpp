@@ -6,12 +6,11 @@
 #include "seqconv/base/average_safetensors.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "tiny_task.h"
-
-#include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {
