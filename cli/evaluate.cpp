@@ -32,10 +32,11 @@ struct Flags {
   bool json = false;
 };
 
+/// Lines without white space at their ends, as sacreBLEU's program reads them.
 std::vector<std::string> read_lines(LineReader& reader) {
   std::vector<std::string> lines;
   for (std::string line; reader.next(line);)
-    lines.push_back(line);
+    lines.emplace_back(trim_end(line));
   return lines;
 }
 

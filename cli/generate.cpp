@@ -3,6 +3,7 @@
 #include "program.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/text/unicode.h"
 
 namespace seqconv::cli {
 namespace {
@@ -28,7 +29,7 @@ void run(Flags& flags, std::ostream& out) {
   if (!flags.prompt_file.empty()) {
     if (!flags.arguments.prompt.empty())
       fail_usage("--prompt and --prompt-file both give the prompt; give one");
-    flags.arguments.prompt = read_file(flags.prompt_file);
+    flags.arguments.prompt = skip_byte_order_mark(read_file(flags.prompt_file));
   }
   engine().generate(flags.arguments, out);
 }

@@ -58,7 +58,8 @@ constexpr const char* kExamples =
     "\n"
     "Data goes to standard output, everything else to standard error.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
-    "130 and 143 stopped by SIGINT and SIGTERM.";
+    "130 and 143 stopped by SIGINT and SIGTERM; training also 129 and 138, by\n"
+    "SIGHUP and SIGUSR1.";
 
 extern "C" void leave_on_signal(int signal) {
   ::_exit(128 + signal);

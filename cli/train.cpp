@@ -14,8 +14,9 @@ constexpr const char* kExamples =
     "  seqconv train my.toml --output runs/tuned --init-from runs/my\n"
     "  seqconv train --help-config\n"
     "\n"
-    "SIGINT and SIGTERM save the state and leave; --resume goes on from there\n"
-    "and gives the same numbers as a run that was never stopped.";
+    "SIGINT, SIGTERM, SIGHUP and SIGUSR1 save the state and leave; --resume "
+    "goes\n"
+    "on from there and gives the same numbers as a run that was never stopped.";
 
 struct Flags {
   TrainArguments arguments;

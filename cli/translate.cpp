@@ -37,10 +37,20 @@ struct Flags {
   CLI::Option* buffer = nullptr;
 };
 
+/// What is wrong whatever the model's own settings are: they may have a wider
+/// beam than the default, which n-best lists must fit into.
+void check_search(const TranslateArguments& arguments) {
+  SearchOptions search = arguments.search;
+  const auto& given = arguments.search_given;
+  if (std::find(given.begin(), given.end(), "beam") == given.end())
+    search.beam = std::clamp(search.n_best, search.beam, kMaxBeam);
+  search.validate("");
+}
+
 void run(Flags& flags, std::ostream& out) {
   TranslateArguments& arguments = flags.arguments;
   arguments.search_given = flags.search->given();
-  arguments.search.validate("");
+  check_search(arguments);
   // A person at the keyboard waits for each answer.
   if (flags.buffer->count() == 0 && arguments.input.empty() &&
       ::isatty(STDIN_FILENO))

@@ -71,7 +71,9 @@ void ban_repeated_ngrams(
   for (int64_t start = 0; start + n <= length; ++start) {
     const auto ngram =
         history.subspan(static_cast<size_t>(start), static_cast<size_t>(n));
-    if (!std::equal(context.begin(), context.end(), ngram.begin()))
+    // The </s> that begins a history is no word: its end is no repetition.
+    if (ngram.back() == kEndToken ||
+        !std::equal(context.begin(), context.end(), ngram.begin()))
       continue;
     if (std::find(banned.begin(), banned.end(), ngram.back()) == banned.end())
       banned.push_back(ngram.back());

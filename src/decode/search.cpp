@@ -12,7 +12,6 @@
 namespace seqconv {
 namespace {
 
-constexpr int64_t kMaxBeam = 1'000'000;
 // A model that never says </s> must come to an end all the same.
 constexpr double kMaxLengthFactor = 1000;
 constexpr double kMaxLengthConstant = 1e6;

@@ -10,8 +10,6 @@
 namespace seqconv {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 std::string hex(char byte) {
   std::array<char, 8> text{};
   std::snprintf(
@@ -68,8 +66,8 @@ bool LineReader::next(std::string& line) {
     return false;
   }
   ++line_number_;
-  if (line_number_ == 1 && line.starts_with(kByteOrderMark))
-    line.erase(0, kByteOrderMark.size());
+  if (line_number_ == 1)
+    line.erase(0, line.size() - skip_byte_order_mark(line).size());
   if (line.ends_with('\r'))
     line.pop_back();
   check(line);

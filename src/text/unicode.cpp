@@ -118,6 +118,19 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
+std::string_view trim_end(std::string_view text) {
+  size_t end = 0;
+  for (size_t position = 0; position < text.size();)
+    if (!is_space(next_code_point(text, position)))
+      end = position;
+  return text.substr(0, end);
+}
+
+std::string_view skip_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.substr(text.starts_with(kMark) ? kMark.size() : 0);
+}
+
 std::string to_lower(std::string_view text) {
   const auto is_ascii = [](char c) {
     return static_cast<unsigned char>(c) < 0x80;

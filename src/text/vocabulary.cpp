@@ -25,14 +25,6 @@ struct Entry {
   bool overwrite = false;
 };
 
-/// Drops white space from the end, as Python's str.rstrip does.
-std::string_view trim_end(std::string_view text) {
-  const auto words = split_words(text);
-  if (words.empty())
-    return {};
-  return text.substr(0, words.back().end() - text.begin());
-}
-
 Entry parse_entry(std::string_view line, const std::string& where) {
   Entry entry;
   std::string_view rest = trim_end(line);
@@ -51,8 +43,8 @@ Entry parse_entry(std::string_view line, const std::string& where) {
       number.data(),
       number.data() + number.size(),
       entry.count);
-  if (error != std::errc() || end != number.data() + number.size() ||
-      entry.count < 0)
+  // A count below 0 is what scores of pieces become; nothing depends on it.
+  if (error != std::errc() || end != number.data() + number.size())
     wrong();
   entry.symbol = rest.substr(0, blank);
   return entry;

@@ -69,13 +69,27 @@ TEST(Log, WritesWhatTheLevelAllowsToStandardErrorAlone) {
 }
 
 TEST(Signals, TheFirstOneSetsAFlagAndTheSecondEndsTheProgram) {
-  ASSERT_EQ(stop_signal(), 0);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+    ASSERT_EQ(stop_signal(), 0);
+    catch_stop_signals();
+    std::raise(signal);
+    EXPECT_EQ(stop_signal(), signal);
+    EXPECT_EXIT(std::raise(signal), ::testing::KilledBySignal(signal), "");
+    set_stop_signal(0);
+    EXPECT_EQ(stop_signal(), 0);
+  }
+}
+
+TEST(Signals, ThatAreIgnoredStayIgnored) {
+  std::signal(SIGHUP, SIG_IGN);  // as nohup does
   catch_stop_signals();
-  std::raise(SIGTERM);
-  EXPECT_EQ(stop_signal(), SIGTERM);
-  EXPECT_EXIT(std::raise(SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
-  set_stop_signal(0);
+  std::raise(SIGHUP);
   EXPECT_EQ(stop_signal(), 0);
+  std::raise(SIGTERM);
+  std::raise(SIGHUP);
+  EXPECT_EQ(stop_signal(), SIGTERM);
+  set_stop_signal(0);
+  std::signal(SIGHUP, SIG_DFL);
 }
 
 }  // namespace

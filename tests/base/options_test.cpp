@@ -44,6 +44,15 @@ struct Outer {
   }
 };
 
+struct Files {
+  std::vector<std::string> names = {"of an included file"};
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("names", names, "Names of files");
+  }
+};
+
 }  // namespace
 
 template <>
@@ -287,6 +296,16 @@ TEST(OptionsLists, OfTruthValuesAreReadAndWritten) {
         error.what(),
         "model.flags[1] must be true or false, but got 1");
   }
+}
+
+TEST(OptionsLists, OfNamesAreUnsetByAnEmptyString) {
+  Files files;
+  read_options(Json{{"names", ""}}, "", files);
+  EXPECT_EQ(files.names.size(), 0u);
+  read_options(Json{{"names", "a"}}, "", files);
+  EXPECT_THAT(files.names, ElementsAre("a"));
+  read_options(Json{{"names", Json::array()}}, "", files);
+  EXPECT_EQ(files.names.size(), 0u);
 }
 
 }  // namespace

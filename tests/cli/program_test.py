@@ -401,6 +401,43 @@ class Streams(unittest.TestCase):
             self.assertEqual((result.code, result.message), (0, ""))
 
 
+class Translate(unittest.TestCase):
+    def test_n_best_may_be_as_many_as_the_models_own_beam(self):
+        folder = support.copy_model("wide")
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config["decoding"]["beam"] = 10
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        wide = run("translate", "--model", folder, "--n-best", "8", stdin="1 2\n")
+        self.assertEqual(wide.code, 0, wide.message)
+        self.assertEqual(len(wide.out.splitlines()), 8)
+        narrow = run("translate", "--model", support.model(), "--n-best", "8", stdin="1 2\n")
+        self.assertEqual(narrow.code, 2)
+        self.assertIn("n_best must be between 1 and the beam (5), but got 8", narrow.message)
+
+    def test_no_repeated_word_does_not_keep_a_sentence_from_ending(self):
+        arguments = ["translate", "--model", support.model(), "--format", "json"]
+        lines = "1 2\n7\n"
+        free = run(*arguments, stdin=lines).out.splitlines()
+        bound = run(*arguments, "--no-repeat-ngram", "1", stdin=lines).out.splitlines()
+        for ours, theirs in zip(map(json.loads, bound), map(json.loads, free)):
+            words = theirs["translations"][0]["tokens"].split()
+            if len(set(words)) == len(words):  # nothing to forbid
+                self.assertEqual(ours, theirs)
+            words = ours["translations"][0]["tokens"].split()
+            self.assertEqual(len(set(words)), len(words))
+
+
+class Evaluate(unittest.TestCase):
+    def test_white_space_at_the_ends_of_lines_does_not_count(self):
+        reference = support.scratch() / "blanks"
+        reference.write_text("ab cd  \nef\t\n", encoding="utf-8")
+        for metric in (["chrf", "--whitespace"], ["chrf"], ["bleu", "--tokenize", "char"]):
+            command = ["evaluate", *metric, "--reference", reference]
+            plain = run(*command, stdin="ab cd\nef g\n")
+            self.assertEqual(run(*command, stdin="ab cd \nef g\u3000\n").out, plain.out)
+            self.assertEqual(plain.code, 0, plain.message)
+
+
 class Signals(unittest.TestCase):
     def start(self, *arguments):
         process = subprocess.Popen(
@@ -436,7 +473,7 @@ class Signals(unittest.TestCase):
         return process.returncode, rest.decode()
 
     def test_training_saves_leaves_and_resumes(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
             with self.subTest(signal=number):
                 folder = support.scratch() / f"signal{number}"
                 code, message = self.interrupted_training(
@@ -565,6 +602,10 @@ class LanguageModels(unittest.TestCase):
         prompt = support.scratch() / "prompt"
         prompt.write_text("eins zwei\ndrei", encoding="utf-8")
         flags = ["--temperature", "0", "--length", "12"]
+        self.assertEqual(
+            self.generate(*flags, "--prompt-file", prompt).out,
+            self.generate(*flags, "--prompt", "eins zwei\ndrei").out)
+        prompt.write_text("\ufeffeins zwei\ndrei", encoding="utf-8")
         self.assertEqual(
             self.generate(*flags, "--prompt-file", prompt).out,
             self.generate(*flags, "--prompt", "eins zwei\ndrei").out)

@@ -171,18 +171,18 @@ Tokens banned_after(const Tokens& history, int64_t n) {
   return banned;
 }
 
+TEST(RepeatedNgrams, LeaveTheEndThatStartsEveryTargetAlone) {
+  EXPECT_EQ(banned_after({2, 5}, 1), Tokens{5});
+  EXPECT_EQ(banned_after({2}, 1), Tokens{});
+  EXPECT_EQ(banned_after({2}, 2), Tokens{});
+}
+
 TEST(RepeatedNgrams, AreBannedByTheirLastToken) {
   EXPECT_EQ(banned_after({2, 5, 6, 7, 5, 6}, 3), Tokens{7});
   EXPECT_EQ(banned_after({2, 5, 6, 5, 7, 5}, 2), (Tokens{6, 7}));
   EXPECT_EQ(banned_after({2, 5, 6, 5, 6, 5}, 2), Tokens{6});
   EXPECT_EQ(banned_after({2, 5, 6}, 3), Tokens{});
   EXPECT_EQ(banned_after({2, 5, 6, 7}, 0), Tokens{});
-}
-
-TEST(RepeatedNgrams, CountTheEndThatStartsEveryTarget) {
-  EXPECT_EQ(banned_after({2, 5}, 1), (Tokens{2, 5}));
-  EXPECT_EQ(banned_after({2}, 1), Tokens{2});
-  EXPECT_EQ(banned_after({2}, 2), Tokens{});
 }
 
 TEST(RepeatedNgrams, SeeOverlappingOnes) {

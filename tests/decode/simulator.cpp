@@ -41,6 +41,8 @@ Hypothesis finished(const Partial& partial, double penalty) {
 
 // Would `token` make an n-gram come twice in </s> + tokens + token?
 bool repeats(const std::vector<int32_t>& tokens, int32_t token, int64_t n) {
+  if (token == 2)  // the end of a sentence repeats nothing
+    return false;
   std::vector<int32_t> all = with_start(tokens);
   all.push_back(token);
   const int64_t size = static_cast<int64_t>(all.size());

@@ -102,6 +102,14 @@ TEST(Vocabulary, TheOverwriteFlagGivesASymbolANewId) {
   EXPECT_EQ(v.to_text(), text);
 }
 
+TEST(Vocabulary, CountsBelowZeroAreKept) {
+  // What scores of SentencePiece's pieces become.
+  const std::string text = "eins -1\nzwei 0\n";
+  const Vocabulary v = load(text);
+  EXPECT_EQ(v.id("zwei"), 5);
+  EXPECT_EQ(v.to_text(), text);
+}
+
 TEST(Vocabulary, ErrorsNameFileAndLine) {
   EXPECT_EQ(
       load_error("a 3\nb\n"),

@@ -25,7 +25,7 @@ class SEQCONV_VISIBLE UsageError : public Error {
   using Error::Error;
 };
 
-/// The user asked to stop (SIGINT, SIGTERM): exit code 128 + signal.
+/// A signal asked to stop (base/signals.h): exit code 128 + signal.
 class SEQCONV_VISIBLE Interrupted : public Error {
  public:
   Interrupted(int signal, const std::string& message)

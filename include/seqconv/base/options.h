@@ -91,6 +91,13 @@ class Reader {
         read(entry, place, item);
         items.push_back(std::move(item));
       };
+      // "" unsets what an included file sets.
+      const bool unset = std::is_same_v<typename T::value_type, std::string> &&
+          j.is_string() && j.template get_ref<const std::string&>().empty();
+      if (unset) {
+        value.clear();
+        return;
+      }
       if (j.is_array()) {
         for (size_t i = 0; i < j.size(); ++i)
           add(j[i], concat(where, "[", i, "]"));

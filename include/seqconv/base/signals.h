@@ -2,8 +2,9 @@
 
 namespace seqconv {
 
-/// From now on the first SIGINT or SIGTERM only sets a flag, so that the
-/// program can save and leave; the second one ends it at once.
+/// From now on the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 only sets a flag,
+/// so that the program can save and leave; the second one ends it at once. One
+/// that is ignored, as nohup has it with SIGHUP, stays ignored.
 void catch_stop_signals();
 
 /// The signal that asked the program to stop, or 0.

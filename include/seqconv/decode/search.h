@@ -8,6 +8,9 @@
 
 namespace seqconv {
 
+/// The widest beam.
+inline constexpr int64_t kMaxBeam = 1'000'000;
+
 /// How translations are searched (semantics.md 4). Beam 1 is greedy.
 struct SearchOptions {
   int64_t beam = 5;

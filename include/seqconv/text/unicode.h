@@ -35,6 +35,12 @@ bool is_blank(std::string_view text);
 /// The words between runs of white space (is_space); views into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 
+/// Without white space (is_space) at its end, as Python's str.rstrip; a view.
+std::string_view trim_end(std::string_view text);
+
+/// Without the byte order mark that may begin a file.
+std::string_view skip_byte_order_mark(std::string_view text);
+
 /// Lower case by Unicode's full mapping in the root locale (no Turkish i; final
 /// sigma by context). The same as Python's str.lower but for characters that
 /// one of the two Unicode versions does not know.

@@ -18,7 +18,7 @@ struct TrainRequest {
 };
 
 /// Trains a model. Prepares text and data in the model folder,
-/// trains, validates, keeps checkpoints; on SIGINT or SIGTERM it saves and
+/// trains, validates, keeps checkpoints; on a stop signal it saves and
 /// throws Interrupted. Resuming gives the bits of an uninterrupted run.
 void train_model(const TrainRequest& request);
 
