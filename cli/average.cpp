@@ -12,7 +12,7 @@ namespace seqconv::cli {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kAverageExamples =
     "The checkpoints must be of one architecture and one vocabulary. The\n"
     "output is a complete model folder.\n"
     "\n"
@@ -20,7 +20,7 @@ constexpr const char* kExamples =
     "  seqconv average --output runs/mean runs/a/training/checkpoints/*\n"
     "  seqconv average --output runs/mean runs/seed1 runs/seed2";
 
-struct Flags {
+struct AverageFlags {
   std::string output;
   std::vector<std::string> inputs;
 };
@@ -50,7 +50,7 @@ void copy_description(const fs::path& from, const fs::path& to) {
   write_file_atomically(to / "config.json", read_file(from / "config.json"));
 }
 
-void run(const Flags& flags) {
+void run_average(const AverageFlags& flags) {
   std::vector<ModelFiles> models;
   std::vector<fs::path> checkpoints;
   for (const std::string& input : flags.inputs) {
@@ -81,11 +81,11 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_average(Program& program) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<AverageFlags>();
   CLI::App& verb = program.add_verb(
       "average",
       "Average the parameters of checkpoints",
-      kExamples);
+      kAverageExamples);
   verb.add_option("-o,--output", flags->output, "Model folder to write")
       ->type_name("DIR")
       ->required();
@@ -94,7 +94,8 @@ void add_average(Program& program) {
           flags->inputs,
           ".safetensors files inside model folders, or model folders")
       ->required();
-  verb.callback([&program, flags] { program.run = [flags] { run(*flags); }; });
+  verb.callback(
+      [&program, flags] { program.run = [flags] { run_average(*flags); }; });
 }
 
 }  // namespace seqconv::cli

@@ -11,7 +11,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kBpeExamples =
     "The files are those of the subword-nmt package, byte for byte.\n"
     "\n"
     "Examples:\n"
@@ -81,8 +81,10 @@ void add_apply(CLI::App& bpe, Program& program) {
 }  // namespace
 
 void add_bpe(Program& program) {
-  CLI::App& verb =
-      program.add_verb("bpe", "Learn and apply byte-pair encodings", kExamples);
+  CLI::App& verb = program.add_verb(
+      "bpe",
+      "Learn and apply byte-pair encodings",
+      kBpeExamples);
   verb.require_subcommand(0, 1);
   verb.callback([&verb] {
     if (verb.get_subcommands().empty())

@@ -12,7 +12,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kEvaluateExamples =
     "Hypotheses come from standard input, one a line. The first line of the\n"
     "output is the score, the second says how it came about (for BLEU and "
     "chrF\n"
@@ -26,7 +26,7 @@ constexpr const char* kExamples =
     "  seqconv evaluate chrf --word-order 2 --reference r1 r2 < h";
 
 /// What the metrics share.
-struct Flags {
+struct EvaluateFlags {
   std::vector<std::string> references;
   int64_t decimals = 2;
   bool json = false;
@@ -40,7 +40,8 @@ std::vector<std::string> read_lines(LineReader& reader) {
   return lines;
 }
 
-std::vector<std::vector<std::string>> read_references(const Flags& flags) {
+std::vector<std::vector<std::string>> read_references(
+    const EvaluateFlags& flags) {
   std::vector<std::vector<std::string>> references;
   for (const std::string& file : flags.references) {
     LineReader reader(file, BadBytes::kReject);
@@ -64,7 +65,7 @@ std::vector<std::string> read_hypotheses() {
 void check_counts(
     const std::vector<std::string>& hypotheses,
     const std::vector<std::vector<std::string>>& references,
-    const Flags& flags) {
+    const EvaluateFlags& flags) {
   for (size_t i = 0; i < references.size(); ++i)
     if (references[i].size() != hypotheses.size())
       fail(
@@ -83,7 +84,7 @@ void write_score(
     const Metric& metric,
     double score,
     const std::string& name,
-    const Flags& flags,
+    const EvaluateFlags& flags,
     std::ostream& out) {
   if (flags.json) {
     out << Json{{"name", name}, {"score", score}, {"signature", metric.signature()}}
@@ -110,13 +111,13 @@ void add_metric(
     const std::string& summary,
     Work work) {
   struct State {
-    Flags flags;
+    EvaluateFlags flags;
     Options options;
   };
   auto state = std::make_shared<State>();
   CLI::App& verb = *evaluate.add_subcommand(name, summary);
   verb.fallthrough();
-  verb.footer(kExamples);
+  verb.footer(kEvaluateExamples);
   verb.add_option(
           "-r,--reference",
           state->flags.references,
@@ -153,7 +154,7 @@ void bleu(
     const Lines& hypotheses,
     const std::vector<Lines>& references,
     const BleuOptions& options,
-    const Flags& flags,
+    const EvaluateFlags& flags,
     std::ostream& out) {
   const Bleu metric = corpus_bleu(hypotheses, references, options);
   write_score(metric, metric.score().score, "BLEU", flags, out);
@@ -163,7 +164,7 @@ void chrf(
     const Lines& hypotheses,
     const std::vector<Lines>& references,
     const ChrfOptions& options,
-    const Flags& flags,
+    const EvaluateFlags& flags,
     std::ostream& out) {
   const Chrf metric = corpus_chrf(hypotheses, references, options);
   write_score(metric, metric.score(), metric.name(), flags, out);
@@ -175,7 +176,7 @@ void add_evaluate(Program& program) {
   CLI::App& verb = program.add_verb(
       "evaluate",
       "Compare translations with references",
-      kExamples);
+      kEvaluateExamples);
   verb.require_subcommand(0, 1);
   verb.callback([&verb] {
     if (verb.get_subcommands().empty())

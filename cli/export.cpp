@@ -8,7 +8,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kExportExamples =
     "Formats: fairseq, a checkpoint that fairseq (LightConv, DynamicConv) or\n"
     "the TaLK repository reads, with the model's settings; pytorch, a\n"
     "dictionary of the parameters under their own names. Both are files for\n"
@@ -18,7 +18,7 @@ constexpr const char* kExamples =
     "  seqconv export --format pytorch runs/my parameters.pt\n"
     "  seqconv export --format fairseq runs/my checkpoint.pt";
 
-struct Flags {
+struct ExportFlags {
   ExportFormat format = ExportFormat::kPytorch;
   std::string model;
   std::string output;
@@ -27,11 +27,11 @@ struct Flags {
 }  // namespace
 
 void add_export(Program& program) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ExportFlags>();
   CLI::App& verb = program.add_verb(
       "export",
       "Write a model's parameters as a PyTorch file",
-      kExamples);
+      kExportExamples);
   add_choice(verb, "--format", flags->format, "fairseq or pytorch")->required();
   verb.add_option("DIR", flags->model, "Model folder or checkpoint")
       ->required();

@@ -8,7 +8,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kGenerateExamples =
     "Writes the prompt and what the model goes on with, as it comes. The same\n"
     "seed gives the same text. For models without attention, speed and memory\n"
     "do not depend on the length.\n"
@@ -19,13 +19,13 @@ constexpr const char* kExamples =
     "  seqconv generate --model runs/lm --temperature 0.8 --top-p 0.95 "
     "--seed 7";
 
-struct Flags {
+struct GenerateFlags {
   GenerateArguments arguments;
   std::string prompt_file;
   std::unique_ptr<FlagVisitor> sampling;
 };
 
-void run(Flags& flags, std::ostream& out) {
+void run_generate(GenerateFlags& flags, std::ostream& out) {
   if (!flags.prompt_file.empty()) {
     if (!flags.arguments.prompt.empty())
       fail_usage("--prompt and --prompt-file both give the prompt; give one");
@@ -37,12 +37,12 @@ void run(Flags& flags, std::ostream& out) {
 }  // namespace
 
 void add_generate(Program& program) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<GenerateFlags>();
   GenerateArguments& arguments = flags->arguments;
   CLI::App& verb = program.add_verb(
       "generate",
       "Write text with a language model",
-      kExamples);
+      kGenerateExamples);
   add_model(verb, arguments.model);
   verb.add_option("-p,--prompt", arguments.prompt, "Text to go on with [none]")
       ->type_name("TEXT");
@@ -67,7 +67,7 @@ void add_generate(Program& program) {
       "Tokens and their rate on standard error at the end");
   add_threads(verb, arguments.threads);
   verb.callback([&program, flags] {
-    program.run = [&program, flags] { run(*flags, program.out); };
+    program.run = [&program, flags] { run_generate(*flags, program.out); };
   });
 }
 

@@ -10,7 +10,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kImportExamples =
     "Reads LightConv, DynamicConv and TaLK models: what fairseq and the TaLK\n"
     "repository have written, old files and new ones. Nothing in a file is\n"
     "executed. The result is an ordinary model folder; with a tokenizer and\n"
@@ -25,13 +25,13 @@ constexpr const char* kExamples =
     "  seqconv import --checkpoint lm.pt --dictionary dict.txt -o models/lm\n"
     "  seqconv import --checkpoint last10/*.pt --source-dictionary ...";
 
-struct Flags {
+struct ImportFlags {
   ImportRequest request;
   bool ema = false;
   std::string preset;
 };
 
-void run(Flags flags) {
+void run_import(ImportFlags flags) {
   ImportRequest& request = flags.request;
   request.weights =
       flags.ema ? CheckpointWeights::kEma : CheckpointWeights::kTrained;
@@ -92,11 +92,11 @@ void add_text(CLI::App& verb, TextOptions& text) {
 }  // namespace
 
 void add_import(Program& program) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ImportFlags>();
   CLI::App& verb = program.add_verb(
       "import",
       "Make a model folder of a fairseq or TaLK checkpoint",
-      kExamples);
+      kImportExamples);
   ImportRequest& request = flags->request;
   verb.add_option(
           "-c,--checkpoint",
@@ -118,7 +118,8 @@ void add_import(Program& program) {
           "(lightconv_wmt_en_de_big) or file")
       ->type_name("NAME");
   add_text(verb, request.text);
-  verb.callback([&program, flags] { program.run = [flags] { run(*flags); }; });
+  verb.callback(
+      [&program, flags] { program.run = [flags] { run_import(*flags); }; });
 }
 
 }  // namespace seqconv::cli

@@ -11,7 +11,7 @@ namespace seqconv::cli {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kInfoExamples =
     "Examples:\n"
     "  seqconv info runs/numbers\n"
     "  seqconv info "
@@ -73,7 +73,7 @@ void write_checkpoints(const fs::path& folder, std::ostream& out) {
     out << "file: " << name << '\n';
 }
 
-void run(const std::string& path, std::ostream& out) {
+void run_info(const std::string& path, std::ostream& out) {
   const ModelFiles model = find_model(path);
   out << "folder: " << model.folder.string() << '\n';
   for (const char* key : {"format", "format_version", "task"})
@@ -95,10 +95,10 @@ void add_info(Program& program) {
   CLI::App& verb = program.add_verb(
       "info",
       "Describe a model: architecture, parameters, text, checkpoints",
-      kExamples);
+      kInfoExamples);
   verb.add_option("DIR", *path, "Model folder or checkpoint")->required();
   verb.callback([&program, path] {
-    program.run = [&program, path] { run(*path, program.out); };
+    program.run = [&program, path] { run_info(*path, program.out); };
   });
 }
 

@@ -7,7 +7,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kPerplexityExamples =
     "Reads a text and writes what it costs under a language\n"
     "model, by token, word, character and byte. A line's end is predicted as\n"
     "well and counts as one of each. The text is cut as the training text was\n"
@@ -26,7 +26,7 @@ void add_perplexity(Program& program) {
   CLI::App& verb = program.add_verb(
       "perplexity",
       "Measure a text under a language model",
-      kExamples);
+      kPerplexityExamples);
   add_model(verb, arguments->model);
   verb.add_option(
           "--input",

@@ -82,7 +82,7 @@ void describe(
       describe(*below, name, depth + 1, text);
 }
 
-void run(Page page, const Program& program) {
+void run_reference(Page page, const Program& program) {
   switch (page) {
     case Page::kCommandLine: {
       std::string text = kIntroduction;
@@ -109,7 +109,7 @@ void add_reference(Program& program) {
   verb.group("");  // for who writes documents: not in --help
   add_choice(verb, "PAGE", *page, "command-line or configuration")->required();
   verb.callback([&program, page] {
-    program.run = [&program, page] { run(*page, program); };
+    program.run = [&program, page] { run_reference(*page, program); };
   });
 }
 

@@ -5,7 +5,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kScoreExamples =
     "Writes the natural log-probability of each target line given its source\n"
     "line, one a line, and in the last line 'total', a tab and their sum.\n"
     "\n"
@@ -19,7 +19,7 @@ constexpr const char* kExamples =
 void add_score(Program& program) {
   auto arguments = std::make_shared<ScoreArguments>();
   CLI::App& verb =
-      program.add_verb("score", "Score given sentence pairs", kExamples);
+      program.add_verb("score", "Score given sentence pairs", kScoreExamples);
   add_model(verb, arguments->model);
   verb.add_option(
           "--source",

@@ -7,7 +7,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTextExamples =
     "Writes a sentence a line: its symbols, with blanks between them; <unk> "
     "for\n"
     "what the dictionary did not know. FILE is one of the two files, .bin or\n"
@@ -48,7 +48,7 @@ void add_text(Program& program) {
   CLI::App& verb = program.add_verb(
       "text",
       "Write fairseq's binarised data as text",
-      kExamples);
+      kTextExamples);
   verb.add_option(
           "--dictionary",
           flags->dictionary,

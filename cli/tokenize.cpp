@@ -9,7 +9,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTokenizeExamples =
     "Reads standard input line by line; the tokens are those of the "
     "sacremoses\n"
     "package. Models that were trained with text.tokenizer = 'moses' do this\n"
@@ -20,14 +20,14 @@ constexpr const char* kExamples =
     "  seqconv tokenize --language en --lowercase < test.en > test.tok.en\n"
     "  seqconv tokenize --language en --undo < test.tok.en > test.en";
 
-struct Flags {
+struct TokenizeFlags {
   std::string language;
   MosesOptions options;
   bool lowercase = false;
   bool undo = false;
 };
 
-void check(const Flags& flags) {
+void check(const TokenizeFlags& flags) {
   check_language(flags.language, "--language");
   if (!flags.undo)
     return;
@@ -48,7 +48,7 @@ void change_lines(const Change& change, std::ostream& out) {
     out << change(line) << '\n';
 }
 
-void run(const Flags& flags, std::ostream& out) {
+void run_tokenize(const TokenizeFlags& flags, std::ostream& out) {
   check(flags);
   if (flags.undo) {
     const MosesDetokenizer detokenizer(flags.language);
@@ -69,11 +69,11 @@ void run(const Flags& flags, std::ostream& out) {
 }  // namespace
 
 void add_tokenize(Program& program) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TokenizeFlags>();
   CLI::App& verb = program.add_verb(
       "tokenize",
       "Split text into Moses tokens, or put them together again",
-      kExamples);
+      kTokenizeExamples);
   verb.add_option("-l,--language", flags->language, "Such as de, en or fr")
       ->type_name("CODE")
       ->required();
@@ -88,7 +88,7 @@ void add_tokenize(Program& program) {
   verb.add_flag("--lowercase", flags->lowercase, "Lower-case the tokens");
   verb.add_flag("--undo", flags->undo, "Tokens to text");
   verb.callback([&program, flags] {
-    program.run = [&program, flags] { run(*flags, program.out); };
+    program.run = [&program, flags] { run_tokenize(*flags, program.out); };
   });
 }
 

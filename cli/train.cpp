@@ -6,7 +6,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTrainExamples =
     "Examples:\n"
     "  seqconv train configs/demo_numbers.toml --output runs/numbers\n"
     "  seqconv train my.toml --set training.seed=2 --set model.dim=256\n"
@@ -18,12 +18,12 @@ constexpr const char* kExamples =
     "goes\n"
     "on from there and gives the same numbers as a run that was never stopped.";
 
-struct Flags {
+struct TrainFlags {
   TrainArguments arguments;
   bool help_config = false;
 };
 
-void run(Flags& flags, std::ostream& out) {
+void run_train(TrainFlags& flags, std::ostream& out) {
   if (flags.help_config) {
     out << engine().describe_config(ConfigFormat::kToml);
     return;
@@ -45,10 +45,12 @@ void run(Flags& flags, std::ostream& out) {
 }  // namespace
 
 void add_train(Program& program) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TrainFlags>();
   TrainArguments& arguments = flags->arguments;
-  CLI::App& verb =
-      program.add_verb("train", "Train a model from raw text files", kExamples);
+  CLI::App& verb = program.add_verb(
+      "train",
+      "Train a model from raw text files",
+      kTrainExamples);
   verb.add_option(
       "CONFIG",
       arguments.config,
@@ -79,7 +81,7 @@ void add_train(Program& program) {
       flags->help_config,
       "List every configuration key with its default and meaning");
   verb.callback([&program, flags] {
-    program.run = [&program, flags] { run(*flags, program.out); };
+    program.run = [&program, flags] { run_train(*flags, program.out); };
   });
 }
 

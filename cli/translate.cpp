@@ -9,7 +9,7 @@
 namespace seqconv::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTranslateExamples =
     "Reads one sentence a line from standard input and writes one translation\n"
     "a line to standard output, in the order of the input; an empty line "
     "gives\n"
@@ -31,7 +31,7 @@ constexpr const char* kExamples =
     "--json-input keeps all fields of its objects. SCORE is the natural\n"
     "log-probability divided by length^length-penalty.";
 
-struct Flags {
+struct TranslateFlags {
   TranslateArguments arguments;
   std::unique_ptr<FlagVisitor> search;
   CLI::Option* buffer = nullptr;
@@ -47,7 +47,7 @@ void check_search(const TranslateArguments& arguments) {
   search.validate("");
 }
 
-void run(Flags& flags, std::ostream& out) {
+void run_translate(TranslateFlags& flags, std::ostream& out) {
   TranslateArguments& arguments = flags.arguments;
   arguments.search_given = flags.search->given();
   check_search(arguments);
@@ -61,12 +61,12 @@ void run(Flags& flags, std::ostream& out) {
 }  // namespace
 
 void add_translate(Program& program) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TranslateFlags>();
   TranslateArguments& arguments = flags->arguments;
   CLI::App& verb = program.add_verb(
       "translate",
       "Translate lines of standard input or of a file",
-      kExamples);
+      kTranslateExamples);
   add_repeated(
       verb,
       "-m,--model",
@@ -112,7 +112,7 @@ void add_translate(Program& program) {
   flags->buffer->group("Speed and memory");
   add_threads(verb, arguments.threads)->group("Speed and memory");
   verb.callback([&program, flags] {
-    program.run = [&program, flags] { run(*flags, program.out); };
+    program.run = [&program, flags] { run_translate(*flags, program.out); };
   });
 }
 
