@@ -4,7 +4,7 @@
 
 namespace seqconv::kernels {
 
-/// Bytes that are prefetched together.
+/// Bytes that come into a cache together.
 inline constexpr int64_t kCacheLine = 64;
 
 /// Caches of a core.

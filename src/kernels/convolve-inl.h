@@ -207,7 +207,7 @@ template <
     bool kTail,
     TapOrder kOrder,
     class F>
-HWY_INLINE void add_rows_and_fetch(
+HWY_INLINE void add_rows_and_prefetch(
     ConvBlock<S, A, NT, NV, kTail, kOrder>& block,
     int64_t count,
     const F& prefetch_row) {
@@ -232,11 +232,11 @@ HWY_INLINE void add_middle_rows(
   // Few taps, of which fewer rows are made, make no pause that is worth it.
   if (NT >= kRowBlock && tile.prefetch.in) {
     BlockPrefetch rows(tile, t, NT, h, c);
-    add_rows_and_fetch(block, count, [&] {
+    add_rows_and_prefetch(block, count, [&] {
       rows.next_row<NV * kLanes<A>* int{sizeof(S)}>();
     });
   } else if (tile.next_rows != nullptr && c == h * tile.channels) {
-    add_rows_and_fetch(block, count, [&] {
+    add_rows_and_prefetch(block, count, [&] {
       tile.next_rows->template next_row<kLinesOfRow<S>>();
     });
   } else {

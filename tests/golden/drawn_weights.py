@@ -3,12 +3,12 @@ under the names that a checkpoint has for them.
 """
 
 import dataclasses
-import hashlib
 import math
 
 import numpy
 import torch
 
+import golden_format
 from reference_model import END
 
 
@@ -38,17 +38,9 @@ FRESH = Scales(sharpness=1.0, end=0.0, mixing=1.0, feed=1.0, seen=1.0, table=1.0
 
 
 def uniform(seed, name, shape):
-    """Numbers in [-1, 1): SplitMix64, begun at a hash of seed and name."""
-    begin = int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "little")
-    count = math.prod(shape)
-    with numpy.errstate(over="ignore"):
-        z = numpy.uint64(begin) + numpy.arange(1, count + 1, dtype=numpy.uint64) * numpy.uint64(
-            0x9E3779B97F4A7C15
-        )
-        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> numpy.uint64(31))
-    drawn = (z >> numpy.uint64(40)).astype(numpy.float64) / 2.0**23 - 1
+    """Numbers in [-1, 1) that a seed and a name give."""
+    words = golden_format.words(f"{seed} {name}", math.prod(shape))
+    drawn = (words >> numpy.uint64(40)).astype(numpy.float64) / 2.0**23 - 1
     return torch.from_numpy(drawn).view(shape)
 
 

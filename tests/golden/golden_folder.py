@@ -8,11 +8,11 @@ is written by hand.
 import argparse
 import io
 import json
-import math
 import pathlib
-import struct
 
 import torch
+
+import golden_format
 
 TOLERANCE = 1e-6
 DIGITS = 12
@@ -42,34 +42,15 @@ def to_json(content):
 
 
 def to_safetensors(tensors):
-    """Float64 becomes float32; the layout is that of every golden file."""
-    header = {"__metadata__": {"layout": "B,T,C", "pad": "1", "eos": "2"}}
-    data = b""
-    for name, value in sorted(tensors.items()):
-        whole = value.dtype == torch.int64
-        bytes_ = value.contiguous().numpy().astype("<i8" if whole else "<f4").tobytes()
-        header[name] = {
-            "dtype": "I64" if whole else "F32",
-            "shape": list(value.shape),
-            "data_offsets": [len(data), len(data) + len(bytes_)],
-        }
-        data += bytes_
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
+    """Float64 becomes float32."""
+    metadata = {"layout": "B,T,C", "pad": "1", "eos": "2"}
+    arrays = {name: value.float() if value.is_floating_point() else value for name, value in tensors.items()}
+    return golden_format.to_bytes(metadata, {name: value.numpy() for name, value in arrays.items()})
 
 
 def from_safetensors(content):
-    size = struct.unpack("<Q", content[:8])[0]
-    header, data = json.loads(content[8 : 8 + size]), content[8 + size :]
-    header.pop("__metadata__", None)
-    types = {"I64": torch.int64, "F32": torch.float32}
-    return {
-        name: torch.frombuffer(
-            bytearray(data[slice(*entry["data_offsets"])]) or bytearray(8), dtype=types[entry["dtype"]]
-        )[: math.prod(entry["shape"])].view(entry["shape"])
-        for name, entry in header.items()
-    }
+    _, tensors = golden_format.from_bytes(content)
+    return {name: torch.from_numpy(array.copy()) for name, array in tensors.items()}
 
 
 def to_checkpoint(content):

@@ -1,4 +1,4 @@
-"""Golden cases as files, and numbers that follow from names alone.
+"""Golden tensors as files, cases of operators, and numbers that follow from names alone.
 
 README.md beside this file says what a case holds. NumPy is all that this
 module needs: neither files nor inputs depend on a release of PyTorch.
@@ -11,7 +11,7 @@ import numpy as np
 
 SEED = 1
 SUFFIX = ".safetensors"
-TYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
+TYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
 BOUND = 1e-12
 
 
@@ -19,15 +19,19 @@ class GoldenError(Exception):
     """What is wrong with a folder; one line for each difference."""
 
 
-def integers(key, count, limit):
-    """`count` integers in 0 ... limit - 1 that follow from a text: SplitMix64, begun at its SHA-256."""
+def words(key, count):
+    """`count` words of 64 bits that follow from a text: SplitMix64, begun at its SHA-256."""
     start = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little")
     with np.errstate(over="ignore"):
         z = np.uint64(start) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    return ((z >> np.uint64(32)) * np.uint64(limit) >> np.uint64(32)).astype(np.int64)
+        return z ^ (z >> np.uint64(31))
+
+
+def integers(key, count, limit):
+    """`count` integers in 0 ... limit - 1 that follow from a text."""
+    return ((words(key, count) >> np.uint64(32)) * np.uint64(limit) >> np.uint64(32)).astype(np.int64)
 
 
 def as_text(value):

@@ -27,6 +27,15 @@ class Unclear(Exception):
     itself so much that a wrong one would not be seen."""
 
 
+def first_clear(make):
+    """What make(seed) gives for the first seed, from 1, that is clear."""
+    for seed in itertools.count(1):
+        try:
+            return make(seed)
+        except Unclear:
+            continue
+
+
 def words(name, count):
     """Made-up words of a dictionary, all different; the last one fills it up."""
     syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]

@@ -1,7 +1,6 @@
 """The golden trajectories: training from drawn weights, update by update."""
 
 import collections
-import itertools
 import json
 import math
 import sys
@@ -196,11 +195,7 @@ def make_any(kind, words, pairs, stored):
     """With the seed that is stored, or with the first one that keeps off kinks."""
     if stored is not None:
         return make_kind(kind, stored, words, pairs)
-    for seed in itertools.count(1):
-        try:
-            return make_kind(kind, seed, words, pairs)
-        except golden_models.Unclear:
-            continue
+    return golden_models.first_clear(lambda seed: make_kind(kind, seed, words, pairs))
 
 
 def stored_seed(folder, kind):

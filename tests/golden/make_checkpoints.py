@@ -13,7 +13,6 @@ in the last digits, which --check forgives. It ends with 1 where something diffe
 
 import argparse
 import functools
-import itertools
 import json
 import pathlib
 import sys
@@ -69,11 +68,7 @@ def made(folder, file, make, search):
     if not search and (folder / file).exists():
         stored = json.loads((folder / file).read_text(encoding="utf-8"))
         return make(stored["seed"], choosing=False)
-    for seed in itertools.count(1):
-        try:
-            return make(seed, choosing=True)
-        except golden_models.Unclear:
-            continue
+    return golden_models.first_clear(functools.partial(make, choosing=True))
 
 
 def folders(arguments):

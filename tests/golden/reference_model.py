@@ -43,6 +43,11 @@ class Architecture:
         return list(zip([0, *ends[:-1]], ends))
 
 
+def decoder_inputs(targets):
+    """[B, T]: </s>, then the targets but for their last."""
+    return torch.cat([torch.full_like(targets[:, :1], END), targets[:, :-1]], 1)
+
+
 def layer_norm(x, weight, bias):
     centred = x - x.mean(-1, keepdim=True)
     variance = (centred * centred).mean(-1, keepdim=True)
@@ -281,6 +286,5 @@ class ReferenceModel:
 
     def forward(self, source, target, record=None):
         """Log-probabilities [B, T, V] of targets [B, T] that end in </s>."""
-        inputs = torch.cat([torch.full_like(target[:, :1], END), target[:, :-1]], 1)
         memory = None if source is None else self.encode(source, record)
-        return self.log_probabilities(self.decode(inputs, memory, record))
+        return self.log_probabilities(self.decode(decoder_inputs(target), memory, record))

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from reference_model import PAD
+from reference_model import PAD, decoder_inputs
 
 
 def token_loss(log_probabilities, target, form, smoothing=0.1):
@@ -65,8 +65,7 @@ def quirk_loss(model, pairs):
     total, left_out = 0.0, 0
     begins = model.architecture.cutoffs
     for _, targets in equal_lengths(pairs):
-        inputs = torch.cat([torch.full_like(targets[:, :1], 2), targets[:, :-1]], 1)
-        head, tails = model.softmax_parts(model.decode(inputs))
+        head, tails = model.softmax_parts(model.decode(decoder_inputs(targets)))
         for row, place in ((r, t) for r in range(targets.size(0)) for t in range(targets.size(1))):
             word = targets[row, place].item()
             tail = sum(word >= begin for begin in begins) - 1
