@@ -35,11 +35,13 @@ void check_language_model(const ModelOptions& model, const std::string& path) {
         ".encoder is given, but a language model has a decoder only; set ",
         path,
         ".decoder");
-  if (model.norm != NormPlacement::kPre)
+  const NormPlacement norm = model.norm_of(model.decoder);
+  if (norm != NormPlacement::kPre)
     fail_usage(
         path,
+        model.decoder.norm == SideNorm::kAuto ? "" : ".decoder",
         ".norm must be \"pre\" in a language model, but got \"",
-        enum_name(model.norm),
+        enum_name(norm),
         "\"");
 }
 
@@ -143,6 +145,18 @@ ModelOptions ModelOptions::defaults(Task task) {
   if (task == Task::kLanguageModel)
     options.norm = NormPlacement::kPre;
   return options;
+}
+
+NormPlacement ModelOptions::norm_of(const StackOptions& side) const {
+  switch (side.norm) {
+    case SideNorm::kAuto:
+      return norm;
+    case SideNorm::kPost:
+      return NormPlacement::kPost;
+    case SideNorm::kPre:
+      return NormPlacement::kPre;
+  }
+  fail("unknown placement of norms");
 }
 
 void ModelOptions::validate(const std::string& path, Task task) const {

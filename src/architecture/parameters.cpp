@@ -20,7 +20,7 @@ class Lister {
       norm(layer + "block_norm");
       feed_forward(layer);
     }
-    if (model_.norm == NormPlacement::kPre)
+    if (model_.norm_of(model_.encoder) == NormPlacement::kPre)
       norm("encoder.final_norm");
   }
 
@@ -38,7 +38,7 @@ class Lister {
         cross_attention(layer);
       feed_forward(layer);
     }
-    if (translates && model_.norm == NormPlacement::kPre)
+    if (translates && model_.norm_of(model_.decoder) == NormPlacement::kPre)
       norm("decoder.final_norm");
   }
 

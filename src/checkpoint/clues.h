@@ -107,6 +107,9 @@ class Clues {
   std::vector<std::string> decisions_;
 };
 
+/// The layers of a side, "encoder" or "decoder", of a model of width `dim`.
+StackOptions read_stack(Clues& clues, const std::string& side, int64_t dim);
+
 /// The options of embeddings and output: tying, bands, learned positions. The
 /// rest of `options` must have been decided.
 void deduce_embeddings(Clues& clues, Task task, ModelOptions& options);

@@ -1,266 +1,9 @@
 #include "seqconv/checkpoint/fairseq_architecture.h"
 
-#include <algorithm>
-
 #include "clues.h"
 
 namespace seqconv {
 namespace {
-
-using Numbers = Clues::Numbers;
-
-/// One value for all when they are equal.
-template <class List>
-List shortened(List list) {
-  if (std::all_of(list.begin(), list.end(), [&](const auto& entry) {
-        return entry == list[0];
-      }))
-    list.resize(1);
-  return list;
-}
-
-/// The layers of one side.
-class StackReader {
- public:
-  StackReader(Clues& clues, const std::string& side, int64_t dim)
-      : clues_(clues), side_(side), dim_(dim) {
-    if (clues.preset())
-      preset_ = side == "encoder" ? &clues.preset()->encoder
-                                  : &clues.preset()->decoder;
-  }
-
-  StackOptions read() {
-    stack_.layers = count_layers();
-    stack_.block.clear();
-    LayerFlags glu;
-    for (int64_t layer = 0; layer < stack_.layers; ++layer) {
-      stack_.block.push_back(kind(layer));
-      glu.push_back(gated(layer));
-    }
-    stack_.block = shortened(stack_.block);
-    note("block", enum_name(stack_.block_at(0)), "names of tensors");
-    stack_.glu = shortened(glu);
-    note("glu", std::vector<bool>(stack_.glu), "shapes of linear1");
-    read_heads();
-    read_widths();
-    read_normalization();
-    return stack_;
-  }
-
- private:
-  std::string key(const std::string& name) const {
-    return "model." + side_ + "." + name;
-  }
-  void note(const std::string& name, const Json& value, const char* reason) {
-    clues_.note(key(name), value, reason);
-  }
-  std::string place(int64_t layer, const std::string& name) const {
-    return concat(side_, ".layers.", layer, ".", name);
-  }
-
-  int64_t count_layers() {
-    int64_t layers = 0;
-    while (clues_.has_prefix(place(layers, "")))
-      ++layers;
-    if (layers == 0)
-      fail(
-          clues_.where(),
-          ": the checkpoint must hold the layers of a LightConv, DynamicConv "
-          "or "
-          "TaLK model, but has no ",
-          place(0, "*"));
-    return clues_.decide<int64_t>(
-        key("layers"),
-        layers,
-        place(0, "*"),
-        clues_.integer(side_ + "_layers"),
-        side_ + "_layers",
-        {});
-  }
-
-  BlockKind kind(int64_t layer) const {
-    if (clues_.has(place(layer, "conv.weight")))
-      return BlockKind::kLightConv;
-    if (clues_.has(place(layer, "conv.weight_linear.weight")))
-      return BlockKind::kDynamicConv;
-    if (clues_.has(place(layer, "conv.offsets.weight")))
-      return BlockKind::kTalk;
-    fail(
-        clues_.where(),
-        ": layer ",
-        layer,
-        " of the ",
-        side_,
-        " must have a LightConv, DynamicConv or TaLK convolution (",
-        place(layer, "conv.*"),
-        "), but has ",
-        clues_.has_prefix(place(layer, "self_attn"))
-            ? "self-attention: a Transformer, which is not read"
-            : "none");
-  }
-
-  /// Whether linear1 makes a gate; its convolution must be as wide as the
-  /// model.
-  bool gated(int64_t layer) const {
-    const std::string inner = place(layer, "linear2.weight");
-    const int64_t width = clues_.shape(inner, 2)[1];
-    SEQCONV_CHECK(
-        width == dim_,
-        clues_.where(),
-        ": the convolutions must be as wide as the model (",
-        dim_,
-        "), but '",
-        inner,
-        "' says ",
-        width);
-    return clues_.shape(place(layer, "linear1.weight"), 2)[0] == 2 * width;
-  }
-
-  /// Heads that a layer's own tensors tell.
-  std::optional<int64_t> heads_by_shape(int64_t layer) const {
-    switch (stack_.block_at(layer)) {
-      case BlockKind::kLightConv:
-        return clues_.shape(place(layer, "conv.weight"), 2)[0];
-      case BlockKind::kTalk: {
-        const int64_t rows =
-            clues_.shape(place(layer, "conv.offsets.weight"), 2)[0];
-        return side_ == "encoder" ? rows / 2 : rows;
-      }
-      default:
-        return {};
-    }
-  }
-
-  /// Taps times heads of a dynamic convolution.
-  int64_t filter_rows(int64_t layer) const {
-    return clues_.shape(place(layer, "conv.weight_linear.weight"), 2)[0];
-  }
-
-  void read_heads() {
-    const std::string argument = side_ + "_attention_heads";
-    std::optional<int64_t> given = clues_.integer(argument);
-    const auto kernels = clues_.integers(side_ + "_kernel_size_list");
-    if (!given && kernels && !kernels->empty() && kernels->front() > 0 &&
-        stack_.block_at(0) == BlockKind::kDynamicConv)
-      given = filter_rows(0) / kernels->front();
-    std::optional<int64_t> preset;
-    if (preset_)
-      preset = preset_->heads;
-    stack_.heads = clues_.decide<int64_t>(
-        key("heads"),
-        heads_by_shape(0),
-        place(0, "conv"),
-        given,
-        argument,
-        preset);
-    for (int64_t layer = 1; layer < stack_.layers; ++layer)
-      if (const auto heads = heads_by_shape(layer))
-        SEQCONV_CHECK(
-            *heads == stack_.heads,
-            clues_.where(),
-            ": all layers of the ",
-            side_,
-            " must have as many heads, but layer 0 has ",
-            stack_.heads,
-            " and layer ",
-            layer,
-            " has ",
-            *heads);
-  }
-
-  /// What the stored list or the preset says of a layer.
-  static std::optional<int64_t> entry(
-      const std::optional<Numbers>& list,
-      int64_t layer) {
-    if (!list || list->empty())
-      return {};
-    if (list->size() == 1)
-      return list->front();
-    const auto at = static_cast<size_t>(layer);
-    return at < list->size() ? std::optional((*list)[at]) : std::nullopt;
-  }
-
-  void read_widths() {
-    const std::string argument = side_ + "_kernel_size_list";
-    const auto given = clues_.integers(argument);
-    Numbers kernels, offsets;
-    for (int64_t layer = 0; layer < stack_.layers; ++layer) {
-      const BlockKind kind = stack_.block_at(layer);
-      const bool talk = kind == BlockKind::kTalk;
-      std::optional<int64_t> preset;
-      if (preset_ && layer < preset_->layers)
-        preset = talk ? preset_->max_offset_at(layer)
-                      : preset_->kernel_size_at(layer);
-      const auto [shape, tensor] = width_by_shape(layer);
-      const int64_t width = clues_.decide<int64_t>(
-          concat(key(talk ? "max_offsets" : "kernel_sizes"), "[", layer, "]"),
-          shape,
-          tensor,
-          entry(given, layer),
-          argument,
-          preset);
-      kernels.push_back(talk ? 0 : width);
-      offsets.push_back(talk ? width : 0);
-    }
-    const auto used = [](const Numbers& widths) {
-      return std::any_of(widths.begin(), widths.end(), [](int64_t width) {
-        return width != 0;
-      });
-    };
-    if (used(kernels))
-      stack_.kernel_sizes = kernels;
-    if (used(offsets))
-      stack_.max_offsets = offsets;
-  }
-
-  /// The kernel's width and the tensor that tells it.
-  std::pair<std::optional<int64_t>, std::string> width_by_shape(int64_t layer) {
-    switch (stack_.block_at(layer)) {
-      case BlockKind::kLightConv: {
-        const std::string name = place(layer, "conv.weight");
-        return {clues_.shape(name, 2).back(), name};
-      }
-      case BlockKind::kDynamicConv: {
-        const std::string name = place(layer, "conv.weight_linear.weight");
-        const int64_t rows = filter_rows(layer);
-        SEQCONV_CHECK(
-            stack_.heads > 0 && rows % stack_.heads == 0,
-            clues_.where(),
-            ": '",
-            name,
-            "' must have as many rows for each of ",
-            stack_.heads,
-            " heads, but has ",
-            rows);
-        return {rows / stack_.heads, name};
-      }
-      default:
-        return {};
-    }
-  }
-
-  void read_normalization() {
-    if (stack_.block_at(0) == BlockKind::kTalk)
-      return;
-    using kernels::Normalization;
-    const char* reason = "assumed: fairseq's default";
-    if (const auto softmax = clues_.boolean("weight_softmax")) {
-      stack_.normalization = {
-          *softmax ? Normalization::kSoftmax : Normalization::kNone};
-      reason = "stored argument weight_softmax";
-    } else if (preset_) {
-      stack_.normalization = preset_->normalization;
-      reason = "preset";
-    }
-    note("normalization", enum_name(stack_.normalization[0]), reason);
-  }
-
-  Clues& clues_;
-  std::string side_;
-  int64_t dim_;
-  const StackOptions* preset_ = nullptr;
-  StackOptions stack_;
-};
 
 /// Width of the model: what a side's embeddings give.
 int64_t read_dim(Clues& clues, const std::string& side) {
@@ -305,35 +48,37 @@ void check_same(
       decoder);
 }
 
-/// A final norm is there when each block begins with one, and only then.
-NormPlacement read_norm(Clues& clues) {
-  const bool encoder = clues.has("encoder.layer_norm.weight");
-  const bool decoder = clues.has("decoder.layer_norm.weight");
+/// A final norm is there when each block of the side begins with one, and only
+/// then.
+NormPlacement read_norm(const Clues& clues, const std::string& side) {
+  const bool before = clues.has(side + ".layer_norm.weight");
+  const std::string argument = side + "_normalize_before";
   SEQCONV_CHECK(
-      encoder == decoder,
+      clues.boolean(argument).value_or(before) == before,
       clues.where(),
-      ": encoder and decoder must both be post-norm or both pre-norm, but only "
-      "the ",
-      encoder ? "encoder" : "decoder",
-      " has a final layer norm");
-  for (const char* side : {"encoder", "decoder"}) {
-    const std::string argument = concat(side, "_normalize_before");
-    const std::optional<bool> before = clues.boolean(argument);
-    SEQCONV_CHECK(
-        !before || *before == encoder,
-        clues.where(),
-        ": the stored argument ",
-        argument,
-        " contradicts the tensors, where the final layer norm is ",
-        encoder ? "there" : "not there");
-  }
-  const NormPlacement norm =
-      encoder ? NormPlacement::kPre : NormPlacement::kPost;
+      ": the stored argument ",
+      argument,
+      " contradicts the tensors, where the final layer norm is ",
+      before ? "there" : "not there");
+  return before ? NormPlacement::kPre : NormPlacement::kPost;
+}
+
+/// One placement for the model, and where the encoder has another its own.
+void read_norms(Clues& clues, ModelOptions& options) {
+  options.norm = read_norm(clues, "decoder");
+  const NormPlacement encoder = read_norm(clues, "encoder");
+  const auto reason = [](NormPlacement norm) {
+    return norm == NormPlacement::kPre ? "final layer norms are there"
+                                       : "no final layer norms";
+  };
+  clues.note("model.norm", enum_name(options.norm), reason(options.norm));
+  if (encoder == options.norm)
+    return;
+  options.encoder.norm = as_side_norm(encoder);
   clues.note(
-      "model.norm",
-      enum_name(norm),
-      encoder ? "final layer norms are there" : "no final layer norms");
-  return norm;
+      "model.encoder.norm",
+      enum_name(options.encoder.norm),
+      reason(encoder));
 }
 
 /// Rates matter to further training only: the library's own where none is said.
@@ -371,17 +116,17 @@ DeducedArchitecture deduce_architecture(
   ModelOptions& options = found.options = ModelOptions::defaults(found.task);
   clues.note("task", enum_name(found.task), "names of tensors");
   options.dim = read_dim(clues, "decoder");
-  options.decoder = StackReader(clues, "decoder", options.dim).read();
+  options.decoder = read_stack(clues, "decoder", options.dim);
   options.ffn_dim = read_ffn_dim(clues, "decoder");
   if (found.task == Task::kTranslation) {
     check_same(clues, "width", read_dim(clues, "encoder"), options.dim);
-    options.encoder = StackReader(clues, "encoder", options.dim).read();
+    options.encoder = read_stack(clues, "encoder", options.dim);
     check_same(
         clues,
         "feed-forward width",
         read_ffn_dim(clues, "encoder"),
         options.ffn_dim);
-    options.norm = read_norm(clues);
+    read_norms(clues, options);
   }
   deduce_embeddings(clues, found.task, options);
   read_rates(clues, options);

@@ -74,7 +74,8 @@ void add_stack(
   if (!talk)
     settings[side + "_conv_type"] =
         stack.block_at(0) == BlockKind::kLightConv ? "lightweight" : "dynamic";
-  settings[side + "_normalize_before"] = options.norm == NormPlacement::kPre;
+  settings[side + "_normalize_before"] =
+      options.norm_of(stack) == NormPlacement::kPre;
   settings[side + "_learned_pos"] = options.positions == PositionKind::kLearned;
 }
 

@@ -1,5 +1,7 @@
 #include "seqconv/checkpoint/model_description.h"
 
+#include <algorithm>
+
 #include "seqconv/base/files.h"
 
 namespace seqconv {
@@ -7,6 +9,38 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFormat = "seqconv-model";
+
+/// Keys of the architecture that version 3 brought. Folders have them only
+/// where they say something, so that older programs read the others.
+constexpr const char* kLaterKeys[] = {"encoder.norm", "decoder.norm"};
+
+/// Where a key such as "encoder.norm" stands in a table.
+Json::json_pointer pointer_to(std::string key) {
+  std::replace(key.begin(), key.end(), '.', '/');
+  return Json::json_pointer("/" + key);
+}
+
+/// The first of these keys that an architecture has, "" for none.
+std::string later_key(const Json& architecture) {
+  for (const char* key : kLaterKeys)
+    if (architecture.contains(pointer_to(key)))
+      return key;
+  return "";
+}
+
+/// The architecture as config.json has it. `unused`: what models of the task
+/// have not.
+Json write_architecture(const ModelOptions& options, const char* unused) {
+  Json table = write_options(options);
+  const Json defaults = write_options(ModelOptions{});
+  for (const char* key : kLaterKeys) {
+    const Json::json_pointer at = pointer_to(key);
+    if (table.at(at) == defaults.at(at))
+      table.at(at.parent_pointer()).erase(at.back());
+  }
+  table.erase(unused);
+  return table;
+}
 
 /// The lowest version whose programs read the model rightly: those of version 1
 /// know no tokenizer and would take its text as it is.
@@ -131,11 +165,13 @@ fs::path folder_of_checkpoint(const fs::path& file) {
       "' is not inside a model folder: no config.json beside or above it");
 }
 
-Json begin_config(Task task, const TextOptions& text) {
+Json begin_config(Task task, const TextOptions& text, Json architecture) {
   Json config = Json::object();
   config["format"] = kFormat;
-  config["format_version"] = version_of(text);
+  config["format_version"] =
+      later_key(architecture).empty() ? version_of(text) : 3;
   config["task"] = std::string(enum_name(task));
+  config["architecture"] = std::move(architecture);
   return config;
 }
 
@@ -153,18 +189,26 @@ void read_part(const fs::path& folder, const Read& read) {
   }
 }
 
-/// Error for text that programs of the folder's version would misread.
+/// Error for what programs of the folder's version would misread or not know.
 void check_version_says_all(
     const Json& config,
     const TextOptions& text,
     const fs::path& folder) {
-  SEQCONV_CHECK(
-      config["format_version"] >= version_of(text),
-      (folder / "config.json").string(),
-      ": text.tokenizer needs format_version ",
-      version_of(text),
-      ", but got ",
-      detail::show_json(config["format_version"]));
+  const auto need = [&](const std::string& key, int64_t version) {
+    SEQCONV_CHECK(
+        config["format_version"] >= version,
+        (folder / "config.json").string(),
+        ": ",
+        key,
+        " needs format_version ",
+        version,
+        ", but got ",
+        detail::show_json(config["format_version"]));
+  };
+  need("text.tokenizer", version_of(text));
+  const std::string later = later_key(config["architecture"]);
+  if (!later.empty())
+    need("architecture." + later, 3);
 }
 
 }  // namespace
@@ -179,9 +223,10 @@ VocabularySizes LanguageDescription::vocabulary() const {
 
 void write_description(const TranslationDescription& model) {
   create_folder(model.folder);
-  Json config = begin_config(Task::kTranslation, model.text.options);
-  config["architecture"] = write_options(model.options);
-  config["architecture"].erase("adaptive");
+  Json config = begin_config(
+      Task::kTranslation,
+      model.text.options,
+      write_architecture(model.options, "adaptive"));
   config["text"] = model.text.save(model.folder);
   config["decoding"] = write_options(model.decoding);
   write_config(model.folder, config);
@@ -189,9 +234,10 @@ void write_description(const TranslationDescription& model) {
 
 void write_description(const LanguageDescription& model) {
   create_folder(model.folder);
-  Json config = begin_config(Task::kLanguageModel, model.text.options);
-  config["architecture"] = write_options(model.options);
-  config["architecture"].erase("encoder");
+  Json config = begin_config(
+      Task::kLanguageModel,
+      model.text.options,
+      write_architecture(model.options, "encoder"));
   config["text"] = model.text.save(model.folder);
   config["stream"] = write_options(model.stream);
   write_config(model.folder, config);

@@ -9,7 +9,7 @@ DecoderLayerImpl::DecoderLayerImpl(
     Task task,
     int64_t layer,
     const InitGenerator& generator)
-    : norm_(options.norm), dropout_(options.dropout) {
+    : norm_(options.norm_of(options.decoder)), dropout_(options.dropout) {
   block_ = register_module(
       "block",
       make_block(options, Side::kDecoder, layer, generator));
@@ -98,7 +98,8 @@ DecoderImpl::DecoderImpl(
         concat("layer", i),
         std::make_shared<DecoderLayerImpl>(options, task, i, generator)));
   }
-  if (options.norm == NormPlacement::kPre && task == Task::kTranslation)
+  if (task == Task::kTranslation &&
+      options.norm_of(options.decoder) == NormPlacement::kPre)
     final_norm_ = register_module("final_norm", LayerNorm(options.dim));
 }
 

@@ -5,7 +5,7 @@ EncoderLayerImpl::EncoderLayerImpl(
     const ModelOptions& options,
     int64_t layer,
     const InitGenerator& generator)
-    : norm_(options.norm), dropout_(options.dropout) {
+    : norm_(options.norm_of(options.encoder)), dropout_(options.dropout) {
   block_ = register_module(
       "block",
       make_block(options, Side::kEncoder, layer, generator));
@@ -43,7 +43,7 @@ EncoderImpl::EncoderImpl(
         concat("layer", i),
         std::make_shared<EncoderLayerImpl>(options, i, generator)));
   }
-  if (options.norm == NormPlacement::kPre)
+  if (options.norm_of(options.encoder) == NormPlacement::kPre)
     final_norm_ = register_module("final_norm", LayerNorm(options.dim));
 }
 

@@ -103,8 +103,11 @@ std::map<std::string, Json> architecture(const ModelOptions& options) {
   ModelOptions full = options;
   full.encoder = expanded(options.encoder);
   full.decoder = expanded(options.decoder);
+  full.encoder.norm = as_side_norm(options.norm_of(options.encoder));
+  full.decoder.norm = as_side_norm(options.norm_of(options.decoder));
   std::map<std::string, Json> leaves;
   flatten(write_options(full), "model", leaves);
+  leaves.erase("model.norm");  // the sides' own say it
   if (options.positions == PositionKind::kSinusoidal)
     leaves.erase("model.max_positions");  // no limit, no parameter
   return leaves;

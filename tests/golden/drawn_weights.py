@@ -132,7 +132,7 @@ class Drawing:
     def sharpen(self):
         """The decoder's last norm, so that its outputs are clear and </s> is likely."""
         names = [f"decoder.layers.{len(self.architecture.decoder.widths) - 1}.final_layer_norm"]
-        if self.architecture.pre_norm:
+        if self.architecture.pre_norm_of("decoder"):
             names = ["decoder.layer_norm"] if self.architecture.encoder else []
         for name in names:
             self.weights[name + ".weight"] = exact(self.weights[name + ".weight"] * self.scales.sharpness)
@@ -161,7 +161,7 @@ def draw(architecture, names, scales, sizes, seed):
     for side, stack in (("encoder", architecture.encoder), ("decoder", architecture.decoder)):
         for i in range(len(stack.widths) if stack else 0):
             drawing.layer(side, stack, i)
-        if stack and architecture.pre_norm and architecture.encoder:
+        if stack and architecture.encoder and architecture.pre_norm_of(side):
             drawing.norm(side + ".layer_norm")
     drawing.sharpen()
     return drawing.weights

@@ -58,7 +58,7 @@ def settings(recipe, languages=("xa", "xb")):
                 f"{side}_attention_heads": stack.heads,
                 f"{side}_kernel_size_list": list(stack.widths),
                 f"{side}_glu": architecture.glu,
-                f"{side}_normalize_before": architecture.pre_norm,
+                f"{side}_normalize_before": architecture.pre_norm_of(side),
             }
             if not talk:
                 kind = {"light": "lightweight", "dynamic": "dynamic"}[stack.kind]
@@ -109,8 +109,8 @@ def readme(recipe, outputs, origin=None):
     return "".join(line + "\n" for line in lines)
 
 
-def layers(kind, heads, *widths):
-    return Side(kind, widths, heads)
+def layers(kind, heads, *widths, **more):
+    return Side(kind, widths, heads, **more)
 
 
 # Names of parameters that most recipes keep.
@@ -180,6 +180,22 @@ RECIPES = [
         (72, 64),
         gradients=("encoder.layers.1.conv.offsets.bias", "decoder.embed_out", NORM),
         updated=("decoder.layers.1.conv.offsets.weight", "decoder.layers.0.encoder_attn.q_proj.weight"),
+    ),
+    Recipe(
+        "mixed-norm-encdec",
+        "LightConv encoder, pre-norm, and DynamicConv decoder, post-norm, which is tied; "
+        "names of present fairseq, container of 2019",
+        Architecture(
+            12,
+            16,
+            encoder=layers("light", 4, 3, 5, pre_norm=True),
+            decoder=layers("dynamic", 3, 3, 7, pre_norm=False),
+        ),
+        Names(main=True, tie="decoder"),
+        (40, 48),
+        legacy=True,
+        gradients=("encoder.layer_norm.weight", "encoder.layers.0.layer_norm1.weight", LINEAR),
+        updated=("decoder.layers.1.final_layer_norm.weight", "encoder.layers.1.conv.weight"),
     ),
     Recipe(
         "lm-lightconv",

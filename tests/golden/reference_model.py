@@ -24,6 +24,7 @@ class Side:
     kind: str  # light, dynamic or talk
     widths: tuple  # a layer: taps of its kernel, or how far TaLK reaches
     heads: int
+    pre_norm: bool | None = None  # none: as the other side
 
 
 @dataclasses.dataclass
@@ -36,6 +37,13 @@ class Architecture:
     pre_norm: bool = False
     cutoffs: tuple = ()  # of adaptive input and softmax, which share what they can
     factor: int = 4
+
+    def side(self, name):
+        return self.encoder if name == "encoder" else self.decoder
+
+    def pre_norm_of(self, side):
+        own = self.side(side).pre_norm
+        return self.pre_norm if own is None else own
 
     def bands(self, vocabulary):
         """Begin and end of each band of words."""
@@ -157,7 +165,7 @@ class ReferenceModel:
         return len(self.output_table())
 
     def convolution(self, x, name, side, layer):
-        stack = self.architecture.encoder if side == "encoder" else self.architecture.decoder
+        stack = self.architecture.side(side)
         width, heads = stack.widths[layer], stack.heads
         if stack.kind == "talk":
             offsets = torch.sigmoid(self.linear(x, name + "conv.offsets"))
@@ -218,7 +226,7 @@ class ReferenceModel:
         return self.linear(torch.cat(seen, -1), attention + "out_proj")
 
     def residual(self, x, part, *norms):
-        if self.architecture.pre_norm:
+        if self.architecture.pre_norm_of(norms[0].partition(".")[0]):
             return x + part(self.norm(x, *norms))
         return self.norm(x + part(x), *norms)
 
@@ -238,7 +246,7 @@ class ReferenceModel:
                 x, lambda y: self.feed_forward(y, name), name + "layer_norms.1", name + "layer_norm2"
             )
             record[f"enc.layer{i}"] = x
-        return self.norm(x, "encoder.layer_norm") if self.architecture.pre_norm else x
+        return self.norm(x, "encoder.layer_norm") if self.architecture.pre_norm_of("encoder") else x
 
     def decode(self, inputs, memory=None, record=None):
         """inputs [B, T], memory [B, S, C] or none -> [B, T, C]."""
@@ -255,7 +263,7 @@ class ReferenceModel:
                 )
             x = self.residual(x, lambda y: self.feed_forward(y, name), name + "final_layer_norm")
             record[f"dec.layer{i}"] = x
-        last = self.architecture.pre_norm and self.architecture.encoder
+        last = self.architecture.pre_norm_of("decoder") and self.architecture.encoder
         return self.norm(x, "decoder.layer_norm") if last else x
 
     def output_table(self):

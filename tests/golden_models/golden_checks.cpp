@@ -66,7 +66,7 @@ class LayerWalk {
       x = find<EncoderLayerImpl>(layer)->forward(x, {}, plan);
       compare(concat("enc.layer", i), row, x);
     }
-    if (golden_.options().norm == NormPlacement::kPre)
+    if (is_pre_norm(golden_.options().encoder))
       x = find<LayerNormImpl>("encoder.final_norm")->forward(x);
     return x;
   }
@@ -99,14 +99,21 @@ class LayerWalk {
     return module;
   }
 
+  bool is_pre_norm(const StackOptions& side) const {
+    return golden_.options().norm_of(side) == NormPlacement::kPre;
+  }
+
   void probe(
       const std::string& layer,
       const std::string& recorded,
       int64_t row,
       const at::Tensor& x) const {
-    const bool pre = golden_.options().norm == NormPlacement::kPre;
+    const ModelOptions& options = golden_.options();
     const at::Tensor input =
-        pre ? find<LayerNormImpl>(layer + "block_norm")->forward(x) : x;
+        is_pre_norm(
+            layer.starts_with("encoder") ? options.encoder : options.decoder)
+        ? find<LayerNormImpl>(layer + "block_norm")->forward(x)
+        : x;
     const auto [before, after] = ConvolutionProbe(model_, layer).run(input);
     compare(recorded + ".conv_in", row, before);
     compare(recorded + ".conv_out", row, after);

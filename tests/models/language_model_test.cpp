@@ -20,6 +20,7 @@ constexpr int kVocabulary = 40;
 ModelOptions as_language_model(ModelOptions options) {
   options.encoder = ModelOptions{}.encoder;
   options.norm = NormPlacement::kPre;
+  options.decoder.norm = SideNorm::kAuto;
   return options;
 }
 
@@ -227,6 +228,10 @@ TEST(LanguageModelOptions, ContradictionsNameTheirKeys) {
   expect(
       [](auto& o) { o.norm = NormPlacement::kPost; },
       "model.norm must be \"pre\" in a language model, but got \"post\"");
+  expect(
+      [](auto& o) { o.decoder.norm = SideNorm::kPost; },
+      "model.decoder.norm must be \"pre\" in a language model, but got "
+      "\"post\"");
   expect(
       [](auto& o) {
         o.tie = Tying::kNone;

@@ -69,6 +69,16 @@ Variant variant(const std::string& name, BlockKind kind, const Change& change) {
   return result;
 }
 
+/// What the sides of a model may have apart.
+inline void add_unlike_sides(std::vector<Variant>& variants) {
+  using enum BlockKind;
+  const auto same = [](StackOptions&) {};
+  variants.push_back(variant("PreNormEncoder", kDynamicConv, same));
+  variants.back().options.encoder.norm = SideNorm::kPre;
+  variants.push_back(variant("PreNormDecoder", kTalk, same));
+  variants.back().options.decoder.norm = SideNorm::kPre;
+}
+
 /// All kinds and all options that a layer can have, mixed in the last ones.
 inline void add_mixtures(std::vector<Variant>& variants) {
   using enum BlockKind;
@@ -156,6 +166,7 @@ inline std::vector<Variant> all_variants() {
         stack.average_ffn = {false, true};
       }));
   add_mixtures(variants);
+  add_unlike_sides(variants);
   return variants;
 }
 

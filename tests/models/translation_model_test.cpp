@@ -289,6 +289,23 @@ TEST(TranslationModelNorms, PreNormModelsHaveAFinalNorm) {
       model->target_log_probabilities(batch).isfinite().all().item<bool>());
 }
 
+TEST(TranslationModelNorms, EachSideMayHaveItsOwnPlacement) {
+  ModelOptions options = small_options(BlockKind::kDynamicConv);
+  const auto final_norms = [&](SideNorm encoder, SideNorm decoder) {
+    options.encoder.norm = encoder;
+    options.decoder.norm = decoder;
+    const auto names = TranslationModel(options, 40, 40, 7)->named_parameters();
+    return std::pair(
+        names.contains("encoder.final_norm.weight"),
+        names.contains("decoder.final_norm.weight"));
+  };
+  using Pair = std::pair<bool, bool>;
+  EXPECT_EQ(final_norms(SideNorm::kPre, SideNorm::kAuto), Pair(true, false));
+  EXPECT_EQ(final_norms(SideNorm::kPost, SideNorm::kPre), Pair(false, true));
+  options.norm = NormPlacement::kPre;
+  EXPECT_EQ(final_norms(SideNorm::kAuto, SideNorm::kPost), Pair(true, false));
+}
+
 TEST(TranslationModelPositions, LearnedPositionsEndWithAClearError) {
   ModelOptions options = small_options(BlockKind::kLightConv);
   options.positions = PositionKind::kLearned;

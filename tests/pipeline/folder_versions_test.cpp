@@ -194,7 +194,8 @@ TEST(FolderVersions, FoldersAreWrittenInTheFormTheyWereIn) {
     else
       write_copy(read_language_description(folder.path));
     const Json config = testing::read_json_file(copy / "config.json");
-    for (const char* key : {"format", "format_version", "task", "text"})
+    for (const char* key :
+         {"format", "format_version", "task", "architecture", "text"})
       EXPECT_EQ(config.at(key), folder.config.at(key)) << key;
     for (const auto& entry : fs::directory_iterator(copy)) {
       const fs::path name = entry.path().filename();
@@ -234,12 +235,12 @@ class FolderVersionErrors : public ::testing::Test {
 };
 
 TEST_F(FolderVersionErrors, LaterVersionsAreRefusedByName) {
-  for (const std::string version : {"3", "99", "9223372036854775807"})
+  for (const std::string version : {"4", "99", "9223372036854775807"})
     EXPECT_THAT(
         error_with("\"format_version\": 2", "\"format_version\": " + version),
         HasSubstr(concat(
             (folder() / "config.json").string(),
-            ": this program reads model folders of format_version 1 to 2, but "
+            ": this program reads model folders of format_version 1 to 3, but "
             "got ",
             version,
             ": a later seqconv wrote it; open it with that one or a newer "
@@ -266,7 +267,7 @@ TEST_F(FolderVersionErrors, ValuesThatAreNoVersionAreRefused) {
         error_with("\"format_version\": 2", "\"format_version\": " + value),
         HasSubstr(concat(
             (folder() / "config.json").string(),
-            ": format_version must be a whole number from 1 to 2, but got ")))
+            ": format_version must be a whole number from 1 to 3, but got ")))
         << value;
   EXPECT_THAT(
       error_with("\"format_version\": 2,", ""),
@@ -278,16 +279,23 @@ TEST_F(FolderVersionErrors, ValuesThatAreNoVersionAreRefused) {
 }
 
 TEST_F(FolderVersionErrors, AVersionThatDoesNotSayAllIsRefused) {
+  const fs::path file = folder() / "config.json";
+  Json config = testing::read_json_file(file);
+  const auto error = [&] {
+    write_file_atomically(file, config.dump());
+    return testing::error_of([&] { read_translation_description(folder()); });
+  };
+  config["format_version"] = 1;
   EXPECT_THAT(
-      testing::error_of([&] {
-        const fs::path file = folder() / "config.json";
-        Json config = testing::read_json_file(file);
-        config["format_version"] = 1;
-        write_file_atomically(file, config.dump());
-        read_translation_description(folder());
-      }),
+      error(),
       HasSubstr("config.json: text.tokenizer needs format_version 2, but got "
                 "1"));
+  config["format_version"] = 2;
+  config["architecture"]["encoder"]["norm"] = "pre";
+  EXPECT_THAT(
+      error(),
+      HasSubstr("config.json: architecture.encoder.norm needs format_version "
+                "3, but got 2"));
 }
 
 }  // namespace

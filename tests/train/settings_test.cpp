@@ -97,6 +97,19 @@ TEST(FineTuning, AnotherArchitectureIsRefusedByItsKey) {
       HasSubstr("model.decoder.kernel_sizes is [3,3]"));
 }
 
+TEST(FineTuning, NormsMayBeSaidByTheModelOrByItsSides) {
+  ModelOptions other = small();
+  other.norm = NormPlacement::kPre;
+  other.encoder.norm = other.decoder.norm = SideNorm::kPost;
+  EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
+  other.decoder.norm = SideNorm::kAuto;
+  EXPECT_THAT(
+      testing::error_of<UsageError>(
+          [&] { check_same_architecture(small(), other, "base"); }),
+      HasSubstr("model.decoder.norm is \"post\" in the configuration and "
+                "\"pre\" in that model"));
+}
+
 TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   ModelOptions other = small();
   other.dropout = 0.5;

@@ -67,6 +67,20 @@ struct EnumNames<NormPlacement> {
           {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
 };
 
+/// The same of one side of the model; kAuto: that of the model.
+enum class SideNorm { kAuto, kPost, kPre };
+template <>
+struct EnumNames<SideNorm> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, SideNorm>>(
+          {{"auto", SideNorm::kAuto},
+           {"post", SideNorm::kPost},
+           {"pre", SideNorm::kPre}});
+};
+constexpr SideNorm as_side_norm(NormPlacement norm) {
+  return norm == NormPlacement::kPre ? SideNorm::kPre : SideNorm::kPost;
+}
+
 enum class PositionKind { kSinusoidal, kLearned };
 template <>
 struct EnumNames<PositionKind> {
@@ -118,6 +132,7 @@ struct StackOptions {
   LayerFlags filter_bias = false;
   std::vector<QuerySource> query = {QuerySource::kConvInput};
   LayerFlags average_ffn = true;
+  SideNorm norm = SideNorm::kAuto;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -170,6 +185,9 @@ struct StackOptions {
       average_ffn,
       "average_attention: a network of width ffn_dim between average and "
       "gate; one, or one a layer");
+    v("norm",
+      norm,
+      "Layer normalisation of this side: post, pre, or auto (model.norm)");
   }
 
   BlockKind block_at(int64_t layer) const;
@@ -293,6 +311,9 @@ struct ModelOptions {
       "DropConnect of convolution weights, offset dropout of talk, in [0, 1)");
     v("adaptive", adaptive, "Adaptive input and softmax of language models");
   }
+
+  /// Where layer normalisation stands on a side, encoder or decoder.
+  NormPlacement norm_of(const StackOptions& side) const;
 
   /// The defaults for a task: language models are pre-norm.
   static ModelOptions defaults(Task task);

@@ -17,7 +17,7 @@ namespace seqconv {
 /// The newest `format_version` of config.json. Whoever changes what a folder's
 /// ids, parameters or options mean raises it and leaves a folder of the version
 /// before in tests/checkpoint/folders: docs/model_folder.md has the rule.
-inline constexpr int64_t kModelFormatVersion = 2;
+inline constexpr int64_t kModelFormatVersion = 3;
 
 /// What config.json and the text files of a translation model say.
 struct TranslationDescription {

@@ -135,6 +135,29 @@ heads = 2
 beam = 3
 max_length_b = 12
 """,
+    # Sides that differ in their norms.
+    "sides_3": PAIRS + """[text]
+subword = "none"
+[model]
+dim = 8
+ffn_dim = 8
+norm = "pre"
+[model.encoder]
+layers = 2
+block = ["lightconv", "talk"]
+kernel_sizes = [3, 0]
+max_offsets = [0, 3]
+heads = 2
+[model.decoder]
+layers = 2
+block = "dynamicconv"
+kernel_sizes = 3
+heads = 2
+norm = "post"
+[decoding]
+beam = 3
+max_length_b = 12
+""",
     # Nesterov's momentum, adaptive input and softmax, characters.
     "language_1": STREAM + """samples = "blocks"
 block_tokens = 24

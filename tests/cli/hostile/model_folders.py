@@ -144,7 +144,7 @@ def model_descriptions():
         ("cut", json.dumps(good)[:200]),
         ("invalid UTF-8", b'{"format": "\xff"}'),
         ("another format", changed(["format"], "else"), "format"),
-        ("a later version", changed(["format_version"], 3), "version"),
+        ("a later version", changed(["format_version"], 4), "version"),
         ("a huge version", changed(["format_version"], 2**70), "version"),
         ("no format", changed(["format"], None), "format"),
         ("no version", changed(["format_version"], None), "format_version"),
