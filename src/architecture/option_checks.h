@@ -29,10 +29,14 @@ check_at_least(int64_t value, int64_t least, const std::string& key) {
   }
 }
 
-/// UsageError when the layers of a side make no sense; `path` prefixes keys.
-void check_stack(
-    const StackOptions& stack,
-    int64_t dim,
-    const std::string& path);
+/// One side of a model: its layers and the key that they stand under.
+struct CheckedSide {
+  const StackOptions& stack;
+  const char* key;
+  bool attends;  ///< its layers look at a source
+};
+
+/// UsageError when the layers of a side make no sense; `path` is the model's.
+void check_stack(const CheckedSide& side, int64_t dim, const std::string& path);
 
 }  // namespace seqconv

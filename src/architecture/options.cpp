@@ -176,7 +176,7 @@ void ModelOptions::validate(const std::string& path, Task task) const {
   check_rate(weight_dropout, path + ".weight_dropout");
   switch (task) {
     case Task::kTranslation:
-      check_stack(encoder, dim, path + ".encoder");
+      check_stack({encoder, "encoder", /*attends=*/false}, dim, path);
       check_not_adaptive(adaptive, path + ".adaptive");
       break;
     case Task::kLanguageModel:
@@ -184,7 +184,8 @@ void ModelOptions::validate(const std::string& path, Task task) const {
       check_adaptive(*this, path);
       break;
   }
-  check_stack(decoder, dim, path + ".decoder");
+  const bool attends = task == Task::kTranslation;
+  check_stack({decoder, "decoder", attends}, dim, path);
 }
 
 }  // namespace seqconv

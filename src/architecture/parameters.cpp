@@ -163,7 +163,7 @@ class Lister {
       case BlockKind::kCnn:
         add(name + "conv.weight",
             {model_.dim, model_.dim, stack.kernel_size_at(layer)});
-        return conv_bias(name, stack, layer);
+        return conv_bias(name, stack, layer, model_.dim);
     }
     fail("unknown block kind");
   }
@@ -174,28 +174,33 @@ class Lister {
       int64_t layer,
       bool causal) {
     const int64_t dim = model_.dim;
+    const int64_t width = stack.conv_dim_at(layer, dim);
     const int64_t heads = stack.conv_heads_at(layer);
     const int64_t taps = stack.kernel_size_at(layer);
-    linear(name + "linear1", stack.glu_at(layer) ? 2 * dim : dim, dim);
+    linear(name + "linear1", stack.glu_at(layer) ? 2 * width : width, dim);
     const BlockKind kind = stack.block_at(layer);
     if (kind == BlockKind::kTalk) {
-      linear(name + "conv.offsets", causal ? heads : 2 * heads, dim);
+      linear(name + "conv.offsets", causal ? heads : 2 * heads, width);
     } else if (kind == BlockKind::kLightConv) {
       add(name + "conv.weight", {heads, taps});
-      conv_bias(name, stack, layer);
+      conv_bias(name, stack, layer, width);
     } else {
-      add(name + "conv.weight_linear", {heads * taps, dim});
+      const bool own = stack.query_at(layer) == QuerySource::kConvInput;
+      add(name + "conv.weight_linear", {heads * taps, own ? width : dim});
       if (stack.filter_bias_at(layer))
         add(name + "conv.weight_linear_bias", {heads * taps});
-      conv_bias(name, stack, layer);
+      conv_bias(name, stack, layer, width);
     }
-    linear(name + "linear2", dim, dim);
+    linear(name + "linear2", dim, width);
   }
 
-  void
-  conv_bias(const std::string& name, const StackOptions& stack, int64_t layer) {
+  void conv_bias(
+      const std::string& name,
+      const StackOptions& stack,
+      int64_t layer,
+      int64_t width) {
     if (stack.conv_bias_at(layer))
-      add(name + "conv.bias", {model_.dim});
+      add(name + "conv.bias", {width});
   }
 
   const ModelOptions& model_;

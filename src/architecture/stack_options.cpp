@@ -31,16 +31,28 @@ void check_list(
       size);
 }
 
-void check_heads(int64_t heads, int64_t dim, const std::string& key) {
-  check_at_least(heads, 1, key);
-  if (dim % heads != 0) {
+/// A number and the key that says it.
+struct Keyed {
+  int64_t value;
+  std::string path;
+  const char* key;
+
+  std::string name() const { return concat(path, ".", key); }
+};
+
+void check_heads(const Keyed& heads, const Keyed& width) {
+  check_at_least(heads.value, 1, heads.name());
+  if (width.value % heads.value != 0)
     fail_usage(
-        key,
-        " must divide model.dim, but got ",
-        heads,
-        " heads for dim = ",
-        dim);
-  }
+        heads.name(),
+        " must divide ",
+        width.name(),
+        ", but got ",
+        heads.value,
+        " heads for ",
+        width.key,
+        " = ",
+        width.value);
 }
 
 bool is_dynamic(BlockKind kind) {
@@ -59,6 +71,23 @@ bool averages(BlockKind kind) {
 /// Convolution blocks with projections around them, and perhaps a gate.
 bool has_linear1(BlockKind kind) {
   return kind == BlockKind::kTalk || has_taps(kind);
+}
+
+/// Width and heads of a convolution with projections around it.
+void check_convolution(
+    const StackOptions& stack,
+    int64_t layer,
+    const Keyed& dim,
+    const std::string& path) {
+  const bool own_width = entry(stack.conv_dim, layer, 0) != 0;
+  const bool own_heads = entry(stack.conv_heads, layer, 0) != 0;
+  const Keyed width = own_width
+      ? Keyed{stack.conv_dim_at(layer, dim.value), path, "conv_dim"}
+      : dim;
+  check_at_least(width.value, 1, width.name());
+  check_heads(
+      {stack.conv_heads_at(layer), path, own_heads ? "conv_heads" : "heads"},
+      width);
 }
 
 void check_layer(
@@ -169,6 +198,7 @@ void check_variants(const StackOptions& stack, const std::string& path) {
     check_readers(stack, stack.*list, defaults.*list, path, key, readers);
   };
   check(&StackOptions::conv_heads, "conv_heads", convolutions);
+  check(&StackOptions::conv_dim, "conv_dim", convolutions);
   check(&StackOptions::normalization, "normalization", taps);
   check(&StackOptions::renormalize_edges, "renormalize_edges", taps);
   check(&StackOptions::conv_bias, "conv_bias", biased);
@@ -206,22 +236,31 @@ void check_unused_lists(const StackOptions& stack, const std::string& path) {
 }  // namespace
 
 void check_stack(
-    const StackOptions& stack,
+    const CheckedSide& side,
     int64_t dim,
-    const std::string& path) {
+    const std::string& model_path) {
+  const StackOptions& stack = side.stack;
+  const std::string path = concat(model_path, ".", side.key);
   check_at_least(stack.layers, 1, path + ".layers");
   check_list(stack.block, stack.layers, path + ".block", false);
   check_list(stack.kernel_sizes, stack.layers, path + ".kernel_sizes", true);
   check_list(stack.max_offsets, stack.layers, path + ".max_offsets", true);
-  check_heads(stack.heads, dim, path + ".heads");
-  for (const int64_t heads : stack.conv_heads)
-    if (heads != 0)
-      check_heads(heads, dim, path + ".conv_heads");
   check_list(stack.glu, stack.layers, path + ".glu", false);
   check_unused_lists(stack, path);
   check_variants(stack, path);
-  for (int64_t layer = 0; layer < stack.layers; ++layer)
+  const Keyed width{dim, model_path, "dim"};
+  const Keyed heads{stack.heads, path, "heads"};
+  check_at_least(heads.value, 1, heads.name());
+  bool splits_model = side.attends;
+  for (int64_t layer = 0; layer < stack.layers; ++layer) {
     check_layer(stack, layer, path);
+    if (has_linear1(stack.block_at(layer)))
+      check_convolution(stack, layer, width, path);
+    else
+      splits_model = true;
+  }
+  if (splits_model)
+    check_heads(heads, width);
 }
 
 BlockKind StackOptions::block_at(int64_t layer) const {
@@ -239,6 +278,11 @@ int64_t StackOptions::max_offset_at(int64_t layer) const {
 int64_t StackOptions::conv_heads_at(int64_t layer) const {
   const int64_t own = entry(conv_heads, layer, 0);
   return own != 0 ? own : heads;
+}
+
+int64_t StackOptions::conv_dim_at(int64_t layer, int64_t dim) const {
+  const int64_t own = entry(conv_dim, layer, 0);
+  return own != 0 ? own : dim;
 }
 
 bool StackOptions::glu_at(int64_t layer) const {

@@ -122,7 +122,7 @@ void add_bookkeeping(
       if (stack.block_at(layer) == BlockKind::kDynamicConv)
         tensors.push_back(store.real(
             concat(side, ".layers.", layer, ".conv.conv_bias"),
-            {1, 1, model.options.dim},
+            {1, 1, stack.conv_dim_at(layer, model.options.dim)},
             0));
   };
   if (model.task == Task::kTranslation)

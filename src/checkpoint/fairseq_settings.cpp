@@ -18,9 +18,10 @@ std::string cutoff_text(const std::vector<int64_t>& cutoffs) {
 void check_uniform(
     const StackOptions& stack,
     const std::string& side,
-    BlockKind kind) {
+    int64_t dim) {
   for (int64_t layer = 0; layer < stack.layers; ++layer) {
-    if (stack.block_at(layer) != kind ||
+    if (stack.block_at(layer) != stack.block_at(0) ||
+        stack.conv_dim_at(layer, dim) != stack.conv_dim_at(0, dim) ||
         stack.glu_at(layer) != stack.glu_at(0) ||
         stack.normalization_at(layer) != stack.normalization_at(0))
       fail_usage(
@@ -28,7 +29,7 @@ void check_uniform(
           layer,
           " of the ",
           side,
-          " differs from layer 0 in block, glu or normalization");
+          " differs from layer 0 in block, conv_dim, glu or normalization");
     if (stack.conv_heads_at(layer) != stack.heads)
       fail_usage(
           "fairseq's convolutions have as many heads as attention, but layer ",
@@ -59,9 +60,9 @@ void add_stack(
     const StackOptions& stack,
     const std::string& side) {
   const bool talk = is_talk(options);
-  check_uniform(stack, side, stack.block_at(0));
+  check_uniform(stack, side, options.dim);
   settings[side + "_embed_dim"] = options.dim;
-  settings[side + "_conv_dim"] = options.dim;
+  settings[side + "_conv_dim"] = stack.conv_dim_at(0, options.dim);
   settings[side + "_ffn_embed_dim"] = options.ffn_dim;
   settings[side + "_layers"] = stack.layers;
   settings[side + "_attention_heads"] = stack.heads;

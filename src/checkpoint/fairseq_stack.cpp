@@ -39,6 +39,7 @@ class StackReader {
     note("block", enum_name(stack_.block_at(0)), "names of tensors");
     stack_.glu = shortened(glu);
     note("glu", std::vector<bool>(stack_.glu), "shapes of linear1");
+    read_conv_dim();
     read_heads();
     read_widths();
     read_normalization();
@@ -97,21 +98,39 @@ class StackReader {
             : "none");
   }
 
-  /// Whether linear1 makes a gate; its convolution must be as wide as the
-  /// model.
+  /// Channels of a layer's convolution.
+  int64_t conv_dim(int64_t layer) const {
+    return clues_.shape(place(layer, "linear2.weight"), 2)[1];
+  }
+
+  /// Whether linear1 makes a gate.
   bool gated(int64_t layer) const {
-    const std::string inner = place(layer, "linear2.weight");
-    const int64_t width = clues_.shape(inner, 2)[1];
-    SEQCONV_CHECK(
-        width == dim_,
-        clues_.where(),
-        ": the convolutions must be as wide as the model (",
-        dim_,
-        "), but '",
-        inner,
-        "' says ",
-        width);
-    return clues_.shape(place(layer, "linear1.weight"), 2)[0] == 2 * width;
+    return clues_.shape(place(layer, "linear1.weight"), 2)[0] ==
+        2 * conv_dim(layer);
+  }
+
+  void read_conv_dim() {
+    const std::string argument = side_ + "_conv_dim";
+    const int64_t width = clues_.decide<int64_t>(
+        key("conv_dim"),
+        conv_dim(0),
+        place(0, "linear2.weight"),
+        clues_.integer(argument),
+        argument,
+        {});
+    for (int64_t layer = 1; layer < stack_.layers; ++layer)
+      SEQCONV_CHECK(
+          conv_dim(layer) == width,
+          clues_.where(),
+          ": all convolutions of the ",
+          side_,
+          " must be as wide, but that of layer 0 has ",
+          width,
+          " channels and that of layer ",
+          layer,
+          " has ",
+          conv_dim(layer));
+    stack_.conv_dim = {width == dim_ ? 0 : width};
   }
 
   /// Heads that a layer's own tensors tell.

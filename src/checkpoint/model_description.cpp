@@ -12,7 +12,11 @@ constexpr const char* kFormat = "seqconv-model";
 
 /// Keys of the architecture that version 3 brought. Folders have them only
 /// where they say something, so that older programs read the others.
-constexpr const char* kLaterKeys[] = {"encoder.norm", "decoder.norm"};
+constexpr const char* kLaterKeys[] = {
+    "encoder.conv_dim",
+    "encoder.norm",
+    "decoder.conv_dim",
+    "decoder.norm"};
 
 /// Where a key such as "encoder.norm" stands in a table.
 Json::json_pointer pointer_to(std::string key) {

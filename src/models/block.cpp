@@ -16,6 +16,7 @@ namespace {
 
 struct ConvBlockOptions {
   int64_t dim = 0;
+  int64_t conv_dim = 0;  ///< channels of the convolution
   bool glu = true;
   double input_dropout = 0;
   QuerySource query = QuerySource::kConvInput;  ///< DynamicConv only
@@ -31,12 +32,13 @@ class ConvBlock : public Block {
       const InitGenerator& generator,
       Operator conv)
       : options_(options) {
-    const int64_t dim = options.dim;
+    const int64_t width = options.conv_dim;
     linear1_ = register_module(
         "linear1",
-        Linear(dim, options.glu ? 2 * dim : dim, generator));
+        Linear(options.dim, options.glu ? 2 * width : width, generator));
     conv_ = register_module("conv", std::move(conv));
-    linear2_ = register_module("linear2", Linear(dim, dim, generator));
+    linear2_ =
+        register_module("linear2", Linear(width, options.dim, generator));
   }
 
   at::Tensor forward(
@@ -72,7 +74,7 @@ class ConvBlock : public Block {
   static constexpr bool kHasQuery = std::is_same_v<Operator, DynamicConv>;
 
   at::Tensor gated(const at::Tensor& x) const {
-    const at::Tensor hidden = linear1_->forward(x);  // [B, T, 2C] or [B, T, C]
+    const at::Tensor hidden = linear1_->forward(x);  // [B, T, 2D] or [B, T, D]
     return options_.glu ? ops::glu(hidden) : hidden;
   }
 
@@ -123,12 +125,17 @@ struct Place {
   const StackOptions& stack;
   int64_t layer = 0;
   bool causal = false;
+
+  int64_t conv_dim() const { return stack.conv_dim_at(layer, model.dim); }
 };
 
 ConvOptions conv_options(const Place& place) {
   const StackOptions& stack = place.stack;
+  const bool block_input =
+      stack.query_at(place.layer) == QuerySource::kBlockInput;
   return {
-      .channels = place.model.dim,
+      .channels = place.conv_dim(),
+      .query_channels = block_input ? place.model.dim : 0,
       .heads = stack.conv_heads_at(place.layer),
       .kernel_size = stack.kernel_size_at(place.layer),
       .causal = place.causal,
@@ -141,7 +148,7 @@ ConvOptions conv_options(const Place& place) {
 
 TalkOptions talk_options(const Place& place) {
   return {
-      .channels = place.model.dim,
+      .channels = place.conv_dim(),
       .heads = place.stack.conv_heads_at(place.layer),
       .max_offset = place.stack.max_offset_at(place.layer),
       .causal = place.causal,
@@ -179,6 +186,7 @@ std::shared_ptr<Block>
 surround(const Place& place, const InitGenerator& generator, Operator conv) {
   const ConvBlockOptions options{
       .dim = place.model.dim,
+      .conv_dim = place.conv_dim(),
       .glu = place.stack.glu_at(place.layer),
       .input_dropout = place.model.input_dropout,
       .query = place.stack.query_at(place.layer)};

@@ -16,11 +16,11 @@ DynamicConvImpl::DynamicConvImpl(
     const ConvOptions& options,
     const InitGenerator& generator)
     : options_(options) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(options.channels));
+  const double bound = 1.0 / std::sqrt(static_cast<double>(query_channels()));
   const int64_t outputs = options.heads * options.kernel_size;
   weight = register_parameter(
       "weight_linear",
-      uniform({outputs, options.channels}, bound, generator));
+      uniform({outputs, query_channels()}, bound, generator));
   if (options.filter_bias) {
     filter_bias = register_parameter(
         "weight_linear_bias",
@@ -30,10 +30,15 @@ DynamicConvImpl::DynamicConvImpl(
     bias = register_parameter("bias", at::zeros({options.channels}));
 }
 
+int64_t DynamicConvImpl::query_channels() const {
+  const int64_t own = options_.query_channels;
+  return own != 0 ? own : options_.channels;
+}
+
 at::Tensor DynamicConvImpl::logits(const at::Tensor& query) const {
   // Two dimensions take torch's direct path to one matrix product.
   return at::linear(
-             query.reshape({-1, options_.channels}),
+             query.reshape({-1, query_channels()}),
              weight,
              optional_bias(filter_bias))
       .view(

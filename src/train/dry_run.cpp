@@ -163,13 +163,19 @@ MemoryEstimate estimate_memory(
     int64_t target_vocabulary) {
   const ModelOptions& model = config.model;
   const int64_t copies = config.optimizer.kind == OptimizerKind::kAdam ? 4 : 3;
-  // Floats a token that autograd keeps: residuals, norms, projections (8 to 12
-  // widths a layer), the feed-forward block, keys and values in the decoder.
-  const int64_t encoder_layers =
-      config.task == Task::kTranslation ? model.encoder.layers : 0;
-  const int64_t encoder = encoder_layers * (10 * model.dim + 2 * model.ffn_dim);
-  const int64_t decoder =
-      model.decoder.layers * (16 * model.dim + 2 * model.ffn_dim);
+  // Floats a token that autograd keeps: residuals, norms, projections (6 widths
+  // a layer, 4 of the convolution), the feed-forward block, keys and values in
+  // the decoder.
+  const auto layers = [&](const StackOptions& stack, int64_t widths) {
+    int64_t floats = 0;
+    for (int64_t layer = 0; layer < stack.layers; ++layer)
+      floats += widths * model.dim + 4 * stack.conv_dim_at(layer, model.dim) +
+          2 * model.ffn_dim;
+    return floats;
+  };
+  const int64_t encoder =
+      config.task == Task::kTranslation ? layers(model.encoder, 6) : 0;
+  const int64_t decoder = layers(model.decoder, 12);
   const int64_t output = 2 * model.dim + target_vocabulary / 8;  // in chunks
   return {
       .parameters = 4 * copies * parameter_count,

@@ -70,12 +70,13 @@ Json as_list(const Json& value) {
 }
 
 /// One entry a layer, so that equal layers compare equal.
-StackOptions expanded(const StackOptions& options) {
+StackOptions expanded(const StackOptions& options, int64_t dim) {
   StackOptions full = options;
   full.block.clear();
   full.kernel_sizes.clear();
   full.max_offsets.clear();
   full.conv_heads.clear();
+  full.conv_dim.clear();
   full.glu.clear();
   full.normalization.clear();
   full.renormalize_edges.clear();
@@ -88,6 +89,7 @@ StackOptions expanded(const StackOptions& options) {
     full.kernel_sizes.push_back(options.kernel_size_at(layer));
     full.max_offsets.push_back(options.max_offset_at(layer));
     full.conv_heads.push_back(options.conv_heads_at(layer));
+    full.conv_dim.push_back(options.conv_dim_at(layer, dim));
     full.glu.push_back(options.glu_at(layer));
     full.normalization.push_back(options.normalization_at(layer));
     full.renormalize_edges.push_back(options.renormalize_edges_at(layer));
@@ -101,8 +103,8 @@ StackOptions expanded(const StackOptions& options) {
 
 std::map<std::string, Json> architecture(const ModelOptions& options) {
   ModelOptions full = options;
-  full.encoder = expanded(options.encoder);
-  full.decoder = expanded(options.decoder);
+  full.encoder = expanded(options.encoder, options.dim);
+  full.decoder = expanded(options.decoder, options.dim);
   full.encoder.norm = as_side_norm(options.norm_of(options.encoder));
   full.decoder.norm = as_side_norm(options.norm_of(options.decoder));
   std::map<std::string, Json> leaves;

@@ -116,6 +116,7 @@ TEST(ModelOptionsErrors, KeysThatNoLayerReadsAreNamed) {
   const std::vector<std::pair<std::string, std::string>> keys = {
       {"normalization=sigmoid", "lightconv or dynamicconv"},
       {"conv_heads=4", "lightconv, dynamicconv or talk"},
+      {"conv_dim=64", "lightconv, dynamicconv or talk"},
       {"renormalize_edges=true", "lightconv or dynamicconv"},
       {"conv_bias=true", "lightconv, dynamicconv or cnn"},
       {"filter_bias=true", "dynamicconv"},
@@ -183,6 +184,28 @@ TEST(ModelOptionsErrors, ConvolutionHeadsDivideTheChannels) {
       message({"encoder.layers=2", "encoder.conv_heads=[8, 7]"}),
       HasSubstr("model.encoder.conv_heads must divide model.dim, but got 7 "
                 "heads for dim = 512"));
+}
+
+TEST(ModelOptionsErrors, HeadsDivideTheConvolutionsWidth) {
+  EXPECT_THAT(
+      message({"encoder.conv_dim=20"}),
+      HasSubstr("model.encoder.heads must divide model.encoder.conv_dim, but "
+                "got 8 heads for conv_dim = 20"));
+  EXPECT_THAT(
+      message({"decoder.conv_dim=20", "decoder.conv_heads=3"}),
+      HasSubstr("model.decoder.conv_heads must divide model.decoder.conv_dim, "
+                "but got 3 heads for conv_dim = 20"));
+  // No head of this encoder splits the model's own width.
+  const std::vector<std::string> five = {"heads=5", "conv_dim=20"};
+  EXPECT_EQ(message({"encoder." + five[0], "encoder." + five[1]}), "");
+  // The decoder's attention to the source does.
+  EXPECT_THAT(
+      message({"decoder." + five[0], "decoder." + five[1]}),
+      HasSubstr("model.decoder.heads must divide model.dim, but got 5 heads "
+                "for dim = 512"));
+  EXPECT_THAT(
+      message({"encoder.conv_dim=-8"}),
+      HasSubstr("model.encoder.conv_dim must be between 1 and"));
 }
 
 TEST(ModelOptionsErrors, UnknownNormalisationsNameTheValidOnes) {

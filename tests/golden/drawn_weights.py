@@ -68,8 +68,11 @@ class Drawing:
         self.add(name + ".weight", (self.architecture.dim,), 0.4, centre=1.0)
         self.add(name + ".bias", (self.architecture.dim,), 0.1)
 
+    def conv_dim(self, stack):
+        return stack.conv_dim or self.architecture.dim
+
     def convolution(self, name, side, stack, width):
-        dim, heads = self.architecture.dim, stack.heads
+        dim, heads = self.conv_dim(stack), stack.heads
         if stack.kind == "light":
             self.add(name + "conv.weight", (heads, 1, width), 2.0)
         elif stack.kind == "dynamic":
@@ -90,9 +93,10 @@ class Drawing:
     def layer(self, side, stack, i):
         dim, ffn = self.architecture.dim, self.architecture.ffn_dim
         name = f"{side}.layers.{i}."
-        self.linear(name + "linear1", (2 if self.architecture.glu else 1) * dim, dim)
+        conv_dim = self.conv_dim(stack)
+        self.linear(name + "linear1", (2 if self.architecture.glu else 1) * conv_dim, dim)
         self.convolution(name, side, stack, stack.widths[i])
-        self.linear(name + "linear2", dim, dim, self.scales.mixing)
+        self.linear(name + "linear2", dim, conv_dim, self.scales.mixing)
         self.linear(name + "fc1", ffn, dim)
         self.linear(name + "fc2", dim, ffn, self.scales.feed)
         if side == "encoder":

@@ -60,6 +60,8 @@ def settings(recipe, languages=("xa", "xb")):
                 f"{side}_glu": architecture.glu,
                 f"{side}_normalize_before": architecture.pre_norm_of(side),
             }
+            if stack.conv_dim:
+                found[f"{side}_conv_dim"] = stack.conv_dim
             if not talk:
                 kind = {"light": "lightweight", "dynamic": "dynamic"}[stack.kind]
                 found[f"{side}_conv_type"] = kind
@@ -72,14 +74,14 @@ def checkpoint(recipe, weights, languages=("xa", "xb")):
     for copy, owner in drawn_weights.copies(weights, recipe.names).items():
         state[copy] = state[owner]
     for side in ("encoder", "decoder") if recipe.architecture.encoder else ("decoder",):
+        stack = recipe.architecture.side(side)
         state[side + ".version"] = torch.tensor([2.0])
         if not recipe.names.main:
             state[side + ".embed_positions._float_tensor"] = torch.zeros(1)
-        if recipe.names.main and getattr(recipe.architecture, side).kind == "dynamic":
-            for i in range(len(getattr(recipe.architecture, side).widths)):  # set by nobody there
-                state[f"{side}.layers.{i}.conv.conv_bias"] = torch.full(
-                    (1, 1, recipe.architecture.dim), 1e30
-                )
+        if recipe.names.main and stack.kind == "dynamic":
+            shape = (1, 1, stack.conv_dim or recipe.architecture.dim)
+            for i in range(len(stack.widths)):  # set by nobody there
+                state[f"{side}.layers.{i}.conv.conv_bias"] = torch.full(shape, 1e30)
     named = argparse.Namespace(**settings(recipe, languages))
     content = {"args": named, "model": state, "optimizer_history": [], "extra_state": {"epoch": 1}}
     if recipe.configured:
@@ -180,6 +182,22 @@ RECIPES = [
         (72, 64),
         gradients=("encoder.layers.1.conv.offsets.bias", "decoder.embed_out", NORM),
         updated=("decoder.layers.1.conv.offsets.weight", "decoder.layers.0.encoder_attn.q_proj.weight"),
+    ),
+    Recipe(
+        "talk-encdec-conv-widths",
+        "TaLK, convolutions wider than the model in the encoder and narrower in the decoder, "
+        "whose layers begin with their norms; heads of the encoder that do not divide its width",
+        Architecture(
+            16,
+            24,
+            encoder=layers("talk", 5, 3, 7, pre_norm=False, conv_dim=20),
+            decoder=layers("talk", 4, 3, 15, pre_norm=True, conv_dim=12),
+        ),
+        Names(tie="decoder"),
+        (40, 48),
+        legacy=True,
+        gradients=("encoder.layers.1.conv.offsets.weight", "decoder.layers.0.linear1.weight", LINEAR),
+        updated=("decoder.layers.1.linear2.weight", "encoder.layers.1.conv.offsets.bias"),
     ),
     Recipe(
         "mixed-norm-encdec",

@@ -26,8 +26,9 @@ class ConvolutionProbe {
     const at::Tensor weight = parameters_[layer_ + "block.linear1.weight"];
     const at::Tensor hidden =
         at::linear(x, weight, parameters_[layer_ + "block.linear1.bias"]);
+    const int64_t width = parameters_[layer_ + "block.linear2.weight"].size(1);
     const at::Tensor input =
-        weight.size(0) == 2 * weight.size(1) ? ops::glu(hidden) : hidden;
+        weight.size(0) == 2 * width ? ops::glu(hidden) : hidden;
     return {input, convolve(input)};
   }
 

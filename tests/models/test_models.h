@@ -77,6 +77,10 @@ inline void add_unlike_sides(std::vector<Variant>& variants) {
   variants.back().options.encoder.norm = SideNorm::kPre;
   variants.push_back(variant("PreNormDecoder", kTalk, same));
   variants.back().options.decoder.norm = SideNorm::kPre;
+  // Heads of the encoder that do not divide dim.
+  variants.push_back(variant("ConvDimOfTheEncoder", kLightConv, same));
+  variants.back().options.encoder.conv_dim = {20};
+  variants.back().options.encoder.heads = 5;
 }
 
 /// All kinds and all options that a layer can have, mixed in the last ones.
@@ -165,6 +169,23 @@ inline std::vector<Variant> all_variants() {
       variant("AverageWithoutNetwork", kAverageAttention, [](auto& stack) {
         stack.average_ffn = {false, true};
       }));
+  variants.push_back(variant("ConvDim", kDynamicConv, [](auto& stack) {
+    stack.conv_dim = {16};
+    stack.conv_bias = true;
+  }));
+  variants.push_back(variant("ConvDimOfALayer", kLightConv, [](auto& stack) {
+    stack.conv_dim = {0, 40};
+    stack.conv_heads = {12, 40};
+    stack.glu = {false, true};
+  }));
+  variants.push_back(variant("ConvDimTalk", kTalk, [](auto& stack) {
+    stack.conv_dim = {36, 4};
+  }));
+  variants.push_back(variant("ConvDimQuery", kDynamicConv, [](auto& stack) {
+    stack.conv_dim = {12};
+    stack.query = {QuerySource::kBlockInput, QuerySource::kConvInput};
+    stack.filter_bias = true;
+  }));
   add_mixtures(variants);
   add_unlike_sides(variants);
   return variants;

@@ -306,6 +306,20 @@ TEST(TranslationModelNorms, EachSideMayHaveItsOwnPlacement) {
   EXPECT_EQ(final_norms(SideNorm::kAuto, SideNorm::kPost), Pair(true, false));
 }
 
+TEST(TranslationModelConvDim, AStateIsAsWideAsItsConvolution) {
+  ModelOptions options = small_options(BlockKind::kDynamicConv);
+  options.decoder.block = {BlockKind::kDynamicConv, BlockKind::kTalk};
+  options.decoder.max_offsets = {0, 9};
+  options.decoder.conv_dim = {16, 40};
+  TranslationModel model(options, 40, 40, 7);
+  const DecoderState state = model->decoder().initial_state(3);
+  const auto width = [&](int layer) {
+    return std::get<ConvState>(state.layers[layer]).window.sizes();
+  };
+  EXPECT_EQ(width(0), (at::IntArrayRef{3, 2, 16}));
+  EXPECT_EQ(width(1), (at::IntArrayRef{3, 9, 40}));
+}
+
 TEST(TranslationModelPositions, LearnedPositionsEndWithAClearError) {
   ModelOptions options = small_options(BlockKind::kLightConv);
   options.positions = PositionKind::kLearned;

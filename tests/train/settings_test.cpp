@@ -95,6 +95,13 @@ TEST(FineTuning, AnotherArchitectureIsRefusedByItsKey) {
       testing::error_of<UsageError>(
           [&] { check_same_architecture(small(), other, "base"); }),
       HasSubstr("model.decoder.kernel_sizes is [3,3]"));
+  other = small();
+  other.decoder.conv_dim = {256};
+  EXPECT_THAT(
+      testing::error_of<UsageError>(
+          [&] { check_same_architecture(small(), other, "base"); }),
+      HasSubstr("model.decoder.conv_dim is [512,512] in the configuration and "
+                "[256,256] in that model"));
 }
 
 TEST(FineTuning, NormsMayBeSaidByTheModelOrByItsSides) {
@@ -118,6 +125,7 @@ TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   other.encoder.kernel_sizes = {3, 3};
   other.encoder.conv_heads = {other.encoder.heads, 0};
   other.encoder.glu = {true, true};
+  other.encoder.conv_dim = {0, other.dim};
   EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
   other.positions = PositionKind::kLearned;
   EXPECT_THROW(check_same_architecture(small(), other, "base"), UsageError);

@@ -124,6 +124,7 @@ struct StackOptions {
   std::vector<int64_t> max_offsets;
   int64_t heads = 8;
   std::vector<int64_t> conv_heads = {0};
+  std::vector<int64_t> conv_dim = {0};
   LayerFlags glu = true;
   std::vector<kernels::Normalization> normalization = {
       kernels::Normalization::kSoftmax};
@@ -152,11 +153,16 @@ struct StackOptions {
       "one a layer (0 elsewhere)");
     v("heads",
       heads,
-      "Heads of convolutions and attention, at least 1; must divide dim");
+      "Heads of convolutions and attention, at least 1; must divide dim (of a "
+      "convolution: its conv_dim)");
     v("conv_heads",
       conv_heads,
       "lightconv, dynamicconv, talk: heads where they differ, must divide "
-      "dim; 0 = heads; one, or one a layer");
+      "conv_dim; 0 = heads; one, or one a layer");
+    v("conv_dim",
+      conv_dim,
+      "lightconv, dynamicconv, talk: channels of the convolution, which the "
+      "linear maps around it lead to and from; 0 = dim; one, or one a layer");
     v("glu",
       glu,
       "lightconv, dynamicconv, talk: gated linear unit before the "
@@ -196,6 +202,8 @@ struct StackOptions {
   int64_t max_offset_at(int64_t layer) const;
   /// Heads of the layer's convolution, or `heads`.
   int64_t conv_heads_at(int64_t layer) const;
+  /// Channels of the layer's convolution in a model of width `dim`.
+  int64_t conv_dim_at(int64_t layer, int64_t dim) const;
   bool glu_at(int64_t layer) const;
   kernels::Normalization normalization_at(int64_t layer) const;
   bool renormalize_edges_at(int64_t layer) const;

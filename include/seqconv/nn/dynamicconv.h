@@ -5,9 +5,9 @@
 namespace seqconv {
 
 /// Dynamic convolution (Wu et al. 2019): a linear map of the input itself, or
-/// of another tensor (the query), [H*K, C] without bias unless asked for,
-/// predicts the kernel of every position. The map begins U(-1/sqrt(C),
-/// 1/sqrt(C)), its bias too.
+/// of another tensor of Q channels (the query), [H*K, Q] without bias unless
+/// asked for, predicts the kernel of every position. The map begins
+/// U(-1/sqrt(Q), 1/sqrt(Q)), its bias too.
 class DynamicConvImpl : public torch::nn::Module {
  public:
   explicit DynamicConvImpl(
@@ -19,7 +19,7 @@ class DynamicConvImpl : public torch::nn::Module {
       const at::Tensor& x,
       const std::optional<at::Tensor>& lengths,
       DropoutPlan& plan) const;
-  /// The same with the kernels predicted from query [B, T, C].
+  /// The same with the kernels predicted from query [B, T, Q].
   at::Tensor forward(
       const at::Tensor& x,
       const at::Tensor& query,
@@ -31,7 +31,7 @@ class DynamicConvImpl : public torch::nn::Module {
       const at::Tensor& x,
       ConvState& state,
       const StepPosition& position) const;
-  /// The same with the next positions' query [N, T', C].
+  /// The same with the next positions' query [N, T', Q].
   at::Tensor step(
       const at::Tensor& x,
       const at::Tensor& query,
@@ -39,11 +39,12 @@ class DynamicConvImpl : public torch::nn::Module {
       const StepPosition& position) const;
   ConvState initial_state(int64_t rows) const;
 
-  at::Tensor weight;       ///< "weight_linear" [H*K, C], row h*K + j is tap j
+  at::Tensor weight;       ///< "weight_linear" [H*K, Q], row h*K + j is tap j
   at::Tensor filter_bias;  ///< "weight_linear_bias" [H*K], or undefined
   at::Tensor bias;         ///< "bias" [C] of the convolution, or undefined
 
  private:
+  int64_t query_channels() const;
   at::Tensor logits(const at::Tensor& query) const;
 
   ConvOptions options_;

@@ -12,11 +12,12 @@ namespace seqconv {
 
 /// Options of LightConv and DynamicConv.
 struct ConvOptions {
-  int64_t channels = 0;       ///< C
-  int64_t heads = 1;          ///< H, divides C
-  int64_t kernel_size = 3;    ///< K
-  bool causal = false;        ///< K-1 taps to the left, else K/2
-  double weight_dropout = 0;  ///< DropConnect
+  int64_t channels = 0;        ///< C
+  int64_t query_channels = 0;  ///< DynamicConv: Q of its query, 0 = C
+  int64_t heads = 1;           ///< H, divides C
+  int64_t kernel_size = 3;     ///< K
+  bool causal = false;         ///< K-1 taps to the left, else K/2
+  double weight_dropout = 0;   ///< DropConnect
   ops::Normalization normalization = ops::Normalization::kSoftmax;
   bool renormalize_edges = false;  ///< taps inside the sequence sum to 1
   bool bias = false;         ///< [C], added to every position; starts as zero
