@@ -23,6 +23,16 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string shorten(std::string_view text) {
+  constexpr size_t kMost = 200;
+  if (text.size() <= kMost)
+    return std::string(text);
+  size_t end = kMost;
+  while (end > 0 && (text[end] & 0xC0) == 0x80)
+    --end;
+  return concat(text.substr(0, end), "...");
+}
+
 std::string nearest_word(
     std::string_view word,
     const std::vector<std::string>& candidates) {

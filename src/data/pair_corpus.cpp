@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sentence_reader.h"
+#include "corpus_reader.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv {
@@ -52,8 +52,8 @@ class PairReader {
 
   const std::string& source_name_;
   const std::string& target_name_;
-  SentenceReader source_;
-  SentenceReader target_;
+  CorpusReader source_;
+  CorpusReader target_;
 };
 
 /// Encodes pairs of lines and keeps those that a model can learn from.

@@ -1,67 +1,53 @@
-#include "sentence_reader.h"
+#include "seqconv/data/sentence_reader.h"
 
 #include "seqconv/base/error.h"
 #include "seqconv/data/fairseq_data.h"
 
 namespace seqconv {
 
-SentenceReader::SentenceReader(const CorpusSide& side, const std::string& file)
-    : side_(side), file_(file) {
+SentenceReader::SentenceReader(
+    const std::string& file,
+    int64_t vocabulary,
+    BadBytes bad_bytes)
+    : name_(file) {
   if (is_fairseq_data(file))
-    sentences_ = open_fairseq_data(file, side.vocabulary);
+    sentences_ = open_fairseq_data(file, vocabulary);
   else
-    lines_.emplace(file);
+    lines_.emplace(file, bad_bytes);
+}
+
+SentenceReader::SentenceReader(
+    std::istream& stream,
+    std::string name,
+    BadBytes bad_bytes)
+    : name_(std::move(name)) {
+  lines_.emplace(stream, name_, bad_bytes);
 }
 
 bool SentenceReader::next() {
   if (lines_)
     return lines_->next(line_);
-  if (count_ == sentences_->size())
+  if (taken_ == sentences_->size())
     return false;
-  ++count_;
+  ++taken_;
   return true;
 }
 
 std::vector<int32_t> SentenceReader::ids() const {
-  if (!lines_) {
-    const auto ids = sentences_->tokens(count_ - 1);
-    return checked({ids.begin(), ids.end()});
-  }
-  try {
-    return side_.encode(line_);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    fail(lines_->where(), ": ", error.what());
-  }
-}
-
-std::vector<int32_t> SentenceReader::checked(std::vector<int32_t> ids) const {
-  if (!side_.check)
-    return ids;
-  try {
-    side_.check(ids);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    fail(file_, ": sentence ", count_, ": ", error.what());
-  }
-  return ids;
-}
-
-bool SentenceReader::is_blank_line() const {
-  return lines_ && is_blank(line_);
+  const auto ids = sentences_->tokens(taken_ - 1);
+  return {ids.begin(), ids.end()};
 }
 
 int64_t SentenceReader::count() const {
-  return lines_ ? lines_->line_number() : count_;
+  return lines_ ? lines_->line_number() : taken_;
 }
 
-std::string list_files(const std::vector<std::string>& files) {
-  std::string list;
-  for (const std::string& file : files)
-    list += concat(list.empty() ? "'" : ", '", file, "'");
-  return list;
+std::string SentenceReader::where() const {
+  return lines_ ? lines_->where() : concat(name_, ": sentence ", taken_);
+}
+
+int64_t SentenceReader::replaced_lines() const {
+  return lines_ ? lines_->replaced_lines() : 0;
 }
 
 }  // namespace seqconv

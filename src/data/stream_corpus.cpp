@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sentence_reader.h"
+#include "corpus_reader.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/token_store.h"
@@ -280,7 +280,7 @@ StreamReport write_stream_corpus(
       max_length);
   StreamWriter writer(options.samples, max_length, path);
   for (const std::string& file : side.files) {
-    for (SentenceReader reader(side, file); reader.next();) {
+    for (CorpusReader reader(side, file); reader.next();) {
       std::vector<int32_t> ids = reader.ids();
       const bool blank = ids.empty() || reader.is_blank_line();
       writer.add(std::move(ids), blank);

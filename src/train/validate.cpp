@@ -6,35 +6,14 @@
 #include <cmath>
 #include <numbers>
 
-#include "seqconv/data/fairseq_data.h"
+#include "seqconv/data/sentence_reader.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/nn/dropout_plan.h"
-#include "seqconv/text/unicode.h"
 
 namespace seqconv {
 namespace {
 
 constexpr size_t kLinesAtATime = 256;
-
-/// Gives the sentences of a file to `take_line` or `take_ids`.
-template <class TakeLine, class TakeIds>
-void read_sentences(
-    const std::string& file,
-    const TextPipeline& text,
-    const TakeLine& take_line,
-    const TakeIds& take_ids) {
-  if (is_fairseq_data(file)) {
-    const auto data = open_fairseq_data(file, text.vocabulary().size());
-    for (int64_t i = 0; i < data->size(); ++i) {
-      const auto ids = data->tokens(i);
-      take_ids(std::vector<int32_t>(ids.begin(), ids.end()));
-    }
-    return;
-  }
-  LineReader reader(file);
-  for (std::string line; reader.next(line);)
-    take_line(line);
-}
 
 }  // namespace
 
@@ -73,24 +52,21 @@ CorpusLoss validation_loss(
 ValidationText read_validation_text(
     const DataOptions& data,
     const TranslationText& text) {
-  using Ids = std::vector<int32_t>;
   ValidationText read;
   for (const std::string& file : data.valid_source)
-    read_sentences(
-        file,
-        *text.source,
-        [&](const std::string& line) {
-          read.sources.push_back({.line = line});
-        },
-        [&](Ids ids) { read.sources.push_back({.ids = std::move(ids)}); });
+    for (SentenceReader sentences(file, text.source->vocabulary().size());
+         sentences.next();) {
+      if (sentences.is_text())
+        read.sources.push_back({.line = sentences.line()});
+      else
+        read.sources.push_back({.ids = sentences.ids()});
+    }
   for (const std::string& file : data.valid_target)
-    read_sentences(
-        file,
-        *text.target,
-        [&](const std::string& line) { read.references.push_back(line); },
-        [&](const Ids& ids) {
-          read.references.push_back(text.target->decode(ids));
-        });
+    for (SentenceReader sentences(file, text.target->vocabulary().size());
+         sentences.next();)
+      read.references.push_back(
+          sentences.is_text() ? sentences.line()
+                              : text.target->decode(sentences.ids()));
   return read;
 }
 

@@ -56,6 +56,23 @@ template <class... Parts>
   throw UsageError(concat(parts...));
 }
 
+/// Gives what `work` gives. Its Error gets what `where` gives, a place, and ":
+/// " in front; an interruption passes as it is.
+template <class Where, class Work>
+auto located(const Where& where, const Work& work) {
+  try {
+    return work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    fail(where(), ": ", error.what());
+  }
+}
+
+/// A text for a message: as it is, or its first 200 bytes and "...", never cut
+/// inside a character.
+std::string shorten(std::string_view text);
+
 /// The candidate nearest to `word` by edit distance, or "" when none is near
 /// enough to be a likely misspelling.
 std::string nearest_word(

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "seqconv/data/token_store.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+
+/// Reads sentences one by one from what may be either: lines of text, or ids in
+/// fairseq's binarised data, where the file's name says so (is_fairseq_data).
+class SentenceReader {
+ public:
+  /// `vocabulary`: binarised ids must be below it. `bad_bytes` is for text.
+  SentenceReader(
+      const std::string& file,
+      int64_t vocabulary,
+      BadBytes bad_bytes = BadBytes::kReject);
+  /// Lines of a stream that outlives the reader; `name` is for messages.
+  SentenceReader(std::istream& stream, std::string name, BadBytes bad_bytes);
+
+  /// Moves on by a sentence; false when there is none left. Error for a line
+  /// with bad bytes, where they are rejected: count() has moved on then, and
+  /// the next call goes on behind that line.
+  bool next();
+  /// Whether the sentences are lines.
+  bool is_text() const { return lines_.has_value(); }
+  /// The present line, of text.
+  const std::string& line() const { return line_; }
+  /// The present ids, of binarised data, without </s>. Error as of
+  /// open_fairseq_data.
+  std::vector<int32_t> ids() const;
+  /// Sentences read so far: the number of the present one, from 1.
+  int64_t count() const;
+  /// "file:line" or "file: sentence number" of the present one.
+  std::string where() const;
+  /// Lines so far in which bad bytes were replaced.
+  int64_t replaced_lines() const;
+
+ private:
+  std::string name_;
+  std::optional<LineReader> lines_;  // for text
+  std::string line_;
+  std::shared_ptr<const TokenSource> sentences_;  // for binarised data
+  int64_t taken_ = 0;                             // of sentences_
+};
+
+}  // namespace seqconv

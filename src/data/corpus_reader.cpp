@@ -1,0 +1,24 @@
+#include "corpus_reader.h"
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+
+std::vector<int32_t> CorpusReader::ids() const {
+  const auto place = [&] { return where(); };
+  if (is_text())
+    return located(place, [&] { return side_.encode(line()); });
+  std::vector<int32_t> ids = SentenceReader::ids();
+  if (side_.check)
+    located(place, [&] { side_.check(ids); });
+  return ids;
+}
+
+std::string list_files(const std::vector<std::string>& files) {
+  std::string list;
+  for (const std::string& file : files)
+    list += concat(list.empty() ? "'" : ", '", file, "'");
+  return list;
+}
+
+}  // namespace seqconv
