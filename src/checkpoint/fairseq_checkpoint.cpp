@@ -24,6 +24,57 @@ bool is_state(const PickleValue& value) {
   });
 }
 
+/// What DistributedDataParallel and torch.compile put in front of the names of
+/// a model that they wrap.
+constexpr std::string_view kWrappers[] = {"module.", "_orig_mod."};
+
+/// The wrappers, one in the other, that all names begin with. Error when some
+/// begin with one and others do not.
+std::string common_wrapper(
+    const std::vector<std::string_view>& names,
+    const std::string& where) {
+  std::string common;
+  for (bool more = true; more;) {
+    more = false;
+    for (const std::string_view wrapper : kWrappers) {
+      const std::string wrapped = concat(common, wrapper);
+      const auto other =
+          std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+            return !name.starts_with(wrapped);
+          });
+      const auto one =
+          std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+            return name.starts_with(wrapped);
+          });
+      SEQCONV_CHECK(
+          one == names.end() || other == names.end(),
+          where,
+          ": all names of the model's dictionary or none must begin with '",
+          wrapped,
+          "', but '",
+          *one,
+          "' does and '",
+          *other,
+          "' does not");
+      if (one == names.end())
+        continue;
+      common = wrapped;
+      more = true;
+    }
+  }
+  return common;
+}
+
+/// A name without the wrapper of all and, of parts that were compiled by
+/// themselves, without theirs.
+std::string unwrapped(std::string_view name, size_t common) {
+  std::string bare(name.substr(common));
+  constexpr std::string_view kPart = "._orig_mod.";
+  for (size_t at; (at = bare.find(kPart)) != bare.npos;)
+    bare.erase(at, kPart.size() - 1);
+  return bare;
+}
+
 void merge(Json& arguments, const Json& table) {
   if (table.is_object())
     for (const auto& [key, value] : table.items())
@@ -72,13 +123,18 @@ FairseqCheckpoint::FairseqCheckpoint(
 }
 
 void FairseqCheckpoint::read_model(const PickleValue& model) {
+  std::vector<std::string_view> names;
   for (const auto& [key, value] : model.entries()) {
     SEQCONV_CHECK(
         key.is(PickleKind::kString),
         where(),
         ": names in the model's dictionary must be strings, but one is ",
         key.description());
-    const std::string name(key.node().text);
+    names.push_back(key.node().text);
+  }
+  wrapper_ = common_wrapper(names, where());
+  for (const auto& [key, value] : model.entries()) {
+    const std::string name = unwrapped(key.node().text, wrapper_.size());
     StridedTensor tensor = file_.tensor(value, name);
     if (is_bookkeeping(name))
       continue;

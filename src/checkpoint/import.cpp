@@ -32,6 +32,12 @@ void report(const FairseqCheckpoint& checkpoint) {
         ": ignored objects of the class ",
         name,
         " (nothing of the kind is ever executed)");
+  if (!checkpoint.wrapper().empty())
+    log_info(
+        checkpoint.where(),
+        ": dropped '",
+        checkpoint.wrapper(),
+        "' in front of all names of tensors");
   if (checkpoint.has_other_ema())
     log_info(
         checkpoint.where(),

@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <functional>
+
+#include "seqconv/checkpoint/fairseq_checkpoint.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/pytorch_writer.h"
 #include "support.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
@@ -178,6 +183,81 @@ TEST(Import, ChecksTheDictionaries) {
   EXPECT_THAT(
       error_of<UsageError>([&] { import_checkpoint(request); }),
       HasSubstr("--dictionary is for language models"));
+}
+
+/// published.pt with the names that `rename` makes of its own.
+std::string renamed_checkpoint(
+    const TemporaryFolder& folder,
+    const std::function<std::string(const std::string&)>& rename) {
+  const FairseqCheckpoint published(
+      synthetic("published.pt"),
+      CheckpointWeights::kTrained);
+  PyTorchContent content{
+      {{"cfg", {{"model", published.arguments()}}}},
+      "model",
+      {}};
+  std::deque<std::vector<std::byte>> bytes;
+  for (const auto& [name, tensor] : published.tensors()) {
+    std::vector<std::byte>& own = bytes.emplace_back();
+    tensor.visit([&](std::span<const std::byte> piece) {
+      own.insert(own.end(), piece.begin(), piece.end());
+    });
+    content.tensors.push_back({rename(name), {tensor.type, tensor.shape, own}});
+  }
+  const auto file = folder.path() / "renamed.pt";
+  write_pytorch(file, content);
+  return file.string();
+}
+
+TEST(Import, DropsWhatWrappersPutInFrontOfAllNames) {
+  for (const char* wrapper :
+       {"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+    SCOPED_TRACE(wrapper);
+    const TemporaryFolder folder;
+    ImportRequest request = synthetic_import({}, folder.path() / "m");
+    request.checkpoints = {renamed_checkpoint(
+        folder,
+        [&](const std::string& name) { return wrapper + name; })};
+    import_checkpoint(request);
+    expect_same_tensors(
+        folder.path() / "m" / "model.safetensors",
+        synthetic("dynamic.safetensors"));
+  }
+}
+
+TEST(Import, DropsTheWrapperOfAPartThatWasCompiledByItself) {
+  const TemporaryFolder folder;
+  ImportRequest request = synthetic_import({}, folder.path() / "m");
+  request.checkpoints = {
+      renamed_checkpoint(folder, [](const std::string& name) {
+        const std::string encoder = "encoder.";
+        return name.starts_with(encoder)
+            ? encoder + "_orig_mod." + name.substr(encoder.size())
+            : name;
+      })};
+  import_checkpoint(request);
+  expect_same_tensors(
+      folder.path() / "m" / "model.safetensors",
+      synthetic("dynamic.safetensors"));
+}
+
+TEST(Import, RefusesAWrapperInFrontOfSomeNames) {
+  const TemporaryFolder folder;
+  ImportRequest request = synthetic_import({}, folder.path() / "m");
+  request.checkpoints = {
+      renamed_checkpoint(folder, [](const std::string& name) {
+        return (name.starts_with("encoder.") ? "module._orig_mod."
+                                             : "module.") +
+            name;
+      })};
+  EXPECT_THAT(
+      error_of([&] { import_checkpoint(request); }),
+      AllOf(
+          HasSubstr("renamed.pt: all names"),
+          HasSubstr("or none must begin with 'module._orig_mod.'"),
+          HasSubstr("'module._orig_mod.encoder."),
+          HasSubstr("'module.decoder.")));
+  EXPECT_FALSE(std::filesystem::exists(request.output));
 }
 
 TEST(Import, LeavesATrainedModelAlone) {

@@ -20,15 +20,16 @@ class FairseqCheckpoint {
  public:
   /// Opens a file that holds {"model": ..., "args" or "cfg": ...}, or a model's
   /// dictionary alone. Error, naming the file, when it is neither, holds no
-  /// such average, or something in the model's dictionary is no tensor (with
-  /// its class).
+  /// such average, something in the model's dictionary is no tensor (with its
+  /// class), or a wrapper stands in front of some of its names alone.
   FairseqCheckpoint(
       const std::filesystem::path& path,
       CheckpointWeights weights);
   FairseqCheckpoint(PyTorchFile file, CheckpointWeights weights);
 
   const std::string& where() const { return file_.where(); }
-  /// Tensors by name; bookkeeping ones (see is_bookkeeping) are left out.
+  /// Tensors by name; bookkeeping ones (see is_bookkeeping) are left out, and
+  /// so is wrapper().
   const std::map<std::string, StridedTensor>& tensors() const {
     return tensors_;
   }
@@ -37,6 +38,9 @@ class FairseqCheckpoint {
   const StridedTensor& read(const std::string& name) const;
   /// Settings of model and task by name, an empty object when none are stored.
   const Json& arguments() const { return arguments_; }
+  /// What a wrapper of the model, DistributedDataParallel ("module.") or
+  /// torch.compile ("_orig_mod."), had put in front of every name.
+  const std::string& wrapper() const { return wrapper_; }
   /// Classes of which the file holds objects that nothing was made of.
   const std::vector<std::string>& ignored_classes() const { return ignored_; }
   /// True when the file holds an average that was not asked for.
@@ -51,6 +55,7 @@ class FairseqCheckpoint {
   PyTorchFile file_;
   std::map<std::string, StridedTensor> tensors_;
   std::map<std::string, PickleId> values_;
+  std::string wrapper_;
   Json arguments_ = Json::object();
   std::vector<std::string> ignored_;
   bool has_other_ema_ = false;
