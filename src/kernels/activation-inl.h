@@ -48,7 +48,7 @@ void relu_backward_range(
     T scale) {
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i)
-    grad_x[i] = y[i] > T{0} ? grad_y[i] * scale : T{0};
+    grad_x[i] = y[i] <= T{0} ? T{0} : grad_y[i] * scale;
 }
 
 template <class T>

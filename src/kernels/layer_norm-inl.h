@@ -100,8 +100,42 @@ void layer_norm_rows(
   }
 }
 
+/// Sums over a row of the weighted gradient and of its product with the
+/// normalised values.
+template <class T>
+struct GradientSums {
+  T plain = 0;
+  T dot = 0;
+};
+
+/// kSums: makes these; kParameters: adds the row to grad_weight and grad_bias.
+template <bool kSums, bool kParameters, class T>
+HWY_INLINE GradientSums<T> add_gradient_row(
+    const T* g,
+    const T* xhat,
+    const T* weight,
+    int64_t C,
+    T* grad_weight,
+    T* grad_bias) {
+  T sum = 0, dot = 0;
+#pragma omp simd reduction(+ : sum, dot)
+  for (int64_t c = 0; c < C; ++c) {
+    if constexpr (kSums) {
+      const T weighted = g[c] * weight[c];
+      sum += weighted;
+      dot += weighted * xhat[c];
+    }
+    if constexpr (kParameters) {
+      grad_weight[c] += g[c] * xhat[c];
+      grad_bias[c] += g[c];
+    }
+  }
+  return {sum, dot};
+}
+
 /// Adds the rows [begin, end) to grad_weight and grad_bias [C], which belong to
-/// one part of the partition, and writes their grad_z and grad_x.
+/// one part of the partition, and writes their grad_z and grad_x; each only
+/// where it is not null.
 template <class T>
 void layer_norm_backward_rows(
     const LayerNormBackward<T>& pass,
@@ -115,18 +149,22 @@ void layer_norm_backward_rows(
   for (int64_t row = begin; row < end; ++row) {
     const T* const g = pass.grad_y + row * C;
     const T* const xhat = pass.normalized + row * C;
-    T* const grad_z = pass.grad_z + row * C;
-    T sum = 0, dot = 0;
-#pragma omp simd reduction(+ : sum, dot)
-    for (int64_t c = 0; c < C; ++c) {
-      const T weighted = g[c] * weight[c];
-      sum += weighted;
-      dot += weighted * xhat[c];
-      grad_weight[c] += g[c] * xhat[c];
-      grad_bias[c] += g[c];
+    if (pass.grad_z == nullptr) {
+      add_gradient_row<false, true>(g, xhat, weight, C, grad_weight, grad_bias);
+      continue;
     }
-    const T mean = sum / static_cast<T>(C);
-    const T slope = dot / static_cast<T>(C);
+    T* const grad_z = pass.grad_z + row * C;
+    const GradientSums<T> sums = grad_weight == nullptr
+        ? add_gradient_row<true, false, T>(g, xhat, weight, C, nullptr, nullptr)
+        : add_gradient_row<true, true>(
+              g,
+              xhat,
+              weight,
+              C,
+              grad_weight,
+              grad_bias);
+    const T mean = sums.plain / static_cast<T>(C);
+    const T slope = sums.dot / static_cast<T>(C);
     const T rstd = pass.rstd[row];
 #pragma omp simd
     for (int64_t c = 0; c < C; ++c)

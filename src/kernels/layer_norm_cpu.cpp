@@ -27,19 +27,24 @@ void layer_norm_backward(
   const int64_t C = pass.channels;
   const int64_t parts =
       std::clamp<int64_t>(pass.rows / row_grain(C), 1, kMaxParts);
+  const bool parameters = pass.grad_weight != nullptr;
   // [parts, 2, C]: sums for grad_weight and grad_bias.
-  std::vector<T> partial(static_cast<size_t>(parts * 2 * C), T{0});
+  std::vector<T> partial(
+      parameters ? static_cast<size_t>(parts * 2 * C) : 0,
+      T{0});
   parallel_for(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      T* const sums = partial.data() + part * 2 * C;
+      T* const sums = parameters ? partial.data() + part * 2 * C : nullptr;
       ops.layer_norm_backward(
           pass,
           pass.rows * part / parts,
           pass.rows * (part + 1) / parts,
           sums,
-          sums + C);
+          parameters ? sums + C : nullptr);
     }
   });
+  if (!parameters)
+    return;
   std::fill_n(pass.grad_weight, C, T{0});
   std::fill_n(pass.grad_bias, C, T{0});
   for (int64_t part = 0; part < parts; ++part) {

@@ -176,19 +176,20 @@ class BackwardTile {
   void operator()(const ConvPlace& at, const ConvPlace& next, int64_t chunk) {
     const ConvShape& shape = args_.shape;
     const int64_t K = shape.kernel_size;
-    convolve_heads(
-        ops_,
-        shape,
-        at,
-        next,
-        {.padding_left = K - 1 - shape.padding_left,
-         .taps = taps_.heads(at, /*reversed=*/true),
-         .in = args_.grad_y,
-         .out = args_.grad_x,
-         .plan = plan_},
-        /*prefetch_out=*/true,
-        [](PrefetchRows&, const ConvPlace&) {});
-    if (at.real() == 0)
+    if (args_.grad_x != nullptr)
+      convolve_heads(
+          ops_,
+          shape,
+          at,
+          next,
+          {.padding_left = K - 1 - shape.padding_left,
+           .taps = taps_.heads(at, /*reversed=*/true),
+           .in = args_.grad_y,
+           .out = args_.grad_x,
+           .plan = plan_},
+          /*prefetch_out=*/true,
+          [](PrefetchRows&, const ConvPlace&) {});
+    if (at.real() == 0 || args_.grad_logits == nullptr)
       return;
     double* const sums = partial_.data() +
         static_cast<size_t>((chunk * shape.heads + at.head) * K);
@@ -263,14 +264,21 @@ void backward_with_edges(const ConvBackward<S, A>& args, const Execution& run) {
                const ConvPlace& next,
                int64_t chunk) mutable {
       const int64_t width = at.heads * K;
-      work(at, next, grad.data(), width);
+      work(
+          at,
+          next,
+          args.grad_logits == nullptr ? nullptr : grad.data(),
+          width);
+      if (args.grad_logits == nullptr)
+        return;
       double* const sums =
           partial.data() + static_cast<size_t>((chunk * H + at.head) * K);
       for (int64_t i = 0; i < at.real() * width; ++i)
         sums[i % width] += static_cast<double>(grad[static_cast<size_t>(i)]);
     };
   });
-  add_chunks(partial, shape, args.grad_logits, K);
+  if (args.grad_logits != nullptr)
+    add_chunks(partial, shape, args.grad_logits, K);
 }
 
 }  // namespace
@@ -337,6 +345,8 @@ void lightconv_backward(
   for_chunks(shape, args.lengths, chunks, run, [&] {
     return BackwardTile<S>(args, taps, partial, plan, run.isa);
   });
+  if (args.grad_logits == nullptr)
+    return;
   Scratch<A> grad(H * taps.pitch() + kTapSlack);
   add_chunks(partial, shape, grad.data(), taps.pitch());
   taps.backward(grad.data(), args.grad_logits);

@@ -129,26 +129,31 @@ class PositionBackward {
          .light = few_taps(args.shape)});
   }
 
-  /// Writes grad_x there, and the gradients of the logits of the real
-  /// positions, rows of all heads of the place, `stride` apart, to `out`.
+  /// Writes grad_x there, unless it is null, and the gradients of the logits of
+  /// the real positions, rows of all heads of the place, `stride` apart, to
+  /// `out`, unless that is.
   void operator()(
       const ConvPlace& at,
       const ConvPlace& next,
       L* out,
       int64_t stride) {
     const int64_t real = at.real();
-    const int64_t before = shape_.kernel_size - 1 - shape_.padding_left;
+    // Positions around feed grad_x alone.
+    const bool around = args_.grad_x != nullptr;
+    const int64_t K = shape_.kernel_size;
+    const int64_t before = around ? K - 1 - shape_.padding_left : 0;
     const TapBlock block = {
         .batch = at.batch,
         .first = at.first - before,
-        .rows = real + shape_.kernel_size - 1,
+        .rows = real + (around ? K - 1 : 0),
         .head = at.head,
         .heads = at.heads,
         .valid = at.valid};
     if (real > 0)
       taps_.make_normalized(block);
-    convolve(at, next);
-    if (real == 0)
+    if (args_.grad_x != nullptr)
+      convolve(at, next);
+    if (real == 0 || out == nullptr)
       return;
     grad_.reserve(real * taps_.row_stride() + kTapSlack);
     for (int64_t h = 0; h < at.heads; ++h)
@@ -190,7 +195,7 @@ class PositionBackward {
     PrefetchRows next_rows;
     if (from_memory(at)) {
       products_.prefetch_inputs(next_rows, then);
-      if (many_taps() && !plan_.streams)
+      if (many_taps() && !plan_.streams && args_.grad_x != nullptr)
         prefetch_rows(next_rows, shape_, then, args_.grad_x, R);
       if (h == 0 && own_logits_)
         prefetch_rows(next_rows, shape_, next, args_.grad_logits, K);
@@ -265,6 +270,8 @@ void position_conv_backward(
         return [&, work = PositionBackward<S, L>(args, logits, run)](
                    const ConvPlace& at,
                    const ConvPlace& next) mutable {
+          if (args.grad_logits == nullptr)
+            return work(at, next, nullptr, 0);
           L* const out = args.grad_logits +
               ((at.batch * shape.steps + at.first) * H + at.head) * K;
           zero_rows(out, H * K, at.heads * K, at.real(), at.rows);

@@ -77,8 +77,11 @@ class OffsetGradients {
     return {left, right};
   }
 
+  bool wanted() const { return left_ != nullptr || right_ != nullptr; }
+
   void write() {
-    write_to(left_, sums_.data(), shape_.max_left);
+    if (left_ != nullptr)
+      write_to(left_, sums_.data(), shape_.max_left);
     if (right_ != nullptr)
       write_to(right_, sums_.data() + kTogether * kTalkRows, shape_.max_right);
     heads_ = 0;
@@ -140,9 +143,10 @@ class BackwardTile {
     Sums sums = {};
     if (!strips.narrow())
       sums = offsets_.begin({b, rows}, part);
-    for (int64_t i = 0; i < strips.of_part(); ++i)
-      input_gradient(strips.get(b, part * strips.of_part() + i), rows, sums);
-    if (strips.narrow())
+    if (!strips.narrow() || args_.grad_x != nullptr)
+      for (int64_t i = 0; i < strips.of_part(); ++i)
+        gradients(strips.get(b, part * strips.of_part() + i), rows, sums);
+    if (strips.narrow() && offsets_.wanted())
       for (int64_t h = 0; h < args_.shape.heads; ++h)
         narrow_offset_gradient(b, h, rows);
   }
@@ -153,15 +157,15 @@ class BackwardTile {
  private:
   using Sums = typename OffsetGradients<O, A>::Sums;
 
-  void input_gradient(
-      const TalkStrip& strip,
-      const TalkRows& rows,
-      const Sums& sums) {
+  /// Of the inputs and, but for narrow strips, of the offsets.
+  void
+  gradients(const TalkStrip& strip, const TalkRows& rows, const Sums& sums) {
     const int64_t C = args_.shape.channels;
     const int64_t at =
         (strip.batch * args_.shape.steps + rows.first) * C + strip.channel;
     const int64_t span = rows.real();
-    zero_rows(args_.grad_x + at, C, strip.channels, span, rows.count);
+    if (args_.grad_x != nullptr)
+      zero_rows(args_.grad_x + at, C, strip.channels, span, rows.count);
     if (span == 0)
       return;
     TalkGradTile<S, A> tile = tile_of(strip, rows);
@@ -170,7 +174,7 @@ class BackwardTile {
     tile.g = args_.grad_y + at - tile.own * C;
     tile.x = args_.x + at + tile.begin * C;
     tile.stride = C;
-    tile.grad_x = args_.grad_x + at;
+    tile.grad_x = args_.grad_x == nullptr ? nullptr : args_.grad_x + at;
     tile.next_strip = next_strip(args_.shape, strip, rows.count);
     tile.next_x = streaming_ ? tile.next_strip : kRowsAhead * C;
     tile.streaming = streaming_;
@@ -178,7 +182,8 @@ class BackwardTile {
     tile.products = products_.data();
     tile.left = sums.left;
     tile.right = sums.right;
-    if (!ops_.gradient(tile) || !edges_.finite())
+    const bool finite = ops_.gradient(tile) && edges_.finite();
+    if (!finite && tile.grad_x != nullptr)
       spread_windows_singly(tile);
   }
 
@@ -216,6 +221,9 @@ class BackwardTile {
       ring_.reserve(tile.ring * kTalkChannels);
     }
     tile.ring_of_g = ring_.data();
+    // Rows behind the tile have products alone.
+    if (!offsets_.wanted())
+      tile.end = tile.span;
     return tile;
   }
 

@@ -160,12 +160,14 @@ class StreamStepper {
       taps[0] = distance;
       return 0;
     }
-    const A reach = std::clamp<A>(
-        distance,
-        0,
-        static_cast<A>(std::min(now, args_.state.slots)));
-    const auto whole = static_cast<int64_t>(reach);
-    const A rest = reach - static_cast<A>(whole);
+    // As a number of A, the limit may be rounded.
+    const int64_t limit = std::min(now, args_.state.slots);
+    const int64_t tokens = distance < static_cast<A>(limit)
+        ? static_cast<int64_t>(std::max<A>(0, distance))
+        : limit;
+    const int64_t whole = std::min(tokens, limit);
+    const A rest =
+        whole < limit ? std::max<A>(0, distance) - static_cast<A>(whole) : A(0);
     const int64_t past = whole + (rest > 0 ? 1 : 0);
     std::fill_n(taps, past + 1, scale);
     if (rest > 0)

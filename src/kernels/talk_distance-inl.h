@@ -20,21 +20,25 @@ using IntTag = hn::Rebind<int32_t, Tag<A>>;
 template <class A>
 using IntVec = hn::Vec<IntTag<A>>;
 
+/// A mask of whole numbers as one of as many of A.
+template <class A, class Mask>
+HWY_INLINE hn::Mask<Tag<A>> inside(Mask mask) {
+  const Tag<A> d;
+  const IntTag<A> di;
+  if constexpr (sizeof(A) == 4)
+    return hn::RebindMask(d, mask);
+  else
+    return hn::Ne(
+        hn::PromoteTo(d, hn::IfThenElseZero(mask, hn::Set(di, 1))),
+        hn::Zero(d));
+}
+
 /// Numbers that are whole as int32.
 HWY_INLINE IntVec<float> to_whole(Vec<float> v) {
   return hn::ConvertTo(IntTag<float>(), v);
 }
 HWY_INLINE IntVec<double> to_whole(Vec<double> v) {
   return hn::DemoteTo(IntTag<double>(), v);
-}
-
-/// Whole numbers as numbers of the type A.
-template <class A>
-HWY_INLINE Vec<A> to_real(IntVec<A> v) {
-  if constexpr (sizeof(A) == 4)
-    return hn::ConvertTo(Tag<A>(), v);
-  else
-    return hn::PromoteTo(Tag<A>(), v);
 }
 
 /// 1 where v > 0.
@@ -59,20 +63,29 @@ HWY_INLINE IntVec<A> clamp(IntVec<A> v, IntVec<A> last) {
   return hn::Max(hn::Zero(IntTag<A>()), hn::Min(v, last));
 }
 
-/// A distance as whole tokens and a fraction, both clipped to [min, max];
-/// NaN is a fraction.
+/// A distance as whole tokens and a fraction, clipped to [min, max]; NaN is a
+/// fraction. The ends are whole: as numbers of A those beyond 2^24 would be
+/// rounded.
 template <class A>
 struct Distance {
   IntVec<A> whole;
   IntVec<A> edge;  ///< whole, and 1 more where there is a fraction
   Vec<A> rest;
 
-  HWY_INLINE Distance(Vec<A> distance, Vec<A> min, Vec<A> max) {
-    const auto clipped = hn::Max(min, hn::Min(distance, max));
+  HWY_INLINE Distance(Vec<A> distance, IntVec<A> min, IntVec<A> max) {
+    constexpr A kFurthest = 2147483520;  // the largest float below 2^31
+    const Tag<A> d;
     const auto nan = hn::IsNaN(distance);
+    const auto far = hn::Set(d, kFurthest);
+    const auto clipped = hn::Max(hn::Neg(far), hn::Min(distance, far));
     const auto tokens = hn::Floor(clipped);
-    rest = hn::IfThenElse(nan, distance, hn::Sub(clipped, tokens));
-    whole = to_whole(hn::IfThenZeroElse(nan, tokens));
+    const auto all = to_whole(hn::IfThenZeroElse(nan, tokens));
+    whole = hn::Max(min, hn::Min(all, max));
+    // Beyond an end, and from the last one on, there is no fraction.
+    const auto between =
+        inside<A>(hn::AndNot(hn::Lt(all, min), hn::Lt(all, max)));
+    rest = hn::IfThenElseZero(between, hn::Sub(clipped, tokens));
+    rest = hn::IfThenElse(nan, distance, rest);
     edge = hn::Add(whole, positive(rest));
   }
 };
@@ -99,11 +112,11 @@ class EntryMaker {
   make(IntVec<A> entries, Vec<A> to_left, Vec<A> to_right) const {
     const auto position = hn::ShiftRightSame(entries, shift_);
     const auto t = hn::Min(hn::Add(first_, position), end_);
-    const auto back = to_real<A>(t), ahead = to_real<A>(hn::Sub(last_, t));
+    const auto ahead = hn::Sub(last_, t);
     return {
         t,
-        Distance<A>(to_left, hn::Neg(ahead), back),
-        Distance<A>(to_right, hn::Neg(back), ahead)};
+        Distance<A>(to_left, hn::Neg(ahead), t),
+        Distance<A>(to_right, hn::Neg(t), ahead)};
   }
 
  private:

@@ -41,9 +41,11 @@ class GradColumns {
     const int64_t before = tile_.own + tile_.begin + tile_.ahead - 1;
     while (staged_ < HWY_MIN(tile_.rows, before))
       stage_row();
-    for (int64_t r = tile_.begin; r < 0; ++r)
+    // Without grad_x the tile's own rows are as those around them.
+    const int64_t own = tile_.grad_x == nullptr ? tile_.span : 0;
+    for (int64_t r = tile_.begin; r < own; ++r)
       add_row</*kOwn=*/false>(sums, products);
-    for (int64_t r = 0; r < tile_.span; ++r)
+    for (int64_t r = own; r < tile_.span; ++r)
       add_row</*kOwn=*/true>(sums, products);
     const bool finite = all_finite<A, NV>(sums.later);
     // Of these the products alone are wanted.
@@ -199,7 +201,8 @@ template <class S, class A>
 HWY_INLINE void advance(TalkGradTile<S, A>& tile, int64_t channels) {
   tile.g += channels;
   tile.x += channels;
-  tile.grad_x += channels;
+  if (tile.grad_x != nullptr)
+    tile.grad_x += channels;
   tile.channels -= channels;
 }
 

@@ -136,8 +136,10 @@ TalkReach reach_of(
       right == nullptr ? TalkExtremes<A>{} : extremes(right, count);
   const auto tokens = [&](A max, int64_t scale) {
     const A distance = std::ceil(std::max<A>(0, max * static_cast<A>(scale)));
-    return static_cast<int64_t>(
-        std::min(distance, static_cast<A>(shape.steps)));
+    // As a number of A, steps may be rounded.
+    return distance >= static_cast<A>(shape.steps)
+        ? shape.steps
+        : static_cast<int64_t>(distance);
   };
   return {
       .left = std::max(

@@ -23,7 +23,7 @@ class ConvBackwardFunction
       const at::Tensor& grad,
       const at::Tensor& x,
       const at::Tensor& logits,
-      bool has_bias,
+      GradientMask output_mask,
       c10::SymInt padding_left,
       const std::string& normalization,
       bool renormalize_edges,
@@ -37,7 +37,7 @@ class ConvBackwardFunction
         grad,
         x,
         logits,
-        has_bias,
+        output_mask,
         std::move(padding_left),
         normalization,
         renormalize_edges,
@@ -62,7 +62,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
     const at::Tensor& grad,
     const at::Tensor& x,
     const at::Tensor& logits,
-    bool has_bias,
+    GradientMask output_mask,
     c10::SymInt padding_left,
     std::string_view normalization,
     bool renormalize_edges,
@@ -74,7 +74,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
       grad,
       x,
       logits,
-      has_bias,
+      output_mask,
       std::move(padding_left),
       std::string(normalization),
       renormalize_edges,
@@ -132,6 +132,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
       const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
     const bool has_bias = ctx->saved_data["has_bias"].toBool();
+    const GradientMask wanted = wanted_gradients(ctx, {true, true, has_bias});
     const std::string normalization =
         ctx->saved_data["normalization"].toStringRef();
     static const auto op = find_op<ConvBackwardSignature>(Kind::kBackward);
@@ -139,7 +140,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
         grads[0],
         saved[0],
         saved[1],
-        has_bias,
+        wanted,
         ctx->saved_data["padding_left"].toSymInt(),
         normalization,
         ctx->saved_data["renormalize_edges"].toBool(),
@@ -147,12 +148,7 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
         if_defined(saved[2]),
         if_defined(saved[3]),
         if_defined(saved[4]));
-    variable_list result(10);
-    result[0] = grad_x;
-    result[1] = grad_logits;
-    if (has_bias)
-      result[2] = grad_bias;
-    return result;
+    return gradients_of(wanted, {grad_x, grad_logits, grad_bias}, 10);
   }
 };
 

@@ -123,7 +123,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
     const at::Tensor& grad,
     const at::Tensor& x,
     const at::Tensor& logits,
-    bool has_bias,
+    GradientMask output_mask,
     int64_t padding_left,
     std::string_view normalization,
     bool renormalize_edges,
@@ -149,29 +149,33 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
   const DropValues drop(drop_p, drop_seed, drop_mask);
   const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
   const at::Tensor grad_y = grad.contiguous();
-  const at::Tensor grad_x = at::empty(x.sizes(), x.options());
-  const at::Tensor grad_logits = at::empty(made.sizes(), made.options());
-  const at::Tensor grad_bias = at::empty(
-      {has_bias ? x.size(2) : 0},
+  const auto [want_x, want_logits, want_bias] = output_mask;
+  const at::Tensor grad_x = empty_gradient(want_x, x.sym_sizes(), x.options());
+  const at::Tensor grad_logits =
+      empty_gradient(want_logits, made.sym_sizes(), made.options());
+  const at::Tensor grad_bias = empty_gradient(
+      want_bias,
+      {x.sym_size(2)},
       x.options().dtype(accumulator_type(x.scalar_type())));
   Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
     using L = decltype(logit_storage);
     const auto shape = conv_shape(x, logits, padding_left);
-    Kind::run(
-        ConvBackward<S, L>{
-            .shape = shape,
-            .normalization = parse_normalization(name, normalization),
-            .renormalize_edges = renormalize_edges,
-            .drop = drop.get(),
-            .x = const_pointer<S>(dense),
-            .logits = const_pointer<L>(made),
-            .lengths = valid.data(),
-            .grad_y = const_pointer<S>(grad_y),
-            .grad_x = pointer<S>(grad_x),
-            .grad_logits = pointer<L>(grad_logits)},
-        cpu_execution());
-    if (has_bias)
+    if (output_mask[0] || output_mask[1])
+      Kind::run(
+          ConvBackward<S, L>{
+              .shape = shape,
+              .normalization = parse_normalization(name, normalization),
+              .renormalize_edges = renormalize_edges,
+              .drop = drop.get(),
+              .x = const_pointer<S>(dense),
+              .logits = const_pointer<L>(made),
+              .lengths = valid.data(),
+              .grad_y = const_pointer<S>(grad_y),
+              .grad_x = pointer_if<S>(output_mask[0], grad_x),
+              .grad_logits = pointer_if<L>(output_mask[1], grad_logits)},
+          cpu_execution());
+    if (output_mask[2])
       kernels::bias_gradient(
           shape,
           valid.data(),

@@ -137,7 +137,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
     const at::Tensor& grad,
     const at::Tensor& x,
     const at::Tensor& logits,
-    bool has_bias,
+    GradientMask output_mask,
     int64_t padding_left,
     std::string_view normalization,
     bool renormalize_edges,
@@ -162,9 +162,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
   const Setup setup(args);
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
   const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
-  const at::Tensor grad_x = at::empty(x.sizes(), x.options());
-  const at::Tensor grad_logits = at::empty(logits.sizes(), logits.options());
-  const at::Tensor grad_bias = at::empty({has_bias ? x.size(2) : 0}, sums);
+  const auto [want_x, want_logits, want_bias] = output_mask;
+  const at::Tensor grad_x = empty_gradient(want_x, x.sym_sizes(), x.options());
+  const at::Tensor grad_logits =
+      empty_gradient(want_logits, logits.sym_sizes(), logits.options());
+  const at::Tensor grad_bias = empty_gradient(want_bias, {x.sym_size(2)}, sums);
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
     using A = AccumulatorOf<S>;
@@ -172,9 +174,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
         .setup = setup.get(),
         .x = const_pointer<S>(dense),
         .grad_y = const_pointer<S>(grad_y),
-        .grad_x = pointer<S>(grad_x),
-        .grad_logits = grad_logits.mutable_data_ptr(),
-        .grad_bias = has_bias ? pointer<A>(grad_bias) : nullptr};
+        .grad_x = pointer_if<S>(output_mask[0], grad_x),
+        .grad_logits = pointer_if<void>(output_mask[1], grad_logits),
+        .grad_bias = pointer_if<A>(output_mask[2], grad_bias)};
     const at::Tensor workspace = at::empty({Kind::workspace(backward)}, sums);
     backward.workspace = pointer<A>(workspace);
     Kind::run(backward, current_stream());

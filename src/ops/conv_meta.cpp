@@ -42,7 +42,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
     const at::Tensor& grad,
     const at::Tensor& x,
     const at::Tensor& logits,
-    bool has_bias,
+    GradientMask output_mask,
     c10::SymInt padding_left,
     std::string_view normalization,
     bool renormalize_edges,
@@ -63,12 +63,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
        .drop_seed = drop_seed,
        .drop_mask = drop_mask,
        .lengths = lengths});
-  const c10::SymInt channels = has_bias ? x.sym_size(2) : c10::SymInt(0);
   return {
-      at::empty_symint(x.sym_sizes(), x.options()),
-      at::empty_symint(logits.sym_sizes(), logits.options()),
-      at::empty_symint(
-          {channels},
+      empty_gradient(output_mask[0], x.sym_sizes(), x.options()),
+      empty_gradient(output_mask[1], logits.sym_sizes(), logits.options()),
+      empty_gradient(
+          output_mask[2],
+          {x.sym_size(2)},
           x.options().dtype(accumulator_type(x.scalar_type())))};
 }
 

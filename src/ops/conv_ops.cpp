@@ -28,6 +28,13 @@ void check_conv_step(
       state.sym_size(1));
 }
 
+at::Tensor empty_gradient(
+    bool wanted,
+    c10::SymIntArrayRef sizes,
+    const at::TensorOptions& options) {
+  return wanted ? at::empty_symint(sizes, options) : at::empty({0}, options);
+}
+
 at::Tensor conv_initial_state(
     int64_t rows,
     int64_t kernel_size,

@@ -2,6 +2,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <array>
+
 #include "ops/conv_checks.h"
 #include "seqconv/base/error.h"
 
@@ -21,12 +23,16 @@ using ConvSignature = at::Tensor(
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths);
 
-/// -> grad_x, grad_logits, grad_bias (empty without bias).
+/// Which gradients are asked for: those of x, the logits (offset_left), and the
+/// bias (offset_right). The others come back empty, [0], and are not computed.
+using GradientMask = std::array<bool, 3>;
+
+/// -> grad_x, grad_logits, grad_bias.
 using ConvBackwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
     const at::Tensor& grad,
     const at::Tensor& x,
     const at::Tensor& logits,
-    bool has_bias,
+    GradientMask output_mask,
     c10::SymInt padding_left,
     std::string_view normalization,
     bool renormalize_edges,
@@ -68,6 +74,12 @@ at::Tensor convolve_reference(
     int64_t padding_left,
     const OptionalTensor& bias,
     const OptionalTensor& lengths);
+
+/// Room for a gradient, or [0] where it was not asked for.
+at::Tensor empty_gradient(
+    bool wanted,
+    c10::SymIntArrayRef sizes,
+    const at::TensorOptions& options);
 
 /// Taps from logits, over the last axis.
 at::Tensor normalize_reference(

@@ -49,7 +49,8 @@ TORCH_LIBRARY_FRAGMENT(seqconv, m) {
         "Tensor? drop_seed=None, Tensor? drop_mask=None, "
         "Tensor? lengths=None) -> Tensor");
   m.def("dynamicconv_backward(Tensor grad, Tensor x, Tensor logits, *, "
-        "bool has_bias, SymInt padding_left, str normalization='softmax', "
+        "bool[3] output_mask, SymInt padding_left, "
+        "str normalization='softmax', "
         "bool renormalize_edges=False, float drop_p=0.0, "
         "Tensor? drop_seed=None, Tensor? drop_mask=None, "
         "Tensor? lengths=None) -> (Tensor grad_x, Tensor grad_logits, "

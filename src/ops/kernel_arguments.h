@@ -69,6 +69,11 @@ template <class S>
 S* pointer(const at::Tensor& tensor) {
   return static_cast<S*>(tensor.mutable_data_ptr());
 }
+/// Null where a gradient is not wanted.
+template <class S>
+S* pointer_if(bool wanted, const at::Tensor& gradient) {
+  return wanted ? pointer<S>(gradient) : nullptr;
+}
 
 /// Calls f with a value of the storage type of x (already checked).
 template <class F>

@@ -58,17 +58,27 @@ struct LayerNormGradients {
   at::Tensor x, residual, weight, bias;
 };
 
+/// Which of them somebody wants; those of weight and bias are one.
+struct WantedGradients {
+  bool x, residual, parameters;
+};
+
 LayerNormGradients run_backward(
     const at::Tensor& grad_y,
     const at::Tensor& normalized,
     const at::Tensor& rstd,
     const at::Tensor& weight,
-    kernels::Dropout drop) {
+    kernels::Dropout drop,
+    const WantedGradients& wanted) {
   LayerNormGradients grads;
-  grads.residual = at::empty_like(normalized);
-  grads.x = drop.p > 0 ? at::empty_like(normalized) : grads.residual;
-  grads.weight = at::empty_like(weight);
-  grads.bias = at::empty_like(weight);
+  const bool drops = wanted.x && drop.p > 0;
+  if (wanted.x || wanted.residual)
+    grads.residual = at::empty_like(normalized);
+  grads.x = drops ? at::empty_like(normalized) : grads.residual;
+  if (wanted.parameters) {
+    grads.weight = at::empty_like(weight);
+    grads.bias = at::empty_like(weight);
+  }
   dispatch_type(normalized, [&]<class T>(T) {
     kernels::LayerNormBackward<T> pass;
     pass.channels = normalized.size(-1);
@@ -77,11 +87,14 @@ LayerNormGradients run_backward(
     pass.normalized = normalized.const_data_ptr<T>();
     pass.rstd = rstd.const_data_ptr<T>();
     pass.weight = weight.const_data_ptr<T>();
-    pass.grad_z = grads.residual.template mutable_data_ptr<T>();
-    if (drop.p > 0)
+    if (grads.residual.defined())
+      pass.grad_z = grads.residual.template mutable_data_ptr<T>();
+    if (drops)
       pass.grad_x = grads.x.template mutable_data_ptr<T>();
-    pass.grad_weight = grads.weight.template mutable_data_ptr<T>();
-    pass.grad_bias = grads.bias.template mutable_data_ptr<T>();
+    if (wanted.parameters) {
+      pass.grad_weight = grads.weight.template mutable_data_ptr<T>();
+      pass.grad_bias = grads.bias.template mutable_data_ptr<T>();
+    }
     pass.drop = drop;
     kernels::layer_norm_backward(pass, parallel_for());
   });
@@ -108,6 +121,10 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     check_first_derivative("dropout_add_layer_norm");
     const variable_list saved = ctx->get_saved_variables();
+    const bool residual = ctx->saved_data["residual"].toBool();
+    const size_t weight = residual ? 2 : 1;  // its number among the inputs
+    const bool want_weight = ctx->needs_input_grad(weight);
+    const bool want_bias = ctx->needs_input_grad(weight + 1);
     const LayerNormGradients out = run_backward(
         grads[0].contiguous(),
         saved[0],
@@ -115,13 +132,15 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
         saved[2],
         make_dropout(
             ctx->saved_data["p"].toDouble(),
-            ctx->saved_data["seed"].toInt()));
-    const bool residual = ctx->saved_data["residual"].toBool();
+            ctx->saved_data["seed"].toInt()),
+        {.x = ctx->needs_input_grad(0),
+         .residual = residual && ctx->needs_input_grad(1),
+         .parameters = want_weight || want_bias});
     return {
         out.x,
         residual ? out.residual : at::Tensor(),
-        out.weight,
-        out.bias,
+        want_weight ? out.weight : at::Tensor(),
+        want_bias ? out.bias : at::Tensor(),
         {}};
   }
 };

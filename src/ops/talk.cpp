@@ -50,17 +50,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_meta(
     const OptionalTensor& offset_right,
     int64_t max_left,
     int64_t max_right,
-    const OptionalTensor& lengths) {
+    const OptionalTensor& lengths,
+    GradientMask output_mask) {
   const char* const name = "talk_backward";
   check_talk(
       {name, x, offset_left, offset_right, max_left, max_right, lengths});
   check_gradient(name, grad, x);
-  const auto offsets = offset_left.sym_sizes();
-  return {
-      at::empty_symint(x.sym_sizes(), x.options()),
-      at::empty_symint(offsets, offset_left.options()),
-      offset_right ? at::empty_symint(offsets, offset_left.options())
-                   : at::empty({0}, offset_left.options())};
+  return empty_talk_gradients(x, offset_left, offset_right, output_mask);
 }
 
 at::Tensor talk_step_meta(
@@ -126,6 +122,20 @@ void check_talk_step(
   check_state(args.op, args.x, state, position);
 }
 
+std::tuple<at::Tensor, at::Tensor, at::Tensor> empty_talk_gradients(
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    const GradientMask& output_mask) {
+  const auto like = [](bool wanted, const at::Tensor& tensor) {
+    return empty_gradient(wanted, tensor.sym_sizes(), tensor.options());
+  };
+  return {
+      like(output_mask[0], x),
+      like(output_mask[1], offset_left),
+      like(output_mask[2] && offset_right.has_value(), offset_left)};
+}
+
 kernels::TalkShape talk_shape(const TalkArguments& args) {
   return {
       .batch = args.x.size(0),
@@ -185,8 +195,8 @@ TORCH_LIBRARY_FRAGMENT(seqconv, m) {
         "int max_left, int max_right=0, Tensor? lengths=None) -> Tensor");
   m.def("talk_backward(Tensor grad, Tensor x, Tensor offset_left, "
         "Tensor? offset_right=None, *, int max_left, int max_right=0, "
-        "Tensor? lengths=None) -> (Tensor grad_x, Tensor grad_offset_left, "
-        "Tensor grad_offset_right)");
+        "Tensor? lengths=None, bool[3] output_mask) -> (Tensor grad_x, "
+        "Tensor grad_offset_left, Tensor grad_offset_right)");
   m.def("talk_step(Tensor x, Tensor(a!) state, Tensor position, "
         "Tensor offset_left, *, int max_left) -> Tensor");
 }

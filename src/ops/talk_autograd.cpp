@@ -32,7 +32,8 @@ class TalkBackwardFunction
       const OptionalTensor& offset_right,
       int64_t max_left,
       int64_t max_right,
-      const OptionalTensor& lengths) {
+      const OptionalTensor& lengths,
+      GradientMask output_mask) {
     at::AutoDispatchBelowADInplaceOrView below;
     auto [grad_x, grad_left, grad_right] = backward_op().call(
         grad,
@@ -41,7 +42,8 @@ class TalkBackwardFunction
         offset_right,
         max_left,
         max_right,
-        lengths);
+        lengths,
+        output_mask);
     return {grad_x, grad_left, grad_right};
   }
 
@@ -57,7 +59,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_autograd(
     const OptionalTensor& offset_right,
     int64_t max_left,
     int64_t max_right,
-    const OptionalTensor& lengths) {
+    const OptionalTensor& lengths,
+    GradientMask output_mask) {
   const variable_list grads = TalkBackwardFunction::apply(
       grad,
       x,
@@ -65,7 +68,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_autograd(
       offset_right,
       max_left,
       max_right,
-      lengths);
+      lengths,
+      output_mask);
   return {grads[0], grads[1], grads[2]};
 }
 
@@ -97,6 +101,8 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
       const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
     const OptionalTensor right = if_defined(saved[2]);
+    const GradientMask wanted =
+        wanted_gradients(ctx, {true, true, right.has_value()});
     auto [grad_x, grad_left, grad_right] = backward_op().call(
         grads[0],
         saved[0],
@@ -104,13 +110,9 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
         right,
         ctx->saved_data["max_left"].toInt(),
         ctx->saved_data["max_right"].toInt(),
-        if_defined(saved[3]));
-    variable_list result(6);
-    result[0] = grad_x;
-    result[1] = grad_left;
-    if (right)
-      result[2] = grad_right;
-    return result;
+        if_defined(saved[3]),
+        wanted);
+    return gradients_of(wanted, {grad_x, grad_left, grad_right}, 6);
   }
 };
 

@@ -44,7 +44,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cpu(
     const OptionalTensor& offset_right,
     int64_t max_left,
     int64_t max_right,
-    const OptionalTensor& lengths) {
+    const OptionalTensor& lengths,
+    GradientMask output_mask) {
   const TalkArguments args = {
       "talk_backward",
       x,
@@ -59,11 +60,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cpu(
   const at::Tensor dense = x.contiguous(), left = offset_left.contiguous();
   const at::Tensor right = dense_or_none(offset_right);
   const at::Tensor grad_y = grad.contiguous();
-  const at::Tensor grad_x = at::empty(x.sizes(), x.options());
-  const at::Tensor grad_left = at::empty(left.sizes(), left.options());
-  const at::Tensor grad_right = offset_right
-      ? at::empty(left.sizes(), left.options())
-      : at::empty({0}, left.options());
+  const auto grads =
+      empty_talk_gradients(x, offset_left, offset_right, output_mask);
   const auto run = [&](auto storage, auto offset_storage) {
     using S = decltype(storage);
     using O = decltype(offset_storage);
@@ -74,13 +72,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cpu(
          .offset_right = const_pointer<O>(right),
          .lengths = valid.data(),
          .grad_y = const_pointer<S>(grad_y),
-         .grad_x = pointer<S>(grad_x),
-         .grad_offset_left = pointer<O>(grad_left),
-         .grad_offset_right = offset_right ? pointer<O>(grad_right) : nullptr},
+         .grad_x = pointer_if<S>(output_mask[0], std::get<0>(grads)),
+         .grad_offset_left = pointer_if<O>(output_mask[1], std::get<1>(grads)),
+         .grad_offset_right = pointer_if<O>(
+             output_mask[2] && right.defined(),
+             std::get<2>(grads))},
         cpu_execution());
   };
   dispatch_storage_pair(x.scalar_type(), offset_left.scalar_type(), run);
-  return {grad_x, grad_left, grad_right};
+  return grads;
 }
 
 /// Offsets must not reach further back than the ring.

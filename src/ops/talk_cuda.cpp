@@ -62,7 +62,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
     const OptionalTensor& offset_right,
     int64_t max_left,
     int64_t max_right,
-    const OptionalTensor& lengths) {
+    const OptionalTensor& lengths,
+    GradientMask output_mask) {
   const TalkArguments args = {
       "talk_backward",
       x,
@@ -77,12 +78,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
   const Offsets offsets(args);
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
   const at::Tensor valid = dense_or_none(lengths);
-  const at::Tensor grad_x = at::empty(x.sizes(), x.options());
-  const auto like_offsets = offset_left.options();
-  const at::Tensor grad_left = at::empty(offset_left.sizes(), like_offsets);
-  const at::Tensor grad_right = offset_right
-      ? at::empty(offset_left.sizes(), like_offsets)
-      : at::empty({0}, like_offsets);
+  const auto grads =
+      empty_talk_gradients(x, offset_left, offset_right, output_mask);
   const kernels::TalkShape shape = talk_shape(args);
   const at::Tensor workspace = at::empty(
       {kernels::cuda::talk_backward_workspace(shape)},
@@ -95,13 +92,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
          .lengths = const_pointer<int64_t>(valid),
          .x = const_pointer<S>(dense),
          .grad_y = const_pointer<S>(grad_y),
-         .grad_x = pointer<S>(grad_x),
-         .grad_left = grad_left.mutable_data_ptr(),
-         .grad_right = offset_right ? grad_right.mutable_data_ptr() : nullptr,
+         .grad_x = pointer_if<S>(output_mask[0], std::get<0>(grads)),
+         .grad_left = pointer_if<void>(output_mask[1], std::get<1>(grads)),
+         .grad_right = pointer_if<void>(
+             output_mask[2] && offset_right.has_value(),
+             std::get<2>(grads)),
          .workspace = pointer<int32_t>(workspace)},
         current_stream());
   });
-  return {grad_x, grad_left, grad_right};
+  return grads;
 }
 
 at::Tensor talk_step_cuda(

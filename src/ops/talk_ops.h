@@ -14,7 +14,7 @@ using TalkSignature = at::Tensor(
     int64_t max_right,
     const OptionalTensor& lengths);
 
-/// -> grad_x, grad_offset_left, grad_offset_right (empty without).
+/// -> grad_x, grad_offset_left, grad_offset_right.
 using TalkBackwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
     const at::Tensor& grad,
     const at::Tensor& x,
@@ -22,7 +22,8 @@ using TalkBackwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
     const OptionalTensor& offset_right,
     int64_t max_left,
     int64_t max_right,
-    const OptionalTensor& lengths);
+    const OptionalTensor& lengths,
+    GradientMask output_mask);
 
 using TalkStepSignature = at::Tensor(
     const at::Tensor& x,
@@ -46,6 +47,14 @@ struct TalkArguments {
 kernels::TalkShape talk_shape(const TalkArguments& args);
 
 void check_talk(const TalkArguments& args);
+
+/// Room for the gradients of x and of the offsets, each [0] where it is not
+/// asked for or there is no offset.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> empty_talk_gradients(
+    const at::Tensor& x,
+    const at::Tensor& offset_left,
+    const OptionalTensor& offset_right,
+    const GradientMask& output_mask);
 void check_talk_step(
     const TalkArguments& args,
     const at::Tensor& state,

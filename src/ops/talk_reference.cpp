@@ -14,6 +14,24 @@ at::Tensor rows_at(const at::Tensor& prefix, const at::Tensor& index) {
   return prefix.gather(1, rows);
 }
 
+/// A distance [B, T, H] between whole ends, in float64 where positions are
+/// exact: whole tokens, and one more where there is a fraction.
+struct Distance {
+  at::Tensor whole;  ///< [B, T, H]
+  at::Tensor more;   ///< [B, T, H]: 1 or 0
+  at::Tensor part;   ///< [B, T, H, 1], of the distance's type
+
+  Distance(
+      const at::Tensor& distance,
+      const at::Tensor& min,
+      const at::Tensor& max) {
+    const at::Tensor exact = distance.to(at::kDouble).clamp(min, max);
+    whole = exact.detach().floor();
+    more = exact.detach().ceil() - whole;
+    part = (exact - whole).to(distance.scalar_type()).unsqueeze(3);
+  }
+};
+
 }  // namespace
 
 at::Tensor talk_reference(
@@ -30,26 +48,24 @@ at::Tensor talk_reference(
     scaled = scaled * length_mask(scaled, *options.lengths);
   const at::Tensor prefix = at::constant_pad_nd(scaled.cumsum(1), {0, 0, 1, 0})
                                 .reshape({B, T + 1, H, C / H});
-  const at::Tensor here = at::arange(T, scaled.options()).reshape({1, T, 1});
-  const double last = static_cast<double>(T - 1);
+  const at::Tensor here =
+      at::arange(T, scaled.options().dtype(at::kDouble)).reshape({1, T, 1});
+  const at::Tensor ahead = (T - 1) - here;
 
-  const at::Tensor left =
-      (here - offset_left.to(type) * options.max_left).clamp(0, last);
-  const at::Tensor left_floor = left.detach().floor();
-  const at::Tensor left_ceil = left.detach().ceil();
-  const at::Tensor left_part = (left_ceil - left).unsqueeze(3);
-  const at::Tensor before = left_part * rows_at(prefix, left_floor) +
-      (1 - left_part) * rows_at(prefix, left_ceil);
+  const Distance left(offset_left.to(type) * options.max_left, -ahead, here);
+  const at::Tensor before =
+      left.part * rows_at(prefix, here - left.whole - left.more) +
+      (1 - left.part) * rows_at(prefix, here - left.whole);
 
   at::Tensor until = prefix.narrow(1, 1, T);  // [B, T, H, R]
   if (offset_right) {
-    const at::Tensor right =
-        (here + offset_right->to(type) * options.max_right).clamp(0, last);
-    const at::Tensor right_floor = right.detach().floor();
-    const at::Tensor right_ceil = right.detach().ceil();
-    const at::Tensor right_part = (right - right_floor).unsqueeze(3);
-    until = (1 - right_part) * rows_at(prefix, right_floor + 1) +
-        right_part * rows_at(prefix, right_ceil + 1);
+    const Distance right(
+        offset_right->to(type) * options.max_right,
+        -here,
+        ahead);
+    const at::Tensor end = here + right.whole + 1;
+    until = (1 - right.part) * rows_at(prefix, end) +
+        right.part * rows_at(prefix, end + right.more);
   }
   at::Tensor y = (until - before).reshape({B, T, C});
   if (options.lengths)

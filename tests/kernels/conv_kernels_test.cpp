@@ -92,6 +92,49 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
         << "gradient of the logits";
   }
 
+  /// The backward pass with one gradient alone against that with both.
+  template <class S, class L>
+  void expect_the_same_alone(const Plain& plain) {
+    const Case& c = plain.c;
+    SCOPED_TRACE(
+        ::testing::Message()
+        << (c.dynamic ? "dynamic" : "light") << " K " << c.shape.kernel_size
+        << " R " << c.shape.head_channels() << " renormalized "
+        << c.renormalize_edges << " cache " << c.cache_bytes);
+    const auto x = testing::stored<S>(plain.x);
+    const auto grad_y = testing::stored<S>(plain.grad_y);
+    const auto logits = testing::stored<L>(plain.logits);
+    const Execution run{testing::in_chunks(3), GetParam(), c.cache_bytes};
+    testing::Lines<S> grad_x[2];
+    std::vector<L> grad_logits[2];
+    const auto differentiate = [&](bool input, bool taps, size_t to) {
+      grad_x[to].resize(x.size());
+      grad_logits[to].resize(logits.size());
+      const ConvBackward<S, L> backward{
+          .shape = c.shape,
+          .normalization = c.normalization,
+          .renormalize_edges = c.renormalize_edges,
+          .drop = c.drop,
+          .x = x.data(),
+          .logits = logits.data(),
+          .lengths = c.lengths.data(),
+          .grad_y = grad_y.data(),
+          .grad_x = input ? grad_x[to].data() : nullptr,
+          .grad_logits = taps ? grad_logits[to].data() : nullptr};
+      if (c.dynamic)
+        dynamicconv_backward(backward, run);
+      else if constexpr (std::is_same_v<L, AccumulatorOf<S>>)
+        lightconv_backward<S>(backward, run);
+    };
+    differentiate(true, true, 0);
+    differentiate(true, false, 1);
+    differentiate(false, true, 1);
+    EXPECT_LE(relative_error(grad_x[1], testing::wide(grad_x[0])), 0.0);
+    EXPECT_LE(
+        relative_error(grad_logits[1], testing::wide(grad_logits[0])),
+        0.0);
+  }
+
   /// Both convolutions, every type with one of two neighbouring turns: for
   /// large tensors.
   void expect_plain_in_turn(Case c, size_t turn) {
@@ -171,6 +214,25 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWhereNothingStaysInTheCache) {
            .renormalize_edges = renormalize,
            .lengths = {200, 0, 130, 1},
            .cache_bytes = 1});
+}
+
+TEST_P(ConvKernels, AGradientThatIsNotWantedDoesNotChangeTheOther) {
+  for (const int64_t R : {4, 64})
+    for (const int64_t K : {3, 7, 15, 31, 70})
+      for (const bool renormalize : {false, true})
+        for (const bool dynamic : {false, true}) {
+          Case c = {
+              .shape = {2, 140, 2 * R, 2, K, K / 2},
+              .renormalize_edges = renormalize,
+              .lengths = {140, 90},
+              .cache_bytes = K % 4 == 3 ? 1 : 0};
+          if (K == 15)
+            c.drop = {.p = 0.3, .seeded = true, .seed = 11};
+          c.dynamic = dynamic;
+          const Plain plain = plain_of(c);
+          expect_the_same_alone<float, float>(plain);
+          expect_the_same_alone<BFloat16, float>(plain);
+        }
 }
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesWithDroppedTaps) {

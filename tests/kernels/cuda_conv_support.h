@@ -26,6 +26,7 @@ struct ConvCase {
   /// Logits at minus infinity: some of every row, in patterns.
   bool infinities = false;
   int64_t shared_limit = kMaxShared;  ///< of the device
+  bool wants_x = true, wants_logits = true, wants_bias = true;  ///< gradients
 
   int64_t C() const { return H * R; }
   int64_t logit_count() const {
@@ -139,11 +140,11 @@ run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
       .setup = setup,
       .x = x.data(),
       .grad_y = grad_y.data(),
-      .grad_x = result.grad_x.data(),
-      .grad_logits = c.wide_logits
-          ? static_cast<void*>(result.grad_logits_wide.data())
-          : result.grad_logits_stored.data(),
-      .grad_bias = result.grad_bias.data()};
+      .grad_x = c.wants_x ? result.grad_x.data() : nullptr,
+      .grad_logits = !c.wants_logits ? nullptr
+          : c.wide_logits ? static_cast<void*>(result.grad_logits_wide.data())
+                          : result.grad_logits_stored.data(),
+      .grad_bias = c.wants_bias ? result.grad_bias.data() : nullptr};
   auto workspace =
       garbage<A>(backward_workspace(backward, kKind, c.shared_limit));
   backward.workspace = workspace.data();

@@ -15,6 +15,7 @@ struct TalkCase {
   bool causal = false;
   double largest = 1;
   std::vector<int64_t> lengths;
+  bool wants_x = true, wants_offsets = true;  ///< gradients
 
   int64_t C() const { return H * R; }
   TalkShape shape() const {
@@ -120,9 +121,10 @@ TalkResult<S, O> run_on_host(
        .lengths = lengths,
        .x = x.data(),
        .grad_y = grad_y.data(),
-       .grad_x = grad_x.data(),
-       .grad_left = result.grad_left.data(),
-       .grad_right = c.causal ? nullptr : result.grad_right.data(),
+       .grad_x = c.wants_x ? grad_x.data() : nullptr,
+       .grad_left = c.wants_offsets ? result.grad_left.data() : nullptr,
+       .grad_right =
+           c.causal || !c.wants_offsets ? nullptr : result.grad_right.data(),
        .workspace = workspace.data()});
   result.y = y.values();
   result.grad_x = grad_x.values();

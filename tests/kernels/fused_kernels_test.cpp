@@ -153,6 +153,18 @@ TYPED_TEST(FusedKernels, ReluPassesNanOn) {
       serial);
   for (const T value : y)
     EXPECT_TRUE(std::isnan(value));
+  // And its gradient: where the value is not a number, the network is not at 0.
+  const std::vector<T> g(37, T{3});
+  std::vector<T> grad(37);
+  activation_dropout_backward(
+      y.data(),
+      g.data(),
+      grad.data(),
+      37,
+      Activation::kRelu,
+      Dropout{},
+      serial);
+  EXPECT_EQ(grad, g);
 }
 
 TYPED_TEST(FusedKernels, GluMatchesItsDefinitionAndZeroesPadding) {

@@ -32,8 +32,8 @@ S stored(double value) {
   return narrow<S>(static_cast<AccumulatorOf<S>>(value));
 }
 
-template <class S>
-std::vector<double> wide(const std::vector<S>& values) {
+template <class S, class Allocator>
+std::vector<double> wide(const std::vector<S, Allocator>& values) {
   std::vector<double> out;
   for (const S v : values)
     out.push_back(value(v));

@@ -360,5 +360,46 @@ TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
   EXPECT_EQ(both(1), both(2));
 }
 
+TEST_P(TalkKernels, AGradientThatIsNotWantedDoesNotChangeTheOthers) {
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{128, 2}, {24, 3}, {40, 40}}) {
+    const Case c = {.shape = {2, 300, C, H, 15, 7}, .lengths = {300, 140}};
+    const Plain plain = plain_of(c);
+    const auto x = stored<float>(plain.x), g = stored<float>(plain.grad_y);
+    const auto left = stored<float>(plain.left);
+    const auto right = stored<float>(plain.right);
+    const Execution run{testing::in_chunks(3), GetParam(), 0};
+    const auto gradients = [&](int set) {
+      std::vector<float> grads[3];
+      float* to[3];
+      for (size_t i = 0; i < 3; ++i) {
+        grads[i].assign(i == 0 ? x.size() : left.size(), -1);
+        to[i] = (set >> i & 1) != 0 ? grads[i].data() : nullptr;
+      }
+      talk_backward(
+          TalkBackward<float, float>{
+              c.shape,
+              x.data(),
+              left.data(),
+              right.data(),
+              c.lengths.data(),
+              g.data(),
+              to[0],
+              to[1],
+              to[2]},
+          run);
+      return std::to_array(std::move(grads));
+    };
+    const auto all = gradients(7);
+    for (int set = 1; set < 7; ++set) {
+      const auto some = gradients(set);
+      for (size_t i = 0; i < 3; ++i)
+        if ((set >> i & 1) != 0) {
+          EXPECT_EQ(some[i], all[i]) << "C " << C << " set " << set << " " << i;
+        }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace seqconv::kernels

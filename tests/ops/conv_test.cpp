@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/conv_form.h"
+#include "ops/recorded_calls.h"
 #include "support/tolerances.h"
 
 /// Properties of both convolutions over awkward sizes.
@@ -319,6 +320,43 @@ TEST_P(ConvGradient, AStepRefusesInputsThatWantOne) {
           "got an input that requires one"));
   const c10::AutoGradMode off(false);
   EXPECT_EQ(call.step(in, state, 0, 1).size(1), 1);
+}
+
+/// Every set of x, logits and bias that may want a gradient.
+TEST_P(ConvGradient, OnlyThoseThatAreAskedForAreComputed) {
+  for (const int64_t K : {3, 15, 31})
+    for (const bool renormalize : {false, true}) {
+      ConvCall call = {.form = GetParam().value, .sizes = {2, 70, 12, 3, K, 1}};
+      call.renormalize_edges = renormalize;
+      call.lengths = at::tensor({70, 40}, at::kLong);
+      const auto inputs = call.inputs();
+      const at::Tensor grad = at::randn_like(inputs[0]);
+      const auto all = differentiate(call.function(), inputs, grad).grads;
+      const std::string op = GetParam().value == Form::kLight
+          ? "seqconv::lightconv_backward"
+          : "seqconv::dynamicconv_backward";
+      for (int set = 1; set < 8; ++set) {
+        SCOPED_TRACE(concat("K ", K, " set ", set));
+        std::vector<at::Tensor> in;
+        for (int i = 0; i < 3; ++i)
+          in.push_back(inputs[static_cast<size_t>(i)].clone().requires_grad_(
+              (set >> i & 1) != 0));
+        const at::Tensor y = call.run(in);
+        const auto calls =
+            testing::recorded_calls([&] { y.backward(grad.to(y.device())); });
+        const std::vector<bool> wanted = {
+            (set & 1) != 0,
+            (set & 2) != 0,
+            (set & 4) != 0};
+        EXPECT_EQ(testing::mask_of(calls, op), wanted);
+        for (size_t i = 0; i < 3; ++i) {
+          ASSERT_EQ(in[i].grad().defined(), wanted[i]);
+          if (wanted[i]) {
+            EXPECT_TRUE(in[i].grad().equal(all[i])) << i;
+          }
+        }
+      }
+    }
 }
 
 }  // namespace

@@ -319,13 +319,23 @@ TEST(BackwardErrors, NameTheGradient) {
                           const std::optional<at::Tensor>&,
                           int64_t,
                           int64_t,
-                          const std::optional<at::Tensor>&)>();
+                          const std::optional<at::Tensor>&,
+                          std::array<bool, 3>)>();
+  const std::array<bool, 3> all = {true, true, true};
   const at::Tensor x = at::zeros({2, 5, 6}), left = at::zeros({2, 5, 2});
   EXPECT_TENSOR_ERROR(
-      op.call(x[0], x, left, std::nullopt, 3, 0, std::nullopt),
+      op.call(x[0], x, left, std::nullopt, 3, 0, std::nullopt, all),
       "[talk_backward] the gradient must be as x = [2, 5, 6], but got [5, 6]");
   EXPECT_TENSOR_ERROR(
-      op.call(x.to(at::kDouble), x, left, std::nullopt, 3, 0, std::nullopt),
+      op.call(
+          x.to(at::kDouble),
+          x,
+          left,
+          std::nullopt,
+          3,
+          0,
+          std::nullopt,
+          all),
       "[talk_backward] the gradient must have x's type Float, but got Double");
 }
 

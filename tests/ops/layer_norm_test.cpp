@@ -1,4 +1,5 @@
 #include "ops/fused_support.h"
+#include "ops/recorded_calls.h"
 #include "seqconv/ops/elementwise.h"
 
 namespace seqconv::ops {
@@ -155,6 +156,38 @@ TEST(LayerNormOp, SaysWhatIsWrong) {
   expect_error(
       [&] { ops::layer_norm(x.to(at::kBFloat16), w, w); },
       "[layer_norm] x must be float32 or float64, but got BFloat16");
+}
+
+/// Counted by the tensors that a backward pass makes.
+TEST(LayerNormOp, GradientsThatNobodyAskedForAreNotComputed) {
+  for (const double p : {0.0, 0.3}) {
+    const Inputs inputs = random_inputs({9, 16}, at::kDouble);
+    const auto function = [&](const Inputs& in) {
+      return dropout_add_layer_norm(in[0], in[1], in[2], in[3], p, 21);
+    };
+    const at::Tensor grad = random_normal({9, 16}, at::kDouble);
+    const auto all = differentiate(function, inputs, grad).grads;
+    for (int set = 1; set < 16; ++set) {
+      SCOPED_TRACE(concat("p ", p, " set ", set));
+      const auto wants = [&](size_t i) { return (set >> i & 1) != 0; };
+      Inputs in;
+      for (size_t i = 0; i < 4; ++i)
+        in.push_back(inputs[i].clone().requires_grad_(wants(i)));
+      const at::Tensor y = function(in);
+      const auto calls = recorded_calls([&] { y.backward(grad); });
+      // x and the residual share theirs without dropout, weight and bias come
+      // together.
+      const int made = (wants(0) || wants(1) ? 1 : 0) +
+          (wants(0) && p > 0 ? 1 : 0) + (wants(2) || wants(3) ? 2 : 0);
+      EXPECT_EQ(count_calls(calls, "aten::empty_like"), made);
+      for (size_t i = 0; i < 4; ++i) {
+        ASSERT_EQ(in[i].grad().defined(), wants(i));
+        if (wants(i)) {
+          EXPECT_LE(relative_error(in[i].grad(), all[i]), 1e-14) << i;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/on_device.h"
+#include "ops/recorded_calls.h"
 #include "support/gradients.h"
 #include "support/tolerances.h"
 
@@ -352,6 +353,98 @@ TEST_P(TalkGradient, AStepRefusesInputsThatWantOne) {
       device::talk_step(in[0], state, at::tensor(int64_t{0}), in[1], 3),
       "[talk_step] has no gradient and must be called without grad mode, but "
       "got an input that requires one");
+}
+
+TEST_P(TalkGradient, OnlyThoseThatAreAskedForAreComputed) {
+  for (const int64_t C : {128, 12, 3}) {
+    const TalkCall call = {
+        .T = 70,
+        .C = C,
+        .H = 3 == C ? 3 : 2,
+        .lengths = at::tensor({70, 40}, at::kLong)};
+    const auto inputs = call.inputs();
+    const at::Tensor grad = at::randn_like(inputs[0]);
+    const auto all = differentiate(call.function(), inputs, grad).grads;
+    for (int set = 1; set < 8; ++set) {
+      SCOPED_TRACE(concat("C ", C, " set ", set));
+      std::vector<at::Tensor> in;
+      for (int i = 0; i < 3; ++i)
+        in.push_back(inputs[static_cast<size_t>(i)].clone().requires_grad_(
+            (set >> i & 1) != 0));
+      const at::Tensor y = call.run(in);
+      const auto calls =
+          testing::recorded_calls([&] { y.backward(grad.to(y.device())); });
+      const std::vector<bool> wanted = {
+          (set & 1) != 0,
+          (set & 2) != 0,
+          (set & 4) != 0};
+      EXPECT_EQ(testing::mask_of(calls, "seqconv::talk_backward"), wanted);
+      for (size_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(in[i].grad().defined(), wanted[i]);
+        if (wanted[i]) {
+          EXPECT_TRUE(in[i].grad().equal(all[i])) << i;
+        }
+      }
+    }
+  }
+}
+
+/// Positions that float32 does not hold: windows that end at the sequence's
+/// ends and a fraction before them. Only these rows have windows of their own,
+/// and few inputs are not 0, so that the sums are known.
+TEST(TalkOp, PositionsBeyondTwoToThe24AreExact) {
+  constexpr int64_t kFirst = int64_t{1} << 24, T = kFirst + 9;
+  at::Tensor x = at::zeros({1, T, 1});
+  for (const int64_t s :
+       {int64_t{0}, int64_t{1}, int64_t{2}, T - 3, T - 2, T - 1})
+    x[0][s][0] = static_cast<double>(s < 3 ? 1 << s : 1 << (T + 2 - s));
+  const TalkFuncOptions options = {
+      .max_left = 2 * kFirst,
+      .max_right = 2 * kFirst};
+  at::Tensor left = at::zeros({1, T, 1}), right = at::zeros({1, T, 1});
+  struct Window {
+    int64_t t;
+    double left, right;  ///< tokens
+    double want;         ///< the sum of the window
+  };
+  // x = 1 2 4 0 ... 0 32 16 8
+  const std::vector<Window> windows = {
+      {kFirst + 1, 2.0 * kFirst, 0, 7},  // begins at the start, and before it
+      {kFirst + 3, 2.0 * kFirst, 0, 7},  // which as a float is one further on
+      {kFirst + 5, 1.5 * kFirst, 0, 7},  // or one less
+      {kFirst + 7, 1.5, 0, 16 + 32},     // begins between two positions
+      {T - 1, 1.5, 0, 8 + 16 + 0.5 * 32},
+      {0, 0, 2.0 * kFirst, 7 + 56},
+      {1, 0, 1.5 * kFirst, 6 + 56},
+      {2, 0, 2.0 * kFirst, 4 + 56},
+      {3, 1.25, 2.0 * kFirst, 4 + 0.25 * 2 + 56}};
+  for (const Window& w : windows) {
+    left[0][w.t][0] = w.left / static_cast<double>(options.max_left);
+    right[0][w.t][0] = w.right / static_cast<double>(options.max_right);
+  }
+  const double scale =
+      static_cast<double>(options.max_left + options.max_right + 1);
+  const at::Tensor y = talk(x, left, right, options);
+  const at::Tensor reference = talk_reference(x, left, right, options);
+  for (const Window& w : windows) {
+    EXPECT_NEAR(y[0][w.t][0].item<double>() * scale, w.want, 1e-4) << w.t;
+    EXPECT_NEAR(reference[0][w.t][0].item<double>() * scale, w.want, 1e-4)
+        << w.t;
+  }
+}
+
+/// A stream's state may hold more inputs than float32 counts.
+TEST(TalkOp, AStepReachesNoFurtherThanItsStreamIsLong) {
+  constexpr int64_t kSlots = (int64_t{1} << 24) + 3;
+  at::Tensor state = at::zeros({1, kSlots, 1});
+  state[0][0][0] = 4;  // the first input
+  const at::Tensor y = talk_step(
+      at::ones({1, 1, 1}),
+      state,
+      at::tensor(kSlots),
+      at::ones({1, 1, 1}),
+      kSlots);
+  EXPECT_NEAR(y.item<double>() * static_cast<double>(kSlots + 1), 5, 1e-5);
 }
 
 }  // namespace

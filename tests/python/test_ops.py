@@ -69,16 +69,20 @@ def test_conv_is_a_complete_operator(name, drop, dtype):
     torch.library.opcheck(getattr(seqconv, name).default, args, extra)
 
 
-@pytest.mark.parametrize("has_bias", [True, False])
+MASKS = [[True, True, True], [True, True, False], [True, False, False],
+         [False, True, True]]
+
+
+@pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("drop", DROPS)
 @pytest.mark.parametrize("name", ["lightconv", "dynamicconv"])
-def test_conv_backward_is_a_complete_operator(name, drop, has_bias):
+def test_conv_backward_is_a_complete_operator(name, drop, mask):
     args = (
         random(B, T, C, grad=False),
         random(B, T, C, grad=False),
         logits_of(name, grad=False),
     )
-    extra = dict(keywords(name, drop), has_bias=has_bias)
+    extra = dict(keywords(name, drop), output_mask=mask)
     op = getattr(seqconv, name + "_backward").default
     torch.library.opcheck(op, args, extra)
 
@@ -131,8 +135,9 @@ def test_talk_is_a_complete_operator(dtype, causal):
     torch.library.opcheck(seqconv.talk.default, args, extra)
 
 
+@pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("causal", [True, False])
-def test_talk_backward_is_a_complete_operator(causal):
+def test_talk_backward_is_a_complete_operator(causal, mask):
     right = None if causal else fractional_offsets(grad=False)
     args = (
         random(B, T, C, grad=False),
@@ -140,7 +145,7 @@ def test_talk_backward_is_a_complete_operator(causal):
         fractional_offsets(grad=False),
         right,
     )
-    extra = {"max_left": 3, "max_right": 0 if causal else 3}
+    extra = {"max_left": 3, "max_right": 0 if causal else 3, "output_mask": mask}
     extra["lengths"] = torch.tensor([T, 4])
     torch.library.opcheck(seqconv.talk_backward.default, args, extra)
 

@@ -87,6 +87,7 @@ struct ConvForward {
   S* y = nullptr;                          ///< [B, T, C]
 };
 
+/// A gradient that is null is not wanted; one of them is.
 template <class S, class L>
 struct ConvBackward {
   ConvShape shape;
@@ -97,8 +98,8 @@ struct ConvBackward {
   const L* logits = nullptr;
   const int64_t* lengths = nullptr;
   const S* grad_y = nullptr;  ///< [B, T, C]
-  S* grad_x = nullptr;        ///< [B, T, C]
-  L* grad_logits = nullptr;   ///< as logits
+  S* grad_x = nullptr;        ///< [B, T, C] or null
+  L* grad_logits = nullptr;   ///< as logits, or null
 };
 
 /// The next T' = shape.steps inputs of N = shape.batch causal streams

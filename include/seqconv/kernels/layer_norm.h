@@ -29,7 +29,8 @@ struct LayerNormForward {
 template <class T>
 void layer_norm(const LayerNormForward<T>& pass, const ParallelFor&);
 
-/// Backward pass from the normalised rows and rstd alone.
+/// Backward pass from the normalised rows and rstd alone. A gradient that is
+/// null is not wanted; grad_x needs grad_z.
 template <class T>
 struct LayerNormBackward {
   int64_t rows = 0;
@@ -39,8 +40,8 @@ struct LayerNormBackward {
   const T* rstd = nullptr;        ///< [rows]
   const T* weight = nullptr;      ///< [C]
   T* grad_z = nullptr;            ///< [rows, C]: gradient of the residual
-  T* grad_x = nullptr;            ///< [rows, C], or null: not wanted
-  T* grad_weight = nullptr;       ///< [C]
+  T* grad_x = nullptr;            ///< [rows, C]
+  T* grad_weight = nullptr;       ///< [C], with grad_bias
   T* grad_bias = nullptr;         ///< [C]
   Dropout drop;
 };

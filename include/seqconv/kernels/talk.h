@@ -36,6 +36,7 @@ struct TalkForward {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run);
 
+/// A gradient that is null is not wanted; one of them is.
 template <class S, class O>
 struct TalkBackward {
   TalkShape shape;
@@ -44,9 +45,9 @@ struct TalkBackward {
   const O* offset_right = nullptr;
   const int64_t* lengths = nullptr;
   const S* grad_y = nullptr;       ///< [B, T, C]
-  S* grad_x = nullptr;             ///< [B, T, C]
-  O* grad_offset_left = nullptr;   ///< [B, T, H]
-  O* grad_offset_right = nullptr;  ///< [B, T, H], null with offset_right
+  S* grad_x = nullptr;             ///< [B, T, C] or null
+  O* grad_offset_left = nullptr;   ///< [B, T, H] or null
+  O* grad_offset_right = nullptr;  ///< [B, T, H], or null as with offset_right
 };
 
 /// Without atomics: every position of grad_x is owned by one tile, which looks

@@ -167,7 +167,7 @@ backward_workspace(const ConvBackward<S>& args, LogitsOf kind, int64_t limit) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return 0;
-  const int64_t sums = kind == LogitsOf::kHead
+  const int64_t sums = kind == LogitsOf::kHead && args.grad_logits != nullptr
       ? BackwardRun<S>(args, kind, limit).weight_elements(shape)
       : 0;
   const int64_t bias = args.grad_bias != nullptr
@@ -185,7 +185,8 @@ void run_empty_backward(
   const int64_t bytes = kind == LogitsOf::kHead ? shape.heads *
           shape.kernel_size * storage_bytes(args.setup.logits.storage)
                                                 : 0;
-  launch_zero(launcher, static_cast<char*>(args.grad_logits), bytes);
+  if (args.grad_logits != nullptr)
+    launch_zero(launcher, static_cast<char*>(args.grad_logits), bytes);
   if (args.grad_bias != nullptr)
     launch_zero(launcher, args.grad_bias, shape.channels);
 }
@@ -198,15 +199,17 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
     return run_empty_backward(launcher, args, kKind);
   BackwardRun<S> run(args, kKind, launcher.shared_limit());
   A* workspace = args.workspace;
-  if (kKind == LogitsOf::kHead) {
+  const bool wants_logits = args.grad_logits != nullptr;
+  if (kKind == LogitsOf::kHead && wants_logits) {
     run.task.sums = workspace;
     workspace += run.weight_elements(shape);
   }
-  launch_conv<BackwardBody, BandBackwardBody, kKind>(
-      launcher,
-      run.task,
-      run.per_row);
-  if constexpr (kKind == LogitsOf::kHead) {
+  if (wants_logits || args.grad_x != nullptr)
+    launch_conv<BackwardBody, BandBackwardBody, kKind>(
+        launcher,
+        run.task,
+        run.per_row);
+  if (kKind == LogitsOf::kHead && wants_logits) {
     WeightTask<S> last;
     last.taps = run.task.taps;
     last.is_logit = run.per_row;

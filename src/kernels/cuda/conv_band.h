@@ -145,6 +145,58 @@ struct WarpSums {
   MmaSum tile[2 * WarpTile<kRows>::kPairs];
 };
 
+/// The product of a row of a band, whose taps begin at `taps`, with a column of
+/// the rows that it reads. Halves of an infinite tap do not add up to it.
+template <class S>
+SEQCONV_DEVICE float
+band_product(const S* taps, int half_band, const S* in, int pitch, int count) {
+  float sum = 0;
+  for (int j = 0; j < count; ++j) {
+    const float upper = widen(taps[j]), lower = widen(taps[half_band + j]);
+    sum += (lower == lower ? upper + lower : upper) * widen(in[j * pitch]);
+  }
+  return sum;
+}
+
+/// Part of a phase: a band is zero where a row has no taps, but zero times NaN
+/// or an infinity is NaN; sums that became one are made again from their own
+/// taps. `taps` and `rows` are those of the warp's part.
+template <int kRows, class S>
+SEQCONV_DEVICE void mend_sums(
+    int lane,
+    const ConvPlan& plan,
+    int kernel_size,
+    bool per_row,
+    const S* taps,
+    const S* rows,
+    WarpSums<kRows>& sums) {
+  constexpr int kTiles = 2 * WarpTile<kRows>::kPairs;
+  float all = 0;
+  SEQCONV_UNROLL
+  for (int n = 0; n < kTiles; ++n) {
+    SEQCONV_UNROLL
+    for (int e = 0; e < 4; ++e)
+      all += sums.tile[n].v[e] * 0.0f;
+  }
+  if (all == all)
+    return;
+  SEQCONV_UNROLL
+  for (int n = 0; n < kTiles; ++n) {
+    SEQCONV_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      float& sum = sums.tile[n].v[e];
+      const int m = sum_row(lane, e);
+      if (sum != sum)
+        sum = band_product(
+            taps + m * plan.tap_pitch + m,
+            band_elements(plan, per_row),
+            rows + m * plan.pitch + 8 * n + sum_column(lane, e),
+            plan.pitch,
+            kernel_size);
+    }
+  }
+}
+
 /// One phase: sums = the tile's bands times staged rows.
 template <bool kPerRow, int kRows, class S, class Block, class Sums>
 SEQCONV_DEVICE void multiply_band(
@@ -190,6 +242,16 @@ SEQCONV_DEVICE void multiply_band(
         }
       }
     }
+    warp.each([&](int lane) {
+      mend_sums<kRows>(
+          lane,
+          plan,
+          kernel_size,
+          kPerRow,
+          taps,
+          rows,
+          mine[lane]);
+    });
   });
 }
 
@@ -367,27 +429,31 @@ SEQCONV_DEVICE void band_backward_body(Block& block, const ConvTask<S>& task) {
       make_band<kPerRow, /*kReversed=*/true>(block, task, tile);
     for (int c = 0; c < chunks_of(task, tile); ++c) {
       const Chunk chunk = chunk_of(task, tile, c);
-      stage_band(block, task, task.x, tile, chunk, task.taps.padding_left, x);
+      if (task.wants_logits())
+        stage_band(block, task, task.x, tile, chunk, task.taps.padding_left, x);
       stage_band(block, task, task.grad_y, tile, chunk, after, grad_y);
-      multiply_band<kPerRow, kRows>(
-          block,
-          plan,
-          task.taps.kernel_size,
-          chunk.width,
-          shared_at<S>(block.shared(), plan.taps_at),
-          grad_y,
-          sums);
-      band_gradients<kRows>(
-          block,
-          task,
-          chunk,
-          /*fresh=*/c == 0 && (kPerRow || n == tiles.begin),
-          x,
-          grad_y + after * plan.pitch,
-          shared_at<float>(block.shared(), plan.grads_at));
-      store_band<kRows>(block, task, tile, chunk, sums, x);
+      if (task.out != nullptr)
+        multiply_band<kPerRow, kRows>(
+            block,
+            plan,
+            task.taps.kernel_size,
+            chunk.width,
+            shared_at<S>(block.shared(), plan.taps_at),
+            grad_y,
+            sums);
+      if (task.wants_logits())
+        band_gradients<kRows>(
+            block,
+            task,
+            chunk,
+            /*fresh=*/c == 0 && (kPerRow || n == tiles.begin),
+            x,
+            grad_y + after * plan.pitch,
+            shared_at<float>(block.shared(), plan.grads_at));
+      if (task.out != nullptr)
+        store_band<kRows>(block, task, tile, chunk, sums, x);
     }
-    if (kPerRow)
+    if (kPerRow && task.wants_logits())
       finish_tap_rows</*kManyHeads=*/false>(block, task, tile);
   }
   if (task.sums != nullptr)

@@ -272,8 +272,9 @@ SEQCONV_DEVICE void sum_tap_rows(
   });
 }
 
-/// grad_x and the gradient of the logits of the block's tiles. Taps are made
-/// again, with those of the K-1 positions around that its inputs also feed.
+/// grad_x and the gradient of the logits of the block's tiles, those that are
+/// wanted. Taps are made again, with those of the K-1 positions around that its
+/// inputs also feed.
 template <bool kPerRow, int V, class S, class Block>
 SEQCONV_DEVICE void conv_backward_body(Block& block, const ConvTask<S>& task) {
   using A = AccumulatorOf<S>;
@@ -303,35 +304,38 @@ SEQCONV_DEVICE void conv_backward_body(Block& block, const ConvTask<S>& task) {
             chunk.width,
             to);
       };
-      stage(task.x, task.taps.padding_left, x);
+      if (task.wants_logits())
+        stage(task.x, task.taps.padding_left, x);
       stage(task.grad_y, after, grad_y);
       block.each([&](int thread) {
-        convolve_chunk<kPerRow, V>(
-            thread,
-            block.threads(),
-            task,
-            tile,
-            chunk,
-            taps,
-            grad_y);
-        tap_gradients<V>(
-            thread,
-            block.threads(),
-            task,
-            tile,
-            chunk,
-            /*fresh=*/c == 0 && (kPerRow || n == tiles.begin),
-            x,
-            grad_y + after * plan.pitch,
-            grads);
+        if (task.out != nullptr)
+          convolve_chunk<kPerRow, V>(
+              thread,
+              block.threads(),
+              task,
+              tile,
+              chunk,
+              taps,
+              grad_y);
+        if (task.wants_logits())
+          tap_gradients<V>(
+              thread,
+              block.threads(),
+              task,
+              tile,
+              chunk,
+              /*fresh=*/c == 0 && (kPerRow || n == tiles.begin),
+              x,
+              grad_y + after * plan.pitch,
+              grads);
       });
     }
-    if (kPerRow) {
+    if (kPerRow && task.wants_logits()) {
       join_splits(block, task, tile);
       finish_tap_rows</*kManyHeads=*/true>(block, task, tile);
     }
   }
-  if (!kPerRow)
+  if (!kPerRow && task.wants_logits())
     join_splits(block, task, tile);
   if (task.sums != nullptr)
     sum_tap_rows(block, task, tiles, tile);

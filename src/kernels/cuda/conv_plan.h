@@ -181,9 +181,11 @@ struct ConvTask {
   const S* x = nullptr;
   const S* grad_y = nullptr;
   const AccumulatorOf<S>* bias = nullptr;
-  S* out = nullptr;                  ///< y, or grad_x
+  S* out = nullptr;                  ///< y, or grad_x, null if not wanted
   void* grad_logits = nullptr;       ///< written where sums is null
   AccumulatorOf<S>* sums = nullptr;  ///< [units, H, K], over positions
+
+  SEQCONV_HD bool wants_logits() const { return grad_logits != nullptr; }
 };
 
 /// One tile of a block.

@@ -275,15 +275,19 @@ template <int V, class S, class Block>
 SEQCONV_DEVICE void talk_backward_body(Block& block, const TalkTask<S>& task) {
   const TalkTile tile(task, block.index());
   TalkSpan around = {0, 0};
-  if (tile.real() > 0)
+  if (tile.real() > 0 && task.out != nullptr)
     around = find_neighbours(block, task, tile);
   for (int i = 0; i < task.plan.chunks; ++i) {
     const TalkChunk chunk(task, tile, i);
-    input_gradient<V>(block, task, tile, chunk, around);
+    if (task.out != nullptr)
+      input_gradient<V>(block, task, tile, chunk, around);
+    if (!task.wants_offsets())
+      continue;
     make_windows(block, task, tile);
     edge_products<V>(block, task, tile, chunk, /*fresh=*/i == 0);
   }
-  write_offset_gradients(block, task, tile);
+  if (task.wants_offsets())
+    write_offset_gradients(block, task, tile);
 }
 
 }  // namespace seqconv::kernels::cuda

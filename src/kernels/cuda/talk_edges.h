@@ -150,7 +150,8 @@ SEQCONV_DEVICE void write_offset_gradients(
       const int64_t i =
           (tile.b * task.steps + tile.first + r) * task.all_heads + tile.head +
           h;
-      store_stored(task.grad_left, task.offsets.storage, i, left);
+      if (task.grad_left != nullptr)
+        store_stored(task.grad_left, task.offsets.storage, i, left);
       if (task.grad_right != nullptr)
         store_stored(task.grad_right, task.offsets.storage, i, right);
     }

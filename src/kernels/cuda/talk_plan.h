@@ -142,10 +142,14 @@ struct TalkTask {
   const int64_t* lengths = nullptr;
   const S* x = nullptr;
   const S* grad_y = nullptr;
-  S* out = nullptr;  ///< y, or grad_x
+  S* out = nullptr;  ///< y, or grad_x, null if not wanted
   void* grad_left = nullptr;
   void* grad_right = nullptr;
   int32_t* reach = nullptr;  ///< [B, tiles, H, 2]
+
+  SEQCONV_HD bool wants_offsets() const {
+    return grad_left != nullptr || grad_right != nullptr;
+  }
 
   /// f(left, right) with pointers of the offsets' own type.
   template <class F>

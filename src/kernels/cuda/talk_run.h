@@ -183,11 +183,12 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
   task.plan = plan_talk_backward(shape, sizeof(AccumulatorOf<S>));
   TalkTask<S> reach = task;
   reach.plan.groups = 1;  // a block has all heads
-  launcher.template run<TalkReachBody>(
-      shape.batch * task.plan.tiles,
-      kTalkThreads,
-      kTalkThreads * static_cast<int64_t>(sizeof(TalkSpan)),
-      reach);
+  if (args.grad_x != nullptr)
+    launcher.template run<TalkReachBody>(
+        shape.batch * task.plan.tiles,
+        kTalkThreads,
+        kTalkThreads * static_cast<int64_t>(sizeof(TalkSpan)),
+        reach);
   // Difference arrays leave room for the threads of four channels each.
   with_vector<S, min<int>(4 * sizeof(S), 16)>(
       shape.head_channels(),

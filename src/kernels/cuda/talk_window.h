@@ -60,16 +60,18 @@ split_distance(A distance, int back, int forth, int& whole, A& share) {
   if (distance != distance)
     return;
   share = A(0);
-  if (distance >= static_cast<A>(forth)) {
+  // Whole numbers are compared: as numbers of A, ends beyond 2^24 are rounded.
+  constexpr A kFurthest = 2147483520;  // the largest float below 2^31
+  const A near = min(max(distance, -kFurthest), kFurthest);
+  whole = static_cast<int>(near);
+  if (static_cast<A>(whole) > near)
+    --whole;
+  if (whole >= forth)
     whole = forth;
-  } else if (distance <= static_cast<A>(-back)) {
+  else if (whole < -back)
     whole = -back;
-  } else {
-    whole = static_cast<int>(distance);
-    if (static_cast<A>(whole) > distance)
-      --whole;
-    share = distance - static_cast<A>(whole);
-  }
+  else
+    share = near - static_cast<A>(whole);
 }
 
 /// The window of position t of `valid` whose edges are so far from t.

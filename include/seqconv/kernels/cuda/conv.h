@@ -49,9 +49,9 @@ struct ConvBackward {
   ConvSetup setup;
   const S* x = nullptr;
   const S* grad_y = nullptr;              ///< [B, T, C]
-  S* grad_x = nullptr;                    ///< [B, T, C]
-  void* grad_logits = nullptr;            ///< as setup.logits
-  AccumulatorOf<S>* grad_bias = nullptr;  ///< [C], or null where not wanted
+  S* grad_x = nullptr;                    ///< [B, T, C]; null: not wanted
+  void* grad_logits = nullptr;            ///< as setup.logits; likewise
+  AccumulatorOf<S>* grad_bias = nullptr;  ///< [C]; likewise
   /// As many elements as *_backward_workspace says.
   AccumulatorOf<S>* workspace = nullptr;
 };

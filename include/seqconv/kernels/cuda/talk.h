@@ -30,9 +30,9 @@ struct TalkBackward {
   const int64_t* lengths = nullptr;
   const S* x = nullptr;
   const S* grad_y = nullptr;     ///< [B, T, C]
-  S* grad_x = nullptr;           ///< [B, T, C]
-  void* grad_left = nullptr;     ///< as offsets.left
-  void* grad_right = nullptr;    ///< null with offsets.right
+  S* grad_x = nullptr;           ///< [B, T, C]; null: not wanted
+  void* grad_left = nullptr;     ///< as offsets.left; likewise
+  void* grad_right = nullptr;    ///< likewise, or null as offsets.right
   int32_t* workspace = nullptr;  ///< talk_backward_workspace elements
 };
 

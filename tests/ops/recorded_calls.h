@@ -1,0 +1,63 @@
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Which operators of the dispatcher a piece of code calls: for tests that
+/// count work.
+namespace seqconv::ops::testing {
+
+struct RecordedCall {
+  std::string name;  ///< such as "seqconv::talk_backward"
+  std::vector<c10::IValue> inputs;
+};
+
+/// What work() calls in this thread.
+template <class Work>
+std::vector<RecordedCall> recorded_calls(const Work& work) {
+  static thread_local std::vector<RecordedCall>* calls = nullptr;
+  std::vector<RecordedCall> made;
+  calls = &made;
+  const auto start = [](const at::RecordFunction& call)
+      -> std::unique_ptr<at::ObserverContext> {
+    const auto inputs = call.inputs();
+    calls->push_back({call.name(), {inputs.begin(), inputs.end()}});
+    return nullptr;
+  };
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(start).needsInputs(true).scopes(
+          {at::RecordScope::FUNCTION}));
+  work();
+  at::removeCallback(handle);
+  return made;
+}
+
+/// Calls of that name.
+inline int64_t count_calls(
+    const std::vector<RecordedCall>& calls,
+    const std::string& name) {
+  return std::count_if(calls.begin(), calls.end(), [&](const auto& call) {
+    return call.name == name;
+  });
+}
+
+/// The list of bools among the inputs of the one call of that name.
+inline std::vector<bool> mask_of(
+    const std::vector<RecordedCall>& calls,
+    const std::string& name) {
+  std::vector<bool> mask;
+  for (const RecordedCall& call : calls)
+    if (call.name == name)
+      for (const c10::IValue& input : call.inputs)
+        if (input.isBoolList())
+          for (const bool wanted : input.toBoolList())
+            mask.push_back(wanted);
+  return mask;
+}
+
+}  // namespace seqconv::ops::testing
