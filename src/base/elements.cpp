@@ -1,5 +1,6 @@
 #include "seqconv/base/elements.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -37,12 +38,26 @@ void add(std::span<double> sums, const Convert& convert) {
     sums[i] += convert(i);
 }
 
-/// Elements with all bits of the exponent set.
+constexpr size_t kElementsAtATime = 4096;
+
+/// Elements with all bits of the exponent set. Blocks without any, which all of
+/// a sound model are, are passed by an and, an add and an or an element: adding
+/// its lowest bit to a full exponent carries into the sign.
 template <class Bits>
 size_t count_full(std::span<const std::byte> bytes, Bits exponent) {
+  const Bits lowest = exponent & static_cast<Bits>(~exponent + 1);
+  const size_t all = bytes.size() / sizeof(Bits);
   size_t count = 0;
-  for (size_t i = 0; i < bytes.size() / sizeof(Bits); ++i)
-    count += (load<Bits>(bytes, i) & exponent) == exponent;
+  for (size_t begin = 0; begin < all; begin += kElementsAtATime) {
+    const size_t end = std::min(begin + kElementsAtATime, all);
+    Bits carried = 0;
+    for (size_t i = begin; i < end; ++i)
+      carried |= static_cast<Bits>((load<Bits>(bytes, i) & exponent) + lowest);
+    if (carried >> (8 * sizeof(Bits) - 1) == 0)
+      continue;
+    for (size_t i = begin; i < end; ++i)
+      count += (load<Bits>(bytes, i) & exponent) == exponent;
+  }
   return count;
 }
 
@@ -100,6 +115,23 @@ size_t count_not_finite(ElementType type, std::span<const std::byte> bytes) {
       break;
   }
   return 0;
+}
+
+void require_finite(size_t not_finite, const std::string& where) {
+  SEQCONV_CHECK(
+      not_finite == 0,
+      where,
+      " must hold finite numbers, but ",
+      not_finite,
+      not_finite == 1 ? " of them is" : " of them are",
+      " NaN or infinite: the training diverged, or the file is damaged");
+}
+
+void require_finite(const SafetensorsReader& reader) {
+  for (const auto& [name, view] : reader.tensors())
+    require_finite(
+        count_not_finite(view.type, view.data),
+        concat(reader.path().string(), ": tensor '", name, "'"));
 }
 
 }  // namespace seqconv

@@ -25,4 +25,11 @@ std::vector<float> mean_of(std::span<const double> sums, size_t count);
 /// How many of the elements are NaN or infinite; 0 for whole numbers.
 size_t count_not_finite(ElementType type, std::span<const std::byte> bytes);
 
+/// Error, beginning with `where` (file and tensor), unless `not_finite`, which
+/// count_not_finite gave, is 0: a model with such a number can say nothing.
+void require_finite(size_t not_finite, const std::string& where);
+
+/// The same for every tensor of a file, which it names.
+void require_finite(const SafetensorsReader& reader);
+
 }  // namespace seqconv
