@@ -35,7 +35,7 @@ void check_vocabulary(const ModelOptions& options, int64_t vocabulary) {
 LanguageModelImpl::LanguageModelImpl(
     const ModelOptions& options,
     int64_t vocabulary,
-    uint64_t seed)
+    std::optional<uint64_t> seed)
     : options_(options), vocabulary_(vocabulary) {
   options.validate("model", Task::kLanguageModel);
   check_vocabulary(options, vocabulary);

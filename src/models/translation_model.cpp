@@ -14,7 +14,7 @@ TranslationModelImpl::TranslationModelImpl(
     const ModelOptions& options,
     int64_t source_vocabulary,
     int64_t target_vocabulary,
-    uint64_t seed)
+    std::optional<uint64_t> seed)
     : options_(options),
       source_vocabulary_(source_vocabulary),
       target_vocabulary_(target_vocabulary) {

@@ -2,19 +2,12 @@
 
 #include <ATen/ops/embedding.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "seqconv/nn/positions.h"
 #include "seqconv/ops/elementwise.h"
 
 namespace seqconv {
-namespace {
-constexpr int64_t kMostFirstRows = 4096;
-constexpr int64_t kDistantRows = 1024;
-}  // namespace
-
 at::Tensor embedding_table(
     int64_t vocabulary,
     int64_t dim,
@@ -50,7 +43,7 @@ EmbeddingImpl::EmbeddingImpl(
             options.dim,
             generator));
   } else {
-    first_rows_ = sinusoidal_positions(kFirstPosition, 64, options.dim);
+    sinusoidal_ = std::make_unique<const SinusoidalTable>(options.dim);
   }
 }
 
@@ -69,28 +62,7 @@ at::Tensor EmbeddingImpl::position_rows(int64_t past, int64_t count) const {
         past + count);
     return positions.narrow(0, past + kFirstPosition, count);
   }
-  return sinusoidal_rows(past, count);
-}
-
-at::Tensor EmbeddingImpl::sinusoidal_rows(int64_t past, int64_t count) const {
-  if (past == 0 || past + count <= kMostFirstRows) {
-    if (first_rows_.size(0) < past + count)
-      first_rows_ = sinusoidal_positions(
-          kFirstPosition,
-          std::max(past + count, 2 * first_rows_.size(0)),
-          options_.dim);
-    return first_rows_.narrow(0, past, count);
-  }
-  const bool there = distant_rows_.defined() && past >= distant_from_ &&
-      past + count <= distant_from_ + distant_rows_.size(0);
-  if (!there) {
-    distant_from_ = past;
-    distant_rows_ = sinusoidal_positions(
-        kFirstPosition + past,
-        std::max(count, kDistantRows),
-        options_.dim);
-  }
-  return distant_rows_.narrow(0, past - distant_from_, count);
+  return sinusoidal_->rows(past, count);
 }
 
 at::Tensor EmbeddingImpl::forward(

@@ -7,20 +7,26 @@
 
 namespace seqconv {
 
-at::Generator make_generator(uint64_t seed) {
-  return at::make_generator<at::CPUGeneratorImpl>(seed);
+InitGenerator make_generator(std::optional<uint64_t> seed) {
+  if (!seed)
+    return {.draws = false};
+  return {.generator = at::make_generator<at::CPUGeneratorImpl>(*seed)};
 }
 
 at::Tensor
 uniform(at::IntArrayRef shape, double bound, const InitGenerator& generator) {
-  return at::empty(shape, at::kFloat).uniform_(-bound, bound, generator);
+  at::Tensor weight = at::empty(shape, at::kFloat);
+  return generator.draws ? weight.uniform_(-bound, bound, generator.generator)
+                         : weight;
 }
 
 at::Tensor normal(
     at::IntArrayRef shape,
     double deviation,
     const InitGenerator& generator) {
-  return at::empty(shape, at::kFloat).normal_(0, deviation, generator);
+  at::Tensor weight = at::empty(shape, at::kFloat);
+  return generator.draws ? weight.normal_(0, deviation, generator.generator)
+                         : weight;
 }
 
 at::Tensor xavier_uniform(

@@ -9,9 +9,15 @@
 #include <ATen/ops/outer.h>
 #include <ATen/ops/sin.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace seqconv {
+namespace {
+constexpr int64_t kLeastRows = 64;
+constexpr int64_t kMostFirstRows = 4096;
+constexpr int64_t kDistantRows = 1024;
+}  // namespace
 
 at::Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t dim) {
   TORCH_CHECK(
@@ -28,6 +34,28 @@ at::Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t dim) {
   if (dim % 2 == 1)
     rows = at::constant_pad_nd(rows, {0, 1});
   return rows.to(at::kFloat);
+}
+
+SinusoidalTable::SinusoidalTable(int64_t dim)
+    : dim_(dim),
+      first_{0, sinusoidal_positions(kFirstPosition, kLeastRows, dim)} {}
+
+bool SinusoidalTable::Rows::hold(int64_t wanted, int64_t count) const {
+  return rows.defined() && wanted >= past &&
+      wanted + count <= past + rows.size(0);
+}
+
+at::Tensor SinusoidalTable::rows(int64_t past, int64_t count) const {
+  const std::lock_guard lock(mutex_);
+  const bool first = past == 0 || past + count <= kMostFirstRows;
+  Rows& kept = first ? first_ : distant_;
+  if (!kept.hold(past, count)) {
+    const int64_t begin = first ? 0 : past;
+    const int64_t size = first ? std::max(past + count, 2 * first_.rows.size(0))
+                               : std::max(count, kDistantRows);
+    kept = {begin, sinusoidal_positions(kFirstPosition + begin, size, dim_)};
+  }
+  return kept.rows.narrow(0, past - kept.past, count);
 }
 
 }  // namespace seqconv

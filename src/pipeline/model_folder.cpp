@@ -5,24 +5,22 @@
 namespace seqconv {
 namespace fs = std::filesystem;
 
-LoadedModel load_model_config(const fs::path& folder, uint64_t seed) {
+LoadedModel load_model_config(const fs::path& folder) {
   LoadedModel loaded{read_translation_description(folder)};
   const VocabularySizes vocabulary = loaded.vocabulary();
   loaded.model = TranslationModel(
       loaded.options,
       vocabulary.source,
       vocabulary.target,
-      seed);
+      std::nullopt);
   return loaded;
 }
 
-LoadedLanguageModel load_language_model_config(
-    const fs::path& folder,
-    uint64_t seed) {
+LoadedLanguageModel load_language_model_config(const fs::path& folder) {
   LoadedLanguageModel loaded{read_language_description(folder)};
   try {
     loaded.model =
-        LanguageModel(loaded.options, loaded.vocabulary().target, seed);
+        LanguageModel(loaded.options, loaded.vocabulary().target, std::nullopt);
   } catch (const UsageError& error) {
     fail((folder / "config.json").string(), ": ", error.what());
   }

@@ -79,10 +79,8 @@ class LanguageModelTask : public TrainingTask {
     const LoadedLanguageModel given = load_language_model(path);
     check_same_architecture(config_.model, given.options, path);
     loaded_.text = given.text;
-    loaded_.model = LanguageModel(
-        loaded_.options,
-        given.model->vocabulary(),
-        static_cast<uint64_t>(config_.training.seed));
+    loaded_.model =
+        LanguageModel(loaded_.options, given.model->vocabulary(), std::nullopt);
     copy_parameters(*given.model, *loaded_.model);
   }
 

@@ -127,7 +127,7 @@ class TranslationTask : public TrainingTask {
         loaded_.options,
         given.model->source_vocabulary(),
         given.model->target_vocabulary(),
-        static_cast<uint64_t>(config_.training.seed));
+        std::nullopt);
     copy_parameters(*given.model, *loaded_.model);
   }
 

@@ -3,6 +3,7 @@
 #include <torch/nn/pimpl.h>
 
 #include <memory>
+#include <optional>
 
 #include "seqconv/models/sequence_model.h"
 
@@ -16,12 +17,14 @@ struct DecoderState;
 /// batch it reads the target side.
 class LanguageModelImpl : public SequenceModel {
  public:
-  /// Draws its initial weights from `seed` (semantics.md 8.19). UsageError when
-  /// the options do not fit a language model or the vocabulary.
+  /// Draws its initial weights from `seed` (semantics.md 8.19); without one
+  /// they are unset, to be read from a file. UsageError when the options do not
+  /// fit a language model or the vocabulary. Once the weights are set, const
+  /// functions are safe to call from several threads at a time.
   LanguageModelImpl(
       const ModelOptions& options,
       int64_t vocabulary,
-      uint64_t seed = 1);
+      std::optional<uint64_t> seed = 1);
 
   /// tokens [B, T] int64 -> hidden states [B, T, C].
   at::Tensor forward(const at::Tensor& tokens, DropoutPlan& plan) const;
@@ -48,7 +51,8 @@ class LanguageModelImpl : public SequenceModel {
 TORCH_MODULE(LanguageModel);
 
 /// One text on which a language model goes on, token by token. For models
-/// without attention its size does not depend on how much was read.
+/// without attention its size does not depend on how much was read. Several
+/// threads may go on with one model, each by a reader of its own.
 class LanguageModelReader {
  public:
   explicit LanguageModelReader(LanguageModel model);

@@ -3,6 +3,7 @@
 #include <torch/nn/pimpl.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "seqconv/decode/step_decoder.h"
@@ -24,12 +25,14 @@ class OutputLayerImpl;
 /// turns them into losses, log-probabilities or candidates.
 class TranslationModelImpl : public SequenceModel {
  public:
-  /// Draws its initial weights from `seed` (semantics.md 8.19).
+  /// Draws its initial weights from `seed` (semantics.md 8.19); without one
+  /// they are unset, to be read from a file. Once they are set, const functions
+  /// are safe to call from several threads at a time.
   TranslationModelImpl(
       const ModelOptions& options,
       int64_t source_vocabulary,
       int64_t target_vocabulary,
-      uint64_t seed = 1);
+      std::optional<uint64_t> seed = 1);
 
   /// source [B, S] int64, right-padded; lengths [B] int64.
   EncoderOutput encode(

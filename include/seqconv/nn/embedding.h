@@ -3,10 +3,12 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <memory>
 #include <optional>
 
 #include "seqconv/nn/adaptive_input.h"
 #include "seqconv/nn/dropout_plan.h"
+#include "seqconv/nn/positions.h"
 
 namespace seqconv {
 
@@ -33,7 +35,8 @@ class EmbeddingImpl : public torch::nn::Module {
       const at::Tensor& shared = {});
 
   /// tokens [B, T] int64, real tokens first; their positions start at `past`
-  /// tokens. -> [B, T, C]. Error when learned positions do not reach.
+  /// tokens. -> [B, T, C]. Error when learned positions do not reach. Safe to
+  /// call from several threads at a time.
   at::Tensor
   forward(const at::Tensor& tokens, DropoutPlan& plan, int64_t past = 0) const;
 
@@ -46,14 +49,9 @@ class EmbeddingImpl : public torch::nn::Module {
 
  private:
   at::Tensor position_rows(int64_t past, int64_t count) const;
-  at::Tensor sinusoidal_rows(int64_t past, int64_t count) const;
 
   EmbeddingOptions options_;
-  mutable at::Tensor first_rows_;  // positions from the first, as needed
-  // Rows of a long generation: some positions from distant_from_ on, so that
-  // memory does not grow with the length.
-  mutable at::Tensor distant_rows_;
-  mutable int64_t distant_from_ = 0;
+  std::unique_ptr<const SinusoidalTable> sinusoidal_;  // or learned ones
 };
 TORCH_MODULE(Embedding);
 

@@ -8,11 +8,18 @@
 
 namespace seqconv {
 
-/// Where initial weights are drawn from; empty: torch's global generator.
-using InitGenerator = std::optional<at::Generator>;
+/// Where initial weights come from.
+struct InitGenerator {
+  /// Empty: torch's global generator.
+  std::optional<at::Generator> generator{};
+  /// False: nothing is drawn. Weights are then whatever the memory held, for a
+  /// model whose parameters are read from a file next.
+  bool draws = true;
+};
 
-/// A generator whose numbers are a function of `seed` alone.
-at::Generator make_generator(uint64_t seed);
+/// A generator whose numbers are a function of `seed` alone; without one,
+/// nothing is drawn.
+InitGenerator make_generator(std::optional<uint64_t> seed);
 
 /// Xavier-uniform U(-b, b), b = gain * sqrt(6 / (fan_in + fan_out)), float32.
 at::Tensor xavier_uniform(

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <mutex>
 
 namespace seqconv {
 
@@ -16,5 +17,29 @@ inline constexpr int64_t kFirstPosition = 2;
 /// "[positions]
 /// ..." when dim < 4.
 at::Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t dim);
+
+/// The rows of a text's tokens, made when they are first asked for and kept, as
+/// far as memory does not grow with the text. Safe to use from several threads:
+/// rows that were given out are never changed.
+class SinusoidalTable {
+ public:
+  explicit SinusoidalTable(int64_t dim);
+
+  /// The rows of `count` tokens that come after `past` ones: [count, dim].
+  at::Tensor rows(int64_t past, int64_t count) const;
+
+ private:
+  struct Rows {
+    int64_t past = 0;
+    at::Tensor rows;
+
+    bool hold(int64_t past, int64_t count) const;
+  };
+
+  int64_t dim_;
+  mutable std::mutex mutex_;  // of the two below
+  mutable Rows first_;        // from the first token on, as many as were needed
+  mutable Rows distant_;      // some of a long text
+};
 
 }  // namespace seqconv

@@ -6,7 +6,9 @@
 #include "seqconv/models/language_model.h"
 #include "seqconv/models/translation_model.h"
 
-/// Models with their parameters: docs/model_folder.md.
+/// Models with their parameters: docs/model_folder.md. A loaded model is not
+/// changed by what translates, scores or generates with it, so that several
+/// threads may do so at a time; copies share the parameters.
 namespace seqconv {
 
 /// A model that translates raw text.
@@ -22,17 +24,15 @@ struct LoadedLanguageModel : LanguageDescription {
 /// Opens a model. `path` is a model folder (then model.safetensors, the best
 /// checkpoint, is read) or a .safetensors file of parameters somewhere below
 /// one. Errors: no config.json, unknown format version, a model of another
-/// task, a parameter missing, left over or of another shape, vocabulary that
-/// does not fit.
+/// task, a parameter missing, left over, of another shape or not finite,
+/// vocabulary that does not fit.
 LoadedModel load_model(const std::filesystem::path& path);
 LoadedLanguageModel load_language_model(const std::filesystem::path& path);
 
-/// The same with freshly drawn parameters: for resuming and fine-tuning.
-LoadedModel load_model_config(
-    const std::filesystem::path& folder,
-    uint64_t seed = 1);
+/// The same for a folder without its parameters, which stay unset until
+/// somebody fills them: for resuming.
+LoadedModel load_model_config(const std::filesystem::path& folder);
 LoadedLanguageModel load_language_model_config(
-    const std::filesystem::path& folder,
-    uint64_t seed = 1);
+    const std::filesystem::path& folder);
 
 }  // namespace seqconv
