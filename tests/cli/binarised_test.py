@@ -90,6 +90,13 @@ class Binarised(unittest.TestCase):
         self.assertEqual(run(*flags, "--remove-bpe").lines,
                          ["abc c ababc", "<unk>", "", "ab"])
 
+    def test_a_sentence_is_one_line_whatever_its_symbols_hold(self):
+        path = self.folder / "separators.txt"
+        path.write_bytes("a\u2028b 3\nc\x85d 2\ne\x0b\x1c 1\n".encode())
+        file = binarised.mapped(self.folder / "separators", [[4, 5, 2], [6, 2]])
+        found = run("text", "--dictionary", path, file)
+        self.assertEqual(found.lines, ["a b c d", "e  "])
+
     def test_perplexities_are_the_same(self):
         lines = (support.data() / "valid.tgt").read_text().splitlines()
         lines.insert(3, "")

@@ -282,6 +282,53 @@ class Translate(unittest.TestCase):
                      stdin="1 2\n")
         self.assertEqual((result.code, result.out), (0, whole))
 
+    def test_n_best_may_be_as_many_as_the_models_own_beam(self):
+        folder = support.copy_model("wide")
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config["decoding"]["beam"] = 10
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        wide = run("translate", "--model", folder, "--n-best", "8", stdin="1 2\n")
+        self.assertEqual(wide.code, 0, wide.message)
+        self.assertEqual(len(wide.out.splitlines()), 8)
+        narrow = run("translate", "--model", support.model(), "--n-best", "8", stdin="1 2\n")
+        self.assertEqual(narrow.code, 2)
+        self.assertIn("n_best must be between 1 and the beam (5), but got 8", narrow.message)
+
+    def test_no_repeated_word_does_not_keep_a_sentence_from_ending(self):
+        arguments = ["translate", "--model", support.model(), "--format", "json"]
+        lines = "1 2\n7\n"
+        free = run(*arguments, stdin=lines).out.splitlines()
+        bound = run(*arguments, "--no-repeat-ngram", "1", stdin=lines).out.splitlines()
+        for ours, theirs in zip(map(json.loads, bound), map(json.loads, free)):
+            words = theirs["translations"][0]["tokens"].split()
+            if len(set(words)) == len(words):  # nothing to forbid
+                self.assertEqual(ours, theirs)
+            words = ours["translations"][0]["tokens"].split()
+            self.assertEqual(len(set(words)), len(words))
+
+    def test_a_prefix_that_does_not_fit_is_said_with_its_line(self):
+        long = json.dumps({"text": "1", "target_prefix": "eins " * 13})
+        result = self.translate("--json-input", stdin='{"text": "1"}\n' + long)
+        self.assertIn("standard input:2: a target prefix of 13 tokens is cut to "
+                      "the 12 that max_length_a", result.message)
+
+    def test_any_byte_of_a_translation_leaves_it_one_line(self):
+        folder = support.scratch() / "bytes"
+        done = run("train", support.config(), "--output", folder,
+                   "--set", 'text.subword="bytes"', "--set", "training.max_updates=1")
+        self.assertEqual(done.code, 0, done.message)
+        # No byte twice and at least 250 of them: line ends are among these.
+        command = ["translate", "--model", folder, "--beam", "2", "--min-length",
+                   "250", "--max-length-b", "256", "--no-repeat-ngram", "1"]
+        text = "1\n2\n"
+        for flags, lines in ((["--n-best", "1"], 2), (["--n-best", "2"], 4)):
+            result = run(*command, *flags, stdin=text)
+            self.assertEqual((result.code, result.err), (0, b""))
+            self.assertEqual(len(result.out.decode().splitlines()), lines)
+        objects = run(*command, "--format", "json", stdin=text).out.split(b"\n")
+        self.assertEqual(len(objects), 3)
+        self.assertIn("\n", json.loads(objects[0])["translations"][0]["text"])
+
 
 class Score(unittest.TestCase):
     def test_lines_and_total(self):
@@ -399,32 +446,6 @@ class Streams(unittest.TestCase):
         ):
             result = run(*arguments, stdin="1 2\n")
             self.assertEqual((result.code, result.message), (0, ""))
-
-
-class Translate(unittest.TestCase):
-    def test_n_best_may_be_as_many_as_the_models_own_beam(self):
-        folder = support.copy_model("wide")
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        config["decoding"]["beam"] = 10
-        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-        wide = run("translate", "--model", folder, "--n-best", "8", stdin="1 2\n")
-        self.assertEqual(wide.code, 0, wide.message)
-        self.assertEqual(len(wide.out.splitlines()), 8)
-        narrow = run("translate", "--model", support.model(), "--n-best", "8", stdin="1 2\n")
-        self.assertEqual(narrow.code, 2)
-        self.assertIn("n_best must be between 1 and the beam (5), but got 8", narrow.message)
-
-    def test_no_repeated_word_does_not_keep_a_sentence_from_ending(self):
-        arguments = ["translate", "--model", support.model(), "--format", "json"]
-        lines = "1 2\n7\n"
-        free = run(*arguments, stdin=lines).out.splitlines()
-        bound = run(*arguments, "--no-repeat-ngram", "1", stdin=lines).out.splitlines()
-        for ours, theirs in zip(map(json.loads, bound), map(json.loads, free)):
-            words = theirs["translations"][0]["tokens"].split()
-            if len(set(words)) == len(words):  # nothing to forbid
-                self.assertEqual(ours, theirs)
-            words = ours["translations"][0]["tokens"].split()
-            self.assertEqual(len(set(words)), len(words))
 
 
 class Evaluate(unittest.TestCase):

@@ -83,6 +83,10 @@ TEST_P(TextPipelineTest, TextCannotForgeSpecialIds) {
   for (const char* line : {"<s>", "</s> Hund", "<pad>", "<unk>", "a</w>@@ b"})
     for (int32_t id : text.source->encode(line))
       EXPECT_GE(id, Vocabulary::kUnknown) << line;
+  for (const int32_t row : text.source->vocabulary().padding())
+    EXPECT_THAT(
+        text.source->encode(text.source->vocabulary().symbol(row)),
+        ::testing::Not(::testing::Contains(row)));
 }
 
 TEST_P(SubwordTextTest, UnknownSymbolsPrintAsUnk) {
@@ -278,12 +282,21 @@ TEST_F(TextTest, DamagedSentencePieceModelsNeverCrash) {
   training.size = 40;
   const std::string model = train_sentencepiece({source_}, training);
   std::mt19937 random(13);
+  int refused = 0;
   for (int round = 0; round < 60; ++round) {
-    std::string damaged = model.substr(0, random() % model.size());
+    const std::string damaged = model.substr(0, random() % model.size());
+    std::shared_ptr<const Segmenter> segmenter;
     try {
-      make_sentencepiece_segmenter(damaged, "damaged")->split("Ein Hund");
-    } catch (const Error&) {}
+      segmenter = make_sentencepiece_segmenter(damaged, "damaged");
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::StartsWith("damaged: "));
+      ++refused;
+      continue;
+    }
+    // What opens, cut between two pieces, splits like any other.
+    EXPECT_EQ(segmenter->join(segmenter->split("Ein Hund")), "Ein Hund");
   }
+  EXPECT_GT(refused, 30);
 }
 
 TEST_F(TextTest, LongLinesTrainSentencePieceToo) {
