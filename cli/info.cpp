@@ -3,6 +3,8 @@
 
 #include "flags.h"
 #include "program.h"
+#include "seqconv/base/elements.h"
+#include "seqconv/base/log.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/model_description.h"
 #include "seqconv/text/vocabulary.h"
@@ -33,8 +35,17 @@ void write_rows(const Json& table, const std::string& path, std::ostream& out) {
 void write_parameters(const fs::path& checkpoint, std::ostream& out) {
   const SafetensorsReader reader(checkpoint);
   int64_t parameters = 0;
-  for (const auto& [name, tensor] : reader.tensors())
+  for (const auto& [name, tensor] : reader.tensors()) {
     parameters += tensor.count();
+    if (const size_t bad = count_not_finite(tensor.type, tensor.data))
+      log_warning(
+          checkpoint.string(),
+          ": of tensor '",
+          name,
+          "' ",
+          bad,
+          " numbers are NaN or infinite: the model cannot be used");
+  }
   out << "checkpoint: " << checkpoint.string() << '\n'
       << "parameters: " << parameters << '\n'
       << "tensors: " << reader.tensors().size() << '\n';

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "fairseq_settings.h"
+#include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
 #include "seqconv/checkpoint/fairseq_names.h"
@@ -190,6 +191,7 @@ void check_parameters(
         ": the parameter '",
         parameter.name,
         "' does not have the shape that config.json tells");
+  require_finite(reader);
 }
 
 }  // namespace

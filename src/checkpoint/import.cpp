@@ -100,18 +100,11 @@ void release(const Sources& sources) {
     source.checkpoint.release();
 }
 
-void warn_not_finite(
+void require_finite_part(
     const FairseqCheckpoint& checkpoint,
     const TheirRows& part,
-    size_t count) {
-  if (count > 0)
-    log_warning(
-        checkpoint.where(),
-        ": '",
-        part.name,
-        "' holds ",
-        count,
-        " numbers that are NaN or infinite");
+    size_t not_finite) {
+  require_finite(not_finite, concat(checkpoint.where(), ": '", part.name, "'"));
 }
 
 /// Every bit as it is.
@@ -124,7 +117,7 @@ void copy_parameter(const Source& source, size_t index, const ByteSink& sink) {
       not_finite += count_not_finite(tensor.type, piece);
       sink(piece);
     });
-    warn_not_finite(source.checkpoint, part, not_finite);
+    require_finite_part(source.checkpoint, part, not_finite);
   }
   source.checkpoint.release();
 }
@@ -144,8 +137,10 @@ std::vector<float> mean_of_rows(
         rows_of(source.checkpoint, theirs).rows(begin, rows);
     sums.resize(static_cast<size_t>(tensor.count()));
     size_t at = 0;
+    size_t not_finite = 0;
     tensor.visit([&](std::span<const std::byte> piece) {
       const size_t count = piece.size() / element_size(tensor.type);
+      not_finite += count_not_finite(tensor.type, piece);
       add_elements(
           tensor.type,
           piece,
@@ -153,6 +148,7 @@ std::vector<float> mean_of_rows(
           source.checkpoint.where());
       at += count;
     });
+    require_finite_part(source.checkpoint, theirs, not_finite);
   }
   return mean_of(sums, sources.size());
 }

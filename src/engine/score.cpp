@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 #include <ostream>
 
@@ -29,6 +30,29 @@ Sentences read_ids(const std::string& path, const TextPipeline& text) {
   return sentences;
 }
 
+/// Sentence `index` as messages call it.
+std::string place_of(const std::string& path, size_t index) {
+  return concat(path, is_fairseq_data(path) ? ": sentence " : ":", index + 1);
+}
+
+/// Error for a sentence that learned positions do not reach.
+void check_lengths(
+    const std::string& path,
+    const Sentences& sentences,
+    const ModelOptions& model) {
+  if (model.positions != PositionKind::kLearned)
+    return;
+  for (size_t i = 0; i < sentences.size(); ++i)
+    if (std::ssize(sentences[i]) >= model.max_positions)
+      fail(
+          place_of(path, i),
+          ": a line of ",
+          sentences[i].size() + 1,
+          " tokens is longer than the model's ",
+          model.max_positions,
+          " learned positions");
+}
+
 // Six decimals whatever the size of the number.
 std::string fixed(double value) {
   char text[64];
@@ -53,11 +77,19 @@ void score(const ScoreArguments& arguments, std::ostream& out) {
         arguments.target,
         " has ",
         targets.size());
+  check_lengths(arguments.source, sources, model.options);
+  check_lengths(arguments.target, targets, model.options);
+  const std::vector<double> scores =
+      score_pairs(model, sources, targets, arguments.batch_tokens);
   double total = 0;
-  for (const double log_probability :
-       score_pairs(model, sources, targets, arguments.batch_tokens)) {
-    out << fixed(log_probability) << '\n';
-    total += log_probability;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isfinite(scores[i]))
+      fail(
+          place_of(arguments.target, i),
+          ": the model gives the pair no finite probability: its weights are "
+          "too large, or damaged");
+    out << fixed(scores[i]) << '\n';
+    total += scores[i];
   }
   out << "total\t" << fixed(total) << '\n';
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/safetensors.h"
 
@@ -83,6 +84,10 @@ void load_parameters(const fs::path& file, torch::nn::Module& model) {
         const_cast<std::byte*>(view.data.data()),
         view.shape,
         scalar_type(file, view, item.key())));
+    // As float32: a float64 may be too large for it.
+    require_finite(
+        count_not_finite(ElementType::kF32, view_of(parameter).data),
+        concat(file.string(), ": parameter '", item.key(), "'"));
   }
   for (const auto& [name, view] : reader.tensors()) {
     SEQCONV_CHECK(

@@ -89,6 +89,7 @@ void PerplexityMeter::add(
     const std::vector<int32_t>& ids,
     bool blank,
     const std::string& where) {
+  where_ = where;
   ++cost_.lines;
   cost_.blank += blank;
   if (blank && model_.stream.samples != SampleKind::kBlocks) {
@@ -122,7 +123,9 @@ void PerplexityMeter::add(
 void PerplexityMeter::cut(int64_t end) {
   const int64_t first = std::max<int64_t>(next_ - options_.context_window, 1);
   rows_.push_back(
-      {{sequence_.begin() + first - 1, sequence_.begin() + end}, end - next_});
+      {{sequence_.begin() + first - 1, sequence_.begin() + end},
+       end - next_,
+       where_});
   row_tokens_ += end - first;
   const int64_t kept = std::max<int64_t>(end - 1 - options_.context_window, 0);
   sequence_.erase(sequence_.begin(), sequence_.begin() + kept);
@@ -157,11 +160,16 @@ void PerplexityMeter::score_group(const std::vector<size_t>& group) {
   for (size_t i = 0; i < group.size(); ++i) {
     const Row& row = rows_[group[i]];
     const int64_t length = std::ssize(row.ids) - 1;
-    cost_.bits -= scores[static_cast<int64_t>(i)]
-                      .narrow(0, length - row.scored, row.scored)
-                      .sum(at::kDouble)
-                      .item<double>() /
-        std::numbers::ln2;
+    const double score = scores[static_cast<int64_t>(i)]
+                             .narrow(0, length - row.scored, row.scored)
+                             .sum(at::kDouble)
+                             .item<double>();
+    SEQCONV_CHECK(
+        std::isfinite(score),
+        row.where,
+        ": the model gives the text here no finite probability: its weights "
+        "are too large, or damaged");
+    cost_.bits -= score / std::numbers::ln2;
   }
 }
 

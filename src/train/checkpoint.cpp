@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "checksum.h"
+#include "seqconv/base/elements.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
 
@@ -97,6 +98,12 @@ void check_version(const SafetensorsReader& reader) {
 
 }  // namespace
 
+std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
+  return {
+      reinterpret_cast<const std::byte*>(tensor.const_data_ptr<float>()),
+      static_cast<size_t>(tensor.numel()) * sizeof(float)};
+}
+
 void save_state(
     const fs::path& file,
     const Position& position,
@@ -105,11 +112,7 @@ void save_state(
   std::map<std::string, TensorView> views;
   const bool accumulating = position.micro_batch > 0;
   for (const auto& [name, tensor] : named_buffers(tensors, accumulating))
-    views[name] = {
-        ElementType::kF32,
-        {tensor.numel()},
-        {reinterpret_cast<const std::byte*>(tensor.const_data_ptr<float>()),
-         static_cast<size_t>(tensor.numel()) * sizeof(float)}};
+    views[name] = {ElementType::kF32, {tensor.numel()}, bytes_of(tensor)};
   Metadata metadata = {
       {"format", concat(kFormat, kStateVersion)},
       {"position", write_options(position).dump()},
@@ -168,6 +171,13 @@ void load_state_tensors(
         tensor.mutable_data_ptr<float>(),
         view.data.data(),
         view.data.size());
+  }
+  for (const ParameterSlot& slot : tensors.parameters.slots()) {
+    const at::Tensor values =
+        tensors.parameters.values().narrow(0, slot.offset, slot.count);
+    require_finite(
+        count_not_finite(ElementType::kF32, bytes_of(values)),
+        concat(file.string(), ": parameter '", slot.name, "'"));
   }
   tensors.optimizer.scalars() = position.optimizer;
 }

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
 #include <filesystem>
+#include <span>
 
 #include "position.h"
 #include "seqconv/base/options.h"
@@ -20,6 +24,9 @@ struct RunTensors {
   Optimizer& optimizer;
 };
 
+/// Of a contiguous float32 tensor.
+std::span<const std::byte> bytes_of(const at::Tensor& tensor);
+
 /// Writes training/state.safetensors atomically: parameters, optimiser state,
 /// in the middle of an accumulation the partial gradient; and as metadata the
 /// position, `settings` (what a resumed run must share) and a checksum.
@@ -31,7 +38,8 @@ void save_state(
 
 /// What save_state wrote, read back in two steps: the texts first, the tensors
 /// when the model stands. Error for a file that is truncated, damaged, from
-/// another version of the program or for another model.
+/// another version of the program, for another model or with parameters that
+/// are not finite.
 struct SavedState {
   Position position;
   Json settings;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "checkpoint.h"
+#include "seqconv/base/elements.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
@@ -217,7 +219,7 @@ void TrainLoop::validate() {
       between);
   if (measures_bleu())
     result.bleu = setup_.task->validation_bleu(between);
-  result.best = is_gain(result);
+  result.best = is_gain(result) && can_be_saved();
   keep_best(result);
   const Json record = validation_record(position_, result);
   metrics_->write(record);
@@ -258,8 +260,23 @@ void TrainLoop::write_parameters(const std::filesystem::path& file) {
        {"epoch", std::to_string(position_.epoch)}});
 }
 
+/// Nothing may replace what was saved before by what no program opens.
+bool TrainLoop::can_be_saved() {
+  const at::Tensor& values = parameters_.values();
+  if (count_not_finite(ElementType::kF32, bytes_of(values)) == 0)
+    return true;
+  progress_.clear();
+  log_warning(
+      "after update ",
+      position_.update,
+      " parameters are NaN or infinite: nothing is saved");
+  return false;
+}
+
 void TrainLoop::save_checkpoint() {
   position_.checkpoint_due = false;
+  if (!can_be_saved())
+    return;
   position_.saved_update = position_.update;
   if (training().keep_last > 0)
     write_parameters(setup_.folder.checkpoint(position_.update));
@@ -285,7 +302,9 @@ void TrainLoop::stop_if_asked() {
   if (signal == 0)
     return;
   progress_.clear();
-  save_state_file();
+  const bool saved = can_be_saved();
+  if (saved)
+    save_state_file();
   metrics_->write(end_record(position_, "interrupted"));
   throw Interrupted(
       signal,
@@ -294,7 +313,9 @@ void TrainLoop::stop_if_asked() {
           position_.epoch,
           " after update ",
           position_.update,
-          "; the state is saved, go on with the same command and --resume"));
+          saved ? "; the state is saved, go on with the same command and "
+                  "--resume"
+                : "; its parameters are not finite, an earlier state stays"));
 }
 
 void TrainLoop::finish(const std::string& reason) {
@@ -303,6 +324,13 @@ void TrainLoop::finish(const std::string& reason) {
   position_.checkpoint_due =
       position_.validation_due || position_.saved_update != position_.update;
   settle();
+  SEQCONV_CHECK(
+      position_.saved_update == position_.update,
+      "training has diverged: after its last update, ",
+      position_.update,
+      ", parameters are NaN or infinite. Lower schedule.learning_rate (",
+      setup_.config.schedule.learning_rate,
+      "). The last saved checkpoint is untouched");
   metrics_->write(end_record(position_, reason));
   progress_.line(concat(
       "training ends at training.",

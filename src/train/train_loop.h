@@ -41,6 +41,7 @@ class TrainLoop {
   void validate();
   bool is_gain(const ValidationResult& result) const;
   void keep_best(const ValidationResult& result);
+  bool can_be_saved();
   void save_checkpoint();
   void save_state_file();
   void write_parameters(const std::filesystem::path& file);

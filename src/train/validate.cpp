@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "seqconv/base/log.h"
 #include "seqconv/data/sentence_reader.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/nn/dropout_plan.h"
@@ -86,8 +87,13 @@ double validation_bleu(
     const std::vector<TranslationRequest> requests(
         first,
         first + static_cast<int64_t>(count));
-    for (const auto& found : translator.translate(requests))
-      hypotheses.push_back(found.front().text);
+    try {
+      for (const auto& found : translator.translate(requests))
+        hypotheses.push_back(found.front().text);
+    } catch (const NoProbability& error) {
+      log_warning("nothing can be translated: ", error.what());
+      return 0;
+    }
     between();
   }
   BleuOptions bleu;

@@ -44,7 +44,8 @@ ValidationText read_validation_text(
     const TranslationText& text);
 
 /// Translates the sources and gives BLEU (0 to 100; tokenizer 13a) against the
-/// references; both are lower-cased where the model's text is.
+/// references; both are lower-cased where the model's text is. 0, with a
+/// warning, when the model gives no finite probability.
 double validation_bleu(
     const LoadedModel& model,
     const SearchOptions& search,

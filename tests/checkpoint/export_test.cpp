@@ -117,5 +117,22 @@ TEST(ExportErrors, NameAParameterThatDoesNotFit) {
       HasSubstr("feed_forward.fc1.weight"));
 }
 
+TEST(ExportErrors, NameATensorThatIsNotFinite) {
+  const TemporaryFolder folder;
+  const auto model = folder.path() / "model";
+  import_checkpoint(synthetic_import({"half.pt"}, model));
+  std::string file = read_file(model / "model.safetensors");
+  file[file.size() - 1] = file[file.size() - 2] = '\xFF';  // a float16 NaN
+  write_file_atomically(model / "model.safetensors", file);
+  for (const auto format : {ExportFormat::kFairseq, ExportFormat::kPytorch})
+    EXPECT_THAT(
+        error_of(
+            [&] { export_model(model, format, folder.path() / "out.pt"); }),
+        ::testing::AllOf(
+            HasSubstr("model.safetensors: tensor '"),
+            HasSubstr("1 of them is NaN or infinite")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "out.pt"));
+}
+
 }  // namespace
 }  // namespace seqconv

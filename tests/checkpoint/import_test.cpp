@@ -150,6 +150,55 @@ TEST(Import, AveragesSeveralCheckpointsInFloat64) {
   }
 }
 
+/// A checkpoint like `name`, with an infinity in the middle of one tensor.
+std::filesystem::path spoiled_checkpoint(
+    const std::string& name,
+    const TemporaryFolder& folder) {
+  const FairseqCheckpoint good(synthetic(name), CheckpointWeights::kTrained);
+  PyTorchContent content{
+      {{"args", nullptr}, {"cfg", {{"model", good.arguments()}}}},
+      "model",
+      {}};
+  std::map<std::string, std::vector<std::byte>> bytes;
+  for (const auto& [key, tensor] : good.tensors()) {
+    std::vector<std::byte>& own = bytes[key];
+    tensor.visit([&](std::span<const std::byte> piece) {
+      own.insert(own.end(), piece.begin(), piece.end());
+    });
+    if (key == "encoder.layers.0.fc1.weight") {
+      const size_t size = element_size(tensor.type);
+      const size_t end = own.size() / size / 2 * size;
+      own[end - 1] = std::byte{0xFF};
+      own[end - 2] = std::byte{0x80};
+    }
+    content.tensors.push_back({key, {tensor.type, tensor.shape, own}});
+  }
+  const auto file = folder.path() / ("spoiled_" + name);
+  write_pytorch(file, content);
+  return file;
+}
+
+TEST(Import, RefusesNumbersThatAreNotFinite) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"published.pt", "bfloat16.pt"})
+    for (const bool average : {false, true}) {
+      ImportRequest request = synthetic_import({}, folder.path() / "m");
+      request.checkpoints = {spoiled_checkpoint(name, folder)};
+      if (average)
+        request.checkpoints.insert(
+            request.checkpoints.begin(),
+            synthetic(name));
+      EXPECT_THAT(
+          error_of([&] { import_checkpoint(request); }),
+          AllOf(
+              HasSubstr("spoiled_" + name),
+              HasSubstr("'encoder.layers.0.fc1.weight'"),
+              HasSubstr("1 of them is NaN or infinite")));
+      EXPECT_FALSE(
+          std::filesystem::exists(folder.path() / "m" / "model.safetensors"));
+    }
+}
+
 TEST(Import, ListsWhatDoesNotFit) {
   const TemporaryFolder folder;
   ImportRequest request =

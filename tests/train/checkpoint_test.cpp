@@ -76,6 +76,22 @@ TEST_F(TrainingState, EverythingComesBack) {
   }
 }
 
+TEST_F(TrainingState, ParametersThatAreNotFiniteAreRefused) {
+  LittleRun run;
+  {
+    at::NoGradGuard no_grad;
+    run.module->bias[1] = NAN;
+  }
+  save_state(file(), run.position, {}, run.tensors());
+  EXPECT_EQ(
+      testing::error_of(
+          [&] { load_state_tensors(file(), run.position, run.tensors()); }),
+      file().string() +
+          ": parameter 'bias' must hold finite numbers, but 1 of them is NaN "
+          "or "
+          "infinite: the training diverged, or the file is damaged");
+}
+
 TEST_F(TrainingState, TruncationAnywhereIsAClearError) {
   LittleRun run;
   save_state(file(), run.position, {}, run.tensors());

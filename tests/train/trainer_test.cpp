@@ -229,6 +229,30 @@ TEST_F(Trainer, DivergenceStopsWithAdviceAndKeepsTheLastState) {
   EXPECT_THAT(message, HasSubstr("schedule.warmup_updates"));
   EXPECT_NO_THROW(load_model(path("run")));
   EXPECT_NO_THROW(read_state(path("run") / "training" / "state.safetensors"));
+  config_.training.max_updates = 5;
+  TrainRequest again = request("run");
+  again.resume = true;
+  EXPECT_NO_THROW(train_model(again));
+}
+
+TEST_F(Trainer, ARunThatEndsWithBrokenParametersIsAnErrorAndSavesNone) {
+  config_.training.max_updates = 6;
+  config_.training.save_every = 4;
+  config_.training.validate_bleu = true;
+  const auto spoil = [&](const RunSetup& setup, const Position& position) {
+    at::NoGradGuard no_grad;
+    if (position.update == 5)  // no sentence needs the row
+      setup.task->model()->parameters()[0][0].fill_(
+          std::numeric_limits<float>::quiet_NaN());
+  };
+  EXPECT_THAT(
+      testing::error_of([&] { train(request("run"), spoil); }),
+      HasSubstr("training has diverged: after its last update, 6, parameters "
+                "are NaN or infinite"));
+  EXPECT_NO_THROW(load_model(path("run")));
+  EXPECT_THAT(
+      checkpoint_names("run"),
+      ::testing::ElementsAre("update-00000004.safetensors"));
 }
 
 TEST_F(Trainer, TheLastCheckpointsAreKept) {

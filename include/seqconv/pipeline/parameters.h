@@ -14,7 +14,8 @@ void save_parameters(
     const torch::nn::Module& model,
     const std::map<std::string, std::string>& metadata);
 
-/// Fills `model` from a safetensors file; every name and shape must fit.
+/// Fills `model` from a safetensors file; every name and shape must fit, and
+/// every number be finite.
 void load_parameters(
     const std::filesystem::path& file,
     torch::nn::Module& model);

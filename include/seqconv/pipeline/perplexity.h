@@ -52,7 +52,9 @@ class PerplexityMeter {
   void add_ids(const std::vector<int32_t>& ids, const std::string& where);
 
   /// The whole text's cost. Error when it was empty, or when half or more of
-  /// its symbols are unknown: a text in another vocabulary.
+  /// its symbols are unknown: a text in another vocabulary. Here or before,
+  /// Error (behind the line's `where`) when the model gives no finite
+  /// probability.
   TextCost finish();
 
  private:
@@ -60,6 +62,7 @@ class PerplexityMeter {
   struct Row {
     std::vector<int32_t> ids;  ///< one more than predicted
     int64_t scored = 0;
+    std::string where;  ///< its last line
   };
 
   void add(
@@ -75,6 +78,7 @@ class PerplexityMeter {
   const LoadedLanguageModel& model_;
   PerplexityOptions options_;
   TextCost cost_;
+  std::string where_;              // the last line
   std::vector<int32_t> sequence_;  // </s>, then what is not yet scored
   int64_t next_ = 1;               // the first of them to be scored
   std::vector<Row> rows_;

@@ -67,12 +67,21 @@ def corrupted_checkpoints():
             f"header{i}", "model.safetensors",
             lambda b: b[:place] + bytes([byte]) + b[place + 1:])
         yield from opens(folder, f"header byte {place} is {byte}", (0, 1))
-    for i in range(3):  # numbers may be any numbers: the answer is nonsense
+    for i in range(3):
         place = 8 + length + (len(good) - 8 - length - 64) * i // 3
         folder = spoiled(
             f"data{i}", "model.safetensors",
             lambda b: b[:place] + b"\xff" * 64 + b[place + 64:])
-        yield from opens(folder, f"data byte {place} is NaN", (0, 1))
+        yield Case(f"translate, data byte {place} is NaN",
+                   ["translate", *TRANSLATE, "--model", folder], 1,
+                   "model.safetensors: parameter '", "NaN", stdin=b"1 2\n")
+        yield Case(f"start from data with NaN at byte {place}",
+                   ["train", support.config(), "--init-from", folder,
+                    "--output", support.scratch() / "from-nan"], 1, "NaN")
+        yield Case(f"export, data byte {place} is NaN",
+                   ["export", "--format", "pytorch", folder,
+                    support.scratch() / "nan.pt"], 1, "tensor '", "NaN")
+        yield Case(f"info, data byte {place} is NaN", ["info", folder], 0)
 
 
 def rewritten_checkpoints():
