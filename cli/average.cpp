@@ -26,7 +26,7 @@ struct AverageFlags {
 };
 
 void check_same(const ModelFiles& first, const ModelFiles& other) {
-  for (const char* key : {"format_version", "architecture", "text"})
+  for (const char* key : {"format_version", "architecture"})
     if (first.config.value(key, Json()) != other.config.value(key, Json()))
       fail(
           "checkpoints to average must share '",
@@ -36,6 +36,7 @@ void check_same(const ModelFiles& first, const ModelFiles& other) {
           " and ",
           other.folder.string(),
           " differ");
+  check_same_text(first, other, "checkpoints to average");
 }
 
 // Everything of a model folder but the parameters: config.json last, so that

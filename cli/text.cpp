@@ -2,6 +2,7 @@
 #include "program.h"
 #include "seqconv/data/fairseq_data.h"
 #include "seqconv/text/bpe.h"
+#include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 
 namespace seqconv::cli {
@@ -37,7 +38,7 @@ void write_text(const Text& flags, std::ostream& out) {
         line += ' ';
       line += vocabulary.symbol(id);
     }
-    out << (flags.remove_bpe ? join_bpe(line) : line) << '\n';
+    out << one_line(flags.remove_bpe ? join_bpe(line) : line) << '\n';
   }
 }
 

@@ -297,4 +297,39 @@ ModelFiles find_model(const fs::path& path) {
   return files;
 }
 
+void check_same_text(
+    const ModelFiles& first,
+    const ModelFiles& other,
+    const std::string& what) {
+  if (first.folder == other.folder)
+    return;
+  const Task task = task_in(first.config, first.folder);
+  std::string found = "task";
+  if (task_in(other.config, other.folder) == task)
+    found = task == Task::kTranslation
+        ? difference(
+              read_translation_description(first.folder).text,
+              read_translation_description(other.folder).text)
+        : difference(
+              read_language_description(first.folder).text,
+              read_language_description(other.folder).text);
+  if (!found.empty())
+    fail_other_text(first.folder, other.folder, what, found);
+}
+
+void fail_other_text(
+    const fs::path& first,
+    const fs::path& other,
+    const std::string& what,
+    const std::string& difference) {
+  fail(
+      what,
+      " must share 'text' of config.json, but ",
+      first.string(),
+      " and ",
+      other.string(),
+      " differ in: ",
+      difference);
+}
+
 }  // namespace seqconv

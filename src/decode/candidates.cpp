@@ -21,8 +21,12 @@ class BestCandidates {
   BestCandidates(
       size_t limit,
       const RowConstraint* constraint,
+      std::span<const int32_t> excluded,
       std::vector<Candidate>& heap)
-      : limit_(limit), constraint_(constraint), heap_(heap) {}
+      : limit_(limit),
+        constraint_(constraint),
+        excluded_(excluded),
+        heap_(heap) {}
 
   // Offered in ascending order, a token that only equals the threshold loses.
   float threshold() const {
@@ -45,6 +49,8 @@ class BestCandidates {
  private:
   // Few tokens ever pass the threshold, so a linear search is cheap.
   bool is_banned(int32_t token) const {
+    if (std::binary_search(excluded_.begin(), excluded_.end(), token))
+      return true;
     return constraint_ != nullptr &&
         std::find(
             constraint_->banned.begin(),
@@ -54,6 +60,7 @@ class BestCandidates {
 
   size_t limit_;
   const RowConstraint* constraint_;
+  std::span<const int32_t> excluded_;
   std::vector<Candidate>& heap_;
 };
 
@@ -87,6 +94,7 @@ void select_candidates(
     std::span<const float> log_probs,
     const RowConstraint* constraint,
     double unknown_penalty,
+    std::span<const int32_t> excluded,
     int64_t count,
     std::vector<Candidate>& out) {
   out.clear();
@@ -97,7 +105,7 @@ void select_candidates(
     return;
   }
 
-  BestCandidates best(static_cast<size_t>(count), constraint, out);
+  BestCandidates best(static_cast<size_t>(count), constraint, excluded, out);
   const size_t size = log_probs.size();
   if (size > kEndToken)
     best.offer(kEndToken, log_probs[kEndToken]);

@@ -6,20 +6,6 @@
 
 namespace seqconv::decode {
 
-int64_t maximum_length(
-    const SearchOptions& options,
-    int64_t source_length,
-    int64_t max_steps) {
-  const int64_t limit = max_steps - 1;
-  const double wanted =
-      options.max_length_a * static_cast<double>(source_length) +
-      static_cast<double>(options.max_length_b);
-  // Compared as doubles first: the product may not fit an integer.
-  if (wanted >= static_cast<double>(limit))
-    return limit;
-  return static_cast<int64_t>(wanted);
-}
-
 Limits make_limits(
     const SearchOptions& options,
     const SearchInput& input,

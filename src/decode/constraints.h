@@ -18,13 +18,6 @@ struct Limits {
   std::vector<int32_t> prefix;  ///< forced; up to its </s> if it holds one
 };
 
-/// min(int(a * source_length + b), max_steps - 1): with </s> a hypothesis has
-/// one token more, so the decoder makes at most max_steps steps.
-int64_t maximum_length(
-    const SearchOptions& options,
-    int64_t source_length,
-    int64_t max_steps);
-
 /// The limits of one sentence.
 Limits make_limits(
     const SearchOptions& options,

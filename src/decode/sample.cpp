@@ -89,6 +89,7 @@ void Sampler::select(std::span<const float> log_probabilities, int64_t count) {
       log_probabilities,
       &constraint_,
       /*unknown_penalty=*/0,
+      /*excluded=*/{},
       count,
       best_);
   SEQCONV_CHECK(

@@ -104,9 +104,11 @@ class Search {
   Search(
       StepDecoder& decoder,
       const std::vector<SearchInput>& inputs,
-      const SearchOptions& options)
+      const SearchOptions& options,
+      std::span<const int32_t> excluded)
       : decoder_(decoder),
         options_(options),
+        excluded_(excluded),
         per_row_(std::min(2 * options.beam, decoder.vocabulary_size() - 1)) {
     for (const SearchInput& input : inputs) {
       decode::Beam& beam = beams_.emplace_back();
@@ -140,6 +142,7 @@ class Search {
   std::span<const std::vector<Candidate>> ask_decoder(int64_t step) {
     StepConstraints constraints;
     constraints.unknown_penalty = options_.unknown_penalty;
+    constraints.excluded = excluded_;
     constraints.rows = row_constraints(step);
     const std::span<const std::vector<Candidate>> rows =
         decoder_.advance(parents_, tokens_, constraints, per_row_);
@@ -209,6 +212,7 @@ class Search {
 
   StepDecoder& decoder_;
   const SearchOptions& options_;
+  std::span<const int32_t> excluded_;
   int64_t per_row_;  // candidates to ask for: more cannot matter
   std::vector<decode::Beam> beams_;
   std::vector<Running> running_;
@@ -250,13 +254,31 @@ void SearchOptions::validate(const std::string& path) const {
   check_finite(path, "unknown_penalty", unknown_penalty);
 }
 
+int64_t maximum_length(
+    const SearchOptions& options,
+    int64_t source_length,
+    int64_t max_steps) {
+  const int64_t limit = max_steps - 1;
+  const double wanted =
+      options.max_length_a * static_cast<double>(source_length) +
+      static_cast<double>(options.max_length_b);
+  // Compared as doubles first: the product may not fit an integer.
+  if (wanted >= static_cast<double>(limit))
+    return limit;
+  return static_cast<int64_t>(wanted);
+}
+
 std::vector<std::vector<Hypothesis>> search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
-    const SearchOptions& options) {
+    const SearchOptions& options,
+    std::span<const int32_t> excluded) {
   options.validate("");
   check_inputs(decoder, inputs);
-  return Search(decoder, inputs, options).run();
+  SEQCONV_CHECK(
+      std::is_sorted(excluded.begin(), excluded.end()),
+      "excluded tokens must be ascending");
+  return Search(decoder, inputs, options, excluded).run();
 }
 
 }  // namespace seqconv

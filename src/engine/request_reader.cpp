@@ -29,7 +29,7 @@ RequestReader::RequestReader(
     std::istream& in,
     bool json,
     const TextPipeline& text)
-    : text_(text), json_(json) {
+    : input_(input), text_(text), json_(json) {
   if (input.empty()) {
     lines_.emplace(in, "standard input", BadBytes::kReplace);
   } else if (!is_fairseq_data(input)) {
@@ -55,7 +55,7 @@ Json RequestReader::parse_object(const std::string& line) const {
 }
 
 void RequestReader::add_line(const std::string& line, Buffer& buffer) const {
-  TranslationRequest request;
+  TranslationRequest request{.where = lines_->where()};
   if (json_) {
     Json object = parse_object(line);
     request.line = string_field(object, "text", lines_->where());
@@ -73,7 +73,8 @@ void RequestReader::add_ids(Buffer& buffer) {
   const auto found = sentences_->tokens(taken_ - 1);
   std::vector<int32_t> ids(found.begin(), found.end());
   buffer.objects.push_back(Json{{"text", text_.decode(ids)}});
-  buffer.requests.push_back({.ids = std::move(ids)});
+  buffer.requests.push_back(
+      {.ids = std::move(ids), .where = concat(input_, ": sentence ", taken_)});
 }
 
 bool RequestReader::next(std::string& line) {

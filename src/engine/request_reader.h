@@ -55,6 +55,7 @@ class RequestReader {
   std::optional<LineReader> lines_;               // text
   std::shared_ptr<const TokenSource> sentences_;  // or binarised data
   int64_t taken_ = 0;                             // of sentences_
+  std::string input_;
   const TextPipeline& text_;
   bool json_;
 };

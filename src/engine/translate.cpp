@@ -66,6 +66,26 @@ SearchOptions merge_search(
   return search;
 }
 
+// What was asked for beyond learned positions is not given in silence.
+void warn_of_positions(
+    const TranslateArguments& arguments,
+    const Translator& translator) {
+  const SearchOptions& search = arguments.search;
+  const int64_t most = translator.positions() - 1;
+  for (const auto& [key, value] :
+       {std::pair{"max_length_b", search.max_length_b},
+        {"min_length", search.min_length}})
+    if (translator.positions() > 0 && value > most &&
+        std::ranges::count(arguments.search_given, key) > 0)
+      log_warning(
+          key,
+          " is ",
+          value,
+          ", but a translation has at most ",
+          most,
+          " tokens by the model's learned positions");
+}
+
 void write_text(
     const RequestReader::Buffer& buffer,
     const std::vector<Translations>& results,
@@ -73,12 +93,13 @@ void write_text(
     std::ostream& out) {
   for (size_t i = 0; i < results.size(); ++i) {
     if (!numbered) {
-      out << (results[i].empty() ? "" : results[i].front().text) << '\n';
+      out << (results[i].empty() ? "" : one_line(results[i].front().text))
+          << '\n';
       continue;
     }
     for (const Translation& translation : results[i])
       out << buffer.first_line + static_cast<int64_t>(i) << '\t'
-          << translation.score << '\t' << translation.text << '\n';
+          << translation.score << '\t' << one_line(translation.text) << '\n';
   }
 }
 
@@ -116,6 +137,7 @@ void translate(
   options.buffer_lines = arguments.buffer_lines;
   const std::shared_ptr<const TextPipeline> source = models.front().text.source;
   const Translator translator(std::move(models), options);
+  warn_of_positions(arguments, translator);
 
   RequestReader reader(arguments.input, in, arguments.json_input, *source);
   RequestReader::Buffer buffer;

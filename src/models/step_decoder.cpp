@@ -34,6 +34,12 @@ bool is_identity(std::span<const int32_t> parents, int64_t rows) {
   return true;
 }
 
+bool any_finite(std::span<const float> values) {
+  return std::any_of(values.begin(), values.end(), [](float value) {
+    return std::isfinite(value);
+  });
+}
+
 /// One model's share of the decoder: its state and its view of the source.
 class ModelRows {
  public:
@@ -122,12 +128,21 @@ class ModelStepDecoder : public StepDecoder {
     const float* data = scores.const_data_ptr<float>();
     candidates_.resize(tokens.size());
     for (size_t row = 0; row < tokens.size(); ++row) {
+      const std::span<const float> log_probs(
+          data + row * vocabulary,
+          static_cast<size_t>(vocabulary));
       select_candidates(
-          {data + row * vocabulary, static_cast<size_t>(vocabulary)},
+          log_probs,
           constraints.rows.empty() ? nullptr : &constraints.rows[row],
           constraints.unknown_penalty,
+          constraints.excluded,
           count,
           candidates_[row]);
+      if (candidates_[row].empty() && !any_finite(log_probs))
+        throw NoProbability(
+            sentence_of_row_[row],
+            "the model gives no token a finite probability: its weights are "
+            "too large, or damaged");
     }
     return candidates_;
   }

@@ -134,7 +134,7 @@ GenerationReport generate_text(
   for (;;) {
     const SampledToken drawn = sampler.draw(
         {next.const_data_ptr<float>(), static_cast<size_t>(next.numel())},
-        {},
+        model.text.text->vocabulary().padding(),
         uniform(options.seed, report.tokens));
     ++report.tokens;
     report.log2_probability += drawn.log_probability / std::numbers::ln2;

@@ -16,9 +16,8 @@ using Files = std::vector<std::string>;
 
 constexpr std::string_view kUnknownWord = "<unk>";
 
-/// Whether a symbol encodes to <unk>; text that spells a special one does too.
 bool is_unknown(const Vocabulary& vocabulary, std::string_view symbol) {
-  return vocabulary.id(symbol) <= Vocabulary::kUnknown;
+  return vocabulary.text_id(symbol) == Vocabulary::kUnknown;
 }
 
 /// Symbols of the training text.
@@ -85,6 +84,15 @@ void check_options(const TextOptions& options) {
   check_languages(options, {"language"});
 }
 
+/// What config.json says but for the side.
+Json save_options(const LanguageText& text) {
+  Json json = Json::object();
+  save_common_options(text.options, json);
+  save_language(text.options, "language", text.options.language, json);
+  json["unknown"] = text.knows_unknown;
+  return json;
+}
+
 }  // namespace
 
 LanguageText LanguageText::create(
@@ -121,10 +129,7 @@ LanguageText LanguageText::create(
 
 Json LanguageText::save(const fs::path& folder) const {
   create_folder(folder);
-  Json json = Json::object();
-  save_common_options(options, json);
-  save_language(options, "language", options.language, json);
-  json["unknown"] = knows_unknown;
+  Json json = save_options(*this);
   json["side"] = save_side(folder, "", *text, samples);
   return json;
 }
@@ -152,6 +157,11 @@ LanguageText LanguageText::load(const fs::path& folder, const Json& text) {
     fail_malformed(folder, error);
   }
   return loaded;
+}
+
+std::string difference(const LanguageText& a, const LanguageText& b) {
+  const std::string option = first_difference(save_options(a), save_options(b));
+  return option.empty() ? side_difference(*a.text, *b.text) : option;
 }
 
 void check_known(

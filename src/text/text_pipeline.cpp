@@ -1,7 +1,5 @@
 #include "seqconv/text/text_pipeline.h"
 
-#include <algorithm>
-
 #include "seqconv/text/segmenter.h"
 
 namespace seqconv {
@@ -34,7 +32,7 @@ void TextPipeline::visit_symbols(
 std::vector<int32_t> TextPipeline::encode(std::string_view line) const {
   std::vector<int32_t> ids;
   visit_symbols(line, [&](std::string_view symbol) {
-    ids.push_back(std::max(vocabulary_->id(symbol), Vocabulary::kUnknown));
+    ids.push_back(vocabulary_->text_id(symbol));
   });
   return ids;
 }

@@ -285,6 +285,20 @@ void load_language(
   check_language(language, concat("text.", key));
 }
 
+std::string side_difference(const TextPipeline& a, const TextPipeline& b) {
+  if (a.vocabulary().symbols() != b.vocabulary().symbols())
+    return "dictionary";
+  return a.segmenter().model() == b.segmenter().model() ? "" : "subword model";
+}
+
+std::string first_difference(const Json& a, const Json& b) {
+  for (const auto& [x, y] : {std::pair(&a, &b), std::pair(&b, &a)})
+    for (const auto& [key, value] : x->items())
+      if (!y->contains(key) || (*y)[key] != value)
+        return key;
+  return "";
+}
+
 std::vector<std::string> check_samples(
     const std::string& where,
     const TextPipeline& pipeline,

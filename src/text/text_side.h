@@ -82,6 +82,14 @@ void load_language(
     const char* key,
     std::string& language);
 
+/// What of two sides turns lines into other ids or back: "dictionary", "subword
+/// model", or "" for nothing. Counts of a dictionary change no id.
+std::string side_difference(const TextPipeline& a, const TextPipeline& b);
+
+/// The first key whose value is another in `b`, or which one of them lacks; ""
+/// when they are equal.
+std::string first_difference(const Json& a, const Json& b);
+
 /// Encodes the samples of a side again and returns their lines. Error when an
 /// id differs ("wrong vocabulary for this model"); `where` begins it.
 std::vector<std::string> check_samples(

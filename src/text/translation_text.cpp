@@ -48,6 +48,15 @@ std::shared_ptr<const TextPipeline> other_side(
   return std::make_shared<const TextPipeline>(side->with(preparation));
 }
 
+/// What config.json says of the options, but for `joined`.
+Json save_options(const TextOptions& options) {
+  Json text = Json::object();
+  save_common_options(options, text);
+  save_language(options, "source_language", options.source_language, text);
+  save_language(options, "target_language", options.target_language, text);
+  return text;
+}
+
 void load_sides(
     const fs::path& folder,
     const Json& text,
@@ -140,10 +149,7 @@ TranslationText TranslationText::create(
 
 Json TranslationText::save(const fs::path& folder) const {
   create_folder(folder);
-  Json text = Json::object();
-  save_common_options(options, text);
-  save_language(options, "source_language", options.source_language, text);
-  save_language(options, "target_language", options.target_language, text);
+  Json text = save_options(options);
   text["joined"] = options.joined;
   const bool joined = options.joined;
   text["source"] =
@@ -173,6 +179,17 @@ TranslationText TranslationText::load(
     fail_malformed(folder, error);
   }
   return loaded;
+}
+
+std::string difference(const TranslationText& a, const TranslationText& b) {
+  const std::string option =
+      first_difference(save_options(a.options), save_options(b.options));
+  if (!option.empty())
+    return option;
+  if (const auto found = side_difference(*a.source, *b.source); !found.empty())
+    return "source " + found;
+  const std::string found = side_difference(*a.target, *b.target);
+  return found.empty() ? "" : "target " + found;
 }
 
 }  // namespace seqconv

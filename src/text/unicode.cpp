@@ -163,27 +163,31 @@ std::string to_lower(std::string_view text) {
   }
 }
 
-std::string clean_line(std::string_view line) {
-  if (line.ends_with('\r'))
-    line.remove_suffix(1);
+std::string one_line(std::string_view text) {
   std::string out;
-  out.reserve(line.size());
+  out.reserve(text.size());
   size_t position = 0;
-  while (position < line.size()) {
+  while (position < text.size()) {
     const size_t start = position;
-    if (is_plain_ascii(static_cast<unsigned char>(line[position]))) {
-      out += line[position++];
+    if (is_plain_ascii(static_cast<unsigned char>(text[position]))) {
+      out += text[position++];
       continue;
     }
-    const UChar32 c = decode(line, position);
+    const UChar32 c = decode(text, position);
     if (c < 0)
       out += kReplacement;
     else if (becomes_blank(c))
       out += ' ';
     else
-      out += line.substr(start, position - start);
+      out += text.substr(start, position - start);
   }
   return out;
+}
+
+std::string clean_line(std::string_view line) {
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  return one_line(line);
 }
 
 }  // namespace seqconv

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 
 #include "seqconv/base/error.h"
 #include "seqconv/text/unicode.h"
@@ -12,6 +11,8 @@ namespace seqconv {
 namespace {
 
 constexpr std::string_view kOverwrite = " #fairseq:overwrite";
+constexpr std::string_view kMadeUp = "madeupword";
+constexpr size_t kMadeUpDigits = 4;
 constexpr std::array<std::string_view, 4> kSpecial = {
     "<s>",
     "<pad>",
@@ -51,13 +52,17 @@ Entry parse_entry(std::string_view line, const std::string& where) {
 }
 
 std::string made_up_word(int64_t number) {
-  std::array<char, 32> text{};
-  std::snprintf(
-      text.data(),
-      text.size(),
-      "madeupword%04lld",
-      static_cast<long long>(number));
-  return text.data();
+  const std::string digits = std::to_string(number);
+  const size_t zeros = kMadeUpDigits - std::min(digits.size(), kMadeUpDigits);
+  return concat(kMadeUp, std::string(zeros, '0'), digits);
+}
+
+bool is_made_up(std::string_view symbol) {
+  if (!symbol.starts_with(kMadeUp))
+    return false;
+  const std::string_view digits = symbol.substr(kMadeUp.size());
+  return digits.size() >= kMadeUpDigits &&
+      digits.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 }  // namespace
@@ -68,7 +73,10 @@ Vocabulary::Vocabulary() {
 }
 
 void Vocabulary::add(std::string symbol, int64_t count) {
-  ids_[symbol] = static_cast<int32_t>(symbols_.size());
+  const auto id = static_cast<int32_t>(symbols_.size());
+  if (count == 0 && is_made_up(symbol))
+    padding_.push_back(id);
+  ids_[symbol] = id;
   symbols_.push_back(std::move(symbol));
   counts_.push_back(count);
 }
@@ -142,6 +150,13 @@ std::string Vocabulary::to_text() const {
 int32_t Vocabulary::id(std::string_view symbol) const {
   const auto found = ids_.find(std::string(symbol));
   return found == ids_.end() ? kUnknown : found->second;
+}
+
+int32_t Vocabulary::text_id(std::string_view symbol) const {
+  const int32_t found = id(symbol);
+  const bool fills =
+      std::binary_search(padding_.begin(), padding_.end(), found);
+  return fills ? kUnknown : std::max(found, kUnknown);
 }
 
 const std::string& Vocabulary::symbol(int32_t id) const {

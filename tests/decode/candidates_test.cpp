@@ -19,9 +19,10 @@ std::vector<std::pair<int32_t, float>> select(
     const std::vector<float>& scores,
     const RowConstraint* constraint = nullptr,
     double unknown_penalty = 0,
-    int64_t count = 3) {
+    int64_t count = 3,
+    const std::vector<int32_t>& excluded = {}) {
   std::vector<Candidate> out = {{77, 7.0f}};  // what was there goes
-  select_candidates(scores, constraint, unknown_penalty, count, out);
+  select_candidates(scores, constraint, unknown_penalty, excluded, count, out);
   std::vector<std::pair<int32_t, float>> pairs;
   for (const Candidate& c : out)
     pairs.emplace_back(c.token, c.score);
@@ -35,7 +36,8 @@ Pairs sorted(
     std::vector<float> scores,
     const RowConstraint& constraint,
     double unknown_penalty,
-    int64_t count) {
+    int64_t count,
+    const std::vector<int32_t>& excluded) {
   if (scores.size() > 3)
     scores[3] = static_cast<float>(scores[3] - unknown_penalty);
   Pairs all;
@@ -43,7 +45,8 @@ Pairs sorted(
     const int32_t token = static_cast<int32_t>(i);
     const auto& banned = constraint.banned;
     if (!std::isnan(scores[i]) && scores[i] != kMinusInfinity &&
-        std::count(banned.begin(), banned.end(), token) == 0)
+        std::count(banned.begin(), banned.end(), token) == 0 &&
+        std::count(excluded.begin(), excluded.end(), token) == 0)
       all.emplace_back(token, scores[i]);
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
@@ -73,10 +76,14 @@ TEST(SelectCandidates, AgreesWithAFullSortOnRandomRows) {
         constraint.banned.push_back(
             static_cast<int32_t>(random_word(stream + 1, i) % size));
       const double penalty = static_cast<double>(seed % 3) - 1.0;
+      std::vector<int32_t> excluded;
+      if (seed % 4 == 0)  // the last rows, as dictionaries are filled up
+        for (size_t i = size - std::min<size_t>(size, 7); i < size; ++i)
+          excluded.push_back(static_cast<int32_t>(i));
       for (const int64_t count : {1, 2, 10, 5000})
         EXPECT_EQ(
-            select(scores, &constraint, penalty, count),
-            sorted(scores, constraint, penalty, count))
+            select(scores, &constraint, penalty, count, excluded),
+            sorted(scores, constraint, penalty, count, excluded))
             << "V " << size << " seed " << seed << " count " << count;
     }
   }
@@ -110,6 +117,18 @@ TEST(SelectCandidates, GivesAForcedTokenAloneWithItsTrueScore) {
   EXPECT_EQ(select({0, 0, -1, -2, -3}, &constraint, 9.0), (Pairs{{3, -2.0f}}));
   EXPECT_EQ(select({0, 0, -1, kNan, -3}, &constraint), Pairs{});
   EXPECT_EQ(select({0, 0, -1, kMinusInfinity, 0}, &constraint), Pairs{});
+}
+
+TEST(SelectCandidates, NeverGivesAnExcludedTokenThatIsNotForced) {
+  const std::vector<int32_t> excluded = {3, 5};
+  EXPECT_EQ(
+      select({0, 0, -4, -1, -3, -1}, nullptr, 0, 9, excluded),
+      (Pairs{{4, -3.0f}, {2, -4.0f}}));
+  RowConstraint constraint;
+  constraint.forced = 5;
+  EXPECT_EQ(
+      select({0, 0, -4, -1, -3, -1}, &constraint, 0, 9, excluded),
+      (Pairs{{5, -1.0f}}));
 }
 
 TEST(SelectCandidates, PenalisesTheUnknownTokenOrFavoursIt) {

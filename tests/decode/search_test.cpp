@@ -51,6 +51,7 @@ struct Setting {
   RandomTable table;
   SearchOptions options;
   std::vector<SearchInput> inputs;
+  std::vector<int32_t> excluded;
   int64_t max_steps = 1000;
 };
 
@@ -86,6 +87,9 @@ Setting random_setting(uint64_t seed) {
   o.unknown_penalty = dice.one_in(2) ? dice.between(-1, 3) : 0;
   if (dice.one_in(3))
     s.max_steps = dice.between(1, 6);
+  if (dice.one_in(3))
+    for (int64_t n = dice.between(1, 3); n > 0; --n)
+      s.excluded.push_back(static_cast<int32_t>(s.table.vocabulary - n));
   const int64_t sentences = dice.between(1, 5);
   for (int64_t i = 0; i < sentences; ++i) {
     SearchInput& input = s.inputs.emplace_back();
@@ -103,7 +107,7 @@ std::vector<std::vector<Hypothesis>> run(const Setting& s) {
   for (size_t i = 0; i < s.inputs.size(); ++i)
     ids.push_back(static_cast<int64_t>(i));
   TableDecoder decoder(s.table, ids, s.max_steps);
-  return search(decoder, s.inputs, s.options);
+  return search(decoder, s.inputs, s.options, s.excluded);
 }
 
 TEST(BeamSearch, AgreesWithAPlainSimulatorInAThousandSettings) {
@@ -125,7 +129,8 @@ TEST(BeamSearch, AgreesWithAPlainSimulatorInAThousandSettings) {
               table_of(s.table, static_cast<int64_t>(i)),
               s.inputs[i],
               s.options,
-              s.max_steps));
+              s.max_steps,
+              s.excluded));
     if (HasFailure())
       return;
   }
@@ -199,12 +204,12 @@ TEST(BeamSearch, GivesASentenceTheSameResultAloneAndInAnyBatch) {
     std::vector<int64_t> reversed_ids = {3, 2, 1, 0};
     std::vector<SearchInput> reversed(s.inputs.rbegin(), s.inputs.rend());
     TableDecoder other(s.table, reversed_ids, s.max_steps);
-    const auto backwards = search(other, reversed, s.options);
+    const auto backwards = search(other, reversed, s.options, s.excluded);
     for (int64_t i = 0; i < 4; ++i) {
       SCOPED_TRACE(concat("setting ", seed, " sentence ", i));
       const size_t at = static_cast<size_t>(i);
       TableDecoder alone(s.table, {i}, s.max_steps);
-      const auto single = search(alone, {s.inputs[at]}, s.options);
+      const auto single = search(alone, {s.inputs[at]}, s.options, s.excluded);
       expect_same(together[at], single[0]);
       expect_same(backwards[3 - at], single[0]);
     }
@@ -310,6 +315,24 @@ TEST(BeamSearch, ReallyBlocksRepeatedNgrams) {
         seen.push_back(ngram);
       }
     }
+  }
+}
+
+TEST(BeamSearch, NeverChoosesAnExcludedTokenNorGivesItsProbabilityAway) {
+  const RandomTable table{.seed = 8, .vocabulary = 9};
+  SearchOptions options;
+  options.beam = options.n_best = 300;
+  options.max_length_b = 3;
+  TableDecoder decoder(table, {0});
+  const std::vector<int32_t> excluded = {6, 7, 8};
+  const auto result = search(decoder, {sentence(4)}, options, excluded)[0];
+  EXPECT_EQ(result.size(), 3u + 9u + 27u);  // words of 3, 4 and 5 alone
+  for (const Hypothesis& h : result) {
+    EXPECT_LT(*std::max_element(h.tokens.begin(), h.tokens.end()), 6);
+    const std::vector<int32_t> history = {2};
+    EXPECT_EQ(
+        h.token_scores[0],
+        table.log_probs(0, history)[static_cast<size_t>(h.tokens[0])]);
   }
 }
 

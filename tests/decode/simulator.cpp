@@ -57,6 +57,7 @@ bool repeats(const std::vector<int32_t>& tokens, int32_t token, int64_t n) {
 
 struct Rules {
   const SearchOptions& options;
+  const std::vector<int32_t>& excluded;
   std::vector<int32_t> prefix;
   int64_t max_length;
 
@@ -74,6 +75,8 @@ struct Rules {
       return token == 2 ? score : never;
     if (step < prefix.size())
       return token == prefix[step] ? score : never;
+    if (std::count(excluded.begin(), excluded.end(), token) > 0)
+      return never;
     if (token == 2 && static_cast<int64_t>(step) < options.min_length)
       return never;
     if (options.no_repeat_ngram > 0 &&
@@ -127,8 +130,9 @@ std::vector<Hypothesis> simulate_search(
     const NextLogProbs& next,
     const SearchInput& input,
     const SearchOptions& options,
-    int64_t max_steps) {
-  Rules rules{options, {}, 0};
+    int64_t max_steps,
+    const std::vector<int32_t>& excluded) {
+  Rules rules{options, excluded, {}, 0};
   for (const int32_t token : input.prefix) {
     rules.prefix.push_back(token);
     if (token == 2)

@@ -19,7 +19,8 @@ std::vector<Hypothesis> simulate_search(
     const NextLogProbs& next,
     const SearchInput& input,
     const SearchOptions& options,
-    int64_t max_steps);
+    int64_t max_steps,
+    const std::vector<int32_t>& excluded = {});
 
 /// Every hypothesis of at most `max_length` tokens before </s>, from tokens 3
 /// and up, sorted by normalised score.

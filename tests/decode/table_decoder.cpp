@@ -15,7 +15,7 @@ namespace {
 std::vector<Candidate> ranked(
     const std::vector<float>& scores,
     const RowConstraint* constraint,
-    double unknown_penalty) {
+    const StepConstraints& step) {
   std::vector<Candidate> all;
   for (int32_t token = 2; token < static_cast<int32_t>(scores.size());
        ++token) {
@@ -24,12 +24,15 @@ std::vector<Candidate> ranked(
     if (forced && token != constraint->forced)
       continue;
     if (!forced && token == 3)
-      score = static_cast<float>(score - unknown_penalty);
+      score = static_cast<float>(score - step.unknown_penalty);
     if (!forced && constraint != nullptr &&
         std::count(
             constraint->banned.begin(),
             constraint->banned.end(),
             token) > 0)
+      continue;
+    if (!forced &&
+        std::count(step.excluded.begin(), step.excluded.end(), token) > 0)
       continue;
     if (std::isfinite(score))
       all.push_back({token, score});
@@ -100,8 +103,7 @@ const std::vector<std::vector<Candidate>>& TableDecoder::advance(
   for (size_t r = 0; r < rows_.size(); ++r) {
     const RowConstraint* constraint =
         constraints.rows.empty() ? nullptr : &constraints.rows[r];
-    candidates_.push_back(
-        ranked(scores(rows_[r]), constraint, constraints.unknown_penalty));
+    candidates_.push_back(ranked(scores(rows_[r]), constraint, constraints));
     if (static_cast<int64_t>(candidates_.back().size()) > count)
       candidates_.back().resize(static_cast<size_t>(count));
   }

@@ -72,6 +72,8 @@ void expect_most_probable(
   for (int step = 0; step < 25; ++step) {
     at::Tensor next = testing::next_probabilities(model, ids);
     next.narrow(0, 0, 2).fill_(-INFINITY);  // <s> and <pad> never come
+    for (const int32_t id : model.text.text->vocabulary().padding())
+      next[id] = -INFINITY;
     ids.push_back(next.argmax().item<int64_t>());
     log2_probability += next[ids.back()].item<double>() / std::numbers::ln2;
   }

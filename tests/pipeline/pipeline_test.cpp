@@ -2,14 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
-#include "seqconv/pipeline/model_folder.h"
-#include "seqconv/pipeline/parameters.h"
 #include "seqconv/pipeline/translator.h"
+#include "translation_folder.h"
 
 namespace seqconv {
 namespace {
@@ -17,71 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// A folder of its own, and in it an untrained model over a few words.
-class PipelineTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() /
-        concat("seqconv-pipeline-", ::getpid(), "-", test_name());
-    fs::remove_all(root_);
-    create_folder(root_);
-    write_file_atomically(
-        root_ / "train",
-        "eins zwei drei vier\nfünf sechs sieben\neins acht\n");
-    make_model("model", 3);
-  }
-
-  void TearDown() override { fs::remove_all(root_); }
-
-  static std::string test_name() {
-    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-
-  static ModelOptions options() {
-    ModelOptions options;
-    options.dim = 16;
-    options.ffn_dim = 16;
-    for (StackOptions* stack : {&options.encoder, &options.decoder}) {
-      stack->layers = 1;
-      stack->heads = 2;
-      stack->kernel_sizes = {3};
-    }
-    return options;
-  }
-
-  void make_model(
-      const std::string& name,
-      uint64_t seed,
-      const ModelOptions& architecture = options()) {
-    TextOptions text_options;
-    text_options.subword = Subword::kNone;
-    const std::string file = (root_ / "train").string();
-    const auto text = TranslationText::create(text_options, {file}, {file});
-    write_description(TranslationDescription{
-        .folder = root_ / name,
-        .options = architecture,
-        .text = text,
-        .decoding = {.beam = 3}});
-    const TranslationModelImpl model(
-        architecture,
-        text.source->vocabulary().size(),
-        text.target->vocabulary().size(),
-        seed);
-    save_parameters(root_ / name / "model.safetensors", model, {});
-  }
-
-  template <class Function>
-  static std::string message(Function&& function) {
-    try {
-      function();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  }
-
-  fs::path root_;
-};
+class PipelineTest : public testing::TranslationFolder {};
 
 TEST_F(PipelineTest, AModelComesBackBitForBit) {
   const LoadedModel loaded = load_model(root_ / "model");
@@ -241,23 +173,28 @@ TEST_F(PipelineTest, AnEnsembleOfOneModelTwiceIsThatModel) {
   EXPECT_NEAR(one.score, two.score, 1e-5);
 }
 
-TEST_F(PipelineTest, EnsemblesNeedTheSameVocabulary) {
+TEST_F(PipelineTest, EnsemblesNeedTheSameText) {
+  const auto error_with = [&](const char* other) {
+    return message([&] {
+      Translator({load_model(root_ / "model"), load_model(root_ / other)}, {});
+    });
+  };
+  make_model("lower", 3, options(), {.lowercase = true});
+  EXPECT_EQ(
+      error_with("lower"),
+      concat(
+          "models of an ensemble must share 'text' of config.json, but ",
+          (root_ / "model").string(),
+          " and ",
+          (root_ / "lower").string(),
+          " differ in: lowercase"));
   write_file_atomically(root_ / "train", "ganz andere Wörter\n");
   make_model("other", 3);
-  EXPECT_THAT(
-      message([&] {
-        Translator(
-            {load_model(root_ / "model"), load_model(root_ / "other")},
-            {});
-      }),
-      HasSubstr("must have the same source vocabulary"));
+  EXPECT_THAT(error_with("other"), HasSubstr("differ in: source dictionary"));
 }
 
 TEST_F(PipelineTest, LongLinesAreCutToLearnedPositions) {
-  ModelOptions architecture = options();
-  architecture.positions = PositionKind::kLearned;
-  architecture.max_positions = 6;
-  make_model("learned", 3, architecture);
+  make_model("learned", 3, learned(6));
   TranslatorOptions options;
   std::string line;
   for (int i = 0; i < 50; ++i)

@@ -133,6 +133,7 @@ TEST(LowerCase, GrowsWhereTheLowerCaseIsLonger) {
 
 TEST(CleanLine, TurnsControlCharactersIntoBlanksAndDropsOneCarriageReturn) {
   EXPECT_EQ(clean_line("a\tb\r"), "a b");
+  EXPECT_EQ(one_line("a\tb\r"), "a b ");
   EXPECT_EQ(clean_line("a\r\r"), "a ");
   EXPECT_EQ(clean_line(std::string_view("a\0b", 3)), "a b");
   EXPECT_EQ(clean_line("a\x7F\xC2\x85\xE2\x80\xA8\xE2\x80\xA9z"), "a    z");

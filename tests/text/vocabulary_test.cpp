@@ -75,6 +75,29 @@ TEST(Vocabulary, PaddingSkipsMadeUpWordsThatAreThere) {
       "madeupword0000 4\nmadeupword0001 0\nmadeupword0002 0\n");
 }
 
+TEST(Vocabulary, RowsThatOnlyFillUpAreKnownByNameAndCount) {
+  const Vocabulary built =
+      Vocabulary::build({{"madeupword0001", 4}, {"a", 2}}, 1, 0, 8);
+  EXPECT_EQ(built.symbol(4), "madeupword0001");
+  EXPECT_THAT(built.padding(), ::testing::ElementsAre(6, 7));
+  EXPECT_EQ(built.text_id("madeupword0001"), 4);
+  EXPECT_EQ(built.symbol(6), "madeupword0000");
+  EXPECT_EQ(built.text_id("madeupword0000"), Vocabulary::kUnknown);
+  const Vocabulary loaded =
+      load("madeupword0007 1\nmadeupword 0\nmadeupword001 0\nmadeupword000x 0\n"
+           "b 0\nmadeupword0000 0\nmadeupword12345 0\n");
+  EXPECT_THAT(loaded.padding(), ::testing::ElementsAre(9, 10));
+  EXPECT_EQ(load(built.to_text()).padding(), built.padding());
+  EXPECT_TRUE(load("a 0\n").padding().empty());
+}
+
+TEST(Vocabulary, TextNeverGetsTheIdOfWhatIsNoText) {
+  const Vocabulary v = Vocabulary::build({{"a", 1}});
+  for (const char* text : {"<s>", "<pad>", "</s>", "<unk>", "madeupword0002"})
+    EXPECT_EQ(v.text_id(text), Vocabulary::kUnknown) << text;
+  EXPECT_EQ(v.text_id("a"), 4);
+}
+
 TEST(Vocabulary, ReadsWhatItWrites) {
   const std::string text = "a 3\nein wort 2\n漢 1\n#fairseq:overwrite 0\n";
   const Vocabulary v = load(text);

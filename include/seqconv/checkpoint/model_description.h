@@ -68,4 +68,18 @@ struct ModelFiles {
 /// when it is neither, or config.json is not of a version that is read.
 ModelFiles find_model(const std::filesystem::path& path);
 
+/// Error, beginning with `what` ("checkpoints to average"), unless two models
+/// are of one task and turn lines into the same ids: see difference().
+void check_same_text(
+    const ModelFiles& first,
+    const ModelFiles& other,
+    const std::string& what);
+
+/// The same Error for a difference that was found.
+[[noreturn]] void fail_other_text(
+    const std::filesystem::path& first,
+    const std::filesystem::path& other,
+    const std::string& what,
+    const std::string& difference);
+
 }  // namespace seqconv

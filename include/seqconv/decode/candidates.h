@@ -21,15 +21,17 @@ inline constexpr int32_t kUnknownToken = 3;  ///< <unk>: may cost a penalty
 /// log_probs: [V] natural log-probabilities, index = token.
 /// constraint: what this row may produce, or null.
 /// unknown_penalty: subtracted from the log-probability of <unk>.
+/// excluded: ascending tokens that may not come, as in StepConstraints.
 ///
-/// <pad>, <s> and banned tokens never come; NaN counts as minus infinity, and
-/// minus infinity is left out. A forced token comes alone, with its true
-/// log-probability: neither bans nor the penalty touch it. Error when the
-/// forced token is not below V.
+/// <pad>, <s>, banned and excluded tokens never come; NaN counts as minus
+/// infinity, and minus infinity is left out. A forced token comes alone, with
+/// its true log-probability: neither bans nor the penalty touch it. Error when
+/// the forced token is not below V.
 void select_candidates(
     std::span<const float> log_probs,
     const RowConstraint* constraint,
     double unknown_penalty,
+    std::span<const int32_t> excluded,
     int64_t count,
     std::vector<Candidate>& out);
 

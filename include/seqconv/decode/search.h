@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,12 +64,22 @@ struct SearchInput {
   std::vector<int32_t> prefix;  ///< target ids to start with (may be empty)
 };
 
+/// Most tokens before </s>: min(int(a * source_length + b), max_steps - 1).
+/// With
+/// </s> a hypothesis has one more, so a decoder makes at most max_steps steps.
+int64_t maximum_length(
+    const SearchOptions& options,
+    int64_t source_length,
+    int64_t max_steps);
+
 /// Beam search over a step decoder. Returns for each sentence its n best
 /// hypotheses, best first. The result for a sentence does not depend on the
-/// others in the batch.
+/// others in the batch. `excluded`: tokens that never come, ascending; what is
+/// left is not renormalised. A prefix beyond maximum_length is cut there.
 std::vector<std::vector<Hypothesis>> search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
-    const SearchOptions& options);
+    const SearchOptions& options,
+    std::span<const int32_t> excluded = {});
 
 }  // namespace seqconv

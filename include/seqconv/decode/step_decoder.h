@@ -2,9 +2,24 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "seqconv/base/error.h"
+
 namespace seqconv {
+
+/// A decoder's model gives no token at all a finite probability: some of its
+/// numbers overflow, or are NaN.
+class NoProbability : public Error {
+ public:
+  NoProbability(int64_t sentence, const std::string& what)
+      : Error(what), sentence_(sentence) {}
+  int64_t sentence() const { return sentence_; }  ///< from 0
+
+ private:
+  int64_t sentence_;
+};
 
 /// What a row may produce next. Everything optional; empty means no limit.
 struct RowConstraint {
@@ -20,6 +35,9 @@ struct RowConstraint {
 struct StepConstraints {
   /// Subtracted from the log-probability of <unk>.
   double unknown_penalty = 0;
+  /// Tokens that may not come in any row, ascending. Their probability is not
+  /// given to the others; a forced one comes all the same.
+  std::span<const int32_t> excluded{};
   /// One entry a row, or empty: no row is constrained.
   std::span<const RowConstraint> rows;
 };
@@ -53,7 +71,8 @@ class StepDecoder {
   /// tokens, best first, equal scores by ascending token: fewer where the
   /// vocabulary or a forced token leaves fewer. <pad> and <s> never come; NaN
   /// counts as minus infinity; candidates of minus infinity are left out.
-  /// The result is valid until the next call.
+  /// The result is valid until the next call. NoProbability where a model
+  /// leaves a row nothing, whatever the constraints.
   virtual const std::vector<std::vector<Candidate>>& advance(
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,

@@ -47,6 +47,10 @@ struct LanguageText {
       const Json& text);
 };
 
+/// What makes two texts turn lines into other ids, or ids into other lines, as
+/// for translation models; whether <unk> was learned too.
+std::string difference(const LanguageText& a, const LanguageText& b);
+
 /// Error when `ids`, the ids of `line`, hold <unk> and the model has never seen
 /// it; names the line's first unknown symbol, behind `where` ("file:line", or
 /// "" when the caller says it).

@@ -34,7 +34,8 @@ class TextPipeline {
       const std::function<void(std::string_view)>& take) const;
   /// Ids of a line without </s>. An empty line gives no ids, nor does one of
   /// blanks only, but for characters and bytes, which count blanks. Text that
-  /// spells <s>, <pad> or </s> is unknown, never the special id.
+  /// spells <s>, <pad>, </s> or a row that only fills the dictionary up is
+  /// unknown, never that id.
   std::vector<int32_t> encode(std::string_view line) const;
   /// Text of ids; </s>, <s> and <pad> are left out, subwords joined, Moses
   /// tokens put together. Unknown symbols print as <unk>. Valid UTF-8, but for
@@ -89,5 +90,11 @@ struct TranslationText {
       const std::filesystem::path& folder,
       const Json& text);
 };
+
+/// What makes two texts turn lines into other ids, or ids into other lines: a
+/// key of config.json's "text" or "source dictionary" and the like; "" when
+/// nothing does. Whether a vocabulary is joined, and samples, make no
+/// difference.
+std::string difference(const TranslationText& a, const TranslationText& b);
 
 }  // namespace seqconv

@@ -35,11 +35,19 @@ class Vocabulary {
   /// The text of dict.txt, byte for byte as fairseq writes it.
   std::string to_text() const;
 
+  /// All of them, by id.
+  const std::vector<std::string>& symbols() const { return symbols_; }
   int64_t size() const { return static_cast<int64_t>(symbols_.size()); }
   /// The id of `symbol`; kUnknown when it is not there.
   int32_t id(std::string_view symbol) const;
+  /// The id that text of this spelling has: kUnknown too where it spells <s>,
+  /// <pad>, </s> or a row of padding(), none of which is text.
+  int32_t text_id(std::string_view symbol) const;
   /// The symbol of `id`; Error when it is out of range.
   const std::string& symbol(int32_t id) const;
+  /// Ids, ascending, of the rows that only fill the size up: madeupwordNNNN of
+  /// count 0. A word of that spelling that was counted is a word.
+  const std::vector<int32_t>& padding() const { return padding_; }
 
  private:
   Vocabulary();
@@ -47,6 +55,7 @@ class Vocabulary {
 
   std::vector<std::string> symbols_;
   std::vector<int64_t> counts_;
+  std::vector<int32_t> padding_;
   std::unordered_map<std::string, int32_t> ids_;
 };
 

@@ -1,0 +1,321 @@
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "language_folder.h"
+#include "seqconv/base/safetensors.h"
+#include "seqconv/pipeline/generator.h"
+#include "seqconv/pipeline/perplexity.h"
+#include "seqconv/pipeline/translator.h"
+#include "support/errors.h"
+#include "translation_folder.h"
+
+// What a model must never do, whatever its parameters: choose rows that are no
+// text, pass numbers off that are none, or give other answers to two threads.
+namespace seqconv {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::LanguageFolder;
+using testing::LanguageSettings;
+using ::testing::Not;
+using testing::TranslationFolder;
+
+class SoundTranslation : public TranslationFolder {
+ protected:
+  SoundTranslation() { at::set_num_threads(1); }
+
+  /// The model with every parameter changed, and written again.
+  void change_model(const std::function<void(at::Tensor&)>& change) const {
+    const LoadedModel loaded = load_model(root_ / "model");
+    at::NoGradGuard no_grad;
+    for (at::Tensor parameter : loaded.model->parameters())
+      change(parameter);
+    save_parameters(root_ / "model" / "model.safetensors", *loaded.model, {});
+  }
+
+  /// A file of parameters with tensor `name` of another type and content.
+  void replace_tensor(const std::string& name, const at::Tensor& value) const {
+    const auto file = root_ / "model" / "model.safetensors";
+    const std::string copy = root_ / "copy.safetensors";
+    std::filesystem::copy_file(
+        file,
+        copy,
+        std::filesystem::copy_options::overwrite_existing);
+    const SafetensorsReader reader(copy);
+    auto tensors = reader.tensors();
+    TensorView& view = tensors.at(name);
+    view.type = value.scalar_type() == at::kHalf ? ElementType::kF16
+        : value.scalar_type() == at::kBFloat16   ? ElementType::kBF16
+        : value.scalar_type() == at::kDouble     ? ElementType::kF64
+                                                 : ElementType::kF32;
+    view.data = {
+        static_cast<const std::byte*>(value.const_data_ptr()),
+        value.nbytes()};
+    write_safetensors(file, tensors, {});
+  }
+};
+
+TEST_F(SoundTranslation, NeverChoosesRowsThatOnlyFillTheDictionaryUp) {
+  make_model("other", 4);
+  for (const bool ensemble : {false, true})
+    for (const int64_t no_repeat : {0, 1}) {
+      std::vector<LoadedModel> models = {load_model(root_ / "model")};
+      EXPECT_EQ(models[0].text.target->vocabulary().padding().size(), 4u);
+      if (ensemble)
+        models.push_back(load_model(root_ / "other"));
+      TranslatorOptions options;
+      options.search = {
+          .beam = 200,
+          .n_best = 200,
+          .max_length_b = 2,
+          .no_repeat_ngram = no_repeat};
+      const auto found = Translator(std::move(models), options)
+                             .translate({{"eins madeupword0001", ""}})[0];
+      EXPECT_GE(found.size(), 50u);
+      for (const Translation& translation : found)
+        EXPECT_THAT(translation.tokens, Not(HasSubstr("madeupword")));
+    }
+}
+
+TEST_F(SoundTranslation, NumbersThatAreNotFiniteAreRefusedWithTheirPlace) {
+  const std::string name = "decoder.layer0.feed_forward.fc1.bias";
+  const at::Tensor good = at::ones({16});
+  const auto error = [&](const at::Tensor& bias) {
+    replace_tensor(name, bias);
+    return error_of([&] { load_model(root_ / "model"); });
+  };
+  for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
+    at::Tensor bad = good.to(type).clone();
+    replace_tensor(name, bad);
+    load_model(root_ / "model");
+    bad[3] = NAN;
+    bad[15] = -INFINITY;
+    EXPECT_THAT(
+        error(bad),
+        AllOf(
+            HasSubstr("model.safetensors"),
+            HasSubstr("'" + name + "'"),
+            HasSubstr("2 of them are NaN or infinite")));
+  }
+  at::Tensor large = good.to(at::kDouble).clone();
+  large[0] = 1e300;  // no float32
+  EXPECT_THAT(error(large), HasSubstr("1 of them is NaN or infinite"));
+}
+
+TEST_F(SoundTranslation, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
+  change_model([](at::Tensor& parameter) { parameter.mul_(1e30); });
+  const LoadedModel model = load_model(root_ / "model");
+  for (const bool prefix : {false, true})
+    EXPECT_THAT(
+        error_of<NoProbability>([&] {
+          Translator({model}, {})
+              .translate(
+                  {{.line = "", .where = "in:1"},
+                   {.line = "eins",
+                    .target_prefix = prefix ? "zwei" : "",
+                    .where = "in:2"}});
+        }),
+        AllOf(
+            ::testing::StartsWith("in:2: the model gives no token a finite"),
+            EndsWith("damaged")));
+  EXPECT_FALSE(std::isfinite(score_pairs(model, {{4, 5}}, {{6}}, 100)[0]));
+}
+
+TEST_F(SoundTranslation, OneModelOfAnEnsembleIsEnoughForThatError) {
+  make_model("sound", 3);
+  change_model([](at::Tensor& parameter) { parameter.mul_(1e30); });
+  EXPECT_THAT(
+      error_of<NoProbability>([&] {
+        Translator(
+            {load_model(root_ / "sound"), load_model(root_ / "model")},
+            {})
+            .translate({{"eins", ""}});
+      }),
+      HasSubstr("no token a finite probability"));
+}
+
+TEST_F(SoundTranslation, APrefixThatDoesNotFitIsSaidWithItsLine) {
+  make_model("learned", 3, learned(6));
+  const auto said = [&](const std::string& prefix, int64_t longest) {
+    TranslatorOptions options;
+    options.search.max_length_b = longest;
+    const Translator translator({load_model(root_ / "learned")}, options);
+    ::testing::internal::CaptureStderr();
+    translator.translate(
+        {{.line = "eins", .target_prefix = prefix, .where = "in:7"}});
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said("zwei zwei", 2), "");
+  EXPECT_THAT(
+      said("zwei zwei zwei zwei zwei zwei", 9),
+      HasSubstr("in:7: a target prefix of 6 tokens is cut to the 5 that the "
+                "model's learned positions allow"));
+  EXPECT_THAT(
+      said("zwei zwei zwei", 2),
+      HasSubstr("in:7: a target prefix of 3 tokens is cut to the 2 that "
+                "max_length_a and max_length_b allow"));
+}
+
+TEST_F(SoundTranslation, WhatLearnedPositionsCutIsSaid) {
+  make_model("learned", 3, learned(6));
+  TranslatorOptions options;
+  const Translator translator({load_model(root_ / "learned")}, options);
+  options.search.min_length = 5;
+  const Translator endless({load_model(root_ / "learned")}, options);
+  options.search.max_length_b = 5;
+  const Translator bounded({load_model(root_ / "learned")}, options);
+  const auto said = [](const Translator& by, const std::string& line) {
+    ::testing::internal::CaptureStderr();
+    by.translate({{.line = line, .where = "in:3"}});
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(
+      said(translator, "eins eins eins eins eins eins"),
+      HasSubstr("in:3: a line of 7 tokens is cut to the model's 6 positions"));
+  EXPECT_THAT(
+      said(endless, "eins"),
+      HasSubstr("in:3: the translation may be cut: it reaches the end of the "
+                "model's 6 positions"));
+  EXPECT_EQ(said(bounded, "eins"), "");  // the option cuts it
+}
+
+/// What several threads say of the lines at once, one after the other of each.
+std::vector<std::vector<Translation>> translate_at_once(
+    const Translator& translator,
+    const std::vector<std::string>& lines) {
+  std::vector<std::vector<Translation>> found(lines.size());
+  std::atomic<size_t> waiting{lines.size()};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < lines.size(); ++i)
+    threads.emplace_back([&, i] {
+      for (--waiting; waiting > 0;)
+        std::this_thread::yield();
+      found[i] = translator.translate({{.line = lines[i]}})[0];
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  return found;
+}
+
+TEST_F(SoundTranslation, ThreadsThatShareAModelSayWhatOneSays) {
+  std::vector<std::string> lines;
+  for (int length : {3, 70, 140, 300, 600, 1200, 4090, 4200}) {
+    std::string& line = lines.emplace_back();
+    for (int i = 0; i < length; ++i)
+      line += i % 3 == 0 ? "eins " : i % 7 == 0 ? "acht " : "sechs ";
+  }
+  TranslatorOptions options;
+  options.search.max_length_b = 3;
+  const auto make = [&] {
+    return Translator({load_model(root_ / "model")}, options);
+  };
+  std::vector<Translation> wanted;
+  for (const std::string& line : lines)
+    wanted.push_back(make().translate({{.line = line}})[0][0]);
+  for (int round = 0; round < 10; ++round) {
+    const auto found = translate_at_once(make(), lines);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_EQ(found[i][0].tokens, wanted[i].tokens);
+      EXPECT_EQ(found[i][0].score, wanted[i].score);
+    }
+  }
+}
+
+std::atomic<int64_t> drawn_tensors{0};
+
+/// Counts the tensors that are filled with random numbers.
+class DrawCounter {
+ public:
+  DrawCounter() {
+    drawn_tensors = 0;
+    handle_ = at::addGlobalCallback(at::RecordFunctionCallback(
+        [](const at::RecordFunction& call)
+            -> std::unique_ptr<at::ObserverContext> {
+          const std::string name = call.name();
+          drawn_tensors += name == "aten::normal_" || name == "aten::uniform_";
+          return nullptr;
+        }));
+  }
+  ~DrawCounter() { at::removeCallback(handle_); }
+  int64_t count() const { return drawn_tensors; }
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+TEST_F(SoundTranslation, OpeningAModelDrawsNoRandomNumbers) {
+  const DrawCounter opening;
+  load_model(root_ / "model");
+  load_model_config(root_ / "model");
+  EXPECT_EQ(opening.count(), 0);
+  const TranslationModelImpl fresh(options(), 16, 16, 3);
+  EXPECT_GT(opening.count(), 5);
+}
+
+class SoundLanguage : public LanguageFolder {};
+
+TEST_F(SoundLanguage, NeverDrawsRowsThatOnlyFillTheDictionaryUp) {
+  const LoadedLanguageModel model = make({});
+  EXPECT_EQ(model.text.text->vocabulary().padding().size(), 4u);
+  for (const SamplingOptions& sampling :
+       {SamplingOptions{.temperature = 1e9},
+        SamplingOptions{.temperature = 1e9, .top_k = 1000},
+        SamplingOptions{.temperature = 1e9, .top_p = 0.999}}) {
+    std::string text;
+    const GenerationReport report = generate_text(
+        model,
+        "",
+        {.length = 400, .sampling = sampling},
+        [&](const std::string& more) { text += more; });
+    EXPECT_EQ(report.tokens, 400);
+    EXPECT_THAT(text, AllOf(HasSubstr("eins"), Not(HasSubstr("madeupword"))));
+  }
+  EXPECT_THAT(
+      error_of([&] {
+        generate_text(model, "madeupword0001", {}, [](const std::string&) {});
+      }),
+      HasSubstr("'madeupword0001' is not in the model's vocabulary"));
+}
+
+TEST_F(SoundLanguage, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
+  const LoadedLanguageModel model = make({});
+  at::NoGradGuard no_grad;
+  for (at::Tensor parameter : model.model->parameters())
+    parameter.mul_(1e30);
+  for (const auto kind :
+       {SampleKind::kBlocks, SampleKind::kDocumentBlocks, SampleKind::kLines}) {
+    LoadedLanguageModel of_kind = model;
+    of_kind.stream.samples = kind;
+    EXPECT_THAT(
+        error_of([&] {
+          PerplexityMeter meter(of_kind, {});
+          meter.add_line("eins zwei", "text:1");
+          meter.finish();
+        }),
+        HasSubstr("text:1: the model gives the text here no finite"));
+  }
+  EXPECT_NE(
+      error_of(
+          [&] { generate_text(model, "eins", {}, [](const std::string&) {}); }),
+      "");
+}
+
+TEST_F(SoundLanguage, OpeningAModelDrawsNoRandomNumbers) {
+  make({});
+  const DrawCounter opening;
+  load_language_model(folder_.path() / "model");
+  EXPECT_EQ(opening.count(), 0);
+}
+
+}  // namespace
+}  // namespace seqconv
