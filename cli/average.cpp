@@ -3,6 +3,7 @@
 
 #include "flags.h"
 #include "program.h"
+#include "seqconv/base/atomic_file.h"
 #include "seqconv/base/average_safetensors.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
@@ -17,7 +18,8 @@ constexpr const char* kAverageExamples =
     "output is a complete model folder.\n"
     "\n"
     "Examples:\n"
-    "  seqconv average --output runs/mean runs/a/training/checkpoints/*\n"
+    "  seqconv average --output runs/mean \\\n"
+    "    runs/a/training/checkpoints/*.safetensors\n"
     "  seqconv average --output runs/mean runs/seed1 runs/seed2";
 
 struct AverageFlags {
@@ -45,7 +47,7 @@ void copy_description(const fs::path& from, const fs::path& to) {
   for (const auto& entry : fs::directory_iterator(from)) {
     const fs::path name = entry.path().filename();
     if (entry.is_regular_file() && name.extension() != ".safetensors" &&
-        name != "config.json")
+        name != "config.json" && !unfinished_file(name))
       write_file_atomically(to / name, read_file(entry.path()));
   }
   write_file_atomically(to / "config.json", read_file(from / "config.json"));
@@ -58,6 +60,7 @@ void run_average(const AverageFlags& flags) {
     models.push_back(find_model(input));
     checkpoints.push_back(models.back().parameters);
     check_same(models.front(), models.back());
+    check_parameters(models.back());
   }
   const fs::path output = flags.output;
   for (const ModelFiles& model : models)
@@ -66,6 +69,7 @@ void run_average(const AverageFlags& flags) {
           "--output must be another folder than the model's own, but got ",
           output.string(),
           ": its best checkpoint would be lost");
+  check_output_folder(output);
   create_folder(output);
   average_safetensors(
       checkpoints,

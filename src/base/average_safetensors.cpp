@@ -36,6 +36,23 @@ void check_same_tensors(
         first.path().string());
 }
 
+/// A mean is not finite when an input is not, or does not fit into a float32.
+[[noreturn]] void fail_not_finite(
+    const std::string& name,
+    const std::deque<SafetensorsReader>& readers) {
+  for (const SafetensorsReader& reader : readers) {
+    const TensorView& view = reader.at(name);
+    require_finite(
+        count_not_finite(view.type, view.data),
+        concat(reader.path().string(), ": tensor '", name, "'"));
+  }
+  fail(
+      readers.front().path().string(),
+      ": the mean of tensor '",
+      name,
+      "' is too large for float32");
+}
+
 std::vector<float> mean_of_tensor(
     const std::string& name,
     const std::deque<SafetensorsReader>& readers) {
@@ -47,7 +64,12 @@ std::vector<float> mean_of_tensor(
         reader.at(name).data,
         sums,
         concat(reader.path().string(), ": tensor '", name, "'"));
-  return mean_of(sums, readers.size());
+  std::vector<float> mean = mean_of(sums, readers.size());
+  if (count_not_finite(
+          ElementType::kF32,
+          std::as_bytes(std::span<const float>(mean))) > 0)
+    fail_not_finite(name, readers);
+  return mean;
 }
 
 }  // namespace

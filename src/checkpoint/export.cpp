@@ -180,20 +180,6 @@ void export_fairseq(
   write_pytorch(output, content);
 }
 
-void check_parameters(
-    const ExportedModel& model,
-    const SafetensorsReader& reader) {
-  for (const ParameterShape& parameter :
-       list_parameters(model.options, model.task, model.vocabulary))
-    SEQCONV_CHECK(
-        reader.at(parameter.name).shape == parameter.shape,
-        reader.path().string(),
-        ": the parameter '",
-        parameter.name,
-        "' does not have the shape that config.json tells");
-  require_finite(reader);
-}
-
 }  // namespace
 
 void export_model(
@@ -201,9 +187,10 @@ void export_model(
     ExportFormat format,
     const fs::path& output) {
   const ModelFiles files = find_model(model);
+  check_parameters(files);
   const ExportedModel exported = read_model(files.folder);
   const SafetensorsReader reader(files.parameters);
-  check_parameters(exported, reader);
+  require_finite(reader);
   switch (format) {
     case ExportFormat::kFairseq:
       export_fairseq(exported, reader, output);

@@ -224,19 +224,11 @@ void write_model(
   write_description(description);
 }
 
-void check_output(const fs::path& output) {
-  SEQCONV_CHECK(
-      !fs::exists(output / "training"),
-      "--output must not be the folder of a trained model, but '",
-      output.string(),
-      "' holds its training");
-}
-
 }  // namespace
 
 void import_checkpoint(const ImportRequest& request) {
   const fs::path output = request.output;
-  check_output(output);
+  check_output_folder(output);
   Sources sources = open_checkpoints(request);
   const FairseqCheckpoint& first = sources.front().checkpoint;
   const Task task = task_of(first);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "seqconv/base/atomic_file.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/safetensors.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -169,6 +171,34 @@ fs::path folder_of_checkpoint(const fs::path& file) {
       "' is not inside a model folder: no config.json beside or above it");
 }
 
+/// Error for a file that is no checkpoint by its name: an interrupted save
+/// leaves parameters, whole ones at times, that nobody meant to keep.
+void check_checkpoint_name(const fs::path& file) {
+  if (file.extension() == ".safetensors")
+    return;
+  fail(
+      "'",
+      file.string(),
+      unfinished_file(file)
+          ? "' is no checkpoint but the unfinished file of a save"
+          : "' is no checkpoint by its name",
+      ": a model folder, or a file *.safetensors inside one, was wanted");
+}
+
+std::vector<ParameterShape> parameters_of(const fs::path& folder) {
+  const auto list = [](Task task, const auto& model) {
+    return list_parameters(model.options, task, model.vocabulary());
+  };
+  const Task task = task_of_model(folder);
+  switch (task) {
+    case Task::kTranslation:
+      return list(task, read_translation_description(folder));
+    case Task::kLanguageModel:
+      return list(task, read_language_description(folder));
+  }
+  fail("unknown task ", static_cast<int>(task));
+}
+
 Json begin_config(Task task, const TextOptions& text, Json architecture) {
   Json config = Json::object();
   config["format"] = kFormat;
@@ -291,8 +321,10 @@ ModelFiles find_model(const fs::path& path) {
       path.string(),
       "': there is no such file or folder");
   ModelFiles files{path, path / "model.safetensors", {}};
-  if (!fs::is_directory(path, error))
+  if (!fs::is_directory(path, error)) {
+    check_checkpoint_name(path);
     files = {folder_of_checkpoint(path), path, {}};
+  }
   files.config = read_config(files.folder);
   return files;
 }
@@ -330,6 +362,43 @@ void fail_other_text(
       other.string(),
       " differ in: ",
       difference);
+}
+
+void check_parameters(const ModelFiles& model) {
+  const SafetensorsReader reader(model.parameters);
+  const auto wanted = parameters_of(model.folder);
+  for (const ParameterShape& parameter : wanted) {
+    const TensorView& found = reader.at(parameter.name);
+    SEQCONV_CHECK(
+        found.shape == parameter.shape,
+        reader.path().string(),
+        ": parameter '",
+        parameter.name,
+        "' must have shape ",
+        shape_text(parameter.shape),
+        " as config.json tells, but got ",
+        shape_text(found.shape));
+  }
+  for (const auto& [name, view] : reader.tensors())
+    SEQCONV_CHECK(
+        std::any_of(
+            wanted.begin(),
+            wanted.end(),
+            [&, &tensor = name](const auto& parameter) {
+              return parameter.name == tensor;
+            }),
+        reader.path().string(),
+        ": the model has no parameter '",
+        name,
+        "'");
+}
+
+void check_output_folder(const fs::path& output) {
+  SEQCONV_CHECK(
+      !fs::exists(output / "training"),
+      "--output must not be the folder of a trained model, but '",
+      output.string(),
+      "' holds its training");
 }
 
 }  // namespace seqconv

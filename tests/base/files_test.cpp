@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "seqconv/base/atomic_file.h"
+#include "support/ended_process.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
@@ -156,6 +157,31 @@ TEST(AtomicFile, AppearsWithItsCommitAndNotBefore) {
   }
   EXPECT_EQ(read_file(path), "aXYdef");
   EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(AtomicFile, TellsItsUnfinishedFilesByTheirNames) {
+  TemporaryFolder folder;
+  const AtomicFile file(folder.path() / "update-7.safetensors");
+  const auto found = unfinished_file(file.temporary());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->name, "update-7.safetensors");
+  EXPECT_EQ(found->process, ::getpid());
+  for (const char* other :
+       {"update-7.safetensors",
+        "f.tmp-",
+        "f.tmp-x",
+        "f.tmp-7x",
+        "f.tmp--7",
+        "f.tmp-0",
+        "f.tmp-99999999999",
+        ".tmp-7"})
+    EXPECT_FALSE(unfinished_file(folder.path() / other)) << other;
+}
+
+TEST(AtomicFile, KnowsWhetherAProcessLives) {
+  EXPECT_TRUE(process_lives(::getpid()));
+  EXPECT_TRUE(process_lives(1));  // somebody else's
+  EXPECT_FALSE(process_lives(testing::ended_process()));
 }
 
 TEST(CreateFolder, MakesParentsAndTakesWhatIsThere) {

@@ -375,6 +375,38 @@ class Average(unittest.TestCase):
         self.assertIn(b"parameters: ", run("info", mean).out)
 
 
+    def test_only_checkpoints_are_averaged(self):
+        folder = support.copy_model("with-leftovers")
+        checkpoints = folder / "training/checkpoints"
+        left = checkpoints / f"update-00000009.safetensors.tmp-{2**22 + 1}"
+        left.write_bytes((folder / "model.safetensors").read_bytes())
+        mean = support.scratch() / "mean-of-leftovers"
+        for verb in (["average", "--output", mean, *sorted(checkpoints.iterdir())],
+                     ["translate", "--model", left]):
+            result = run(*verb)
+            self.assertEqual(result.code, 1)
+            self.assertIn(f"'{left}' is no checkpoint but the unfinished file",
+                          result.message)
+            self.assertIn("*.safetensors", result.message)
+        result = run("average", "--output", mean, folder / "training/state.safetensors")
+        self.assertEqual(result.code, 1)
+        self.assertIn("state.safetensors: no tensor", result.message)
+        self.assertFalse(mean.exists())
+        left.rename(folder / f"dict.txt.tmp-{2**22 + 1}")
+        result = run("average", "--output", mean, folder)
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(sorted(os.listdir(mean)),
+                         ["config.json", "dict.txt", "model.safetensors"])
+
+    def test_a_run_is_not_written_over(self):
+        folder = support.copy_model("not-written-over")
+        before = (folder / "model.safetensors").read_bytes()
+        result = run("average", "--output", folder, support.model())
+        self.assertEqual(result.code, 1)
+        self.assertIn("holds its training", result.message)
+        self.assertEqual((folder / "model.safetensors").read_bytes(), before)
+
+
 class Info(unittest.TestCase):
     def test_states_architecture_and_size(self):
         result = run("info", support.model())
@@ -512,6 +544,7 @@ class Signals(unittest.TestCase):
                     "--dry-run",
                 )
                 self.assertEqual(result.code, 0, result.message)
+
 
 
 class Train(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "seqconv/base/safetensors.h"
@@ -74,6 +75,31 @@ TEST_F(AverageSafetensors, SumsDoNotLoseSmallParts) {
   const auto out = folder_.path() / "out";
   average_safetensors({a, b, b, a}, out, {});
   EXPECT_THAT(read(out, "w"), ElementsAre(8388608.5f));
+}
+
+TEST_F(AverageSafetensors, NumbersThatAreNotFiniteAreRefused) {
+  const auto good = write<float>("good", "w", {1, 2, 3}, ElementType::kF32);
+  const auto nan = write<float>("nan", "w", {1, NAN, NAN}, ElementType::kF32);
+  const auto up = write<float>("up", "w", {INFINITY, 1, 1}, ElementType::kF32);
+  const auto half =
+      write<uint16_t>("half", "w", {0x3C00, 0x7C00, 0}, ElementType::kF16);
+  const auto large =
+      write<double>("large", "w", {1e300, 0, 0}, ElementType::kF64);
+  const auto out = folder_.path() / "out";
+  const auto message = [&](const std::filesystem::path& second) {
+    return testing::error_of([&] {
+      average_safetensors({good, second, good}, out, {});
+    });
+  };
+  EXPECT_THAT(
+      message(nan),
+      HasSubstr("nan: tensor 'w' holds 2 numbers that are NaN or infinite"));
+  EXPECT_THAT(message(up), HasSubstr("up: tensor 'w' holds 1 numbers"));
+  EXPECT_THAT(message(half), HasSubstr("half: tensor 'w' holds 1 numbers"));
+  EXPECT_THAT(
+      message(large),
+      HasSubstr("the mean of tensor 'w' is too large for float32"));
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST_F(AverageSafetensors, TheOutputMayBeAnInput) {

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 namespace seqconv {
 
@@ -35,5 +37,19 @@ class AtomicFile {
   std::filesystem::path temporary_;  // the path itself for a device
   int fd_ = -1;
 };
+
+/// What an AtomicFile that was not committed is called: the name that it was to
+/// take, and the process that writes, or wrote, it.
+struct UnfinishedFile {
+  std::string name;
+  int process = 0;
+};
+
+/// The parts of such a name, "NAME.tmp-PROCESS"; nothing for any other.
+std::optional<UnfinishedFile> unfinished_file(
+    const std::filesystem::path& path);
+
+/// Whether a process of this number runs on this machine.
+bool process_lives(int process);
 
 }  // namespace seqconv

@@ -9,8 +9,9 @@ namespace seqconv {
 
 /// Writes the arithmetic mean of checkpoints, tensor by tensor, as float32; the
 /// sums are kept in float64. Every file must hold the same names with the same
-/// shapes, of a floating-point type; Error otherwise, naming the file and the
-/// tensor. The output is written atomically and may be one of the inputs.
+/// shapes, of a floating-point type, and only finite numbers; Error otherwise,
+/// naming the file and the tensor. The output is written atomically and may be
+/// one of the inputs.
 void average_safetensors(
     const std::vector<std::filesystem::path>& files,
     const std::filesystem::path& output,

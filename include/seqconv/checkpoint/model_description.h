@@ -82,4 +82,12 @@ void check_same_text(
     const std::string& what,
     const std::string& difference);
 
+/// Error unless the file of parameters holds those that config.json tells, all
+/// of them in their shapes and nothing else.
+void check_parameters(const ModelFiles& model);
+
+/// Error when `output`, where a model is to be written, holds a training run:
+/// its model and state belong together, and it may be under way.
+void check_output_folder(const std::filesystem::path& output);
+
 }  // namespace seqconv

@@ -217,6 +217,13 @@ def output_folders():
     yield Case("start from nothing",
                ["train", support.config(), "--init-from", "nowhere", "--output",
                 support.scratch() / "from-nothing"], 1, "nowhere")
+    yield Case("average a training state",
+               ["average", "--output", support.scratch() / "of-state",
+                support.model() / "training/state.safetensors"], 1,
+               "state.safetensors")
+    yield Case("average a file by another name",
+               ["average", "--output", support.scratch() / "of-name",
+                support.model() / "dict.txt"], 1, "*.safetensors")
     yield Case("average into itself",
                ["average", "--output", support.model(), support.model()], 1,
                "--output")
