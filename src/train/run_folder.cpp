@@ -1,10 +1,13 @@
 #include "run_folder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
 
+#include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
 
@@ -27,16 +30,36 @@ int64_t update_of(const std::string& name) {
   return parsed.ec == std::errc() && parsed.ptr == end ? update : -1;
 }
 
+/// Whether a run writes files of such a name; the folder may hold others.
+bool is_ours(const std::string& name) {
+  static constexpr std::string_view kEndings[] = {
+      ".safetensors",
+      ".json",
+      ".toml",
+      "dict.txt",
+      "bpe.codes",
+      "sentencepiece.model",
+      ".tokens",
+      ".tokens.offsets"};
+  return std::any_of(
+      std::begin(kEndings),
+      std::end(kEndings),
+      [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+bool is_leftover(const fs::path& path, bool own) {
+  const auto file = unfinished_file(path);
+  if (!file || !is_ours(file->name))
+    return false;
+  return file->process == ::getpid() ? own : !process_lives(file->process);
+}
+
 }  // namespace
 
 fs::path RunFolder::checkpoint(int64_t update) const {
   std::string number = std::to_string(update);
   number.insert(0, number.size() < 8 ? 8 - number.size() : 0, '0');
   return checkpoints() / concat(kPrefix, number, kSuffix);
-}
-
-bool RunFolder::holds_model() const {
-  return fs::exists(best()) || fs::exists(state());
 }
 
 void remove_old_checkpoints(
@@ -54,12 +77,30 @@ void remove_old_checkpoints(
   std::sort(found.begin(), found.end());
   const auto kept = std::min(static_cast<size_t>(keep), found.size());
   for (size_t i = 0; i + kept < found.size(); ++i)
-    if (!fs::remove(found[i].second, error))
+    if (!fs::remove(found[i].second, error) && error)
       log_warning(
           "cannot remove the old checkpoint '",
           found[i].second.string(),
           "': ",
           error.message());
+}
+
+void remove_leftovers(const RunFolder& folder, bool own) {
+  for (const fs::path& place :
+       {folder.root, folder.training(), folder.checkpoints(), folder.data()}) {
+    std::error_code error;
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(place, error))
+      if (is_leftover(entry.path(), own))
+        found.push_back(entry.path());
+    for (const fs::path& file : found)
+      if (!fs::remove(file, error) && error)
+        log_warning(
+            "cannot remove the unfinished file '",
+            file.string(),
+            "': ",
+            error.message());
+  }
 }
 
 }  // namespace seqconv

@@ -18,14 +18,15 @@ struct RunFolder {
   std::filesystem::path metrics() const { return training() / "metrics.jsonl"; }
   std::filesystem::path settings() const { return training() / "config.toml"; }
   std::filesystem::path data() const { return training() / "data"; }
+  std::filesystem::path lock() const { return training() / "lock"; }
   std::filesystem::path checkpoints() const {
     return training() / "checkpoints";
   }
   /// checkpoints/update-00001234.safetensors
   std::filesystem::path checkpoint(int64_t update) const;
 
-  /// Whether a run has already left parameters or a state here.
-  bool holds_model() const;
+  bool holds_model() const { return std::filesystem::exists(best()); }
+  bool holds_state() const { return std::filesystem::exists(state()); }
 };
 
 /// Deletes the oldest checkpoints up to `update`, all but the last `keep`.
@@ -33,5 +34,10 @@ void remove_old_checkpoints(
     const RunFolder& folder,
     int64_t update,
     int64_t keep);
+
+/// Deletes the unfinished files (base/atomic_file.h) of processes that have
+/// ended, and with `own` those of this one: another of its number left them.
+/// Only the holder of the folder's lock may do so.
+void remove_leftovers(const RunFolder& folder, bool own);
 
 }  // namespace seqconv

@@ -61,9 +61,24 @@ void encode_data(RunSetup& setup, const Json& inputs) {
   setup.data = setup.task->prepare(setup.folder.data(), inputs);
 }
 
+/// Takes the folder, in which another process may have trained until now.
+void take_folder(const TrainRequest& request, RunSetup& setup) {
+  const RunFolder& folder = setup.folder;
+  create_folder(folder.checkpoints());
+  setup.lock = std::make_shared<const FolderLock>(folder.root, folder.lock());
+  check_output(request);
+  if (setup.lock->held())
+    remove_leftovers(folder, /*own=*/true);
+}
+
 void begin(const TrainRequest& request, RunSetup& setup) {
   Json inputs = describe_files(request.config.data);
-  create_folder(setup.folder.checkpoints());
+  take_folder(request, setup);
+  if (!std::filesystem::is_empty(setup.folder.checkpoints()))
+    log_warning(
+        "'",
+        setup.folder.checkpoints().string(),
+        "' holds checkpoints of another run, which stay there");
   if (request.init_from.empty())
     log_info("preparing the text");
   setup.task->create(request);
@@ -86,7 +101,8 @@ void warn_of_other_threads(const Json& settings) {
         ": the last bits may differ from an uninterrupted run");
 }
 
-void go_on(RunSetup& setup) {
+void go_on(const TrainRequest& request, RunSetup& setup) {
+  take_folder(request, setup);
   SavedState saved = read_state(setup.folder.state());
   check_same_settings(
       saved.settings.value("config", Json::object()),
@@ -95,7 +111,6 @@ void go_on(RunSetup& setup) {
   Json inputs = describe_files(setup.config.data);
   add_text_inputs(setup, inputs);
   check_same_inputs(saved.settings.value("inputs", Json::object()), inputs);
-  create_folder(setup.folder.checkpoints());
   setup.task->open(setup.folder.root);
   write_settings(setup);
   encode_data(setup, inputs);
@@ -112,18 +127,27 @@ void check_output(const TrainRequest& request) {
     fail_usage(
         "--resume goes on from the output folder's own state: --init-from "
         "cannot be given with it");
-  if (request.resume && !std::filesystem::exists(folder.state()))
+  const bool state = folder.holds_state();
+  if (!request.resume && state)
+    fail_usage(
+        "the output folder '",
+        request.output.string(),
+        "' already holds a model and its run: go on with --resume, or choose "
+        "another folder");
+  if (!state && folder.holds_model())
+    fail_usage(
+        "the output folder '",
+        request.output.string(),
+        "' already holds a model, but no '",
+        folder.state().string(),
+        "' to go on from: choose another folder (--init-from starts there with "
+        "this model), or move the files of this one away and begin without "
+        "--resume");
+  if (request.resume && !state)
     fail_usage(
         "nothing to resume: there is no '",
         folder.state().string(),
         "'; leave out --resume to begin");
-  if (!request.resume && folder.holds_model())
-    fail_usage(
-        "the output folder '",
-        request.output.string(),
-        "' already holds a model or a run: go on with --resume, or choose "
-        "another "
-        "folder");
 }
 
 Json describe_files(const DataOptions& data) {
@@ -153,7 +177,7 @@ RunSetup set_up_run(const TrainRequest& request) {
   setup.folder.root = request.output;
   setup.task = make_task(request.config);
   if (request.resume)
-    go_on(setup);
+    go_on(request, setup);
   else
     begin(request, setup);
   return setup;

@@ -6,6 +6,7 @@
 
 #include "checkpoint.h"
 #include "run_folder.h"
+#include "seqconv/base/folder_lock.h"
 #include "task.h"
 
 namespace seqconv {
@@ -14,6 +15,7 @@ namespace seqconv {
 struct RunSetup {
   TrainConfig config;
   RunFolder folder;
+  std::shared_ptr<const FolderLock> lock;  ///< as long as the run lives
   std::shared_ptr<TrainingTask> task;  ///< text and the model that is trained
   PreparedData data;
   Json settings;  ///< {"config", "inputs"}: what a resumed run must share
@@ -23,15 +25,15 @@ struct RunSetup {
 };
 
 /// Checks that the output folder fits the request: UsageError when it holds a
-/// model and --resume is missing, or when there is nothing to resume.
+/// run or a model and --resume is missing, or when there is nothing to resume.
 void check_output(const TrainRequest& request);
 
 /// Checksums of all files of [data]; Error naming the key of a file that
 /// cannot be read.
 Json describe_files(const DataOptions& data);
 
-/// Prepares folder, text, data and model for a run, or opens those of the run
-/// that is resumed.
+/// Takes the folder for this process, then prepares text, data and model for a
+/// run, or opens those of the run that is resumed.
 RunSetup set_up_run(const TrainRequest& request);
 
 }  // namespace seqconv

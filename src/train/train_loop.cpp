@@ -29,7 +29,8 @@ TrainLoop::TrainLoop(RunSetup setup)
           setup_.data.train.samples,
           setup_.config.batching,
           seed_of(setup_.config)),
-      position_(setup_.resumed.value_or(Position{})) {
+      position_(setup_.resumed.value_or(Position{})),
+      has_state_(setup_.resumed.has_value()) {
   if (setup_.data.valid)
     valid_batches_.emplace(
         setup_.data.valid->samples,
@@ -180,6 +181,9 @@ void TrainLoop::note_dues() {
 }
 
 void TrainLoop::settle() {
+  // A model or checkpoint without a state could neither go on nor begin again.
+  if ((position_.validation_due || position_.checkpoint_due) && !has_state_)
+    save_state_file();
   if (position_.validation_due)
     validate();
   if (position_.checkpoint_due)
@@ -285,6 +289,8 @@ void TrainLoop::save_checkpoint() {
     write_parameters(setup_.folder.best());
   save_state_file();
   remove_old_checkpoints(setup_.folder, position_.update, training().keep_last);
+  if (setup_.lock->held())
+    remove_leftovers(setup_.folder, /*own=*/false);
 }
 
 void TrainLoop::save_state_file() {
@@ -295,6 +301,7 @@ void TrainLoop::save_state_file() {
       position_,
       setup_.settings,
       {parameters_, optimizer_});
+  has_state_ = true;
 }
 
 void TrainLoop::stop_if_asked() {

@@ -61,6 +61,7 @@ class TrainLoop {
   std::optional<Batcher> valid_batches_;
   std::vector<uint32_t> order_;  // of the epoch under way
   Position position_;
+  bool has_state_;  // whether the folder holds one of this run
   std::optional<MetricsLog> metrics_;  // while running
   Progress progress_;
   Stopwatch watch_;

@@ -546,6 +546,24 @@ class Signals(unittest.TestCase):
                 self.assertEqual(result.code, 0, result.message)
 
 
+    def test_a_killed_run_goes_on_or_begins_again(self):
+        folder = support.scratch() / "killed"
+        command = ["train", support.config(), "--output", folder,
+                   "--set", "training.validate_every=1",
+                   "--set", "training.save_every=1000000"]
+        process = self.start(*command, "--set", "training.max_updates=1000000")
+        while not (folder / "model.safetensors").exists():
+            self.assertIsNone(process.poll(), "it ended by itself")
+            time.sleep(0.01)
+        for resume in ([], ["--resume"]):
+            result = run(*command, *resume)
+            self.assertIn(result.code, (1, 2))
+        self.assertIn(f"process {process.pid} is training in it", result.message)
+        process.kill()
+        process.communicate(timeout=support.TIMEOUT)
+        codes = [run(*command, *resume).code for resume in ([], ["--resume"])]
+        self.assertIn(0, codes)
+
 
 class Train(unittest.TestCase):
     def test_a_resumed_run_continues_to_the_end(self):

@@ -24,4 +24,15 @@ std::string error_of(Action&& action) {
   return "";
 }
 
+/// Whether `action` throws no Error.
+template <class Action>
+bool succeeds(Action&& action) {
+  try {
+    action();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace seqconv::testing

@@ -93,7 +93,7 @@ TEST_F(AverageSafetensors, NumbersThatAreNotFiniteAreRefused) {
   };
   EXPECT_THAT(
       message(nan),
-      HasSubstr("nan: tensor 'w' holds 2 numbers that are NaN or infinite"));
+      HasSubstr("nan: tensor 'w' must hold finite numbers, but 2 of them are NaN or infinite"));
   EXPECT_THAT(message(up), HasSubstr("up: tensor 'w' holds 1 numbers"));
   EXPECT_THAT(message(half), HasSubstr("half: tensor 'w' holds 1 numbers"));
   EXPECT_THAT(

@@ -1,9 +1,12 @@
 #include "train/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <set>
 
+#include "seqconv/base/error.h"
+#include "support/ended_process.h"
 #include "support/temporary_folder.h"
 
 namespace seqconv {
@@ -66,7 +69,44 @@ TEST_F(Checkpoints, MoreThanThereAreIsNoError) {
   EXPECT_EQ(names(run_.checkpoints()).size(), 6u);
 }
 
-TEST(RunFolder, AFolderHoldsAModelOnceParametersOrAStateAreThere) {
+TEST_F(Checkpoints, UnfinishedFilesOfEndedProcessesGo) {
+  const std::string dead = concat(".tmp-", testing::ended_process());
+  const std::string own = concat(".tmp-", ::getpid());
+  const std::string places[] = {
+      "model.safetensors",
+      "config.json",
+      "source.dict.txt",
+      "bpe.codes",
+      "training/state.safetensors",
+      "training/config.toml",
+      "training/checkpoints/update-00000084.safetensors",
+      "training/data/train.source.tokens",
+      "training/data/train.source.tokens.offsets",
+      "training/data/stamp.json"};
+  std::filesystem::create_directories(run_.data());
+  for (const std::string& place : places)
+    for (const std::string& end : {dead, own, std::string(".tmp-1")})
+      temporary_.write(place + end, "");
+  temporary_.write("notes" + dead, "");  // not ours
+  const auto is_there = [&](const std::string& name) {
+    return std::filesystem::exists(temporary_.path() / name);
+  };
+  remove_leftovers(run_, /*own=*/false);
+  for (const std::string& place : places) {
+    EXPECT_FALSE(is_there(place + dead)) << place;
+    EXPECT_TRUE(is_there(place + own)) << place;
+    EXPECT_TRUE(is_there(place + ".tmp-1")) << place;
+  }
+  EXPECT_TRUE(is_there("notes" + dead));
+  remove_leftovers(run_, /*own=*/true);
+  for (const std::string& place : places) {
+    EXPECT_FALSE(is_there(place + own)) << place;
+    EXPECT_TRUE(is_there(place + ".tmp-1")) << place;
+  }
+  EXPECT_TRUE(is_there("training/checkpoints/keep.safetensors"));
+}
+
+TEST(RunFolder, AFolderHoldsAModelOnceParametersAreThere) {
   const testing::TemporaryFolder folder;
   const RunFolder run{folder.path()};
   EXPECT_FALSE(run.holds_model());
@@ -74,6 +114,7 @@ TEST(RunFolder, AFolderHoldsAModelOnceParametersOrAStateAreThere) {
   EXPECT_FALSE(run.holds_model());
   folder.write("model.safetensors", "");
   EXPECT_TRUE(run.holds_model());
+  EXPECT_FALSE(run.holds_state());
 }
 
 }  // namespace

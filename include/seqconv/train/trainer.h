@@ -19,7 +19,8 @@ struct TrainRequest {
 
 /// Trains a model. Prepares text and data in the model folder,
 /// trains, validates, keeps checkpoints; on a stop signal it saves and
-/// throws Interrupted. Resuming gives the bits of an uninterrupted run.
+/// throws Interrupted. Error when another process trains in the folder.
+/// Resuming gives the bits of an uninterrupted run.
 void train_model(const TrainRequest& request);
 
 }  // namespace seqconv

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+
+namespace seqconv {
+
+/// Keeps a folder for one process: a lock on a file in it, which other
+/// FolderLocks respect and everything else ignores. The system lets go of it
+/// when the process ends, however it ends; the file stays.
+class FolderLock {
+ public:
+  /// Creates `file` where it is missing and locks it. Error naming `folder`,
+  /// the file and the process that holds it when another lock does. Where the
+  /// file system has no locks, a warning says so and held() is false.
+  FolderLock(
+      const std::filesystem::path& folder,
+      const std::filesystem::path& file);
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock();
+
+  bool held() const { return held_; }
+
+ private:
+  void sign();
+
+  int fd_ = -1;
+  bool held_ = false;
+};
+
+}  // namespace seqconv

@@ -1,0 +1,163 @@
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
+#include "support/ended_process.h"
+#include "support/errors.h"
+#include "support/file_size_limit.h"
+#include "tiny_task.h"
+
+/// Folders that are used by two, left by a killed run, or damaged.
+namespace seqconv {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// What a kill is to the files of a run.
+struct Killed : std::runtime_error {
+  Killed() : std::runtime_error("killed") {}
+};
+
+class RunSafety : public testing::TinyTask {
+ protected:
+  TrainRequest resume(const std::string& output) const {
+    TrainRequest again = request(output);
+    again.resume = true;
+    return again;
+  }
+
+  /// Trains until `updates` are made, then leaves everything as it is.
+  void train_and_kill(const TrainRequest& request, int64_t updates) {
+    const auto kill = [&](const RunSetup&, const Position& position) {
+      if (position.update == updates)
+        throw Killed();
+    };
+    EXPECT_THROW(train(request, kill), Killed);
+  }
+
+  void expect_same_end(const std::string& one, const std::string& other) {
+    for (const char* file : {"training/state.safetensors", "model.safetensors"})
+      EXPECT_TRUE(
+          testing::tensors_of(path(one) / file) ==
+          testing::tensors_of(path(other) / file))
+          << file;
+  }
+
+  std::string warnings_of(const TrainRequest& request) {
+    set_log_level(LogLevel::kWarning);
+    ::testing::internal::CaptureStderr();
+    train_model(request);
+    set_log_level(LogLevel::kError);
+    return ::testing::internal::GetCapturedStderr();
+  }
+};
+
+using FolderInUse = RunSafety;
+using RestartedRun = RunSafety;
+
+TEST_F(FolderInUse, ASecondRunIsRefusedWhileTheFirstGoesOn) {
+  config_.training.save_every = 2;
+  train_model(request("whole"));
+  const auto wanted = AllOf(
+      HasSubstr("'" + path("run").string() + "' is in use"),
+      HasSubstr(concat("process ", ::getpid())));
+  train(request("run"), [&](const RunSetup&, const Position& position) {
+    if (position.update == 1) {  // nothing is saved yet: two fresh starts
+      EXPECT_THAT(
+          testing::error_of([&] { train_model(request("run")); }),
+          wanted);
+    }
+    if (position.update != 3)
+      return;
+    EXPECT_THAT(testing::error_of([&] { train_model(resume("run")); }), wanted);
+    TrainRequest dry = resume("run");
+    dry.dry_run = true;
+    EXPECT_NO_THROW(train_model(dry));
+    EXPECT_NO_THROW(load_model(path("run")));
+  });
+  expect_same_end("whole", "run");
+  EXPECT_EQ(records("whole", "train").size(), records("run", "train").size());
+  EXPECT_NO_THROW(train_model(resume("run")));
+}
+
+// The first validation comes before the first checkpoint, or after it.
+TEST_F(RestartedRun, KilledAtAnyUpdateItGoesOnOrBeginsAgain) {
+  config_.training.max_updates = 5;
+  for (const int64_t validate_every : {2, 3})
+    for (int64_t updates = 1; updates < 5; ++updates) {
+      config_.training.validate_every = validate_every;
+      config_.training.save_every = validate_every == 2 ? 1000 : 2;
+      const std::string whole = concat("whole", validate_every);
+      if (updates == 1)
+        train_model(request(whole));
+      const std::string name = concat("run", validate_every, "-", updates);
+      train_and_kill(request(name), updates);
+      const bool begins =
+          testing::succeeds([&] { train_model(request(name)); });
+      const bool goes_on =
+          testing::succeeds([&] { train_model(resume(name)); });
+      EXPECT_TRUE(begins || goes_on) << name;
+      expect_same_end(whole, name);
+    }
+}
+
+TEST_F(RestartedRun, ADiskThatIsTooFullForTheStateLeavesNoModelEither) {
+  config_.training.validate_every = 2;
+  config_.training.save_every = 4;
+  train_model(request("whole"));
+  const auto model = fs::file_size(path("whole") / "model.safetensors");
+  {
+    const testing::FileSizeLimit limit(model + 1000);
+    EXPECT_THAT(
+        testing::error_of([&] { train_model(request("run")); }),
+        HasSubstr("state.safetensors"));
+  }
+  EXPECT_FALSE(fs::exists(path("run") / "model.safetensors"));
+  train_model(request("run"));
+  expect_same_end("whole", "run");
+}
+
+TEST_F(RestartedRun, AModelWithoutAStateStaysAndTheMessageSaysTheWayOut) {
+  train_model(request("run"));
+  fs::remove(path("run") / "training" / "state.safetensors");
+  const std::string model = read_file(path("run") / "model.safetensors");
+  for (const TrainRequest& again : {request("run"), resume("run")})
+    EXPECT_THAT(
+        testing::error_of<UsageError>([&] { train_model(again); }),
+        AllOf(
+            HasSubstr("already holds a model"),
+            HasSubstr("--init-from"),
+            HasSubstr("move the files of this one away")));
+  EXPECT_TRUE(model == read_file(path("run") / "model.safetensors"));
+  fs::remove(path("run") / "model.safetensors");
+  EXPECT_THAT(
+      warnings_of(request("run")),
+      HasSubstr("checkpoints' holds checkpoints of another run"));
+}
+
+TEST_F(RestartedRun, WhatAKilledSaveLeftGoesWithTheNextStartOrSave) {
+  config_.training.save_every = 2;
+  train_model(request("run"));
+  const std::string left = concat(
+      "run/training/checkpoints/update-00000008.safetensors.tmp-",
+      testing::ended_process());
+  folder_.write(left, "half");
+  config_.training.max_updates = 14;
+  train_model(resume("run"));
+  EXPECT_FALSE(fs::exists(path(left)));
+  config_.training.max_updates = 18;
+  train(resume("run"), [&](const RunSetup&, const Position& position) {
+    if (position.update == 15)
+      folder_.write(left, "half");
+    if (position.update == 17) {
+      EXPECT_FALSE(fs::exists(path(left)));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace seqconv
