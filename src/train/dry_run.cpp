@@ -143,9 +143,7 @@ void report_new_run(const TrainRequest& request) {
 void report_resumed_run(const TrainRequest& request) {
   const RunFolder folder{request.output};
   const SavedState saved = read_state(folder.state());
-  check_same_settings(
-      saved.settings.value("config", Json::object()),
-      write_options(request.config));
+  resumed_settings(saved.settings, write_options(request.config));
   log_info(
       "the run would go on in epoch ",
       saved.position.epoch,

@@ -36,9 +36,11 @@ std::string text_key(const RunFolder& folder) {
   return checksum_text(checksum(std::as_bytes(std::span(text))));
 }
 
+/// The text of the settings is what the run has: options that only learning
+/// reads are in no model folder.
 void write_settings(const RunSetup& setup) {
   TrainConfig effective = setup.config;
-  effective.text = setup.task->text_options();
+  read_options(setup.settings.at("text"), "text", effective.text);
   write_file_atomically(
       setup.folder.settings(),
       to_toml(write_options(effective)));
@@ -54,10 +56,8 @@ void add_text_inputs(const RunSetup& setup, Json& inputs) {
 }
 
 void encode_data(RunSetup& setup, const Json& inputs) {
-  setup.settings = {
-      {"config", write_options(setup.config)},
-      {"inputs", inputs},
-      {"threads", at::get_num_threads()}};
+  setup.settings["inputs"] = inputs;
+  setup.settings["threads"] = at::get_num_threads();
   setup.data = setup.task->prepare(setup.folder.data(), inputs);
 }
 
@@ -83,6 +83,9 @@ void begin(const TrainRequest& request, RunSetup& setup) {
     log_info("preparing the text");
   setup.task->create(request);
   stop_if_asked();
+  setup.settings = {
+      {"config", write_options(setup.config)},
+      {"text", write_options(setup.task->text_options())}};
   setup.task->write_config(setup.folder.root);
   write_settings(setup);
   add_text_inputs(setup, inputs);
@@ -104,9 +107,9 @@ void warn_of_other_threads(const Json& settings) {
 void go_on(const TrainRequest& request, RunSetup& setup) {
   take_folder(request, setup);
   SavedState saved = read_state(setup.folder.state());
-  check_same_settings(
-      saved.settings.value("config", Json::object()),
-      write_options(setup.config));
+  Json config = resumed_settings(saved.settings, write_options(setup.config));
+  const Json text = saved.settings.value("text", config["text"]);
+  setup.settings = {{"config", std::move(config)}, {"text", text}};
   warn_of_other_threads(saved.settings);
   Json inputs = describe_files(setup.config.data);
   add_text_inputs(setup, inputs);

@@ -18,7 +18,8 @@ struct RunSetup {
   std::shared_ptr<const FolderLock> lock;  ///< as long as the run lives
   std::shared_ptr<TrainingTask> task;  ///< text and the model that is trained
   PreparedData data;
-  Json settings;  ///< {"config", "inputs"}: what a resumed run must share
+  /// {"config", "text", "inputs"}: what a resumed run must share.
+  Json settings;
   std::optional<Position> resumed;
   /// Called after every batch, before signals are looked at; may be empty.
   std::function<void(const Position&)> after_batch;

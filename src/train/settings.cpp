@@ -139,6 +139,19 @@ void check_same_settings(const Json& stored, const Json& present) {
   }
 }
 
+Json resumed_settings(const Json& settings, Json present) {
+  const Json config = settings.value("config", Json::object());
+  const Json began = config.value("text", Json::object());
+  const Json has = settings.value("text", Json::object());
+  Json& text = present["text"];
+  for (auto option = text.begin(); option != text.end(); ++option)
+    if (began.contains(option.key()) && has.contains(option.key()) &&
+        has[option.key()] == option.value())
+      option.value() = began[option.key()];
+  check_same_settings(config, present);
+  return present;
+}
+
 void check_same_architecture(
     const ModelOptions& wanted,
     const ModelOptions& given,

@@ -54,10 +54,21 @@ class RunSafety : public testing::TinyTask {
     set_log_level(LogLevel::kError);
     return ::testing::internal::GetCapturedStderr();
   }
+
+  std::string settings_of(const std::string& output) const {
+    return read_file(path(output) / "training" / "config.toml");
+  }
+
+  /// The configuration that a run wrote down.
+  TrainConfig written_config(const std::string& output) const {
+    return read_train_config(
+        load_toml(path(output) / "training" / "config.toml"));
+  }
 };
 
 using FolderInUse = RunSafety;
 using RestartedRun = RunSafety;
+using SettingsOfARun = RunSafety;
 
 TEST_F(FolderInUse, ASecondRunIsRefusedWhileTheFirstGoesOn) {
   config_.training.save_every = 2;
@@ -157,6 +168,48 @@ TEST_F(RestartedRun, WhatAKilledSaveLeftGoesWithTheNextStartOrSave) {
       EXPECT_FALSE(fs::exists(path(left)));
     }
   });
+}
+
+TEST_F(SettingsOfARun, AResumedRunWritesDownWhatTheUserChangedAndNothingElse) {
+  join_digits("train.source");
+  config_.text.subword = Subword::kBpe;
+  config_.text.subword_size = 4;
+  train_model(request("run"));
+  const std::string before = settings_of("run");
+  EXPECT_THAT(before, HasSubstr("subword_size = 4"));
+  config_.training.max_updates = 14;
+  train_model(resume("run"));
+  std::string after = settings_of("run");
+  const size_t changed = after.find("max_updates = 14");
+  ASSERT_NE(changed, std::string::npos);
+  EXPECT_EQ(after.replace(changed, 16, "max_updates = 12"), before);
+  TrainRequest from_file = resume("run");
+  from_file.config = written_config("run");
+  from_file.config.training.max_updates = 16;
+  EXPECT_NO_THROW(train_model(from_file));
+}
+
+TEST_F(SettingsOfARun, ATextOfAnotherModelCanBeGivenEitherWay) {
+  train_model(request("base"));
+  config_.text.min_count = 2;  // not used
+  TrainRequest tune = request("tuned");
+  tune.init_from = path("base");
+  train_model(tune);
+  const std::string before = settings_of("tuned");
+  EXPECT_THAT(before, HasSubstr("min_count = 1"));
+  TrainRequest from_file = resume("tuned");
+  from_file.config = written_config("tuned");
+  for (const TrainRequest& again : {from_file, resume("tuned"), from_file}) {
+    EXPECT_NO_THROW(train_model(again));
+    EXPECT_EQ(settings_of("tuned"), before);
+    TrainRequest dry = again;
+    dry.dry_run = true;
+    EXPECT_NO_THROW(train_model(dry));
+  }
+  from_file.config.text.min_count = 3;
+  EXPECT_THAT(
+      testing::error_of([&] { train_model(from_file); }),
+      HasSubstr("text.min_count was 2"));
 }
 
 }  // namespace

@@ -80,6 +80,13 @@ void TinyTask::write_pairs(
   folder_.write(name + ".target", target);
 }
 
+void TinyTask::join_digits(const std::string& name) {
+  std::string text = read_file(path(name));
+  for (size_t at = 0; (at = text.find("1 ", at)) != std::string::npos;)
+    text.erase(at + 1, 1);
+  folder_.write(name, text);
+}
+
 TrainRequest TinyTask::request(const std::string& output) const {
   TrainRequest request;
   request.config = config_;

@@ -24,6 +24,10 @@ class TinyTask : public ::testing::Test {
       uint64_t seed,
       bool reversed);
 
+  /// Makes words of more than one digit of the text NAME, for BPE to learn
+  /// from.
+  void join_digits(const std::string& name);
+
   /// A request that writes into the folder `output`.
   TrainRequest request(const std::string& output) const;
 
