@@ -1,5 +1,7 @@
 #include "prepared_data.h"
 
+#include "checksum.h"
+#include "seqconv/base/atomic_file.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
@@ -9,18 +11,43 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kFiles = "files";  // the stamp's checksums, by name
+
+/// Over a stamp without its own checksum.
+std::string stamp_checksum(Json stamp) {
+  stamp.erase("checksum");
+  const std::string text = stamp.dump();
+  return checksum_text(checksum(std::as_bytes(std::span(text))));
+}
+
 /// The stamp of earlier work, or null when there is none to be used.
 Json read_stamp(const fs::path& file, const Json& inputs) {
   if (!fs::exists(file))
     return {};
   try {
     const Json stamp = Json::parse(read_file(file));
-    if (stamp.is_object() && stamp.value("inputs", Json()) == inputs)
+    if (!stamp.is_object())
+      return {};
+    // Older programs wrote no checksums.
+    const bool checked = stamp.contains("checksum") || stamp.contains(kFiles);
+    if (checked && stamp.value("checksum", Json()) != stamp_checksum(stamp))
+      log_warning(file.string(), " is damaged; the data are encoded again");
+    else if (stamp.value("inputs", Json()) == inputs)
       return stamp;
   } catch (const Json::exception&) {
     log_warning(file.string(), " is damaged; the data are encoded again");
   }
   return {};
+}
+
+/// Error for the first file that is not what the stamp says.
+void check_files(const fs::path& folder, const Json& stamp) {
+  const Json files = stamp.value(kFiles, Json::object());
+  for (const auto& [name, sum] : files.items())
+    SEQCONV_CHECK(
+        checksum_text(file_checksum(folder / name)) == sum,
+        (folder / name).string(),
+        " is damaged, its checksum does not fit");
 }
 
 PreparedData open_data(
@@ -35,16 +62,31 @@ PreparedData open_data(
   return data;
 }
 
+/// Writes one corpus and notes its report and its files.
+void write_corpus(
+    const fs::path& folder,
+    const std::string& name,
+    const CorpusRecipe& recipe,
+    Json& stamp) {
+  stamp[name] = recipe.write(folder / name);
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string file = entry.path().filename().string();
+    if (file.starts_with(name + ".") && !unfinished_file(file))
+      stamp[kFiles][file] = checksum_text(file_checksum(entry.path()));
+  }
+}
+
 Json write_data(
     const fs::path& folder,
     const Json& inputs,
     const CorpusRecipe& train,
     const std::optional<CorpusRecipe>& valid) {
   create_folder(folder);
-  Json stamp = {{"inputs", inputs}};
-  stamp["train"] = train.write(folder / "train");
+  Json stamp = {{"inputs", inputs}, {kFiles, Json::object()}};
+  write_corpus(folder, "train", train, stamp);
   if (valid)
-    stamp["valid"] = valid->write(folder / "valid");
+    write_corpus(folder, "valid", *valid, stamp);
+  stamp["checksum"] = stamp_checksum(stamp);
   write_file_atomically(folder / "stamp.json", stamp.dump(2) + "\n");
   return stamp;
 }
@@ -59,6 +101,7 @@ PreparedData prepare_data(
   const Json stamp = read_stamp(folder / "stamp.json", inputs);
   if (!stamp.is_null()) {
     try {
+      check_files(folder, stamp);
       return open_data(folder, stamp, train, valid);
     } catch (const Error& error) {
       log_warning(error.what(), "; the data are encoded again");

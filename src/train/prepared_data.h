@@ -35,9 +35,10 @@ struct CorpusRecipe {
 };
 
 /// Encodes training and validation text into `folder`, unless that was done
-/// before with the same `inputs` (folder/stamp.json says so): checksums of the
-/// text files and of whatever else decides the ids. Stops with Interrupted when
-/// a signal asks for it.
+/// before with the same `inputs`: checksums of the text files and of whatever
+/// else decides the ids. folder/stamp.json says so, with a checksum of each
+/// file and of itself; damaged files are encoded again, with a warning. Stops
+/// with Interrupted when a signal asks for it.
 PreparedData prepare_data(
     const std::filesystem::path& folder,
     const Json& inputs,

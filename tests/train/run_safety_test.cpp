@@ -69,6 +69,7 @@ class RunSafety : public testing::TinyTask {
 using FolderInUse = RunSafety;
 using RestartedRun = RunSafety;
 using SettingsOfARun = RunSafety;
+using DamagedData = RunSafety;
 
 TEST_F(FolderInUse, ASecondRunIsRefusedWhileTheFirstGoesOn) {
   config_.training.save_every = 2;
@@ -210,6 +211,64 @@ TEST_F(SettingsOfARun, ATextOfAnotherModelCanBeGivenEitherWay) {
   EXPECT_THAT(
       testing::error_of([&] { train_model(from_file); }),
       HasSubstr("text.min_count was 2"));
+}
+
+TEST_F(DamagedData, OneBitInAnyFileIsNoticedAndTheDataEncodedAgain) {
+  train_model(request("run"));
+  fs::copy(path("run"), path("start"), fs::copy_options::recursive);
+  config_.training.max_updates = 14;
+  EXPECT_EQ(warnings_of(resume("run")), "");
+  int64_t files = 0;
+  for (const auto& entry :
+       fs::directory_iterator(path("start") / "training" / "data")) {
+    ++files;
+    const fs::path name = entry.path().filename();
+    SCOPED_TRACE(name);
+    const std::string whole = read_file(entry.path());
+    for (const size_t place : {whole.size() / 4, whole.size() / 2}) {
+      fs::remove_all(path("damaged"));
+      fs::copy(path("start"), path("damaged"), fs::copy_options::recursive);
+      const fs::path file = path("damaged") / "training" / "data" / name;
+      std::string damaged = whole;
+      damaged[place] = static_cast<char>(damaged[place] ^ 1);
+      write_file_atomically(file, damaged);
+      EXPECT_THAT(
+          warnings_of(resume("damaged")),
+          AllOf(
+              HasSubstr(name),
+              HasSubstr("damaged"),
+              HasSubstr("the data are encoded again")));
+      EXPECT_TRUE(read_file(file) == whole);
+      expect_same_end("run", "damaged");
+    }
+  }
+  EXPECT_EQ(files, 5);  // four stores and the stamp
+}
+
+TEST_F(DamagedData, ARunThatBeginsAgainNoticesToo) {
+  train_and_kill(request("run"), 1);
+  const fs::path file = path("run") / "training/data/train.source.tokens";
+  std::string damaged = read_file(file);
+  damaged[damaged.size() / 2] ^= 4;
+  write_file_atomically(file, damaged);
+  EXPECT_THAT(
+      warnings_of(request("run")),
+      HasSubstr("train.source.tokens is damaged"));
+  config_.training.max_updates = 12;
+  train_model(request("whole"));
+  expect_same_end("whole", "run");
+}
+
+TEST_F(DamagedData, DataOfOlderProgramsHaveNoChecksumsAndAreTaken) {
+  train_model(request("run"));
+  const fs::path file = path("run") / "training/data/stamp.json";
+  Json stamp = Json::parse(read_file(file));
+  stamp.erase("checksum");
+  stamp.erase("files");
+  write_file_atomically(file, stamp.dump());
+  config_.training.max_updates = 14;
+  EXPECT_EQ(warnings_of(resume("run")), "");
+  EXPECT_EQ(read_file(file), stamp.dump());
 }
 
 }  // namespace
