@@ -4,6 +4,7 @@
 
 #include "corpus_reader.h"
 #include "seqconv/base/error.h"
+#include "seqconv/text/symbol_count.h"
 
 namespace seqconv {
 namespace {
@@ -81,6 +82,8 @@ class PairWriter {
       ++report_.pairs;
       report_.source_tokens += source_length;
       report_.target_tokens += target_length;
+      report_.source_unknown += SymbolCount::of(source).unknown;
+      report_.target_unknown += SymbolCount::of(target).unknown;
     }
   }
 
@@ -107,6 +110,14 @@ class PairWriter {
 }  // namespace
 
 std::string CorpusReport::summary() const {
+  std::string unknown;
+  if (source_unknown + target_unknown > 0)
+    unknown = concat(
+        ", ",
+        source_unknown,
+        " and ",
+        target_unknown,
+        " of them unknown");
   return concat(
       pairs,
       " pairs of ",
@@ -119,7 +130,8 @@ std::string CorpusReport::summary() const {
       source_tokens,
       " source and ",
       target_tokens,
-      " target tokens");
+      " target tokens",
+      unknown);
 }
 
 CorpusReport write_pair_corpus(

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "engine/verbs.h"
+#include "seqconv/base/log.h"
 #include "seqconv/data/fairseq_data.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
@@ -53,6 +54,15 @@ void check_lengths(
           " learned positions");
 }
 
+/// Warns of a text in another vocabulary.
+void warn_of_unknown(const std::string& path, const Sentences& sentences) {
+  SymbolCount count;
+  for (const std::vector<int32_t>& ids : sentences)
+    count += SymbolCount::of(ids);
+  if (count.is_mostly_unknown())
+    log_warning(path, ": ", count.warning());
+}
+
 // Six decimals whatever the size of the number.
 std::string fixed(double value) {
   char text[64];
@@ -79,6 +89,8 @@ void score(const ScoreArguments& arguments, std::ostream& out) {
         targets.size());
   check_lengths(arguments.source, sources, model.options);
   check_lengths(arguments.target, targets, model.options);
+  warn_of_unknown(arguments.source, sources);
+  warn_of_unknown(arguments.target, targets);
   const std::vector<double> scores =
       score_pairs(model, sources, targets, arguments.batch_tokens);
   double total = 0;

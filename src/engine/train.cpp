@@ -13,6 +13,9 @@ void train(const TrainArguments& arguments) {
   for (const std::string& assignment : arguments.overrides)
     apply_override(table, assignment);
   TrainRequest request;
+  if (table.is_object() && table.contains("text") && table["text"].is_object())
+    for (const auto& [key, value] : table["text"].items())
+      request.named_text.insert(key);
   request.config = read_train_config(table);
   request.output = arguments.output;
   request.resume = arguments.resume;

@@ -142,8 +142,9 @@ void translate(
   RequestReader reader(arguments.input, in, arguments.json_input, *source);
   RequestReader::Buffer buffer;
   Meter meter;
+  SymbolCount symbols;
   while (reader.read(arguments.buffer_lines, buffer)) {
-    const auto results = translator.translate(buffer.requests);
+    const auto results = translator.translate(buffer.requests, &symbols);
     if (arguments.format == OutputFormat::kJson)
       write_json(buffer, results, out);
     else
@@ -156,6 +157,8 @@ void translate(
         reader.replaced_lines(),
         " input lines held bytes that are not UTF-8, or NUL: replaced by "
         "U+FFFD and blanks");
+  if (symbols.is_mostly_unknown())
+    log_warning("the input: ", symbols.warning());
   if (arguments.stats)
     log_info(meter.summary());
 }

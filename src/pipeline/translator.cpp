@@ -151,12 +151,15 @@ void Translator::translate_group(
 }
 
 std::vector<std::vector<Translation>> Translator::translate(
-    const std::vector<TranslationRequest>& requests) const {
+    const std::vector<TranslationRequest>& requests,
+    SymbolCount* count) const {
   std::vector<std::vector<Translation>> results(requests.size());
   std::vector<Sentence> sentences;  // the requests that are not empty
   std::vector<int64_t> lengths;
   for (size_t i = 0; i < requests.size(); ++i) {
     std::vector<int32_t> source = source_ids(requests[i]);
+    if (count != nullptr)
+      *count += SymbolCount::of(source);
     if (source.empty()) {
       results[i].emplace_back();
       continue;

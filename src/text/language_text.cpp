@@ -5,6 +5,7 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
+#include "seqconv/text/symbol_count.h"
 #include "seqconv/text/unicode.h"
 #include "text_side.h"
 
@@ -118,9 +119,8 @@ LanguageText LanguageText::create(
   text.text =
       std::make_shared<const TextPipeline>(segmenter, vocabulary, preparation);
   const SymbolTally symbols = tally(counts, *vocabulary);
-  const int64_t missing = symbols.unknown - symbols.spelled;
-  if (!options.dictionary.empty() && missing > 0 &&
-      missing >= symbols.all - missing)
+  const SymbolCount count{symbols.all, symbols.unknown - symbols.spelled};
+  if (!options.dictionary.empty() && count.is_mostly_unknown())
     fail_wrong_dictionary(options, *text.text, files, symbols);
   text.knows_unknown = symbols.unknown > 0;
   text.samples = pick_samples(files);

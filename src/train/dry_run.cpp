@@ -128,9 +128,7 @@ void report_new_run(const TrainRequest& request) {
   task->create(request);
   const TemporaryFolder folder;
   const PreparedData data = task->prepare(folder.path(), Json::object());
-  log_info("training data: ", data.train.summary);
-  if (data.valid)
-    log_info("validation data: ", data.valid->summary);
+  report_data(data);
   report_model(config, *task);
   report_updates(
       config,

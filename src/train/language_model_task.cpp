@@ -1,6 +1,8 @@
 #include "binarised_data.h"
+#include "given_text.h"
 #include "seqconv/base/options.h"
 #include "seqconv/pipeline/model_folder.h"
+#include "seqconv/text/symbol_count.h"
 #include "settings.h"
 #include "task.h"
 
@@ -23,7 +25,7 @@ class LanguageModelTask : public TrainingTask {
     if (request.init_from.empty())
       learn();
     else
-      take_from(request.init_from);
+      take_from(request);
   }
 
   void open(const fs::path& folder) override {
@@ -75,9 +77,13 @@ class LanguageModelTask : public TrainingTask {
         static_cast<uint64_t>(config_.training.seed));
   }
 
-  void take_from(const fs::path& path) {
-    const LoadedLanguageModel given = load_language_model(path);
-    check_same_architecture(config_.model, given.options, path);
+  void take_from(const TrainRequest& request) {
+    const LoadedLanguageModel given = load_language_model(request.init_from);
+    check_same_architecture(config_.model, given.options, request.init_from);
+    check_given_text(
+        request,
+        given.text.options,
+        {{"text.dictionary", config_.text.dictionary, *given.text.text}});
     loaded_.text = given.text;
     loaded_.model =
         LanguageModel(loaded_.options, given.model->vocabulary(), std::nullopt);
@@ -104,6 +110,17 @@ class LanguageModelTask : public TrainingTask {
         .check = [check](const std::vector<int32_t>& ids) { check("", ids); }};
   }
 
+  /// Text of another vocabulary, which check_known lets pass where the model
+  /// has learned <unk>.
+  std::vector<std::string> warnings_of(const StreamReport& report) const {
+    const bool blocks = loaded_.stream.samples == SampleKind::kBlocks;
+    const int64_t ends =
+        report.lines - report.too_long - (blocks ? 0 : report.blank);
+    const SymbolCount count{report.tokens - ends, report.unknown};
+    return count.is_mostly_unknown() ? std::vector{count.warning()}
+                                     : std::vector<std::string>{};
+  }
+
   CorpusRecipe recipe(const std::vector<std::string>& files) const {
     return {
         [this, files](const fs::path& stem) {
@@ -121,7 +138,8 @@ class LanguageModelTask : public TrainingTask {
                   store_of(stem),
                   loaded_.stream,
                   loaded_.model->vocabulary()),
-              report.summary()};
+              report.summary(),
+              warnings_of(report)};
         }};
   }
 

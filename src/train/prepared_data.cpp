@@ -113,6 +113,17 @@ PreparedData prepare_data(
   return open_data(folder, written, train, valid);
 }
 
+void report_data(const PreparedData& data) {
+  const auto report = [](const char* name, const PreparedCorpus& corpus) {
+    log_info(name, ": ", corpus.summary);
+    for (const std::string& warning : corpus.warnings)
+      log_warning(name, ": ", warning);
+  };
+  report("training data", data.train);
+  if (data.valid)
+    report("validation data", *data.valid);
+}
+
 void stop_preparing_if_asked() {
   if (const int signal = stop_signal())
     throw Interrupted(

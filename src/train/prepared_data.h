@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "seqconv/data/line_encoder.h"
 #include "seqconv/data/samples.h"
@@ -16,6 +17,7 @@ namespace seqconv {
 struct PreparedCorpus {
   std::shared_ptr<const SampleSource> samples;
   std::string summary;
+  std::vector<std::string> warnings{};
 };
 
 /// The corpora of a run.
@@ -33,6 +35,9 @@ struct CorpusRecipe {
       PreparedCorpus(const std::filesystem::path& stem, const Json& report)>
       open;
 };
+
+/// Logs summaries and warnings.
+void report_data(const PreparedData& data);
 
 /// Encodes training and validation text into `folder`, unless that was done
 /// before with the same `inputs`: checksums of the text files and of whatever

@@ -12,9 +12,7 @@ namespace seqconv {
 namespace {
 
 void report_setup(const RunSetup& setup) {
-  log_info("training data: ", setup.data.train.summary);
-  if (setup.data.valid)
-    log_info("validation data: ", setup.data.valid->summary);
+  report_data(setup.data);
   log_info(
       "model: ",
       setup.task->model()->parameter_count(),

@@ -1,7 +1,9 @@
 #include "binarised_data.h"
+#include "given_text.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/pair_corpus.h"
 #include "seqconv/pipeline/model_folder.h"
+#include "seqconv/text/symbol_count.h"
 #include "settings.h"
 #include "task.h"
 
@@ -20,6 +22,8 @@ struct ReportFields {
     v("too_long", report.too_long, "");
     v("source_tokens", report.source_tokens, "");
     v("target_tokens", report.target_tokens, "");
+    v("source_unknown", report.source_unknown, "");
+    v("target_unknown", report.target_unknown, "");
   }
 };
 
@@ -38,6 +42,19 @@ CorpusSide side_of(
       .check = [](const std::vector<int32_t>&) { stop_preparing_if_asked(); }};
 }
 
+/// Sides that are text of another vocabulary.
+std::vector<std::string> warnings_of(const CorpusReport& report) {
+  std::vector<std::string> warnings;
+  const auto add = [&](const char* side, int64_t tokens, int64_t unknown) {
+    const SymbolCount count{tokens - report.pairs, unknown};
+    if (count.is_mostly_unknown())
+      warnings.push_back(concat("the ", side, " side: ", count.warning()));
+  };
+  add("source", report.source_tokens, report.source_unknown);
+  add("target", report.target_tokens, report.target_unknown);
+  return warnings;
+}
+
 class TranslationTask : public TrainingTask {
  public:
   explicit TranslationTask(const TrainConfig& config) : config_(config) {
@@ -49,7 +66,7 @@ class TranslationTask : public TrainingTask {
     if (request.init_from.empty())
       learn();
     else
-      take_from(request.init_from);
+      take_from(request);
   }
 
   void open(const fs::path& folder) override {
@@ -119,9 +136,17 @@ class TranslationTask : public TrainingTask {
         static_cast<uint64_t>(config_.training.seed));
   }
 
-  void take_from(const fs::path& path) {
-    const LoadedModel given = load_model(path);
-    check_same_architecture(config_.model, given.options, path);
+  void take_from(const TrainRequest& request) {
+    const LoadedModel given = load_model(request.init_from);
+    check_same_architecture(config_.model, given.options, request.init_from);
+    const TextOptions& text = config_.text;
+    check_given_text(
+        request,
+        given.text.options,
+        {{"text.source_dictionary", text.source_dictionary, *given.text.source},
+         {"text.target_dictionary",
+          text.target_dictionary,
+          *given.text.target}});
     loaded_.text = given.text;
     loaded_.model = TranslationModel(
         loaded_.options,
@@ -147,7 +172,10 @@ class TranslationTask : public TrainingTask {
           CorpusReport report;
           ReportFields fields{report};
           read_options(table, "report", fields);
-          return {pair_samples(open_pair_corpus(stem)), report.summary()};
+          return {
+              pair_samples(open_pair_corpus(stem)),
+              report.summary(),
+              warnings_of(report)};
         }};
   }
 

@@ -70,6 +70,18 @@ TEST(PairCorpus, KeepsPairsInOrderAndCountsTheOthers) {
   EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{14}, Ids{18, 19}));
 }
 
+TEST(PairCorpus, CountsTheUnknownSymbolsOfThePairsItKeeps) {
+  TemporaryFolder folder;
+  const auto source = folder.write("s", "3 3 5\n3 3 3 3\n4\n");
+  const auto target = folder.write("t", "3 6\n7\n8\n");
+  const auto report = write_corpus({source}, {target}, folder.path() / "c", 4);
+  EXPECT_EQ(report.source_unknown, 2);
+  EXPECT_EQ(report.target_unknown, 1);
+  EXPECT_THAT(
+      report.summary(),
+      HasSubstr("6 source and 5 target tokens, 2 and 1 of them unknown"));
+}
+
 TEST(PairCorpus, ReadsSeveralFilesOfEachSideOneAfterTheOther) {
   TemporaryFolder folder;
   const auto report = write_corpus(

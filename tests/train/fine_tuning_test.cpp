@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "support/errors.h"
 #include "tiny_task.h"
@@ -8,6 +9,7 @@
 namespace seqconv {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class FineTuningRun : public testing::TinyTask {};
@@ -42,6 +44,87 @@ TEST_F(FineTuningRun, BeginsWithTheOtherModel) {
   EXPECT_THAT(
       testing::error_of<UsageError>([&] { train_model(other); }),
       HasSubstr("model.dim is 64 in the configuration and 32 in that model"));
+}
+
+TEST_F(FineTuningRun, ATextThatTheConfigurationWantsOtherwiseIsRefused) {
+  train_model(request("base"));
+  TrainRequest tune = request("tuned");
+  tune.init_from = path("base");
+  const auto refusal = [&](const TrainRequest& request) {
+    return testing::error_of<UsageError>([&] { train_model(request); });
+  };
+  TrainRequest lower = tune;
+  lower.config.text.lowercase = true;
+  lower.named_text = {"lowercase"};
+  EXPECT_THAT(
+      refusal(lower),
+      HasSubstr("text.lowercase is true in the configuration and false in that "
+                "model"));
+  TrainRequest pieces = tune;
+  pieces.config.text.subword = Subword::kSentencePiece;
+  pieces.named_text = {"subword"};
+  EXPECT_THAT(
+      refusal(pieces),
+      HasSubstr("text.subword is \"sentencepiece\" in the configuration and "
+                "\"none\" in that model"));
+  pieces.named_text = {};  // a default that nobody asked for
+  pieces.output = path("default");
+  EXPECT_NO_THROW(train_model(pieces));
+  TrainRequest other = tune;
+  other.config.text.target_dictionary =
+      folder_.write("other.txt", "9 4\n8 3\n");
+  EXPECT_THAT(
+      refusal(other),
+      AllOf(
+          HasSubstr("text.target_dictionary = '"),
+          HasSubstr("other.txt' is not its vocabulary: the symbol of id")));
+  TrainRequest same = tune;
+  same.output = path("same");
+  same.config.text.source_dictionary = path("base") / "dict.txt";
+  EXPECT_NO_THROW(train_model(same));
+}
+
+TEST_F(FineTuningRun, CodesOfAnotherModelAreRefused) {
+  join_digits("train.source");
+  config_.text.subword = Subword::kBpe;
+  config_.text.subword_size = 3;
+  train_model(request("base"));
+  TrainRequest tune = request("tuned");
+  tune.init_from = path("base");
+  tune.config.text.bpe_codes = path("base") / "bpe.codes";
+  EXPECT_NO_THROW(train_model(tune));
+  tune.output = path("other");
+  tune.config.text.bpe_codes = folder_.write("codes", "#version: 0.2\n1 2\n");
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_model(tune); }),
+      HasSubstr("codes' is another than the model's own"));
+}
+
+TEST_F(FineTuningRun, ASideOfUnknownSymbolsIsWarnedOfWithItsShare) {
+  train_model(request("base"));
+  folder_.write("other", "a b c\n");
+  folder_.write("half", "a 1\n");
+  folder_.write("known", "1 2\n");
+  const auto warnings = [&](const char* source, const char* target) {
+    config_.data.train_source = {path(source)};
+    config_.data.train_target = {path(target)};
+    TrainRequest tune = request(concat(source, "-", target));
+    tune.init_from = path("base");
+    set_log_level(LogLevel::kWarning);
+    ::testing::internal::CaptureStderr();
+    train_model(tune);
+    set_log_level(LogLevel::kError);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(
+      warnings("other", "known"),
+      HasSubstr(
+          "training data: the source side: 3 of 3 symbols (100 %) are not "
+          "in the vocabulary"));
+  EXPECT_THAT(
+      warnings("known", "half"),
+      HasSubstr("the target side: 1 of 2 symbols (50 %)"));
+  EXPECT_EQ(warnings("known", "known"), "");
 }
 
 TEST_F(FineTuningRun, Resumes) {

@@ -19,6 +19,8 @@ struct CorpusReport {
   int64_t too_long = 0;       ///< pairs over the limit on one side, left out
   int64_t source_tokens = 0;  ///< of the pairs kept, </s> counted
   int64_t target_tokens = 0;
+  int64_t source_unknown = 0;  ///< of them <unk>
+  int64_t target_unknown = 0;
   std::string summary() const;
 };
 

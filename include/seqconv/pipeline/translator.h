@@ -8,6 +8,7 @@
 
 #include "seqconv/decode/search.h"
 #include "seqconv/pipeline/model_folder.h"
+#include "seqconv/text/symbol_count.h"
 
 namespace seqconv {
 
@@ -46,11 +47,13 @@ class Translator {
   /// into other ids, or ids into other lines.
   Translator(std::vector<LoadedModel> models, const TranslatorOptions& options);
 
-  /// The n best translations of each request, best first. NoProbability, naming
-  /// the request, for one to which a model gives none. Safe to call from
+  /// The n best translations of each request, best first. Where `count` is
+  /// given, the symbols of the source lines are added to it. NoProbability,
+  /// naming the request, for one to which a model gives none. Safe to call from
   /// several threads at a time.
   std::vector<std::vector<Translation>> translate(
-      const std::vector<TranslationRequest>& requests) const;
+      const std::vector<TranslationRequest>& requests,
+      SymbolCount* count = nullptr) const;
 
   const TranslatorOptions& options() const { return options_; }
   /// Most tokens of a sentence, </s> counted, by learned positions; 0: no

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct TrainRequest {
   bool resume = false;           ///< go on from training/state.safetensors
   std::string init_from;         ///< model folder or checkpoint, "" = none
   bool dry_run = false;          ///< check, report sizes, train nothing
+  /// Keys of [text] that the configuration gives, and does not leave at their
+  /// defaults: with init_from they must fit that model's text.
+  std::set<std::string> named_text;
 };
 
 /// Trains a model. Prepares text and data in the model folder,

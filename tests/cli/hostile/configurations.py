@@ -217,6 +217,12 @@ def output_folders():
     yield Case("start from nothing",
                ["train", support.config(), "--init-from", "nowhere", "--output",
                 support.scratch() / "from-nothing"], 1, "nowhere")
+    for key, value in (("lowercase", "true"), ("subword", "characters"),
+                       ("source_dictionary", written("foreign.dict", "a 1"))):
+        yield Case(f"start from a model with another {key}",
+                   ["train", support.config(), "--init-from", support.model(),
+                    "--set", f"text.{key}={value}", "--output",
+                    support.scratch() / f"from-another-{key}"], 2, f"text.{key}")
     yield Case("average a training state",
                ["average", "--output", support.scratch() / "of-state",
                 support.model() / "training/state.safetensors"], 1,

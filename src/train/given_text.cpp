@@ -1,0 +1,134 @@
+#include "given_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
+#include "seqconv/text/segmenter.h"
+
+namespace seqconv {
+namespace {
+
+/// Keys that learning reads, and nothing after it.
+constexpr std::array<const char*, 5> kLearningKeys = {
+    "subword_size",
+    "sentencepiece_kind",
+    "character_coverage",
+    "min_count",
+    "max_vocabulary"};
+
+/// Keys of files, which are compared by what they hold.
+constexpr std::array<const char*, 5> kFileKeys = {
+    "bpe_codes",
+    "sentencepiece_model",
+    "source_dictionary",
+    "target_dictionary",
+    "dictionary"};
+
+template <class Keys>
+bool is_one_of(const Keys& keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+template <class... Parts>
+[[noreturn]] void fail_start(const std::string& from, const Parts&... parts) {
+  fail_usage(
+      "cannot start from '",
+      from,
+      "', whose text the run takes over: ",
+      parts...);
+}
+
+void check_keys(const TrainRequest& request, const TextOptions& given) {
+  const Json wanted = write_options(request.config.text);
+  const Json has = write_options(given);
+  for (const auto& [key, value] : wanted.items()) {
+    const bool compared = request.named_text.contains(key) &&
+        !is_one_of(kLearningKeys, key) && !is_one_of(kFileKeys, key);
+    if (compared && value != has[key])
+      fail_start(
+          request.init_from,
+          "text.",
+          key,
+          " is ",
+          value.dump(),
+          " in the configuration and ",
+          has[key].dump(),
+          " in that model; leave the key out, or start from another model");
+  }
+}
+
+void check_dictionary(const TrainRequest& request, const GivenSide& side) {
+  if (side.file.empty())
+    return;
+  const Vocabulary named = Vocabulary::load(side.file);
+  const Vocabulary& has = side.text.vocabulary();
+  const auto symbol = [](const Vocabulary& vocabulary, int64_t id) {
+    return id < vocabulary.size()
+        ? concat("'", vocabulary.symbol(static_cast<int32_t>(id)), "'")
+        : std::string("missing");
+  };
+  for (int64_t id = 0; id < std::max(named.size(), has.size()); ++id)
+    if (symbol(named, id) != symbol(has, id))
+      fail_start(
+          request.init_from,
+          side.key,
+          " = '",
+          side.file,
+          "' is not its vocabulary: the symbol of id ",
+          id,
+          " is ",
+          symbol(named, id),
+          " there and ",
+          symbol(has, id),
+          " in the model");
+}
+
+void check_subwords(const TrainRequest& request, const TextPipeline& text) {
+  const Segmenter& has = text.segmenter();
+  const TextOptions& options = request.config.text;
+  const auto check = [&](const char* key, const std::string& file) {
+    if (!file.empty() && read_file(file) != has.model())
+      fail_start(
+          request.init_from,
+          "text.",
+          key,
+          " = '",
+          file,
+          "' is another than the model's own");
+  };
+  check("bpe_codes", options.bpe_codes);
+  check("sentencepiece_model", options.sentencepiece_model);
+}
+
+void report_unused(const TrainRequest& request) {
+  std::string unused;
+  for (const std::string& key : request.named_text)
+    if (is_one_of(kLearningKeys, key))
+      unused += concat(unused.empty() ? "text." : ", text.", key);
+  if (!unused.empty())
+    log_info(
+        "the text is that of '",
+        request.init_from,
+        "': nothing is learned, ",
+        unused,
+        " not used");
+}
+
+}  // namespace
+
+void check_given_text(
+    const TrainRequest& request,
+    const TextOptions& given,
+    const std::vector<GivenSide>& sides) {
+  check_keys(request, given);
+  for (const GivenSide& side : sides) {
+    check_dictionary(request, side);
+    check_subwords(request, side.text);
+  }
+  report_unused(request);
+}
+
+}  // namespace seqconv

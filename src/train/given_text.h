@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "seqconv/text/text_pipeline.h"
+#include "seqconv/train/trainer.h"
+
+namespace seqconv {
+
+/// One side of a text that comes with a model, and what the configuration names
+/// as its dictionary.
+struct GivenSide {
+  const char* key;          ///< "text.source_dictionary"
+  const std::string& file;  ///< "" = none
+  const TextPipeline& text;
+};
+
+/// Checks the [text] section of a run that starts from another model
+/// (--init-from), whose text it takes over. UsageError where the configuration
+/// asks for other ids: by a key that it gives (request.named_text) and the
+/// model has otherwise, or by a file of other symbols, merges or pieces. Keys
+/// that only learning reads are named in the log.
+void check_given_text(
+    const TrainRequest& request,
+    const TextOptions& given,
+    const std::vector<GivenSide>& sides);
+
+}  // namespace seqconv
