@@ -118,6 +118,7 @@ SelfAttentionImpl::SelfAttentionImpl(
   in_proj_ = register_module(
       "in_proj",
       Linear(channels, 3 * channels, generator, /*blocks=*/3, kProjectionGain));
+  in_proj_->draw_bias_by_fan_in(generator);
   out_proj_ =
       register_module("out_proj", Linear(channels, channels, generator));
 }
@@ -195,9 +196,11 @@ CrossAttentionImpl::CrossAttentionImpl(
   query_proj_ = register_module(
       "query_proj",
       Linear(channels, channels, generator, /*blocks=*/1, kProjectionGain));
+  query_proj_->draw_bias_by_fan_in(generator);
   key_value_proj_ = register_module(
       "key_value_proj",
       Linear(channels, 2 * channels, generator, /*blocks=*/2, kProjectionGain));
+  key_value_proj_->draw_bias_by_fan_in(generator);
   out_proj_ =
       register_module("out_proj", Linear(channels, channels, generator));
 }

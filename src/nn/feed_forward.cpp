@@ -1,7 +1,5 @@
 #include "seqconv/nn/feed_forward.h"
 
-#include <cmath>
-
 namespace seqconv {
 namespace {
 
@@ -10,11 +8,12 @@ Linear make_linear(
     int64_t out,
     FeedForwardInit init,
     const InitGenerator& generator) {
-  // Xavier's bound is gain * sqrt(6 / (in + out)).
-  const double gain = init == FeedForwardInit::kFanIn
-      ? std::sqrt(static_cast<double>(in + out) / static_cast<double>(6 * in))
-      : 1.0;
-  return Linear(in, out, generator, /*blocks=*/1, gain);
+  Linear linear(in, out, generator);
+  if (init == FeedForwardInit::kFanIn) {
+    linear->draw_weight_by_fan_in(generator);
+    linear->draw_bias_by_fan_in(generator);
+  }
+  return linear;
 }
 
 }  // namespace

@@ -1,9 +1,24 @@
 #include "seqconv/nn/linear.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 
+#include <cmath>
+
 namespace seqconv {
+namespace {
+
+void draw_by_fan_in(
+    const at::Tensor& parameter,
+    int64_t in,
+    const InitGenerator& generator) {
+  at::NoGradGuard no_grad;
+  const double bound = 1.0 / std::sqrt(static_cast<double>(in));
+  parameter.copy_(uniform(parameter.sizes(), bound, generator));
+}
+
+}  // namespace
 
 LinearImpl::LinearImpl(
     int64_t in,
@@ -15,6 +30,14 @@ LinearImpl::LinearImpl(
       "weight",
       xavier_uniform({out, in}, in, out / blocks, generator, gain));
   bias = register_parameter("bias", at::zeros({out}));
+}
+
+void LinearImpl::draw_weight_by_fan_in(const InitGenerator& generator) {
+  draw_by_fan_in(weight, weight.size(1), generator);
+}
+
+void LinearImpl::draw_bias_by_fan_in(const InitGenerator& generator) {
+  draw_by_fan_in(bias, weight.size(1), generator);
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) const {

@@ -2,8 +2,6 @@
 
 #include <ATen/ops/sigmoid.h>
 
-#include <cmath>
-
 #include "seqconv/ops/elementwise.h"
 #include "seqconv/ops/talk.h"
 
@@ -12,13 +10,10 @@ namespace seqconv {
 TalkImpl::TalkImpl(const TalkOptions& options, const InitGenerator& generator)
     : options_(options) {
   const int64_t outputs = options.causal ? options.heads : 2 * options.heads;
-  const double bound = 1.0 / std::sqrt(static_cast<double>(options.channels));
   offsets_ =
       register_module("offsets", Linear(options.channels, outputs, generator));
-  at::NoGradGuard no_grad;
-  offsets_->weight.copy_(
-      uniform({outputs, options.channels}, bound, generator));
-  offsets_->bias.copy_(uniform({outputs}, bound, generator));
+  offsets_->draw_weight_by_fan_in(generator);
+  offsets_->draw_bias_by_fan_in(generator);
 }
 
 at::Tensor TalkImpl::forward(

@@ -25,7 +25,11 @@ void expect_uniform(const at::Tensor& weight, double bound) {
   EXPECT_NEAR(deviation, bound / std::sqrt(3.0), 0.06 * bound);
 }
 
-at::Tensor parameter(const torch::nn::Module& module, const char* name) {
+void expect_zero(const at::Tensor& bias) {
+  EXPECT_EQ(bias.abs().max().item<float>(), 0);
+}
+
+at::Tensor parameter(const torch::nn::Module& module, const std::string& name) {
   return module.named_parameters()[name];
 }
 
@@ -58,28 +62,42 @@ TEST(Initialisation, AttentionProjectionsHaveTheGainOfOneOverRootTwo) {
   expect_uniform(
       parameter(*attention, "out_proj.weight"),
       std::sqrt(6.0 / 128));
-  EXPECT_EQ(parameter(*attention, "in_proj.bias").abs().max().item<float>(), 0);
   CrossAttention cross(CrossAttentionOptions{.channels = 64, .heads = 4});
-  expect_uniform(
-      parameter(*cross, "key_value_proj.weight"),
-      std::sqrt(6.0 / 128) / std::sqrt(2.0));
+  for (const char* name : {"query_proj.weight", "key_value_proj.weight"})
+    expect_uniform(
+        parameter(*cross, name),
+        std::sqrt(6.0 / 128) / std::sqrt(2.0));
+}
+
+TEST(Initialisation, AttentionDrawsItsBiasesButTheOutputs) {
+  SelfAttention attention(SelfAttentionOptions{.channels = 256, .heads = 4});
+  expect_uniform(parameter(*attention, "in_proj.bias"), 1.0 / 16);
+  expect_zero(parameter(*attention, "out_proj.bias"));
+  CrossAttention cross(CrossAttentionOptions{.channels = 256, .heads = 4});
+  expect_uniform(parameter(*cross, "query_proj.bias"), 1.0 / 16);
+  expect_uniform(parameter(*cross, "key_value_proj.bias"), 1.0 / 16);
+  expect_zero(parameter(*cross, "out_proj.bias"));
 }
 
 TEST(Initialisation, LinearIsXavierWithAZeroBias) {
   Linear linear(100, 300);
   expect_uniform(linear->weight, std::sqrt(6.0 / 400));
-  EXPECT_EQ(linear->bias.abs().max().item<float>(), 0);
+  expect_zero(linear->bias);
 }
 
 TEST(Initialisation, FeedForwardIsXavierOrScaledByItsFanIn) {
-  FeedForwardOptions options{.channels = 100, .hidden = 300};
+  FeedForwardOptions options{.channels = 200, .hidden = 300};
   FeedForward xavier(options);
-  expect_uniform(parameter(*xavier, "fc1.weight"), std::sqrt(6.0 / 400));
-  expect_uniform(parameter(*xavier, "fc2.weight"), std::sqrt(6.0 / 400));
+  for (const std::string name : {"fc1", "fc2"}) {
+    expect_uniform(parameter(*xavier, name + ".weight"), std::sqrt(6.0 / 500));
+    expect_zero(parameter(*xavier, name + ".bias"));
+  }
   options.init = FeedForwardInit::kFanIn;
   FeedForward fan_in(options);
-  expect_uniform(parameter(*fan_in, "fc1.weight"), std::sqrt(1.0 / 100));
-  expect_uniform(parameter(*fan_in, "fc2.weight"), std::sqrt(1.0 / 300));
+  for (const std::string part : {".weight", ".bias"}) {
+    expect_uniform(parameter(*fan_in, "fc1" + part), std::sqrt(1.0 / 200));
+    expect_uniform(parameter(*fan_in, "fc2" + part), std::sqrt(1.0 / 300));
+  }
 }
 
 TEST(Initialisation, EmbeddingsAreNormalWithAZeroPaddingRow) {

@@ -6,11 +6,14 @@
 
 namespace seqconv {
 
-/// How fc1 and fc2 [out, in] begin; their biases are zero either way.
+/// How fc1 and fc2 [out, in] begin (semantics.md 8.19).
 enum class FeedForwardInit {
-  kXavier,  ///< as every linear map around a convolution (semantics.md 8.19)
-  /// U(-b, b), b = sqrt(1 / in), half as large: the Transformer that fairseq
-  /// trains, and what post-norm self-attention needs to learn as fast.
+  /// Xavier, biases zero: as every linear map around a convolution.
+  kXavier,
+  /// U(-b, b), b = sqrt(1 / in), biases too; the weights are half as large: the
+  /// Transformer that fairseq trains, and what post-norm self-attention needs
+  /// to
+  /// learn as fast.
   kFanIn,
 };
 

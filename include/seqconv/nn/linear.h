@@ -8,7 +8,7 @@
 namespace seqconv {
 
 /// y = x @ weight^T + bias over the last axis. weight [out, in] Xavier-uniform,
-/// bias [out] zero (semantics.md 8.19).
+/// bias [out] zero, unless they are drawn by the fan in (semantics.md 8.19).
 class LinearImpl : public torch::nn::Module {
  public:
   /// `blocks` stacks that many equal matrices in one (a fused projection):
@@ -19,6 +19,10 @@ class LinearImpl : public torch::nn::Module {
       const InitGenerator& generator = {},
       int64_t blocks = 1,
       double gain = 1.0);
+
+  /// Draws from U(-1/sqrt(in), 1/sqrt(in)), as torch's own Linear begins.
+  void draw_weight_by_fan_in(const InitGenerator& generator);
+  void draw_bias_by_fan_in(const InitGenerator& generator);
 
   /// x [..., in] -> [..., out].
   at::Tensor forward(const at::Tensor& x) const;
