@@ -80,6 +80,57 @@ void check_widths(
         " times");
 }
 
+/// Words that input and output share need one width; one table has it from
+/// input_dim and output_dim, bands have the model's.
+void check_tied_widths(
+    const ModelOptions& model,
+    const std::string& path,
+    Task task) {
+  if (model.tie == Tying::kNone)
+    return;
+  const auto reject = [&](const auto&... why) {
+    fail_usage(
+        path,
+        ".tie = \"",
+        enum_name(model.tie),
+        "\" ",
+        why...,
+        "; set ",
+        path,
+        ".tie = \"none\" for matrices of their own");
+  };
+  if (!model.adaptive.softmax_cutoffs.empty()) {
+    if (model.output_width() != model.dim)
+      reject(
+          "makes words of the adaptive input those of the softmax, which "
+          "needs ",
+          path,
+          ".output_dim = 0, but got ",
+          model.output_dim);
+  } else if (model.input_width() != model.output_width()) {
+    reject(
+        "makes the embedding the output matrix, which needs ",
+        path,
+        ".input_dim and ",
+        path,
+        ".output_dim to be equal, but got ",
+        model.input_width(),
+        " and ",
+        model.output_width());
+  }
+  if (task == Task::kTranslation && model.tie == Tying::kAll &&
+      model.input_width() != model.dim)
+    reject(
+        "shares the encoder's embedding, whose width is ",
+        path,
+        ".dim = ",
+        model.dim,
+        ", but ",
+        path,
+        ".input_dim is ",
+        model.input_dim);
+}
+
 void check_tied_bands(const ModelOptions& model, const std::string& path) {
   const AdaptiveOptions& adaptive = model.adaptive;
   if (model.tie != Tying::kNone &&
@@ -124,7 +175,17 @@ void check_adaptive(const ModelOptions& model, const std::string& path) {
         at,
         ".input_dim is given, but ",
         at,
-        ".input_cutoffs is empty: a single table is as wide as the model");
+        ".input_cutoffs is empty: the width of a single table is ",
+        path,
+        ".input_dim");
+  if (model.input_dim > 0 && !adaptive.input_cutoffs.empty())
+    fail_usage(
+        path,
+        ".input_dim is the width of a single table, but ",
+        at,
+        ".input_cutoffs is given: that of the first band is ",
+        at,
+        ".input_dim");
   check_widths(
       adaptive.input_dim > 0 ? adaptive.input_dim : model.dim,
       adaptive.input_factor,
@@ -132,7 +193,7 @@ void check_adaptive(const ModelOptions& model, const std::string& path) {
       at + ".input_factor");
   if (model.tie == Tying::kNone)  // else the tails are as wide as the bands
     check_widths(
-        model.dim,
+        model.output_width(),
         adaptive.softmax_factor,
         adaptive.softmax_cutoffs.size(),
         at + ".softmax_factor");
@@ -168,6 +229,8 @@ void ModelOptions::validate(const std::string& path, Task task) const {
         "got ",
         dim);
   check_at_least(ffn_dim, 1, path + ".ffn_dim");
+  check_at_least(input_dim, 0, path + ".input_dim");
+  check_at_least(output_dim, 0, path + ".output_dim");
   check_at_least(max_positions, 2, path + ".max_positions");
   check_rate(dropout, path + ".dropout");
   check_rate(attention_dropout, path + ".attention_dropout");
@@ -184,6 +247,7 @@ void ModelOptions::validate(const std::string& path, Task task) const {
       check_adaptive(*this, path);
       break;
   }
+  check_tied_widths(*this, path, task);
   const bool attends = task == Task::kTranslation;
   check_stack({decoder, "decoder", attends}, dim, path);
 }

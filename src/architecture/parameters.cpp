@@ -13,7 +13,8 @@ class Lister {
   explicit Lister(const ModelOptions& model) : model_(model) {}
 
   void encoder(int64_t vocabulary) {
-    embedding("encoder.embedding", vocabulary, /*shared=*/false);
+    add("encoder.embedding.weight", {vocabulary, model_.dim});
+    positions("encoder.embedding");
     for (int64_t i = 0; i < model_.encoder.layers; ++i) {
       const std::string layer = concat("encoder.layer", i, ".");
       block(layer + "block.", model_.encoder, i, /*causal=*/false);
@@ -26,10 +27,7 @@ class Lister {
 
   void decoder(Task task, int64_t vocabulary) {
     const bool translates = task == Task::kTranslation;
-    embedding(
-        "decoder.embedding",
-        vocabulary,
-        /*shared=*/translates && model_.tie == Tying::kAll);
+    embedding(vocabulary, /*shared=*/translates && model_.tie == Tying::kAll);
     for (int64_t i = 0; i < model_.decoder.layers; ++i) {
       const std::string layer = concat("decoder.layer", i, ".");
       block(layer + "block.", model_.decoder, i, /*causal=*/true);
@@ -43,10 +41,12 @@ class Lister {
   }
 
   void output(int64_t vocabulary) {
+    if (model_.output_width() != model_.dim)
+      add("output.projection", {model_.output_width(), model_.dim});
     if (!model_.adaptive.softmax_cutoffs.empty())
       adaptive_softmax(vocabulary);
     else if (model_.tie == Tying::kNone)
-      add("output.weight", {vocabulary, model_.dim});
+      add("output.weight", {vocabulary, model_.output_width()});
   }
 
   std::vector<ParameterShape> take() { return std::move(list_); }
@@ -82,7 +82,7 @@ class Lister {
     norm(layer + "cross_attention_norm");
   }
 
-  int64_t input_width() const {
+  int64_t first_band_width() const {
     const int64_t width = model_.adaptive.input_dim;
     return width > 0 ? width : model_.dim;
   }
@@ -93,21 +93,29 @@ class Lister {
         std::pow(factor, static_cast<double>(band)));
   }
 
-  /// As a module has it: its own parameters first, then those of `bands`.
-  void embedding(const std::string& name, int64_t vocabulary, bool shared) {
+  void positions(const std::string& embedding) {
+    if (model_.positions == PositionKind::kLearned)
+      add(embedding + ".positions",
+          {model_.max_positions + kFirstPositionRow, model_.dim});
+  }
+
+  /// The decoder's, as a module has it: its own parameters first, then those of
+  /// `bands`.
+  void embedding(int64_t vocabulary, bool shared) {
+    const std::string name = "decoder.embedding";
     const AdaptiveOptions& adaptive = model_.adaptive;
     if (adaptive.input_cutoffs.empty() && !shared)
-      add(name + ".weight", {vocabulary, model_.dim});
-    if (model_.positions == PositionKind::kLearned)
-      add(name + ".positions",
-          {model_.max_positions + kFirstPositionRow, model_.dim});
+      add(name + ".weight", {vocabulary, model_.input_width()});
+    if (model_.input_width() != model_.dim)
+      add(name + ".projection", {model_.dim, model_.input_width()});
+    positions(name);
     if (adaptive.input_cutoffs.empty())
       return;
     int64_t begin = 0;
     int64_t band = 0;
     for (const int64_t end : band_ends(adaptive.input_cutoffs, vocabulary)) {
       const int64_t width =
-          narrowed(input_width(), adaptive.input_factor, band);
+          narrowed(first_band_width(), adaptive.input_factor, band);
       add(concat(name, ".bands.table", band), {end - begin, width});
       add(concat(name, ".bands.projection", band), {model_.dim, width});
       begin = end;
@@ -117,25 +125,26 @@ class Lister {
 
   void adaptive_softmax(int64_t vocabulary) {
     const AdaptiveOptions& adaptive = model_.adaptive;
+    const int64_t hidden = model_.output_width();
     const bool tied = model_.tie != Tying::kNone;
     const std::vector<int64_t> ends =
         band_ends(adaptive.softmax_cutoffs, vocabulary);
     const auto tails = static_cast<int64_t>(ends.size()) - 1;
     if (tied) {
-      if (input_width() != model_.dim)
-        add("output.adaptive.head_projection", {input_width(), model_.dim});
-      add("output.adaptive.class_projection", {tails, model_.dim});
+      if (first_band_width() != hidden)
+        add("output.adaptive.head_projection", {first_band_width(), hidden});
+      add("output.adaptive.class_projection", {tails, hidden});
     } else {
-      add("output.adaptive.head", {ends[0] + tails, model_.dim});
+      add("output.adaptive.head", {ends[0] + tails, hidden});
     }
     for (int64_t i = 0; i < tails; ++i) {
       const std::string tail = concat("output.adaptive.tail", i);
       const int64_t width = tied
-          ? narrowed(input_width(), adaptive.input_factor, i + 1)
-          : narrowed(model_.dim, adaptive.softmax_factor, i + 1);
+          ? narrowed(first_band_width(), adaptive.input_factor, i + 1)
+          : narrowed(hidden, adaptive.softmax_factor, i + 1);
       const auto at = static_cast<size_t>(i);
       if (!adaptive.tie_projections)
-        add(tail + "_projection", {width, model_.dim});
+        add(tail + "_projection", {width, hidden});
       if (!tied)
         add(tail + "_words", {ends[at + 1] - ends[at], width});
     }

@@ -166,6 +166,13 @@ void export_fairseq(
     const SafetensorsReader& reader,
     const fs::path& output) {
   const bool main = !is_talk(model.options);
+  if (model.task == Task::kTranslation && model.options.input_dim > 0)
+    log_warning(
+        "fairseq's translation models have a word embedding as wide as their "
+        "decoder, but model.input_dim is ",
+        model.options.input_dim,
+        ": only a program that gives the decoder such an embedding will load "
+        "the file");
   const FairseqLayout layout =
       fairseq_layout(model.options, model.task, model.vocabulary);
   PyTorchContent content{checkpoint_settings(model), "model", {}};

@@ -5,16 +5,21 @@
 namespace seqconv {
 namespace {
 
-/// Width of the model: what a side's embeddings give.
+/// Width of the model: what a side's embeddings give, after a map if there is
+/// one.
 int64_t read_dim(Clues& clues, const std::string& side) {
-  const std::string plain = side + ".embed_tokens.weight";
-  const std::string band = side + ".embed_tokens.embeddings.0.1.weight";
-  const bool banded = clues.has(band);
+  std::string tensor = side + ".embed_tokens.weight";
+  size_t axis = 1;
+  for (const char* map : {".embed_tokens.embeddings.0.1", ".project_in_dim"})
+    if (clues.has(side + map + ".weight")) {
+      tensor = side + map + ".weight";
+      axis = 0;
+    }
   const std::string argument = side + "_embed_dim";
   return clues.decide<int64_t>(
       "model.dim",
-      banded ? clues.shape(band, 2)[0] : clues.shape(plain, 2)[1],
-      banded ? band : plain,
+      clues.shape(tensor, 2)[axis],
+      tensor,
       clues.integer(argument),
       argument,
       {});

@@ -67,6 +67,63 @@ void read_tying(Clues& clues, Task task, ModelOptions& options) {
                      : "content of the embeddings and " + output);
 }
 
+/// What leads to or from a width other than the model's.
+struct Projection {
+  const char* key;       ///< ours, of that width
+  const char* tensor;    ///< of fairseq
+  size_t axis;           ///< of the tensor, that width
+  const char* argument;  ///< of fairseq; null: its models ignore it
+};
+
+/// Its width, 0 where there is none.
+int64_t
+read_projection(Clues& clues, const Projection& projection, int64_t dim) {
+  const auto given = projection.argument == nullptr
+      ? std::nullopt
+      : clues.integer(projection.argument);
+  if (clues.has(projection.tensor))
+    return clues.decide<int64_t>(
+        projection.key,
+        clues.shape(projection.tensor, 2)[projection.axis],
+        projection.tensor,
+        given,
+        projection.argument == nullptr ? "" : projection.argument,
+        {});
+  SEQCONV_CHECK(
+      given.value_or(dim) == dim,
+      clues.where(),
+      ": the stored argument ",
+      projection.argument,
+      " = ",
+      given.value_or(dim),
+      " is not the width of the model, ",
+      dim,
+      ", but there is no ",
+      projection.tensor);
+  return 0;
+}
+
+/// In fairseq, decoder_input_dim is read by language models alone, for one
+/// table or the first band, and tied adaptive weights have no map before them.
+void read_projections(Clues& clues, Task task, ModelOptions& options) {
+  const bool bands = !options.adaptive.input_cutoffs.empty();
+  const bool tied_bands = bands && options.tie != Tying::kNone;
+  options.input_dim = read_projection(
+      clues,
+      {"model.input_dim",
+       "decoder.project_in_dim.weight",
+       1,
+       task == Task::kTranslation || bands ? nullptr : "decoder_input_dim"},
+      options.dim);
+  options.output_dim = read_projection(
+      clues,
+      {"model.output_dim",
+       "decoder.project_out_dim.weight",
+       0,
+       tied_bands ? nullptr : "decoder_output_dim"},
+      options.dim);
+}
+
 /// Rows of bands as ids at which they end, but for the vocabulary's own end.
 Numbers cutoffs_of(const Numbers& rows) {
   Numbers ends;
@@ -129,7 +186,7 @@ void read_adaptive_softmax(Clues& clues, ModelOptions& options) {
   AdaptiveOptions& adaptive = options.adaptive;
   const bool tied = clues.has(kSoftmax + "head.class_proj.weight");
   Numbers tail_rows;
-  Numbers widths = {options.dim};
+  Numbers widths = {0};
   for (int64_t i = 0; clues.has(concat(kSoftmax, "tail.", i, ".2.weight"));
        ++i) {
     const Numbers& shape =
@@ -153,8 +210,7 @@ void read_adaptive_softmax(Clues& clues, ModelOptions& options) {
   Numbers rows = {clues.shape(head, 2)[0] - (tied ? 0 : tails)};
   rows.insert(rows.end(), tail_rows.begin(), tail_rows.end());
   adaptive.softmax_cutoffs = cutoffs_of(rows);
-  if (tied)
-    widths[0] = clues.shape(head, 2)[1];
+  widths[0] = clues.shape(head, 2)[1];
   adaptive.softmax_factor = factor_of(clues, "adaptive_softmax_factor", widths);
   adaptive.softmax_dropout = clues.real("adaptive_softmax_dropout").value_or(0);
   adaptive.tie_projections = tied && projections_tied(clues, options);
@@ -218,6 +274,7 @@ void deduce_embeddings(Clues& clues, Task task, ModelOptions& options) {
     read_tying(clues, task, options);
   else
     options.tie = Tying::kNone;
+  read_projections(clues, task, options);
   read_positions(clues, task, options);
 }
 

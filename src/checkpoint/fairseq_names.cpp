@@ -111,6 +111,8 @@ void fill_embedding(
   std::string theirs = side + "embed_tokens";
   if (name == "positions")
     theirs = side + "embed_positions.weight";
+  else if (name == "projection")
+    theirs = side + "project_in_dim.weight";
   else if (strip(name, "bands."))
     theirs += ".embeddings" + band_name(name);
   else
@@ -119,6 +121,10 @@ void fill_embedding(
 }
 
 void fill_output(std::string_view name, Correspondence& found) {
+  if (name == "projection") {
+    found.alternatives.push_back({{"decoder.project_out_dim.weight"}});
+    return;
+  }
   if (!strip(name, "adaptive.")) {
     found.alternatives = {
         {{"decoder.embed_out"}},

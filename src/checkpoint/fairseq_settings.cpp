@@ -125,8 +125,8 @@ Json fairseq_settings(
   if (translates)
     add_stack(model, options, options.encoder, "encoder");
   add_stack(model, options, options.decoder, "decoder");
-  model["decoder_input_dim"] = options.dim;
-  model["decoder_output_dim"] = options.dim;
+  model["decoder_input_dim"] = options.input_width();
+  model["decoder_output_dim"] = options.output_width();
   model["dropout"] = options.dropout;
   model["attention_dropout"] = options.attention_dropout;
   model["relu_dropout"] = options.activation_dropout;

@@ -15,6 +15,8 @@ constexpr const char* kFormat = "seqconv-model";
 /// Keys of the architecture that version 3 brought. Folders have them only
 /// where they say something, so that older programs read the others.
 constexpr const char* kLaterKeys[] = {
+    "input_dim",
+    "output_dim",
     "encoder.conv_dim",
     "encoder.norm",
     "decoder.conv_dim",

@@ -92,7 +92,10 @@ DecoderImpl::DecoderImpl(
     const at::Tensor& shared) {
   embedding_ = register_module(
       "embedding",
-      Embedding(embedding_options(options, vocabulary), generator, shared));
+      Embedding(
+          embedding_options(options, Side::kDecoder, vocabulary),
+          generator,
+          shared));
   for (int64_t i = 0; i < options.decoder.layers; ++i) {
     layers_.push_back(register_module(
         concat("layer", i),

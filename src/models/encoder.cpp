@@ -37,7 +37,9 @@ EncoderImpl::EncoderImpl(
     const InitGenerator& generator) {
   embedding_ = register_module(
       "embedding",
-      Embedding(embedding_options(options, vocabulary), generator));
+      Embedding(
+          embedding_options(options, Side::kEncoder, vocabulary),
+          generator));
   for (int64_t i = 0; i < options.encoder.layers; ++i) {
     layers_.push_back(register_module(
         concat("layer", i),

@@ -20,12 +20,12 @@ ops::Activation activation_of(FeedForwardActivation choice, BlockKind block) {
 
 }  // namespace
 
-EmbeddingOptions embedding_options(
-    const ModelOptions& options,
-    int64_t vocabulary) {
+EmbeddingOptions
+embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
   EmbeddingOptions result{
       .vocabulary = vocabulary,
       .dim = options.dim,
+      .input_dim = side == Side::kDecoder ? options.input_dim : 0,
       .learned = options.positions == PositionKind::kLearned,
       .max_positions = options.max_positions,
       .dropout = options.dropout};

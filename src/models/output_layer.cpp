@@ -17,7 +17,7 @@ AdaptiveSoftmaxOptions adaptive_options(
   const AdaptiveOptions& adaptive = options.adaptive;
   return {
       .vocabulary = vocabulary,
-      .channels = options.dim,
+      .channels = options.output_width(),
       .cutoffs = adaptive.softmax_cutoffs,
       .factor = adaptive.softmax_factor,
       .dropout = adaptive.softmax_dropout,
@@ -36,6 +36,11 @@ OutputLayerImpl::OutputLayerImpl(
     int64_t vocabulary,
     const InitGenerator& generator,
     const Embedding& tied) {
+  const int64_t width = options.output_width();
+  if (width != options.dim)
+    projection_ = register_parameter(
+        "projection",
+        xavier_uniform({width, options.dim}, options.dim, width, generator));
   if (!options.adaptive.softmax_cutoffs.empty())
     adaptive_ = register_module(
         "adaptive",
@@ -49,9 +54,14 @@ OutputLayerImpl::OutputLayerImpl(
     weight_ = register_parameter(
         "weight",
         normal(
-            {vocabulary, options.dim},
-            1.0 / std::sqrt(static_cast<double>(options.dim)),
+            {vocabulary, width},
+            1.0 / std::sqrt(static_cast<double>(width)),
             generator));
+}
+
+/// hidden [N, C] -> [N, D].
+at::Tensor OutputLayerImpl::projected(const at::Tensor& hidden) const {
+  return projection_.defined() ? at::linear(hidden, projection_) : hidden;
 }
 
 ops::CrossEntropySums OutputLayerImpl::loss(
@@ -59,7 +69,7 @@ ops::CrossEntropySums OutputLayerImpl::loss(
     const at::Tensor& target,
     const ops::CrossEntropyOptions& options,
     DropoutPlan& plan) const {
-  const at::Tensor rows = as_rows(hidden);  // [M, C]
+  const at::Tensor rows = projected(as_rows(hidden));  // [M, D]
   const at::Tensor words = target.reshape(-1);
   if (!adaptive_)
     return ops::linear_cross_entropy(rows, weight_, words, options);
@@ -76,7 +86,8 @@ at::Tensor OutputLayerImpl::target_log_probabilities(
   const at::Tensor rows = as_rows(hidden);  // [M, C]
   const at::Tensor words = target.reshape(-1);
   if (adaptive_)
-    return adaptive_->target_log_probabilities(rows, words).view_as(target);
+    return adaptive_->target_log_probabilities(projected(rows), words)
+        .view_as(target);
   const int64_t chunk_rows = ops::rows_in_chunk(weight_.size(0));
   std::vector<at::Tensor> parts;
   const auto chunks = rows.split(chunk_rows);
@@ -90,9 +101,10 @@ at::Tensor OutputLayerImpl::target_log_probabilities(
 }
 
 at::Tensor OutputLayerImpl::log_probabilities(const at::Tensor& hidden) const {
+  const at::Tensor rows = projected(hidden);
   if (adaptive_)
-    return adaptive_->log_probabilities(hidden);
-  return at::log_softmax(at::linear(hidden, weight_), -1, at::kFloat);
+    return adaptive_->log_probabilities(rows);
+  return at::log_softmax(at::linear(rows, weight_), -1, at::kFloat);
 }
 
 }  // namespace seqconv

@@ -1,6 +1,7 @@
 #include "seqconv/nn/embedding.h"
 
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/linear.h>
 
 #include <cmath>
 #include <limits>
@@ -25,6 +26,7 @@ EmbeddingImpl::EmbeddingImpl(
     const InitGenerator& generator,
     const at::Tensor& shared)
     : options_(options) {
+  const int64_t width = options.input_dim > 0 ? options.input_dim : options.dim;
   if (options.adaptive) {
     bands =
         register_module("bands", AdaptiveInput(*options.adaptive, generator));
@@ -33,8 +35,12 @@ EmbeddingImpl::EmbeddingImpl(
   } else {
     table = register_parameter(
         "weight",
-        embedding_table(options.vocabulary, options.dim, generator));
+        embedding_table(options.vocabulary, width, generator));
   }
+  if (width != options.dim)
+    projection = register_parameter(
+        "projection",
+        xavier_uniform({options.dim, width}, width, options.dim, generator));
   if (options.learned) {
     positions = register_parameter(
         "positions",
@@ -70,8 +76,10 @@ at::Tensor EmbeddingImpl::forward(
     DropoutPlan& plan,
     int64_t past) const {
   const double scale = std::sqrt(static_cast<double>(options_.dim));
-  const at::Tensor rows =  // [B, T, C]
+  at::Tensor rows =  // [B, T, C], or E of them
       bands ? bands->forward(tokens) : at::embedding(table, tokens);
+  if (projection.defined())
+    rows = at::linear(rows, projection);
   const at::Tensor x =
       at::add(position_rows(past, tokens.size(1)), rows, scale);
   return ops::dropout(x, plan.rate(options_.dropout), plan.next_seed());

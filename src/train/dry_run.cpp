@@ -172,11 +172,14 @@ MemoryEstimate estimate_memory(
   const int64_t encoder =
       config.task == Task::kTranslation ? layers(model.encoder, 6) : 0;
   const int64_t decoder = layers(model.decoder, 12);
-  const int64_t output = 2 * model.dim + target_vocabulary / 8;  // in chunks
+  const int64_t input =
+      model.input_width() != model.dim ? model.input_width() : 0;
+  const int64_t output =
+      model.dim + model.output_width() + target_vocabulary / 8;  // in chunks
   return {
       .parameters = 4 * copies * parameter_count,
-      .activations =
-          4 * config.batching.max_tokens * (encoder + decoder + output)};
+      .activations = 4 * config.batching.max_tokens *
+          (encoder + input + decoder + output)};
 }
 
 void report_dry_run(const TrainRequest& request) {

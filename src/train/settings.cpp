@@ -105,6 +105,8 @@ std::map<std::string, Json> architecture(const ModelOptions& options) {
   ModelOptions full = options;
   full.encoder = expanded(options.encoder, options.dim);
   full.decoder = expanded(options.decoder, options.dim);
+  full.input_dim = options.input_width();
+  full.output_dim = options.output_width();
   full.encoder.norm = as_side_norm(options.norm_of(options.encoder));
   full.decoder.norm = as_side_norm(options.norm_of(options.decoder));
   std::map<std::string, Json> leaves;

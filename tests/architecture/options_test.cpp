@@ -208,6 +208,27 @@ TEST(ModelOptionsErrors, HeadsDivideTheConvolutionsWidth) {
       HasSubstr("model.encoder.conv_dim must be between 1 and"));
 }
 
+TEST(ModelOptionsErrors, SharedMatricesHaveOneWidth) {
+  EXPECT_EQ(message({"input_dim=64", "output_dim=96", "tie=none"}), "");
+  EXPECT_EQ(message({"input_dim=64", "output_dim=64", "tie=decoder"}), "");
+  EXPECT_EQ(message({"input_dim=512", "output_dim=0", "tie=all"}), "");
+  EXPECT_THAT(
+      message({"input_dim=64", "tie=decoder"}),
+      HasSubstr("model.tie = \"decoder\" makes the embedding the output "
+                "matrix, which needs model.input_dim and model.output_dim to "
+                "be equal, but got 64 and 512"));
+  EXPECT_THAT(
+      message({"input_dim=64", "output_dim=64", "tie=all"}),
+      HasSubstr("model.tie = \"all\" shares the encoder's embedding, whose "
+                "width is model.dim = 512, but model.input_dim is 64"));
+  EXPECT_THAT(
+      message({"input_dim=-1"}),
+      HasSubstr("model.input_dim must be between 0 and"));
+  EXPECT_THAT(
+      message({"output_dim=2000000"}),
+      HasSubstr("model.output_dim must be between 0 and"));
+}
+
 TEST(ModelOptionsErrors, UnknownNormalisationsNameTheValidOnes) {
   EXPECT_THAT(
       message({"encoder.normalization=softmin"}),

@@ -112,11 +112,13 @@ class Drawing:
     def embeddings(self, source, target):
         dim, tables = self.architecture.dim, {}
         if self.architecture.encoder:
-            tables["encoder"] = source
+            tables["encoder"] = source, dim
         if not self.architecture.encoder or self.names.tie != "all":
-            tables["decoder"] = target
-        for side, words in tables.items():
-            self.matrix(f"{side}.embed_tokens.weight", words, dim, self.scales.table)
+            tables["decoder"] = target, self.architecture.input_dim or dim
+        for side, (words, width) in tables.items():
+            self.matrix(f"{side}.embed_tokens.weight", words, width, self.scales.table)
+        if self.architecture.input_dim:
+            self.matrix("decoder.project_in_dim.weight", dim, self.architecture.input_dim)
 
     def bands(self, vocabulary):
         dim, factor = self.architecture.dim, self.architecture.factor
@@ -125,13 +127,31 @@ class Drawing:
             table = f"decoder.embed_tokens.embeddings.{i}."
             self.matrix(table + "0.weight", end - begin, width, self.scales.table / factor ** (i / 2))
             self.matrix(table + "1.weight", dim, width, 1.0)
-        tails = len(self.architecture.cutoffs)
-        self.matrix("decoder.adaptive_softmax.head.class_proj.weight", tails, dim)
+
+    def adaptive_softmax(self, vocabulary):
+        """What it does not share with the input."""
+        name, tails = "decoder.adaptive_softmax.", len(self.architecture.cutoffs)
+        if self.names.tie != "none":
+            self.matrix(name + "head.class_proj.weight", tails, self.architecture.dim)
+            return
+        width, (head, *rest) = self.output_dim(), self.architecture.bands(vocabulary)
+        self.matrix(name + "head.weight", head[1] + tails, width)
+        for i, (begin, end) in enumerate(rest):
+            inner = width // self.architecture.factor ** (i + 1)
+            self.matrix(f"{name}tail.{i}.0.weight", inner, width)
+            self.matrix(f"{name}tail.{i}.2.weight", end - begin, inner)
+
+    def output_dim(self):
+        return self.architecture.output_dim or self.architecture.dim
 
     def output(self, target):
-        if self.names.tie == "none":
+        if self.architecture.output_dim:
+            self.matrix("decoder.project_out_dim.weight", self.output_dim(), self.architecture.dim)
+        if self.architecture.cutoffs:
+            self.adaptive_softmax(target)
+        elif self.names.tie == "none":
             name = "decoder.output_projection.weight" if self.names.main else "decoder.embed_out"
-            self.matrix(name, target, self.architecture.dim)
+            self.matrix(name, target, self.output_dim())
 
     def sharpen(self):
         """The decoder's last norm, so that its outputs are clear and </s> is likely."""
@@ -150,18 +170,21 @@ class Drawing:
                 )
                 if n in self.weights
             )
-            towards = table[END] / (table[END] @ table[END])
+            end = table[END]
+            if self.architecture.output_dim:  # as the last norm's channels see it
+                end = end @ self.weights["decoder.project_out_dim.weight"]
+            towards = end / (end @ end)
             self.weights[name + ".bias"] = exact(self.weights[name + ".bias"] + self.scales.end * towards)
 
 
 def draw(architecture, names, scales, sizes, seed):
     """Weights in float64; sizes: words of source and target."""
     drawing = Drawing(architecture, names, scales, seed)
-    if architecture.cutoffs:
+    if architecture.cutoffs and not architecture.input_dim:
         drawing.bands(sizes[1])
     else:
         drawing.embeddings(*sizes)
-        drawing.output(sizes[1])
+    drawing.output(sizes[1])
     for side, stack in (("encoder", architecture.encoder), ("decoder", architecture.decoder)):
         for i in range(len(stack.widths) if stack else 0):
             drawing.layer(side, stack, i)
@@ -180,7 +203,7 @@ def copies(weights, names):
     if names.main and names.tie != "none" and table in weights:
         shared["decoder.output_projection.weight"] = table
     bands = "decoder.embed_tokens.embeddings."
-    if bands + "0.0.weight" in weights:
+    if bands + "0.0.weight" in weights and names.tie != "none":
         softmax = "decoder.adaptive_softmax."
         shared[softmax + "head.word_proj.weight"] = bands + "0.0.weight"
         tails = sum(name.startswith(bands) for name in weights) // 2 - 1

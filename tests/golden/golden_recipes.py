@@ -45,10 +45,13 @@ def settings(recipe, languages=("xa", "xb")):
     if architecture.encoder:
         found |= {"source_lang": languages[0], "target_lang": languages[1], "left_pad_source": "True"}
     if architecture.cutoffs:
-        cutoffs = ",".join(map(str, architecture.cutoffs))
-        found |= {"adaptive_input": True, "tie_adaptive_weights": True, "tie_adaptive_proj": True}
-        found |= {f"adaptive_{part}_cutoff": cutoffs for part in ("input", "softmax")}
-        found |= {f"adaptive_{part}_factor": architecture.factor for part in ("input", "softmax")}
+        cutoffs, tied = ",".join(map(str, architecture.cutoffs)), recipe.names.tie != "none"
+        found |= {"adaptive_input": tied, "tie_adaptive_weights": tied, "tie_adaptive_proj": tied}
+        for part in ("input", "softmax") if tied else ("softmax",):
+            found |= {f"adaptive_{part}_cutoff": cutoffs, f"adaptive_{part}_factor": architecture.factor}
+    for part in ("input", "output"):
+        if width := getattr(architecture, part + "_dim"):
+            found[f"decoder_{part}_dim"] = width
     for side, stack in (("encoder", architecture.encoder), ("decoder", architecture.decoder)):
         if stack:
             found |= {
@@ -200,6 +203,30 @@ RECIPES = [
         updated=("decoder.layers.1.linear2.weight", "encoder.layers.1.conv.offsets.bias"),
     ),
     Recipe(
+        "dynamicconv-encdec-widths",
+        "DynamicConv, gated, nothing tied; embedding of target words and output matrix of "
+        "widths of their own, a narrow convolution in the encoder and a wide one in the "
+        "decoder; names of present fairseq, container of 2019",
+        Architecture(
+            16,
+            24,
+            encoder=layers("dynamic", 3, 3, 5, conv_dim=12),
+            decoder=layers("dynamic", 4, 3, 7, conv_dim=20),
+            input_dim=12,
+            output_dim=20,
+        ),
+        Names(main=True, tie="none"),
+        (40, 48),
+        legacy=True,
+        gradients=(
+            "decoder.project_in_dim.weight",
+            "decoder.project_out_dim.weight",
+            "encoder.layers.1.conv.weight_linear.weight",
+            LINEAR,
+        ),
+        updated=("decoder.project_in_dim.weight", "decoder.project_out_dim.weight"),
+    ),
+    Recipe(
         "mixed-norm-encdec",
         "LightConv encoder, pre-norm, and DynamicConv decoder, post-norm, which is tied; "
         "names of present fairseq, container of 2019",
@@ -240,5 +267,51 @@ RECIPES = [
             "decoder.layers.0.conv.weight_linear.weight",
         ),
         updated=("decoder.embed_tokens.embeddings.1.1.weight", "decoder.layers.1.linear2.weight"),
+    ),
+    Recipe(
+        "lm-lightconv-widths",
+        "LightConv language model without gate, its convolutions narrower; one matrix, wider "
+        "than the model, is embedding and output, and maps lead from and to it; settings "
+        "under cfg",
+        Architecture(
+            16,
+            24,
+            layers("light", 4, 3, 7, conv_dim=12),
+            glu=False,
+            pre_norm=True,
+            input_dim=20,
+            output_dim=20,
+        ),
+        Names(main=True, tie="decoder"),
+        (56, 56),
+        configured=True,
+        legacy=True,
+        scales=Scales(mixing=5.0, feed=2.0),
+        gradients=("decoder.embed_tokens.weight", "decoder.project_out_dim.weight", LINEAR),
+        updated=("decoder.project_in_dim.weight", "decoder.project_out_dim.weight"),
+    ),
+    Recipe(
+        "lm-dynamicconv-adaptive-widths",
+        "DynamicConv language model; an embedding narrower than the model, an adaptive "
+        "softmax of its own, wider than it",
+        Architecture(
+            16,
+            24,
+            layers("dynamic", 4, 3, 7),
+            pre_norm=True,
+            cutoffs=(16, 40),
+            input_dim=12,
+            output_dim=32,
+        ),
+        Names(tie="none"),
+        (64, 64),
+        legacy=True,
+        scales=Scales(mixing=5.0, feed=2.0),
+        gradients=(
+            "decoder.project_in_dim.weight",
+            "decoder.project_out_dim.weight",
+            "decoder.adaptive_softmax.tail.1.0.weight",
+        ),
+        updated=("decoder.adaptive_softmax.head.weight", "decoder.project_out_dim.weight"),
     ),
 ]

@@ -36,8 +36,10 @@ class Architecture:
     encoder: Side | None = None  # none: a language model
     glu: bool = True
     pre_norm: bool = False
-    cutoffs: tuple = ()  # of adaptive input and softmax, which share what they can
+    cutoffs: tuple = ()  # of the adaptive softmax, and of an adaptive input if there is one
     factor: int = 4
+    input_dim: int = 0  # of the decoder's table of words; 0: as wide as the model
+    output_dim: int = 0  # of the output matrix or the adaptive softmax
 
     def side(self, name):
         return self.encoder if name == "encoder" else self.decoder
@@ -144,11 +146,19 @@ class ReferenceModel:
 
     def embed(self, tokens, side):
         dim = self.architecture.dim
-        if self.architecture.cutoffs:
+        if self.has_bands():
             rows = self.embed_in_bands(tokens)
         else:
             rows = self.weight(f"{side}.embed_tokens.weight", "encoder.embed_tokens.weight")[tokens]
-        return rows * math.sqrt(dim) + positions(tokens.size(1), dim)
+        rows = self.projected(rows * math.sqrt(dim), f"{side}.project_in_dim.weight")
+        return rows + positions(tokens.size(1), dim)
+
+    def projected(self, x, name):
+        """By a linear map without bias, if there is one."""
+        return x @ self.weights[name].T if name in self.weights else x
+
+    def has_bands(self):
+        return "decoder.embed_tokens.embeddings.0.0.weight" in self.weights
 
     def band(self, i, part):
         return self.weights[f"decoder.embed_tokens.embeddings.{i}.{part}.weight"]
@@ -161,7 +171,7 @@ class ReferenceModel:
         return rows
 
     def vocabulary(self):
-        if self.architecture.cutoffs:
+        if self.has_bands():
             return sum(len(self.band(i, 0)) for i in range(len(self.architecture.cutoffs) + 1))
         return len(self.output_table())
 
@@ -276,16 +286,27 @@ class ReferenceModel:
         )
 
     def softmax_parts(self, hidden):
-        """Log-probabilities of the head, and of each tail among its words."""
-        words = hidden @ self.band(0, 0).T
-        classes = hidden @ self.weights["decoder.adaptive_softmax.head.class_proj.weight"].T
-        head = torch.log_softmax(torch.cat([words, classes], -1), -1)
-        tails = range(1, len(self.architecture.cutoffs) + 1)
-        return head, [torch.log_softmax(hidden @ self.band(i, 1) @ self.band(i, 0).T, -1) for i in tails]
+        """Log-probabilities of the head, and of each tail among its words. It shares
+        words and projections with the input, or has all of its own."""
+        hidden = self.projected(hidden, "decoder.project_out_dim.weight")
+        softmax = "decoder.adaptive_softmax."
+        if softmax + "head.weight" in self.weights:
+            head = hidden @ self.weights[softmax + "head.weight"].T
+        else:
+            classes = self.weights[softmax + "head.class_proj.weight"]
+            head = hidden @ torch.cat([self.band(0, 0), classes]).T
+        tails = []
+        for i in range(len(self.architecture.cutoffs)):
+            own = [self.weights.get(f"{softmax}tail.{i}.{part}.weight") for part in (0, 2)]
+            if own[0] is None:
+                own = [self.band(i + 1, 1).T, self.band(i + 1, 0)]
+            tails.append(torch.log_softmax(hidden @ own[0].T @ own[1].T, -1))
+        return torch.log_softmax(head, -1), tails
 
     def log_probabilities(self, hidden):
         """[B, T, C] -> [B, T, V]."""
         if not self.architecture.cutoffs:
+            hidden = self.projected(hidden, "decoder.project_out_dim.weight")
             return torch.log_softmax(hidden @ self.output_table().T, -1)
         head, tails = self.softmax_parts(hidden)
         words = self.architecture.cutoffs[0]

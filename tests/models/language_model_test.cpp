@@ -45,6 +45,13 @@ std::vector<Variant> language_variants() {
     adaptive.input_cutoffs = {8, 30};
     adaptive.input_dim = 32;
   });
+  add("AdaptiveBothProjected", Tying::kNone, [](auto& adaptive) {
+    adaptive.input_cutoffs = {8, 30};
+  });
+  variants.back().options.output_dim = 36;
+  add("AdaptiveSoftmaxProjected", Tying::kNone, [](auto&) {});
+  variants.back().options.input_dim = 12;
+  variants.back().options.output_dim = 36;
   add("AdaptiveTied", Tying::kDecoder, [](auto& adaptive) {
     adaptive.input_cutoffs = {10, 20};
   });
@@ -258,7 +265,29 @@ TEST(LanguageModelOptions, ContradictionsNameTheirKeys) {
   expect(
       [](auto& o) { o.adaptive.input_dim = 8; },
       "model.adaptive.input_dim is given, but model.adaptive.input_cutoffs is "
-      "empty: a single table is as wide as the model");
+      "empty: the width of a single table is model.input_dim");
+  expect(
+      [](auto& o) {
+        o.tie = Tying::kNone;
+        o.adaptive.input_cutoffs = {10};
+        o.input_dim = 8;
+      },
+      "model.input_dim is the width of a single table, but "
+      "model.adaptive.input_cutoffs is given: that of the first band is "
+      "model.adaptive.input_dim");
+  expect(
+      [](auto& o) { o.output_dim = 36; },
+      "model.tie = \"all\" makes the embedding the output matrix, which needs "
+      "model.input_dim and model.output_dim to be equal, but got 24 and 36; "
+      "set model.tie = \"none\" for matrices of their own");
+  expect(
+      [](auto& o) {
+        o.adaptive.input_cutoffs = o.adaptive.softmax_cutoffs = {10};
+        o.output_dim = 36;
+      },
+      "model.tie = \"all\" makes words of the adaptive input those of the "
+      "softmax, which needs model.output_dim = 0, but got 36; set model.tie = "
+      "\"none\" for matrices of their own");
 }
 
 TEST(LanguageModelOptions, CutoffsMustFitTheVocabulary) {

@@ -41,6 +41,8 @@ TEST_P(ParameterListTest, IsThatOfATranslationModel) {
     for (const Tying tie : {Tying::kNone, Tying::kDecoder, Tying::kAll})
       for (const PositionKind positions :
            {PositionKind::kSinusoidal, PositionKind::kLearned}) {
+        if (!testing::may_tie(options, tie))
+          continue;
         options.norm = norm;
         options.tie = tie;
         options.positions = positions;
@@ -55,6 +57,8 @@ TEST_P(ParameterListTest, IsThatOfATranslationModel) {
 TEST_P(ParameterListTest, IsThatOfALanguageModel) {
   for (const Tying tie : {Tying::kNone, Tying::kDecoder}) {
     ModelOptions options = GetParam().options;
+    if (!testing::may_tie(options, tie))
+      continue;
     options.encoder = ModelOptions{}.encoder;
     options.norm = NormPlacement::kPre;
     options.tie = tie;
@@ -69,9 +73,10 @@ TEST_P(ParameterListTest, IsThatOfALanguageModel) {
 struct Bands {
   Tying tie;
   std::vector<int64_t> input_cutoffs;
-  int64_t input_dim;
+  int64_t input_dim;  // of the first band, or of one table
   bool tie_projections;
   std::vector<int64_t> softmax_cutoffs;
+  int64_t output_dim = 0;
 };
 
 TEST(ParameterListBands, AreThoseOfALanguageModel) {
@@ -81,6 +86,9 @@ TEST(ParameterListBands, AreThoseOfALanguageModel) {
       {Tying::kNone, {8, 48}, 0, false, {}},
       {Tying::kDecoder, {10, 20}, 0, false, {10, 20}},
       {Tying::kDecoder, {10, 20}, 28, true, {10, 20}},
+      {Tying::kNone, {}, 12, false, {10, 20}, 40},
+      {Tying::kNone, {8, 30}, 32, false, {10, 48}, 28},
+      {Tying::kNone, {8, 30}, 32, false, {}, 28},
   };
   for (const Bands& bands : cases) {
     ModelOptions options = testing::small_options(BlockKind::kDynamicConv);
@@ -90,7 +98,10 @@ TEST(ParameterListBands, AreThoseOfALanguageModel) {
     options.positions = PositionKind::kLearned;
     options.adaptive.input_cutoffs = bands.input_cutoffs;
     options.adaptive.input_factor = options.adaptive.softmax_factor = 2.5;
-    options.adaptive.input_dim = bands.input_dim;
+    (bands.input_cutoffs.empty() ? options.input_dim
+                                 : options.adaptive.input_dim) =
+        bands.input_dim;
+    options.output_dim = bands.output_dim;
     options.adaptive.tie_projections = bands.tie_projections;
     options.adaptive.softmax_cutoffs = bands.softmax_cutoffs;
     const LanguageModel model(options, kTarget);

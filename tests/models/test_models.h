@@ -81,6 +81,14 @@ inline void add_unlike_sides(std::vector<Variant>& variants) {
   variants.push_back(variant("ConvDimOfTheEncoder", kLightConv, same));
   variants.back().options.encoder.conv_dim = {20};
   variants.back().options.encoder.heads = 5;
+  variants.push_back(variant("WidthsOfWords", kDynamicConv, same));
+  variants.back().options.tie = Tying::kNone;
+  variants.back().options.input_dim = 12;
+  variants.back().options.output_dim = 36;
+  variants.push_back(variant("TiedWidthOfWords", kSelfAttention, same));
+  variants.back().options.tie = Tying::kDecoder;
+  variants.back().options.input_dim = 36;
+  variants.back().options.output_dim = 36;
 }
 
 /// All kinds and all options that a layer can have, mixed in the last ones.
@@ -189,6 +197,13 @@ inline std::vector<Variant> all_variants() {
   add_mixtures(variants);
   add_unlike_sides(variants);
   return variants;
+}
+
+/// Whether matrices that are so tied have the same width.
+inline bool may_tie(const ModelOptions& options, Tying tie) {
+  return tie == Tying::kNone ||
+      (options.input_width() == options.output_width() &&
+       (tie == Tying::kDecoder || options.input_width() == options.dim));
 }
 
 inline std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {

@@ -126,6 +126,7 @@ TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   other.encoder.conv_heads = {other.encoder.heads, 0};
   other.encoder.glu = {true, true};
   other.encoder.conv_dim = {0, other.dim};
+  other.output_dim = other.dim;
   EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
   other.positions = PositionKind::kLearned;
   EXPECT_THROW(check_same_architecture(small(), other, "base"), UsageError);

@@ -245,7 +245,7 @@ struct AdaptiveOptions {
     v("input_factor",
       input_factor,
       "Each band is narrower by this, at least 1");
-    v("input_dim", input_dim, "Channels of the first band, 0 = dim");
+    v("input_dim", input_dim, "Channels of the first band, 0 = model.dim");
     v("tie_projections",
       tie_projections,
       "The tails' projections are the input's, transposed");
@@ -259,6 +259,8 @@ struct AdaptiveOptions {
 struct ModelOptions {
   int64_t dim = 512;
   int64_t ffn_dim = 2048;
+  int64_t input_dim = 0;
+  int64_t output_dim = 0;
   StackOptions encoder{.layers = 7};
   StackOptions decoder;
   NormPlacement norm = NormPlacement::kPost;
@@ -277,11 +279,21 @@ struct ModelOptions {
   void visit(Visitor& v) {
     v("dim",
       dim,
-      "Channels C of embeddings and layers, 1 to 1,048,576 (sinusoidal "
+      "Channels C of layers and, unless said otherwise, of embeddings, 1 to "
+      "1,048,576 (sinusoidal "
       "positions: at least 4)");
     v("ffn_dim",
       ffn_dim,
       "Channels inside the feed-forward blocks, 1 to 1,048,576");
+    v("input_dim",
+      input_dim,
+      "Channels of the decoder's word embedding, which a linear map brings to "
+      "dim; 0 = dim");
+    v("output_dim",
+      output_dim,
+      "Channels of the output matrix or adaptive softmax, to which a linear "
+      "map "
+      "brings the decoder's; 0 = dim");
     v("encoder", encoder, "The encoder's layers");
     v("decoder", decoder, "The decoder's layers");
     v("norm",
@@ -319,6 +331,10 @@ struct ModelOptions {
       "DropConnect of convolution weights, offset dropout of talk, in [0, 1)");
     v("adaptive", adaptive, "Adaptive input and softmax of language models");
   }
+
+  /// Channels of the decoder's table of words, and of the output's.
+  int64_t input_width() const { return input_dim > 0 ? input_dim : dim; }
+  int64_t output_width() const { return output_dim > 0 ? output_dim : dim; }
 
   /// Where layer normalisation stands on a side, encoder or decoder.
   NormPlacement norm_of(const StackOptions& side) const;

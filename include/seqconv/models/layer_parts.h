@@ -8,10 +8,10 @@
 /// What the layers of both sides share.
 namespace seqconv {
 
-/// Token and position embedding of a side with V = `vocabulary` symbols.
-EmbeddingOptions embedding_options(
-    const ModelOptions& options,
-    int64_t vocabulary);
+/// Token and position embedding of a side with V = `vocabulary` symbols. Bands
+/// and a width of its own are the decoder's.
+EmbeddingOptions
+embedding_options(const ModelOptions& options, Side side, int64_t vocabulary);
 
 /// The feed-forward options of a layer (semantics.md 8.15).
 FeedForwardOptions feed_forward_options(

@@ -10,11 +10,12 @@
 namespace seqconv {
 
 /// Turns hidden states into what is asked: one softmax over V words,
-/// logits = hidden @ weight^T without bias, or an adaptive one.
+/// logits = hidden @ weight^T without bias, or an adaptive one. Where the
+/// output has a width of its own, D, a linear map without bias comes before.
 class OutputLayerImpl : public torch::nn::Module {
  public:
   /// `tied`: the embedding whose words are the softmax's too; empty: matrices
-  /// of its own, N(0, 1/C) for one softmax.
+  /// of its own, N(0, 1/D) for one softmax.
   OutputLayerImpl(
       const ModelOptions& options,
       int64_t vocabulary,
@@ -36,11 +37,14 @@ class OutputLayerImpl : public torch::nn::Module {
       const at::Tensor& hidden,
       const at::Tensor& target) const;
 
-  /// All log-probabilities, [N, V] float32.
+  /// All log-probabilities of hidden [N, C]: [N, V] float32.
   at::Tensor log_probabilities(const at::Tensor& hidden) const;
 
  private:
-  at::Tensor weight_;                  // [V, C], or undefined
+  at::Tensor projected(const at::Tensor& hidden) const;
+
+  at::Tensor projection_;              // [D, C], or undefined
+  at::Tensor weight_;                  // [V, D], or undefined
   AdaptiveSoftmax adaptive_{nullptr};  // or empty
 };
 

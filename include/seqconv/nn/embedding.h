@@ -15,17 +15,20 @@ namespace seqconv {
 struct EmbeddingOptions {
   int64_t vocabulary = 0;     ///< V
   int64_t dim = 0;            ///< C
+  int64_t input_dim = 0;      ///< E, channels of the table; 0 = C
   bool learned = false;       ///< positions: learned instead of sinusoidal
   int64_t max_positions = 0;  ///< of learned positions
   double dropout = 0;
-  /// Bands instead of one table; its vocabulary and channels are V and C.
+  /// Bands instead of one table; its vocabulary and channels are V and C, and E
+  /// is C.
   std::optional<AdaptiveInputOptions> adaptive;
 };
 
 /// Token and position embedding of one side:
 ///   dropout(sqrt(C) * table[id] + position).
-/// The table [V, C] is N(0, 1/C) with a zero <pad> row and may be shared; an
-/// adaptive input may stand in its place.
+/// The table [V, E] is N(0, 1/E) with a zero <pad> row and may be shared; an
+/// adaptive input may stand in its place. Where E is not C, a linear map
+/// without bias, Xavier-uniform, leads from its rows to C channels.
 class EmbeddingImpl : public torch::nn::Module {
  public:
   /// `shared` is another side's table; undefined: this one owns its own.
@@ -43,7 +46,8 @@ class EmbeddingImpl : public torch::nn::Module {
   /// Most tokens of a sequence: of learned positions, or a very large number.
   int64_t max_tokens() const;
 
-  at::Tensor table;              ///< [V, C]; undefined with bands
+  at::Tensor table;              ///< [V, E]; undefined with bands
+  at::Tensor projection;         ///< [C, E], or undefined
   at::Tensor positions;          ///< learned [max_positions + 2, C], or none
   AdaptiveInput bands{nullptr};  ///< empty without bands
 

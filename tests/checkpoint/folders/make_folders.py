@@ -135,23 +135,29 @@ heads = 2
 beam = 3
 max_length_b = 12
 """,
-    # Sides that differ in their norms.
-    "sides_3": PAIRS + """[text]
+    # Widths and norms of their own.
+    "widths_3": PAIRS + """[text]
 subword = "none"
 [model]
 dim = 8
 ffn_dim = 8
+input_dim = 6
+output_dim = 6
+tie = "decoder"
 norm = "pre"
 [model.encoder]
 layers = 2
 block = ["lightconv", "talk"]
 kernel_sizes = [3, 0]
 max_offsets = [0, 3]
+conv_dim = [0, 10]
 heads = 2
 [model.decoder]
 layers = 2
 block = "dynamicconv"
 kernel_sizes = 3
+query = ["conv_input", "block_input"]
+conv_dim = 4
 heads = 2
 norm = "post"
 [decoding]
