@@ -4,6 +4,7 @@
 
 #include "option_checks.h"
 #include "seqconv/base/options.h"
+#include "seqconv/base/special_ids.h"
 
 namespace seqconv {
 namespace {
@@ -49,12 +50,14 @@ void check_language_model(const ModelOptions& model, const std::string& path) {
 void check_cutoffs(
     const std::vector<int64_t>& cutoffs,
     const std::string& key) {
-  int64_t least = 4;
+  int64_t least = kSpecialIds;
   for (const int64_t cutoff : cutoffs) {
     if (cutoff < least)
       fail_usage(
           key,
-          " must be ascending and at least 4 (the special symbols), but got ",
+          " must be ascending and at least ",
+          kSpecialIds,
+          " (the special symbols), but got ",
           write_list(cutoffs));
     least = cutoff + 1;
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/special_ids.h"
 
 namespace seqconv {
 namespace {
@@ -96,7 +97,7 @@ class Lister {
   void positions(const std::string& embedding) {
     if (model_.positions == PositionKind::kLearned)
       add(embedding + ".positions",
-          {model_.max_positions + kFirstPositionRow, model_.dim});
+          {model_.max_positions + kFirstPosition, model_.dim});
   }
 
   /// The decoder's, as a module has it: its own parameters first, then those of

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "clues.h"
+#include "seqconv/base/special_ids.h"
 #include "tensor_match.h"
 
 namespace seqconv {
@@ -245,7 +246,7 @@ void read_positions(Clues& clues, Task task, ModelOptions& options) {
       "no_token_positional_embeddings says that it has none");
   if (learned) {
     options.positions = PositionKind::kLearned;
-    options.max_positions = clues.shape(decoder, 2)[0] - kFirstPositionRow;
+    options.max_positions = clues.shape(decoder, 2)[0] - kFirstPosition;
   } else {
     const auto most = std::max(
         clues.integer("max_source_positions").value_or(0),

@@ -38,24 +38,23 @@ Batch make_batch(
   batch.source_lengths = row_lengths(sources, batch.source_steps);
   batch.target_lengths = row_lengths(targets, batch.target_steps);
   const auto steps = static_cast<size_t>(batch.source_steps);
-  batch.source.assign(sources.size() * steps, Vocabulary::kPad);  // [B, S]
+  batch.source.assign(sources.size() * steps, kPadId);  // [B, S]
   for (size_t b = 0; b < sources.size(); ++b) {
     auto at = batch.source.begin() + static_cast<int64_t>(b * steps);
-    *std::copy(sources[b].begin(), sources[b].end(), at) = Vocabulary::kEnd;
+    *std::copy(sources[b].begin(), sources[b].end(), at) = kEndId;
     batch.pairs.push_back(static_cast<int64_t>(b));
   }
   const auto target_steps = static_cast<size_t>(batch.target_steps);
-  batch.target_in.assign(
-      targets.size() * target_steps,
-      Vocabulary::kPad);               // [B, T]
+  batch.target_in.assign(targets.size() * target_steps,
+                         kPadId);      // [B, T]
   batch.target_out = batch.target_in;  // [B, T]
   for (size_t b = 0; b < targets.size(); ++b) {
     const auto row = static_cast<int64_t>(b * target_steps);
     auto in = batch.target_in.begin() + row;
-    *in = Vocabulary::kEnd;
+    *in = kEndId;
     std::copy(targets[b].begin(), targets[b].end(), in + 1);
     auto out = batch.target_out.begin() + row;
-    *std::copy(targets[b].begin(), targets[b].end(), out) = Vocabulary::kEnd;
+    *std::copy(targets[b].begin(), targets[b].end(), out) = kEndId;
     batch.target_tokens += batch.target_lengths[b];
   }
   return batch;
@@ -76,7 +75,7 @@ Batch make_stream_batch(const std::vector<std::span<const int32_t>>& pieces) {
   }
   batch.target_in.assign(
       static_cast<size_t>(batch.rows * batch.target_steps),
-      Vocabulary::kPad);               // [B, T]
+      kPadId);                         // [B, T]
   batch.target_out = batch.target_in;  // [B, T]
   int64_t row = 0;
   for (const auto& ids : pieces) {

@@ -105,8 +105,7 @@ SentencePlace FairseqData::checked(int64_t index) const {
       numbers,
       " (truncated, or the index of other data)");
   if (place.count > 0 &&
-      number(place.begin + place.count - 1) ==
-          Vocabulary::kEnd + index_->shift())
+      number(place.begin + place.count - 1) == kEndId + index_->shift())
     --place.count;
   return place;
 }
@@ -124,7 +123,7 @@ int32_t FairseqData::checked_id(int64_t index, int64_t stored) const {
       ", but the dictionary has ids from 0 to ",
       vocabulary_ - 1);
   SEQCONV_CHECK(
-      id != Vocabulary::kPad,
+      id != kPadId,
       file_.path().string(),
       ": sentence ",
       index + 1,

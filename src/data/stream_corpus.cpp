@@ -11,8 +11,6 @@
 namespace seqconv {
 namespace {
 
-constexpr int32_t kEnd = Vocabulary::kEnd;
-
 /// Puts lines into the sequences of a token store.
 class StreamWriter {
  public:
@@ -30,7 +28,7 @@ class StreamWriter {
       end_document();
       return;
     }
-    ids.push_back(kEnd);
+    ids.push_back(kEndId);
     if (kind_ == SampleKind::kLines) {
       if (std::ssize(ids) > max_length_) {
         ++report_.too_long;
@@ -39,13 +37,13 @@ class StreamWriter {
       open_ = false;
     }
     if (!open_) {
-      store_.append(std::span(&kEnd, 1));
+      store_.append(std::span(&kEndId, 1));
       ++report_.sequences;
       open_ = true;
     }
     store_.extend(ids);
     report_.tokens += std::ssize(ids);
-    report_.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
+    report_.unknown += std::count(ids.begin(), ids.end(), kUnknownId);
   }
 
   /// The next line is that of another document.
@@ -168,10 +166,10 @@ void StreamSamples::check_store() const {
       store_.size());
   const auto ids = store_.tokens(0);
   SEQCONV_CHECK(
-      !ids.empty() && ids.front() == kEnd,
+      !ids.empty() && ids.front() == kEndId,
       name_,
       ": a language model's corpus was wanted, which begins with </s> (",
-      kEnd,
+      kEndId,
       "), but it begins with ",
       ids.empty() ? "an empty sequence" : std::to_string(ids.front()));
 }

@@ -25,7 +25,7 @@ Hypothesis close_hypothesis(
     float end_score,
     double length_penalty) {
   Hypothesis hypothesis;
-  hypothesis.tokens.push_back(kEndToken);
+  hypothesis.tokens.push_back(kEndId);
   hypothesis.token_scores.push_back(end_score);
   for (int32_t n = live.node; n >= 0;) {
     const BeamNode& node = beam.nodes[static_cast<size_t>(n)];
@@ -50,7 +50,7 @@ std::vector<int32_t> history(const Beam& beam, int32_t node) {
     tokens.push_back(beam.nodes[static_cast<size_t>(node)].token);
     node = beam.nodes[static_cast<size_t>(node)].parent;
   }
-  tokens.push_back(kEndToken);
+  tokens.push_back(kEndId);
   std::reverse(tokens.begin(), tokens.end());
   return tokens;
 }
@@ -98,7 +98,7 @@ void finish(
   const size_t width = static_cast<size_t>(options.beam);
   const size_t considered = std::min(extensions.size(), width);
   for (const Extension& extension : extensions.first(considered)) {
-    if (extension.token != kEndToken || beam.finished.size() >= width)
+    if (extension.token != kEndId || beam.finished.size() >= width)
       continue;
     beam.finished.push_back(close_hypothesis(
         beam,
@@ -121,7 +121,7 @@ void prune(Beam& beam, std::span<const Extension> extensions, int64_t width) {
   for (const Extension& extension : extensions) {
     if (static_cast<int64_t>(survivors.size()) == width)
       break;
-    if (extension.token == kEndToken)
+    if (extension.token == kEndId)
       continue;
     const int32_t node = static_cast<int32_t>(beam.nodes.size());
     const LiveHypothesis& parent =

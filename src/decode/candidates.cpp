@@ -107,13 +107,13 @@ void select_candidates(
 
   BestCandidates best(static_cast<size_t>(count), constraint, excluded, out);
   const size_t size = log_probs.size();
-  if (size > kEndToken)
-    best.offer(kEndToken, log_probs[kEndToken]);
-  if (size > kUnknownToken)
+  if (size > kEndId)
+    best.offer(kEndId, log_probs[kEndId]);
+  if (size > kUnknownId)
     best.offer(
-        kUnknownToken,
-        static_cast<float>(log_probs[kUnknownToken] - unknown_penalty));
-  size_t i = kUnknownToken + 1;
+        kUnknownId,
+        static_cast<float>(log_probs[kUnknownId] - unknown_penalty));
+  size_t i = kUnknownId + 1;
   for (; i + kBlock <= size; i += kBlock) {
     if (!any_above(log_probs.data() + i, best.threshold()))
       continue;

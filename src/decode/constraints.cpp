@@ -14,11 +14,10 @@ Limits make_limits(
   limits.max_length = maximum_length(options, input.source_length, max_steps);
   limits.min_length = options.min_length;
   limits.no_repeat_ngram = options.no_repeat_ngram;
-  const auto end =
-      std::find(input.prefix.begin(), input.prefix.end(), kEndToken);
+  const auto end = std::find(input.prefix.begin(), input.prefix.end(), kEndId);
   limits.prefix.assign(input.prefix.begin(), end);
   if (end != input.prefix.end())
-    limits.prefix.push_back(kEndToken);
+    limits.prefix.push_back(kEndId);
   return limits;
 }
 
@@ -34,12 +33,12 @@ RowConstraint row_constraint(
     std::span<const int32_t> history) {
   RowConstraint row;
   if (step >= limits.max_length) {
-    row.forced = kEndToken;
+    row.forced = kEndId;
   } else if (step < static_cast<int64_t>(limits.prefix.size())) {
     row.forced = limits.prefix[static_cast<size_t>(step)];
   } else {
     if (step < limits.min_length)
-      row.banned.push_back(kEndToken);
+      row.banned.push_back(kEndId);
     if (limits.no_repeat_ngram > 0)
       ban_repeated_ngrams(history, limits.no_repeat_ngram, row.banned);
   }
@@ -58,7 +57,7 @@ void ban_repeated_ngrams(
     const auto ngram =
         history.subspan(static_cast<size_t>(start), static_cast<size_t>(n));
     // The </s> that begins a history is no word: its end is no repetition.
-    if (ngram.back() == kEndToken ||
+    if (ngram.back() == kEndId ||
         !std::equal(context.begin(), context.end(), ngram.begin()))
       continue;
     if (std::find(banned.begin(), banned.end(), ngram.back()) == banned.end())

@@ -61,7 +61,7 @@ SampledToken Sampler::draw(
         token);
   constraint_.banned.assign(banned.begin(), banned.end());
   if (options_.ban_unknown)
-    constraint_.banned.push_back(kUnknownToken);
+    constraint_.banned.push_back(kUnknownId);
 
   const bool greedy = options_.temperature == 0;
   const bool limited = !greedy && options_.top_k > 0;
@@ -118,7 +118,7 @@ double Sampler::weight(float log_probability) const {
 /// [V] weights, 0 for what may not come.
 void Sampler::weigh_all(std::span<const float> log_probabilities) {
   weights_.assign(log_probabilities.size(), 0);
-  for (size_t i = kEndToken; i < weights_.size(); ++i)
+  for (size_t i = kEndId; i < weights_.size(); ++i)
     if (log_probabilities[i] > -std::numeric_limits<float>::infinity())
       weights_[i] = weight(log_probabilities[i]);
   for (const int32_t token : constraint_.banned)

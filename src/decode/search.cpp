@@ -58,7 +58,7 @@ void check_prefix(
     int64_t vocabulary_size) {
   for (size_t i = 0; i < prefix.size(); ++i)
     SEQCONV_CHECK(
-        prefix[i] >= kEndToken && prefix[i] < vocabulary_size,
+        is_producible(prefix[i]) && prefix[i] < vocabulary_size,
         "prefix tokens must be between 2 and ",
         vocabulary_size - 1,
         " (no <s>, no <pad>), but got ",
@@ -79,7 +79,7 @@ void check_inputs(
       " sentences, but got ",
       inputs.size());
   SEQCONV_CHECK(
-      decoder.vocabulary_size() > kEndToken,
+      decoder.vocabulary_size() > kEndId,
       "the vocabulary must hold </s> (at least 3 ids), but it has ",
       decoder.vocabulary_size());
   SEQCONV_CHECK(
@@ -116,7 +116,7 @@ class Search {
       running_.push_back(
           {running_.size(), static_cast<int32_t>(parents_.size())});
       parents_.push_back(static_cast<int32_t>(parents_.size()));
-      tokens_.push_back(kEndToken);
+      tokens_.push_back(kEndId);
     }
   }
 

@@ -10,6 +10,7 @@
 #include "ngrams.h"
 #include "report.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/special_ids.h"
 
 namespace seqconv {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 using metrics::fixed;
 using metrics::NgramCount;
 
-constexpr std::string_view kUnknown = "<unk>";
 constexpr int kTokenBits = 32;
 
 /// Numbers for the tokens of one sentence.
@@ -180,7 +180,7 @@ void Bleu::add(
     std::vector<std::string> tokens = prepare(reference);
     if (options_.style == BleuStyle::kMultiBleu)
       for (std::string& token : tokens)
-        if (token == kUnknown)
+        if (token == kUnknownSymbol)
           token.clear();  // no hypothesis has an empty token
     allowed.push_back(numbers(tokens));
   }

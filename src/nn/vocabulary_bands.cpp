@@ -6,10 +6,6 @@
 #include <cmath>
 
 namespace seqconv {
-namespace {
-constexpr int64_t kSpecialSymbols = 4;
-}
-
 int64_t VocabularyBands::band_of(int64_t id) const {
   return std::upper_bound(ends.begin(), ends.end(), id) - ends.begin();
 }
@@ -18,14 +14,14 @@ VocabularyBands make_bands(
     std::string_view op,
     const std::vector<int64_t>& cutoffs,
     int64_t vocabulary) {
-  int64_t least = kSpecialSymbols;
+  int64_t least = kSpecialIds;
   for (const int64_t cutoff : cutoffs) {
     TORCH_CHECK(
         cutoff >= least,
         "[",
         op,
         "] cutoffs must be ascending and at least ",
-        kSpecialSymbols,
+        kSpecialIds,
         " (the special symbols), but got ",
         cutoffs);
     least = cutoff + 1;

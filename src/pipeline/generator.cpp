@@ -37,7 +37,7 @@ bool is_incomplete(std::string_view text) {
 std::vector<int64_t> prompt_ids(
     const LanguageText& text,
     std::string_view prompt) {
-  std::vector<int64_t> ids = {Vocabulary::kEnd};
+  std::vector<int64_t> ids = {kEndId};
   for (;;) {
     const size_t end = prompt.find('\n');
     const std::string_view line = prompt.substr(0, end);
@@ -46,7 +46,7 @@ std::vector<int64_t> prompt_ids(
     ids.insert(ids.end(), encoded.begin(), encoded.end());
     if (end == std::string_view::npos)
       return ids;
-    ids.push_back(Vocabulary::kEnd);
+    ids.push_back(kEndId);
     prompt.remove_prefix(end + 1);
   }
 }
@@ -80,7 +80,7 @@ double uniform(int64_t seed, int64_t step) {
 }  // namespace
 
 std::string TextStream::add(int32_t id) {
-  if (id == Vocabulary::kEnd) {
+  if (id == kEndId) {
     std::string rest = finish();
     return rest + "\n";
   }
@@ -138,7 +138,7 @@ GenerationReport generate_text(
         uniform(options.seed, report.tokens));
     ++report.tokens;
     report.log2_probability += drawn.log_probability / std::numbers::ln2;
-    const bool line_over = one_line && drawn.token == Vocabulary::kEnd;
+    const bool line_over = one_line && drawn.token == kEndId;
     if (!line_over)
       show(drawn.token);
     if (line_over || report.tokens == options.length)

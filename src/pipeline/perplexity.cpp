@@ -52,7 +52,7 @@ void count(
   cost.words += std::ssize(split_words(line)) + 1;
   cost.characters += std::ssize(split_characters(line)) + 1;
   cost.bytes += std::ssize(line) + 1;
-  cost.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
+  cost.unknown += std::count(ids.begin(), ids.end(), kUnknownId);
 }
 
 }  // namespace
@@ -64,9 +64,7 @@ double TextCost::perplexity(double bits, int64_t count) {
 PerplexityMeter::PerplexityMeter(
     const LoadedLanguageModel& model,
     const PerplexityOptions& options)
-    : model_(model),
-      options_(settle(model, options)),
-      sequence_{Vocabulary::kEnd} {}
+    : model_(model), options_(settle(model, options)), sequence_{kEndId} {}
 
 void PerplexityMeter::add_line(
     std::string_view line,
@@ -108,7 +106,7 @@ void PerplexityMeter::add(
         " learned positions");
   count(line, ids, cost_);
   sequence_.insert(sequence_.end(), ids.begin(), ids.end());
-  sequence_.push_back(Vocabulary::kEnd);
+  sequence_.push_back(kEndId);
   if (model_.stream.samples == SampleKind::kLines) {
     end_sequence();
     return;
@@ -137,7 +135,7 @@ void PerplexityMeter::cut(int64_t end) {
 void PerplexityMeter::end_sequence() {
   if (next_ < std::ssize(sequence_))
     cut(std::ssize(sequence_));
-  sequence_ = {Vocabulary::kEnd};
+  sequence_ = {kEndId};
   next_ = 1;
 }
 

@@ -15,10 +15,8 @@ namespace {
 
 using Files = std::vector<std::string>;
 
-constexpr std::string_view kUnknownWord = "<unk>";
-
 bool is_unknown(const Vocabulary& vocabulary, std::string_view symbol) {
-  return vocabulary.text_id(symbol) == Vocabulary::kUnknown;
+  return vocabulary.text_id(symbol) == kUnknownId;
 }
 
 /// Symbols of the training text.
@@ -35,7 +33,7 @@ SymbolTally tally(const WordCounts& counts, const Vocabulary& vocabulary) {
     if (!is_unknown(vocabulary, symbol))
       continue;
     sum.unknown += count;
-    if (symbol == kUnknownWord)
+    if (symbol == kUnknownSymbol)
       sum.spelled += count;
   }
   return sum;
@@ -47,7 +45,7 @@ std::string first_unknown(
     const std::vector<std::string>& symbols) {
   const auto found =
       std::find_if(symbols.begin(), symbols.end(), [&](const auto& symbol) {
-        return symbol != kUnknownWord && is_unknown(vocabulary, symbol);
+        return symbol != kUnknownSymbol && is_unknown(vocabulary, symbol);
       });
   return found == symbols.end() ? std::string() : *found;
 }
@@ -170,10 +168,10 @@ void check_known(
     const std::vector<int32_t>& ids,
     const std::string& where) {
   const bool unknown =
-      std::find(ids.begin(), ids.end(), Vocabulary::kUnknown) != ids.end();
+      std::find(ids.begin(), ids.end(), kUnknownId) != ids.end();
   if (text.knows_unknown || !unknown)
     return;
-  std::string_view first = kUnknownWord;
+  std::string_view first = kUnknownSymbol;
   const std::vector<std::string> symbols = text.text->segment(line);
   for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol)
     if (is_unknown(text.text->vocabulary(), *symbol))

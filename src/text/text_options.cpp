@@ -4,6 +4,7 @@
 #include <array>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/special_ids.h"
 #include "seqconv/text/moses.h"
 
 namespace seqconv {
@@ -130,7 +131,7 @@ void TextOptions::validate(const std::string& path) const {
       character_coverage);
   need_range(min_count >= 1, key("min_count"), ">= 1", min_count);
   need_range(
-      max_vocabulary == 0 || max_vocabulary > 4,
+      max_vocabulary == 0 || max_vocabulary > kSpecialIds,
       key("max_vocabulary"),
       "0 (no limit) or > 4, as four symbols are special",
       max_vocabulary);

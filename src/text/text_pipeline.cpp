@@ -41,7 +41,7 @@ std::string TextPipeline::decode(const std::vector<int32_t>& ids) const {
   std::vector<std::string> symbols;
   for (int32_t id : ids) {
     const std::string& symbol = vocabulary_->symbol(id);
-    if (id >= Vocabulary::kUnknown)
+    if (is_text(id))
       symbols.push_back(symbol);
   }
   return preparation_.undo(segmenter_->join(symbols));

@@ -13,11 +13,6 @@ namespace {
 constexpr std::string_view kOverwrite = " #fairseq:overwrite";
 constexpr std::string_view kMadeUp = "madeupword";
 constexpr size_t kMadeUpDigits = 4;
-constexpr std::array<std::string_view, 4> kSpecial = {
-    "<s>",
-    "<pad>",
-    "</s>",
-    "<unk>"};
 
 /// A line of dict.txt, taken apart.
 struct Entry {
@@ -68,7 +63,7 @@ bool is_made_up(std::string_view symbol) {
 }  // namespace
 
 Vocabulary::Vocabulary() {
-  for (std::string_view symbol : kSpecial)
+  for (std::string_view symbol : kSpecialSymbols)
     add(std::string(symbol), 1);
 }
 
@@ -125,7 +120,7 @@ Vocabulary Vocabulary::load(const std::filesystem::path& path) {
     vocabulary.add(std::move(entry.symbol), entry.count);
   }
   SEQCONV_CHECK(
-      vocabulary.size() > static_cast<int64_t>(kSpecial.size()),
+      vocabulary.size() > kSpecialIds,
       path.string(),
       ": a dictionary was wanted, but the file is empty");
   return vocabulary;
@@ -136,7 +131,7 @@ std::string Vocabulary::to_text() const {
   std::unordered_map<std::string_view, bool> seen;
   for (size_t i = 0; i < symbols_.size(); ++i) {
     const bool again = !seen.emplace(symbols_[i], true).second;
-    if (i >= kSpecial.size())
+    if (i >= kSpecialSymbols.size())
       text += concat(
           symbols_[i],
           " ",
@@ -149,14 +144,14 @@ std::string Vocabulary::to_text() const {
 
 int32_t Vocabulary::id(std::string_view symbol) const {
   const auto found = ids_.find(std::string(symbol));
-  return found == ids_.end() ? kUnknown : found->second;
+  return found == ids_.end() ? kUnknownId : found->second;
 }
 
 int32_t Vocabulary::text_id(std::string_view symbol) const {
   const int32_t found = id(symbol);
   const bool fills =
       std::binary_search(padding_.begin(), padding_.end(), found);
-  return fills ? kUnknown : std::max(found, kUnknown);
+  return is_text(found) && !fills ? found : kUnknownId;
 }
 
 const std::string& Vocabulary::symbol(int32_t id) const {

@@ -85,7 +85,7 @@ bool binarised_unknown(
     const auto sentences = open_fairseq_data(file, vocabulary);
     for (int64_t i = 0; i < sentences->size(); ++i) {
       const auto ids = sentences->tokens(i);
-      if (std::find(ids.begin(), ids.end(), Vocabulary::kUnknown) != ids.end())
+      if (std::find(ids.begin(), ids.end(), kUnknownId) != ids.end())
         return true;
     }
   }

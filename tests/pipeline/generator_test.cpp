@@ -45,7 +45,7 @@ std::string lines_of(
   std::vector<int32_t> line;
   for (const int64_t id : ids) {
     line.push_back(static_cast<int32_t>(id));
-    if (id != Vocabulary::kEnd)
+    if (id != kEndId)
       continue;
     lines += text.decode(line) + "\n";
     line.clear();
@@ -60,10 +60,10 @@ void expect_most_probable(
     const LoadedLanguageModel& model,
     const std::string& prompt,
     const std::vector<std::string>& lines) {
-  std::vector<int64_t> ids = {Vocabulary::kEnd};
+  std::vector<int64_t> ids = {kEndId};
   for (const std::string& line : lines) {
     if (&line != &lines.front())
-      ids.push_back(Vocabulary::kEnd);
+      ids.push_back(kEndId);
     for (const int32_t id : model.text.text->encode(line))
       ids.push_back(id);
   }
@@ -266,10 +266,10 @@ TEST_P(Streamed, AnEndIsALineBreakAndBeginsAnew) {
   for (int line = 0; line < 2; ++line) {
     for (const int32_t id : ids)
       all += stream.add(id);
-    all += stream.add(Vocabulary::kEnd);
+    all += stream.add(kEndId);
   }
   EXPECT_EQ(all, "das große\ndas große\n");
-  EXPECT_EQ(stream.add(Vocabulary::kEnd), "\n");
+  EXPECT_EQ(stream.add(kEndId), "\n");
   EXPECT_EQ(stream.finish(), "");
 }
 
@@ -280,7 +280,7 @@ TEST_P(Streamed, WhateverComesNothingIsLost) {
     std::vector<int32_t> ids(200);
     for (int32_t& id : ids)
       id = static_cast<int32_t>(3 + random() % (size - 3));
-    std::replace(ids.begin(), ids.end(), Vocabulary::kEnd, 4);
+    std::replace(ids.begin(), ids.end(), kEndId, 4);
     TextStream stream(text_);
     std::string all;
     for (const int32_t id : ids) {
@@ -303,7 +303,7 @@ TEST_F(Generator, MosesTokensComeByWholeLines) {
   for (const char* line : {"The dog's asleep (here).", "A man, a \"dog\"."}) {
     for (const int32_t id : model.text.text->encode(line))
       EXPECT_EQ(stream.add(id), "");
-    EXPECT_EQ(stream.add(Vocabulary::kEnd), std::string(line) + "\n");
+    EXPECT_EQ(stream.add(kEndId), std::string(line) + "\n");
   }
   stream.add(model.text.text->encode("dog").front());
   EXPECT_EQ(stream.finish(), "dog");

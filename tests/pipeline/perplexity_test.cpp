@@ -49,19 +49,19 @@ TextCost measure(
 std::vector<std::vector<int64_t>> sequences(
     const LoadedLanguageModel& model,
     const std::string& text) {
-  std::vector<std::vector<int64_t>> found = {{Vocabulary::kEnd}};
+  std::vector<std::vector<int64_t>> found = {{kEndId}};
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const SampleKind kind = model.stream.samples;
     if (line.empty() && kind == SampleKind::kDocumentBlocks)
-      found.push_back({Vocabulary::kEnd});
+      found.push_back({kEndId});
     if (line.empty() && kind != SampleKind::kBlocks)
       continue;
     for (const int32_t id : model.text.text->encode(line))
       found.back().push_back(id);
-    found.back().push_back(Vocabulary::kEnd);
+    found.back().push_back(kEndId);
     if (kind == SampleKind::kLines)
-      found.push_back({Vocabulary::kEnd});
+      found.push_back({kEndId});
   }
   return found;
 }

@@ -26,7 +26,7 @@ void check_text(const std::filesystem::path& folder) {
   const auto compare = [&](const Json& row, const std::string& side) {
     const auto line = row[side + "_tok"].get<std::string>();
     std::vector<int32_t> ids = pipeline.encode(line);
-    ids.push_back(Vocabulary::kEnd);
+    ids.push_back(kEndId);
     EXPECT_EQ(ids, row[side + "_tokens"].get<std::vector<int32_t>>()) << line;
     ids.pop_back();
     EXPECT_EQ(pipeline.symbols(ids), row[side + "_bpe"].get<std::string>());

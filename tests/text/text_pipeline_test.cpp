@@ -82,7 +82,7 @@ TEST_P(TextPipelineTest, TextCannotForgeSpecialIds) {
   const TranslationText text = create(options(subword, joined));
   for (const char* line : {"<s>", "</s> Hund", "<pad>", "<unk>", "a</w>@@ b"})
     for (int32_t id : text.source->encode(line))
-      EXPECT_GE(id, Vocabulary::kUnknown) << line;
+      EXPECT_GE(id, kUnknownId) << line;
   for (const int32_t row : text.source->vocabulary().padding())
     EXPECT_THAT(
         text.source->encode(text.source->vocabulary().symbol(row)),
@@ -93,7 +93,7 @@ TEST_P(SubwordTextTest, UnknownSymbolsPrintAsUnk) {
   const auto [subword, joined] = GetParam();
   const TranslationText text = create(options(subword, joined));
   const Ids ids = text.source->encode("Ein 漢 .");
-  EXPECT_THAT(ids, ::testing::Contains(Vocabulary::kUnknown));
+  EXPECT_THAT(ids, ::testing::Contains(kUnknownId));
   EXPECT_EQ(text.source->decode(ids), "Ein <unk> .");
 }
 
@@ -101,8 +101,8 @@ TEST_P(TextPipelineTest, SpecialIdsAreLeftOutOfTheText) {
   const auto [subword, joined] = GetParam();
   const TranslationText text = create(options(subword, joined));
   Ids ids = text.source->encode("Ein Hund");
-  ids.insert(ids.begin(), {Vocabulary::kEnd, Vocabulary::kBegin});
-  ids.insert(ids.end(), {Vocabulary::kEnd, Vocabulary::kPad});
+  ids.insert(ids.begin(), {kEndId, kBeginId});
+  ids.insert(ids.end(), {kEndId, kPadId});
   EXPECT_EQ(text.source->decode(ids), "Ein Hund");
   EXPECT_THAT(text.source->symbols(ids), ::testing::EndsWith("</s> <pad>"));
   EXPECT_THAT(
@@ -168,7 +168,7 @@ TEST_P(TextPipelineTest, AnyBytesEncodeToValidIds) {
           static_cast<char>(random() % 3 == 0 ? random() : 32 + random() % 90);
     const Ids ids = text.source->encode(line);
     for (int32_t id : ids) {
-      EXPECT_GE(id, Vocabulary::kUnknown);
+      EXPECT_GE(id, kUnknownId);
       EXPECT_LT(id, text.source->vocabulary().size());
     }
     EXPECT_EQ(find_invalid_utf8(text.source->decode(ids)), std::string::npos);

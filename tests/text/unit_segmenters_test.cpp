@@ -137,7 +137,7 @@ TEST(UnitText, NoByteIsEverUnknown) {
   EXPECT_EQ(vocabulary.symbol(4), "<0x62>") << "the most frequent one first";
   EXPECT_EQ(vocabulary.symbol(6), "<0x00>") << "then those that never came";
   for (const std::string& symbol : byte_symbols())
-    EXPECT_GT(vocabulary.id(symbol), Vocabulary::kUnknown) << symbol;
+    EXPECT_GT(vocabulary.id(symbol), kUnknownId) << symbol;
   EXPECT_EQ(text.source->decode(text.source->encode("漢 😀")), "漢 😀");
 }
 

@@ -42,12 +42,12 @@ TEST(Vocabulary, SortsByCountThenSymbolAndPadsToAMultiple) {
 
 TEST(Vocabulary, HasFairseqsSpecialIds) {
   const Vocabulary v = Vocabulary::build({{"a", 1}}, 1, 0, 1);
-  EXPECT_EQ(v.id("<s>"), Vocabulary::kBegin);
-  EXPECT_EQ(v.id("<pad>"), Vocabulary::kPad);
-  EXPECT_EQ(v.id("</s>"), Vocabulary::kEnd);
-  EXPECT_EQ(v.id("<unk>"), Vocabulary::kUnknown);
-  EXPECT_EQ(v.id("never seen"), Vocabulary::kUnknown);
-  EXPECT_EQ(v.id(""), Vocabulary::kUnknown);
+  EXPECT_EQ(v.id("<s>"), kBeginId);
+  EXPECT_EQ(v.id("<pad>"), kPadId);
+  EXPECT_EQ(v.id("</s>"), kEndId);
+  EXPECT_EQ(v.id("<unk>"), kUnknownId);
+  EXPECT_EQ(v.id("never seen"), kUnknownId);
+  EXPECT_EQ(v.id(""), kUnknownId);
   EXPECT_EQ(v.size(), 5);
 }
 
@@ -82,7 +82,7 @@ TEST(Vocabulary, RowsThatOnlyFillUpAreKnownByNameAndCount) {
   EXPECT_THAT(built.padding(), ::testing::ElementsAre(6, 7));
   EXPECT_EQ(built.text_id("madeupword0001"), 4);
   EXPECT_EQ(built.symbol(6), "madeupword0000");
-  EXPECT_EQ(built.text_id("madeupword0000"), Vocabulary::kUnknown);
+  EXPECT_EQ(built.text_id("madeupword0000"), kUnknownId);
   const Vocabulary loaded =
       load("madeupword0007 1\nmadeupword 0\nmadeupword001 0\nmadeupword000x 0\n"
            "b 0\nmadeupword0000 0\nmadeupword12345 0\n");
@@ -94,7 +94,7 @@ TEST(Vocabulary, RowsThatOnlyFillUpAreKnownByNameAndCount) {
 TEST(Vocabulary, TextNeverGetsTheIdOfWhatIsNoText) {
   const Vocabulary v = Vocabulary::build({{"a", 1}});
   for (const char* text : {"<s>", "<pad>", "</s>", "<unk>", "madeupword0002"})
-    EXPECT_EQ(v.text_id(text), Vocabulary::kUnknown) << text;
+    EXPECT_EQ(v.text_id(text), kUnknownId) << text;
   EXPECT_EQ(v.text_id("a"), 4);
 }
 

@@ -26,7 +26,7 @@ testing::Sentences ids_of(
     sentences.emplace_back();
     for (std::string word; words >> word;)
       sentences.back().push_back(vocabulary.id(word));
-    sentences.back().push_back(Vocabulary::kEnd);
+    sentences.back().push_back(kEndId);
   }
   return sentences;
 }

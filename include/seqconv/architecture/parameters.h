@@ -38,8 +38,4 @@ std::vector<int64_t> band_ends(
     const std::vector<int64_t>& cutoffs,
     int64_t vocabulary);
 
-/// Where the first learned position stands in its table: the rows of <pad> and
-/// of the id before it come first, as in fairseq.
-inline constexpr int64_t kFirstPositionRow = 2;
-
 }  // namespace seqconv

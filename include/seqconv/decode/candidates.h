@@ -4,15 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "seqconv/base/special_ids.h"
 #include "seqconv/decode/step_decoder.h"
 
 namespace seqconv {
-
-/// The ids that mean the same in every vocabulary (semantics.md 2.1).
-inline constexpr int32_t kBeginToken = 0;    ///< <s>: never produced
-inline constexpr int32_t kPadToken = 1;      ///< <pad>: never produced
-inline constexpr int32_t kEndToken = 2;      ///< </s>: ends a hypothesis
-inline constexpr int32_t kUnknownToken = 3;  ///< <unk>: may cost a penalty
 
 /// For decoders that hold all log-probabilities of a row: its `count` best
 /// next tokens into `out` (cleared first), best first, equal scores by

@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <mutex>
 
-namespace seqconv {
+#include "seqconv/base/special_ids.h"
 
-/// Number of the first real token's position: <pad>'s id + 1
-/// (semantics.md 2.1).
-inline constexpr int64_t kFirstPosition = 2;
+namespace seqconv {
 
 /// Sinusoidal embeddings of the positions first, first + 1, ...: [count, dim]
 /// float32, computed in float64. Row p = [sin(p f_i) block | cos(p f_i) block],

@@ -4,10 +4,9 @@
 #include <string_view>
 #include <vector>
 
-namespace seqconv {
+#include "seqconv/base/special_ids.h"
 
-/// The id of <pad> in every vocabulary.
-inline constexpr int64_t kPadId = 1;
+namespace seqconv {
 
 /// A vocabulary sorted by falling frequency, cut into bands: band i holds the
 /// ids [begin(i), end(i)), band 0 the most frequent and the special ones

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "seqconv/base/special_ids.h"
+
 namespace seqconv {
 
 /// Symbols and their ids, in fairseq's order: 0-3 are <s>, <pad>, </s>, <unk>;
@@ -15,11 +17,6 @@ namespace seqconv {
 /// multiple of 8 with madeupwordNNNN. The file format is fairseq's dict.txt.
 class Vocabulary {
  public:
-  static constexpr int32_t kBegin = 0;    ///< <s>
-  static constexpr int32_t kPad = 1;      ///< <pad>
-  static constexpr int32_t kEnd = 2;      ///< </s>
-  static constexpr int32_t kUnknown = 3;  ///< <unk>
-
   /// Keeps symbols that come at least `min_count` times, and the `max_size`
   /// most frequent ones (0: all; the special symbols count), then pads to a
   /// multiple of `multiple`.
@@ -38,9 +35,9 @@ class Vocabulary {
   /// All of them, by id.
   const std::vector<std::string>& symbols() const { return symbols_; }
   int64_t size() const { return static_cast<int64_t>(symbols_.size()); }
-  /// The id of `symbol`; kUnknown when it is not there.
+  /// The id of `symbol`; kUnknownId when it is not there.
   int32_t id(std::string_view symbol) const;
-  /// The id that text of this spelling has: kUnknown too where it spells <s>,
+  /// The id that text of this spelling has: kUnknownId too where it spells <s>,
   /// <pad>, </s> or a row of padding(), none of which is text.
   int32_t text_id(std::string_view symbol) const;
   /// The symbol of `id`; Error when it is out of range.
