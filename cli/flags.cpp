@@ -63,6 +63,13 @@ CLI::Option* add_threads(CLI::App& app, int64_t& threads) {
       1024);
 }
 
+CLI::Option* add_strict(CLI::App& app, bool& strict) {
+  return app.add_flag(
+      "--strict",
+      strict,
+      "Stop at the first line that fails; else the others are done first");
+}
+
 CLI::Option* add_real(
     CLI::App& app,
     const std::string& flag,

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -104,6 +105,18 @@ int report(const std::string& message, int code) {
                       : concat("; did you mean '", nearest, "'?"));
 }
 
+// Where it has been deleted, no relative path leads anywhere, and LibTorch's
+// mathematics library ends the program with a message of its own.
+void check_working_folder() {
+  std::error_code error;
+  std::filesystem::current_path(error);
+  if (error)
+    fail_usage(
+        "the working folder cannot be found (",
+        error.message(),
+        "); change into one that exists");
+}
+
 int run(int argc, char** argv, StandardOutput& out) {
   CLI::App app(
       "Trains and runs attention-free translation and language models:\n"
@@ -139,6 +152,7 @@ int run(int argc, char** argv, StandardOutput& out) {
     return kUsage;
   }
   set_log_level(quiet ? LogLevel::kWarning : LogLevel::kInfo);
+  check_working_folder();
   program.run();
   return EXIT_SUCCESS;
 }

@@ -13,6 +13,8 @@ constexpr const char* kPerplexityExamples =
     "well and counts as one of each. The text is cut as the training text was\n"
     "(data.samples); with --context-window W a block begins with a second\n"
     "reading of the W tokens before it, which are not counted again.\n"
+    "A line that cannot be measured is left out; 'failed_lines' counts such\n"
+    "lines, and the exit code is 1.\n"
     "\n"
     "Examples:\n"
     "  seqconv perplexity --model runs/lm < test.txt\n"
@@ -53,6 +55,7 @@ void add_perplexity(Program& program) {
       arguments->batch_tokens,
       "Most tokens of a batch, padding counted",
       1);
+  add_strict(verb, arguments->strict);
   add_threads(verb, arguments->threads);
   verb.callback([&program, arguments] {
     program.run = [&program, arguments] {

@@ -7,7 +7,11 @@ namespace {
 
 constexpr const char* kScoreExamples =
     "Writes the natural log-probability of each target line given its source\n"
-    "line, one a line, and in the last line 'total', a tab and their sum.\n"
+    "line, one a line, and in the last line 'total', a tab and their sum. A "
+    "line\n"
+    "that is not UTF-8 or too long for the model fails: it gives 'nan', so "
+    "does\n"
+    "the total, and the exit code is 1.\n"
     "\n"
     "Examples:\n"
     "  seqconv score --model runs/numbers --source in.txt --target out.txt\n"
@@ -39,6 +43,7 @@ void add_score(Program& program) {
       arguments->batch_tokens,
       "Most source tokens of a batch, padding counted",
       1);
+  add_strict(verb, arguments->strict);
   add_threads(verb, arguments->threads);
   verb.callback([&program, arguments] {
     program.run = [&program, arguments] {

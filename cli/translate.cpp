@@ -27,9 +27,16 @@ constexpr const char* kTranslateExamples =
     "being\n"
     "that of the input line, from 1. JSON: one object a line with \"text\" "
     "and\n"
-    "\"translations\", a list of {text, tokens, score, log_probability};\n"
-    "--json-input keeps all fields of its objects. SCORE is the natural\n"
-    "log-probability divided by length^length-penalty.";
+    "\"translations\", a list of {text, tokens, score, log_probability,\n"
+    "token_scores}; --json-input keeps all fields of its objects as they are.\n"
+    "SCORE is the natural log-probability divided by length^length-penalty.\n"
+    "\n"
+    "A line that is no such object fails: it gives an empty line or, as JSON, "
+    "an\n"
+    "object with \"error\" and \"line\". The others are translated, and the "
+    "exit "
+    "code\n"
+    "is 1.";
 
 struct TranslateFlags {
   TranslateArguments arguments;
@@ -91,6 +98,7 @@ void add_translate(Program& program) {
           arguments.json_input,
           "Input lines are objects with \"text\" and maybe \"target_prefix\"")
       ->group("Input and output");
+  add_strict(verb, arguments.strict)->group("Input and output");
   verb.add_flag(
           "--stats",
           arguments.stats,

@@ -10,15 +10,23 @@
 
 namespace seqconv {
 
+/// Deepest nesting of JSON where nothing else is said.
+inline constexpr size_t kMaxJsonDepth = 32;
+
+enum class RepeatedKeys { kReject, kAccept };
+
 /// Reads through JSON of a stranger before it is parsed: nlohmann merges keys
 /// that come twice without a word, and code that walks a value calls itself for
 /// every level. (Its parser with a callback would see both, but takes quadratic
 /// time.) Throws Error naming `where`.
 class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
  public:
-  static void
-  check(std::string_view text, size_t max_depth, const std::string& where) {
-    JsonGuard guard(max_depth, where);
+  static void check(
+      std::string_view text,
+      size_t max_depth,
+      const std::string& where,
+      RepeatedKeys repeated = RepeatedKeys::kReject) {
+    JsonGuard guard(max_depth, where, repeated);
     nlohmann::json::sax_parse(text.begin(), text.end(), &guard);
   }
 
@@ -35,10 +43,10 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return leave(); }
   bool key(string_t& name) override {
     SEQCONV_CHECK(
-        keys_.back().insert(name).second,
+        repeated_ == RepeatedKeys::kAccept || keys_.back().insert(name).second,
         where_,
         ": '",
-        name,
+        shorten(name),
         "' comes twice");
     return true;
   }
@@ -46,12 +54,19 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
       std::size_t,
       const std::string&,
       const nlohmann::json::exception& error) override {
-    fail(where_, ": not valid JSON: ", error.what());
+    // The library puts its own name in brackets in front, and quotes all of
+    // the last string, however long it is.
+    const std::string_view what = error.what();
+    const size_t name = what.find("] ");
+    fail(
+        where_,
+        ": not valid JSON: ",
+        shorten(std::string(what.substr(name == what.npos ? 0 : name + 2))));
   }
 
  private:
-  JsonGuard(size_t max_depth, const std::string& where)
-      : max_depth_(max_depth), where_(where) {}
+  JsonGuard(size_t max_depth, const std::string& where, RepeatedKeys repeated)
+      : max_depth_(max_depth), where_(where), repeated_(repeated) {}
 
   bool enter() {
     keys_.emplace_back();
@@ -65,6 +80,7 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
 
   size_t max_depth_;
   const std::string& where_;
+  RepeatedKeys repeated_;
   std::vector<std::set<std::string>> keys_;  // one set a level
 };
 

@@ -40,15 +40,7 @@ std::string show_json(const Json& j) {
     return std::isnan(j.get<double>()) ? "nan" : "inf";
   if (deeper_than(j, 8))
     return "a deeply nested value";
-  std::string text = j.dump(-1, ' ', false, Json::error_handler_t::replace);
-  constexpr size_t kMost = 200;
-  if (text.size() > kMost) {
-    size_t end = kMost;
-    while (end > 0 && (text[end] & 0xC0) == 0x80)
-      --end;  // not inside a character
-    text = text.substr(0, end) + "...";
-  }
-  return text;
+  return shorten(j.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void read_value(const Json& j, const std::string& where, bool& out) {
@@ -376,7 +368,7 @@ void apply_override(Json& table, const std::string& assignment) {
 }
 
 Json parse_json(std::string_view text, const std::string& where) {
-  JsonGuard::check(text, kMaxKeyParts, where);
+  JsonGuard::check(text, kMaxJsonDepth, where);
   return Json::parse(text);
 }
 

@@ -4,51 +4,63 @@
 #include <istream>
 #include <ostream>
 
+#include "engine/failed_lines.h"
 #include "engine/verbs.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
-#include "seqconv/data/fairseq_data.h"
+#include "seqconv/data/sentence_reader.h"
 #include "seqconv/pipeline/model_folder.h"
-#include "seqconv/text/unicode.h"
 
 namespace seqconv::engine {
 namespace {
 
-void add_ids(const std::string& file, int64_t vocabulary, PerplexityMeter& to) {
-  const auto data = open_fairseq_data(file, vocabulary);
-  for (int64_t i = 0; i < data->size(); ++i) {
-    const auto ids = data->tokens(i);
-    to.add_ids({ids.begin(), ids.end()}, concat(file, ": sentence ", i + 1));
-  }
+SentenceReader open(
+    const PerplexityArguments& arguments,
+    const LoadedLanguageModel& model,
+    std::istream& in) {
+  if (arguments.input.empty())
+    return {in, "standard input", BadBytes::kReplace};
+  return {
+      arguments.input,
+      model.text.text->vocabulary().size(),
+      BadBytes::kReplace};
 }
 
-void add_text(LineReader lines, PerplexityMeter& meter) {
-  for (std::string line; lines.next(line);)
-    meter.add_line(line, lines.where());
-  if (lines.replaced_lines() > 0)
-    log_warning(
-        lines.replaced_lines(),
-        " input lines held bytes that are not UTF-8, or NUL: replaced by "
-        "U+FFFD and blanks");
-}
-
+/// The cost of all lines but those that failed.
 TextCost measure(
     const LoadedLanguageModel& model,
     const PerplexityArguments& arguments,
-    std::istream& in) {
+    SentenceReader& sentences,
+    FailedLines& failed) {
   PerplexityMeter meter(
       model,
       {.block = arguments.block,
        .context_window = arguments.context_window,
        .batch_tokens = arguments.batch_tokens});
-  const std::string& input = arguments.input;
-  if (input.empty())
-    add_text(LineReader(in, "standard input", BadBytes::kReplace), meter);
-  else if (is_fairseq_data(input))
-    add_ids(input, model.text.text->vocabulary().size(), meter);
-  else
-    add_text(LineReader(input, BadBytes::kReplace), meter);
-  return meter.finish();
+  while (sentences.next()) {
+    const std::string where = sentences.where();
+    const auto ids =
+        sentences.is_text() ? std::vector<int32_t>() : sentences.ids();
+    try {
+      if (sentences.is_text())
+        meter.add_line(sentences.line(), where);
+      else
+        meter.add_ids(ids, where);
+    } catch (const Error& error) {
+      failed.add(sentences.count(), error.what());
+    }
+  }
+  if (sentences.replaced_lines() > 0)
+    log_warning(
+        sentences.replaced_lines(),
+        " input lines held bytes that are not UTF-8, or NUL: replaced by "
+        "U+FFFD and blanks");
+  try {
+    return meter.finish();
+  } catch (const Error&) {
+    failed.finish(sentences.count());  // says why nothing is left
+    throw;
+  }
 }
 
 Json to_json(const TextCost& cost) {
@@ -70,16 +82,8 @@ Json to_json(const TextCost& cost) {
       {"bits_per_byte", rate(cost.bytes)}};
 }
 
-}  // namespace
-
-void perplexity(
-    const PerplexityArguments& arguments,
-    std::istream& in,
-    std::ostream& out) {
-  set_threads(arguments.threads);
-  const LoadedLanguageModel model = load_language_model(arguments.model);
-  const Json result = to_json(measure(model, arguments, in));
-  if (arguments.format == OutputFormat::kJson) {
+void write(const Json& result, OutputFormat format, std::ostream& out) {
+  if (format == OutputFormat::kJson) {
     out << result.dump() << '\n';
     return;
   }
@@ -95,6 +99,24 @@ void perplexity(
       std::snprintf(number, sizeof number, "%.6g", value.get<double>());
     out << key << ": " << number << '\n';
   }
+}
+
+}  // namespace
+
+void perplexity(
+    const PerplexityArguments& arguments,
+    std::istream& in,
+    std::ostream& out) {
+  set_threads(arguments.threads);
+  const LoadedLanguageModel model = load_language_model(arguments.model);
+  SentenceReader sentences = open(arguments, model, in);
+  FailedLines failed(arguments.strict ? OnFailure::kStop : OnFailure::kGoOn);
+  Json result = to_json(measure(model, arguments, sentences, failed));
+  if (failed.any())
+    result["failed_lines"] = failed.count();
+  write(result, arguments.format, out);
+  out.flush();
+  failed.finish(sentences.count());
 }
 
 }  // namespace seqconv::engine

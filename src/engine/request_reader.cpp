@@ -6,20 +6,37 @@
 namespace seqconv::engine {
 namespace {
 
-std::string
-string_field(const Json& object, const char* key, const std::string& where) {
-  const auto found = object.find(key);
-  if (found == object.end())
-    return "";
-  if (!found->is_string())
-    fail(
-        where,
-        ": \"",
-        key,
-        "\" must be a string, but got ",
-        detail::show_json(*found));
+/// The text of a field that comes once at most; nothing when it does not.
+std::optional<std::string> string_field(
+    const std::vector<JsonMember>& members,
+    std::string_view name,
+    const std::string& where) {
+  const JsonMember* found = nullptr;
+  for (const JsonMember& member : members) {
+    if (member.name != name)
+      continue;
+    SEQCONV_CHECK(!found, where, ": \"", name, "\" comes twice");
+    found = &member;
+  }
+  if (!found)
+    return std::nullopt;
+  SEQCONV_CHECK(
+      found->value.starts_with('"'),
+      where,
+      ": \"",
+      name,
+      "\" must be a string, but got ",
+      shorten(found->value));
   // A line break inside would become two lines of output.
-  return clean_line(found->get_ref<const std::string&>());
+  return clean_line(Json::parse(found->value).get_ref<const std::string&>());
+}
+
+std::vector<JsonMember> text_member(const std::string& text) {
+  const Json value = text;
+  return {
+      {"text",
+       "\"text\"",
+       value.dump(-1, ' ', false, Json::error_handler_t::replace)}};
 }
 
 }  // namespace
@@ -29,74 +46,79 @@ RequestReader::RequestReader(
     std::istream& in,
     bool json,
     const TextPipeline& text)
-    : input_(input), text_(text), json_(json) {
-  if (input.empty()) {
-    lines_.emplace(in, "standard input", BadBytes::kReplace);
-  } else if (!is_fairseq_data(input)) {
-    lines_.emplace(input, BadBytes::kReplace);
-  } else {
-    if (json)
-      fail_usage(
-          "--json-input reads lines, but '",
-          input,
-          "' is binarised data by its name");
-    sentences_ = open_fairseq_data(input, text.vocabulary().size());
-  }
+    : text_(text), json_(json) {
+  if (json && is_fairseq_data(input))
+    fail_usage(
+        "--json-input reads lines, but '",
+        input,
+        "' is binarised data by its name");
+  if (input.empty())
+    sentences_.emplace(in, "standard input", BadBytes::kReplace);
+  else
+    sentences_.emplace(input, text.vocabulary().size(), BadBytes::kReplace);
 }
 
-Json RequestReader::parse_object(const std::string& line) const {
-  Json object = parse_json(line, lines_->where());
-  if (!object.is_object() || !object.contains("text"))
-    fail(
-        lines_->where(),
-        ": a request must be an object with \"text\", but got ",
-        detail::show_json(object));
-  return object;
+/// What is read before an error stays.
+void RequestReader::read_line(
+    TranslationRequest& request,
+    RequestOrigin& origin) const {
+  const std::string& line = sentences_->line();
+  if (!json_) {
+    origin.members = text_member(line);
+    request.ids = encode(line);
+    return;
+  }
+  const std::string where = sentences_->where();
+  auto members = json_members(line, where);
+  if (members)
+    origin.members = std::move(*members);
+  const auto text = string_field(origin.members, "text", where);
+  SEQCONV_CHECK(
+      text,
+      where,
+      ": a request must be an object with \"text\", but got ",
+      shorten(line));
+  request.target_prefix =
+      string_field(origin.members, "target_prefix", where).value_or("");
+  request.ids = encode(*text);
 }
 
-void RequestReader::add_line(const std::string& line, Buffer& buffer) const {
-  TranslationRequest request{.where = lines_->where()};
-  if (json_) {
-    Json object = parse_object(line);
-    request.line = string_field(object, "text", lines_->where());
-    request.target_prefix =
-        string_field(object, "target_prefix", lines_->where());
-    buffer.objects.push_back(std::move(object));
+std::vector<int32_t> RequestReader::encode(const std::string& text) const {
+  return located(
+      [&] { return sentences_->where(); },
+      [&] { return text_.encode(text); });
+}
+
+void RequestReader::add_sentence(Buffer& buffer) const {
+  TranslationRequest request;
+  RequestOrigin origin;
+  if (!sentences_->is_text()) {
+    request.ids = sentences_->ids();
+    origin.members = text_member(text_.decode(*request.ids));
   } else {
-    request.line = line;
-    buffer.objects.push_back(Json{{"text", line}});
+    try {
+      read_line(request, origin);
+    } catch (const Error& error) {
+      request = {};
+      origin.error = error.what();
+    }
   }
+  request.where = sentences_->where();
   buffer.requests.push_back(std::move(request));
-}
-
-void RequestReader::add_ids(Buffer& buffer) {
-  const auto found = sentences_->tokens(taken_ - 1);
-  std::vector<int32_t> ids(found.begin(), found.end());
-  buffer.objects.push_back(Json{{"text", text_.decode(ids)}});
-  buffer.requests.push_back(
-      {.ids = std::move(ids), .where = concat(input_, ": sentence ", taken_)});
-}
-
-bool RequestReader::next(std::string& line) {
-  if (lines_)
-    return lines_->next(line);
-  if (taken_ == sentences_->size())
-    return false;
-  ++taken_;
-  return true;
+  buffer.origins.push_back(std::move(origin));
 }
 
 bool RequestReader::read(int64_t count, Buffer& buffer) {
-  buffer.requests.clear();
-  buffer.objects.clear();
-  std::string line;
-  while (static_cast<int64_t>(buffer.requests.size()) < count && next(line)) {
+  if (failure_)
+    std::rethrow_exception(failure_);
+  buffer = {.first_line = sentences_->count() + 1};
+  try {
+    while (std::ssize(buffer.requests) < count && sentences_->next())
+      add_sentence(buffer);
+  } catch (const Error&) {
     if (buffer.requests.empty())
-      buffer.first_line = lines_ ? lines_->line_number() : taken_;
-    if (lines_)
-      add_line(line, buffer);
-    else
-      add_ids(buffer);
+      throw;
+    failure_ = std::current_exception();
   }
   return !buffer.requests.empty();
 }

@@ -1,19 +1,26 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <istream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "seqconv/base/options.h"
-#include "seqconv/data/token_store.h"
+#include "seqconv/base/json_members.h"
+#include "seqconv/data/sentence_reader.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/text/text_pipeline.h"
-#include "seqconv/text/unicode.h"
 
 namespace seqconv::engine {
+
+/// A line of the input beside what is translated of it.
+struct RequestOrigin {
+  /// What came in: an object's members, or "text" alone.
+  std::vector<JsonMember> members;
+  /// Where the line is and why it cannot be translated; "": it can.
+  std::string error;
+};
 
 /// Translation requests, a buffer at a time, from a file or a stream: plain
 /// lines, JSON objects, or the ids of fairseq's binarised data. Invalid UTF-8
@@ -21,9 +28,8 @@ namespace seqconv::engine {
 class RequestReader {
  public:
   struct Buffer {
-    std::vector<TranslationRequest> requests;
-    /// What came in; {"text": line} for text, and for ids, with their text.
-    std::vector<Json> objects;
+    std::vector<TranslationRequest> requests;  ///< empty where a line failed
+    std::vector<RequestOrigin> origins;        ///< one a request
     int64_t first_line = 1;  ///< number of the first request's line
   };
 
@@ -36,28 +42,24 @@ class RequestReader {
       bool json,
       const TextPipeline& text);
 
-  /// Up to `count` requests; false when there are none left. Error names the
-  /// line for what is not a valid JSON request.
+  /// Up to `count` requests; false when there are none left. Error when the
+  /// input cannot be read on, once what came before it has been given out.
   bool read(int64_t count, Buffer& buffer);
 
+  /// Sentences read so far.
+  int64_t count() const { return sentences_->count(); }
   /// Lines that held invalid UTF-8 or NUL so far.
-  int64_t replaced_lines() const {
-    return lines_ ? lines_->replaced_lines() : 0;
-  }
+  int64_t replaced_lines() const { return sentences_->replaced_lines(); }
 
  private:
-  Json parse_object(const std::string& line) const;
-  void add_line(const std::string& line, Buffer& buffer) const;
-  void add_ids(Buffer& buffer);
-  /// Whether there is one more; `line` is set for text.
-  bool next(std::string& line);
+  void add_sentence(Buffer& buffer) const;
+  void read_line(TranslationRequest& request, RequestOrigin& origin) const;
+  std::vector<int32_t> encode(const std::string& text) const;
 
-  std::optional<LineReader> lines_;               // text
-  std::shared_ptr<const TokenSource> sentences_;  // or binarised data
-  int64_t taken_ = 0;                             // of sentences_
-  std::string input_;
+  std::optional<SentenceReader> sentences_;
   const TextPipeline& text_;
   bool json_;
+  std::exception_ptr failure_;  // of reading, to be thrown by the next read
 };
 
 }  // namespace seqconv::engine

@@ -1,58 +1,96 @@
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <ostream>
 
+#include "engine/failed_lines.h"
 #include "engine/verbs.h"
 #include "seqconv/base/log.h"
-#include "seqconv/data/fairseq_data.h"
+#include "seqconv/data/sentence_reader.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
-#include "seqconv/text/unicode.h"
 
 namespace seqconv::engine {
 namespace {
 
 using Sentences = std::vector<std::vector<int32_t>>;
 
-/// The ids of binarised data, or those of a text's lines.
-Sentences read_ids(const std::string& path, const TextPipeline& text) {
-  Sentences sentences;
-  if (is_fairseq_data(path)) {
-    const auto data = open_fairseq_data(path, text.vocabulary().size());
-    for (int64_t i = 0; i < data->size(); ++i) {
-      const auto ids = data->tokens(i);
-      sentences.emplace_back(ids.begin(), ids.end());
+struct Side {
+  Sentences ids;                    ///< an empty one where a line failed
+  std::vector<std::string> errors;  ///< one a line, "" where it did not
+  bool failed(size_t line) const { return !errors[line].empty(); }
+};
+
+/// Reads a side of the pairs, its lines or their ids.
+class SideReader {
+ public:
+  /// `side` is its name for messages; `limit`: most tokens, 0 for any number.
+  SideReader(
+      const std::string& file,
+      const char* side,
+      const TextPipeline& text,
+      int64_t limit)
+      : reader_(file, text.vocabulary().size()),
+        side_(side),
+        text_(text),
+        limit_(limit) {}
+
+  Side read() {
+    Side side;
+    while (next()) {
+      side.ids.push_back(std::move(ids_));
+      side.errors.push_back(std::move(error_));
     }
-    return sentences;
+    return side;
   }
-  LineReader reader(path, BadBytes::kReject);
-  for (std::string line; reader.next(line);)
-    sentences.push_back(text.encode(line));
-  return sentences;
-}
 
-/// Sentence `index` as messages call it.
-std::string place_of(const std::string& path, size_t index) {
-  return concat(path, is_fairseq_data(path) ? ": sentence " : ":", index + 1);
-}
+ private:
+  /// A line's own faults are noted, those of the file thrown.
+  bool next() {
+    const int64_t before = reader_.count();
+    ids_ = {};
+    error_ = {};
+    try {
+      if (!reader_.next())
+        return false;
+      if (reader_.is_text())
+        ids_ = located(
+            [&] { return reader_.where(); },
+            [&] { return text_.encode(reader_.line()); });
+    } catch (const Error& error) {
+      if (reader_.count() == before)
+        throw;
+      error_ = error.what();
+    }
+    if (!reader_.is_text())
+      ids_ = reader_.ids();
+    check_length();
+    return true;
+  }
 
-/// Error for a sentence that learned positions do not reach.
-void check_lengths(
-    const std::string& path,
-    const Sentences& sentences,
-    const ModelOptions& model) {
-  if (model.positions != PositionKind::kLearned)
-    return;
-  for (size_t i = 0; i < sentences.size(); ++i)
-    if (std::ssize(sentences[i]) >= model.max_positions)
-      fail(
-          place_of(path, i),
-          ": a line of ",
-          sentences[i].size() + 1,
-          " tokens is longer than the model's ",
-          model.max_positions,
-          " learned positions");
-}
+  void check_length() {
+    const auto length = std::ssize(ids_) + 1;
+    if (limit_ == 0 || length <= limit_)
+      return;
+    ids_ = {};
+    error_ = concat(
+        reader_.where(),
+        ": the ",
+        side_,
+        " has ",
+        length,
+        " tokens, </s> counted, more than the model's ",
+        limit_,
+        " learned positions");
+  }
+
+  SentenceReader reader_;
+  const char* side_;
+  const TextPipeline& text_;
+  int64_t limit_;
+  std::vector<int32_t> ids_;
+  std::string error_;
+};
 
 /// Warns of a text in another vocabulary.
 void warn_of_unknown(const std::string& path, const Sentences& sentences) {
@@ -75,35 +113,56 @@ std::string fixed(double value) {
 void score(const ScoreArguments& arguments, std::ostream& out) {
   set_threads(arguments.threads);
   const LoadedModel model = load_model(arguments.model);
-  const Sentences sources = read_ids(arguments.source, *model.text.source);
-  const Sentences targets = read_ids(arguments.target, *model.text.target);
-  if (sources.size() != targets.size())
+  const int64_t limit = model.options.positions == PositionKind::kLearned
+      ? model.options.max_positions
+      : 0;
+  const TranslationText& text = model.text;
+  const Side sources =
+      SideReader(arguments.source, "source", *text.source, limit).read();
+  const Side targets =
+      SideReader(arguments.target, "target", *text.target, limit).read();
+  const size_t lines = sources.ids.size();
+  if (lines != targets.ids.size())
     fail(
         "source and target must have as many lines, but ",
         arguments.source,
         " has ",
-        sources.size(),
+        lines,
         " and ",
         arguments.target,
         " has ",
-        targets.size());
-  check_lengths(arguments.source, sources, model.options);
-  check_lengths(arguments.target, targets, model.options);
-  warn_of_unknown(arguments.source, sources);
-  warn_of_unknown(arguments.target, targets);
-  const std::vector<double> scores =
-      score_pairs(model, sources, targets, arguments.batch_tokens);
+        targets.ids.size());
+  FailedLines failed(arguments.strict ? OnFailure::kStop : OnFailure::kGoOn);
+  for (size_t i = 0; i < lines; ++i)
+    if (sources.failed(i) || targets.failed(i))
+      failed.add(
+          static_cast<int64_t>(i) + 1,
+          sources.failed(i) ? sources.errors[i] : targets.errors[i]);
+  warn_of_unknown(arguments.source, sources.ids);
+  warn_of_unknown(arguments.target, targets.ids);
+  // A line without a number would shift the others for some readers.
   double total = 0;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (!std::isfinite(scores[i]))
-      fail(
-          place_of(arguments.target, i),
-          ": the model gives the pair no finite probability: its weights are "
-          "too large, or damaged");
-    out << fixed(scores[i]) << '\n';
-    total += scores[i];
+  const std::vector<double> scores =
+      score_pairs(model, sources.ids, targets.ids, arguments.batch_tokens);
+  for (size_t i = 0; i < lines; ++i) {
+    const bool scored = !sources.failed(i) && !targets.failed(i);
+    if (scored && !std::isfinite(scores[i]))
+      failed.add(
+          static_cast<int64_t>(i) + 1,
+          concat(
+              arguments.target,
+              ":",
+              i + 1,
+              ": the model gives the pair no finite probability: its weights "
+              "are too large, or damaged"));
+    const double log_probability =
+        scored ? scores[i] : std::numeric_limits<double>::quiet_NaN();
+    out << fixed(log_probability) << '\n';
+    total += log_probability;
   }
   out << "total\t" << fixed(total) << '\n';
+  out.flush();
+  failed.finish(static_cast<int64_t>(lines));
 }
 
 }  // namespace seqconv::engine

@@ -4,12 +4,14 @@
 #include <istream>
 #include <ostream>
 
+#include "engine/failed_lines.h"
 #include "engine/request_reader.h"
 #include "engine/verbs.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
+#include "seqconv/text/unicode.h"
 
 namespace seqconv::engine {
 namespace {
@@ -19,12 +21,10 @@ using Translations = std::vector<Translation>;
 // Counts for --stats.
 class Meter {
  public:
-  void add(const std::vector<Translations>& results) {
-    for (const Translations& result : results) {
-      ++sentences_;
-      if (!result.empty())
-        tokens_ += static_cast<int64_t>(result.front().token_scores.size());
-    }
+  void add(const Translations& result) {
+    ++sentences_;
+    if (!result.empty())
+      tokens_ += static_cast<int64_t>(result.front().token_scores.size());
   }
 
   std::string summary() const {
@@ -86,40 +86,84 @@ void warn_of_positions(
           " tokens by the model's learned positions");
 }
 
-void write_text(
-    const RequestReader::Buffer& buffer,
-    const std::vector<Translations>& results,
-    bool numbered,
-    std::ostream& out) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!numbered) {
-      out << (results[i].empty() ? "" : one_line(results[i].front().text))
-          << '\n';
-      continue;
-    }
-    for (const Translation& translation : results[i])
-      out << buffer.first_line + static_cast<int64_t>(i) << '\t'
-          << translation.score << '\t' << one_line(translation.text) << '\n';
-  }
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void write_json(
-    RequestReader::Buffer& buffer,
-    const std::vector<Translations>& results,
-    std::ostream& out) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    Json list = Json::array();
-    for (const Translation& translation : results[i])
-      list.push_back(
-          {{"text", translation.text},
-           {"tokens", translation.tokens},
-           {"score", translation.score},
-           {"log_probability", translation.log_probability}});
-    Json& object = buffer.objects[i];
-    object["translations"] = std::move(list);
-    out << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-  }
+// An object: the members that came in, then ours, which replace those of the
+// same name.
+std::string with_members(
+    const std::vector<JsonMember>& members,
+    const std::vector<std::pair<std::string, Json>>& ours) {
+  std::string object;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    object += concat(object.empty() ? "{" : ",", key, ":", value);
+  };
+  for (const JsonMember& member : members)
+    if (std::none_of(ours.begin(), ours.end(), [&](const auto& own) {
+          return own.first == member.name;
+        }))
+      add(member.key, member.value);
+  for (const auto& [name, value] : ours)
+    add(dump(name), dump(value));
+  return object + "}";
 }
+
+std::string result_object(
+    const RequestOrigin& origin,
+    const Translations& translations) {
+  Json list = Json::array();
+  for (const Translation& translation : translations)
+    list.push_back(
+        {{"text", translation.text},
+         {"tokens", translation.tokens},
+         {"score", translation.score},
+         {"log_probability", translation.log_probability},
+         {"token_scores", translation.token_scores}});
+  return with_members(origin.members, {{"translations", std::move(list)}});
+}
+
+// Translations of an earlier run would look like ours; a "line" that came in
+// stays, as the message says the number too.
+std::string failure_object(RequestOrigin origin, int64_t number) {
+  bool numbered = false;
+  std::erase_if(origin.members, [&](const JsonMember& member) {
+    numbered |= member.name == "line";
+    return member.name == "translations";
+  });
+  std::vector<std::pair<std::string, Json>> ours = {{"error", origin.error}};
+  if (!numbered)
+    ours.emplace_back("line", number);
+  return with_members(origin.members, ours);
+}
+
+/// Writes results in the order of the input.
+class ResultWriter {
+ public:
+  ResultWriter(const TranslateArguments& arguments, bool numbered)
+      : format_(arguments.format), numbered_(numbered) {}
+
+  void write(
+      const RequestOrigin& origin,
+      const Translations& result,
+      int64_t number,
+      std::ostream& out) const {
+    if (format_ == OutputFormat::kJson)
+      out << (origin.error.empty() ? result_object(origin, result)
+                                   : failure_object(origin, number))
+          << '\n';
+    else if (numbered_)
+      for (const Translation& translation : result)
+        out << number << '\t' << translation.score << '\t'
+            << one_line(translation.text) << '\n';
+    else
+      out << (result.empty() ? "" : one_line(result.front().text)) << '\n';
+  }
+
+ private:
+  OutputFormat format_;
+  bool numbered_;
+};
 
 }  // namespace
 
@@ -140,17 +184,25 @@ void translate(
   warn_of_positions(arguments, translator);
 
   RequestReader reader(arguments.input, in, arguments.json_input, *source);
+  const ResultWriter writer(arguments, options.search.n_best > 1);
+  FailedLines failed(arguments.strict ? OnFailure::kStop : OnFailure::kGoOn);
   RequestReader::Buffer buffer;
   Meter meter;
   SymbolCount symbols;
   while (reader.read(arguments.buffer_lines, buffer)) {
     const auto results = translator.translate(buffer.requests, &symbols);
-    if (arguments.format == OutputFormat::kJson)
-      write_json(buffer, results, out);
-    else
-      write_text(buffer, results, options.search.n_best > 1, out);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const RequestOrigin& origin = buffer.origins[i];
+      const int64_t number = buffer.first_line + static_cast<int64_t>(i);
+      if (origin.error.empty()) {
+        meter.add(results[i]);
+      } else {
+        out.flush();  // this may be the end
+        failed.add(number, origin.error);
+      }
+      writer.write(origin, results[i], number, out);
+    }
     out.flush();
-    meter.add(results);
   }
   if (reader.replaced_lines() > 0)
     log_warning(
@@ -161,6 +213,7 @@ void translate(
     log_warning("the input: ", symbols.warning());
   if (arguments.stats)
     log_info(meter.summary());
+  failed.finish(reader.count());
 }
 
 }  // namespace seqconv::engine

@@ -88,22 +88,22 @@ void PerplexityMeter::add(
     bool blank,
     const std::string& where) {
   where_ = where;
-  ++cost_.lines;
-  cost_.blank += blank;
-  if (blank && model_.stream.samples != SampleKind::kBlocks) {
-    end_sequence();
-    return;
-  }
   const auto length = std::ssize(ids) + 1;
   if (model_.stream.samples == SampleKind::kLines)
     SEQCONV_CHECK(
-        length <= model_.model->max_tokens(),
+        blank || length <= model_.model->max_tokens(),
         where,
         ": a line of ",
         length,
         " tokens is longer than the model's ",
         model_.model->max_tokens(),
         " learned positions");
+  ++cost_.lines;
+  cost_.blank += blank;
+  if (blank && model_.stream.samples != SampleKind::kBlocks) {
+    end_sequence();
+    return;
+  }
   count(line, ids, cost_);
   sequence_.insert(sequence_.end(), ids.begin(), ids.end());
   sequence_.push_back(kEndId);

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "seqconv/base/error.h"
-#include "seqconv/text/vocabulary.h"
+#include "seqconv/base/special_ids.h"
 
 namespace seqconv {
 
 SymbolCount SymbolCount::of(std::span<const int32_t> ids) {
   return {
       std::ssize(ids),
-      std::count(ids.begin(), ids.end(), Vocabulary::kUnknown)};
+      std::count(ids.begin(), ids.end(), kUnknownId)};
 }
 
 SymbolCount& SymbolCount::operator+=(const SymbolCount& other) {

@@ -491,6 +491,30 @@ class Evaluate(unittest.TestCase):
             self.assertEqual(plain.code, 0, plain.message)
 
 
+    def test_hypotheses_that_look_tokenised_are_told_once(self):
+        def warnings(lines, *flags, metric="bleu"):
+            reference = support.scratch() / "tokenised"
+            reference.write_text("a b.\n" * len(lines), encoding="utf-8")
+            result = run("evaluate", metric, "--reference", reference, *flags,
+                         stdin="".join(line + "\n" for line in lines))
+            self.assertEqual(result.code, 0, result.message)
+            return result.message
+
+        tokens, text = ["a b ."], ["a b."]
+        told = warnings(tokens * 120 + text * 500)
+        self.assertEqual(told.count("\n"), 1)
+        self.assertIn("warning: 120 of 620 hypotheses end in ' .'", told)
+        self.assertIn("tokenize --undo", told)
+        for few in (tokens * 20 + text * 10, ["a b . "] * 10, [*tokens * 12, "a"] * 3):
+            self.assertIn("warning", warnings(few))
+            self.assertIn("warning", warnings(few, "--json", "--tokenizer", "intl"))
+            for fit in (["--tokenizer", "none"], ["--style", "multi-bleu"]):
+                self.assertEqual(warnings(few, *fit), "")
+            self.assertEqual(warnings(few, metric="chrf"), "")
+        for fit in (text * 200, tokens * 9, tokens * 20 + text * 30, ["a b ?"] * 200):
+            self.assertEqual(warnings(fit), "")
+
+
 class Signals(unittest.TestCase):
     def start(self, *arguments):
         process = subprocess.Popen(

@@ -48,6 +48,7 @@ struct TranslateArguments {
   OutputFormat format = OutputFormat::kText;
   std::string input;        ///< a file of text or binarised; "": the stream
   bool json_input = false;  ///< objects with "text" and "target_prefix"
+  bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end
 };
 
@@ -57,6 +58,7 @@ struct ScoreArguments {
   std::string target;
   int64_t batch_tokens = 4096;
   int64_t threads = 0;
+  bool strict = false;
 };
 
 struct PerplexityArguments {
@@ -67,6 +69,7 @@ struct PerplexityArguments {
   int64_t batch_tokens = 4096;
   int64_t threads = 0;
   OutputFormat format = OutputFormat::kText;
+  bool strict = false;
 };
 
 struct GenerateArguments {
@@ -80,7 +83,7 @@ struct GenerateArguments {
 };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 5;
+inline constexpr int kEngineVersion = 6;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They

@@ -44,7 +44,9 @@ class PerplexityMeter {
       const PerplexityOptions& options);
 
   /// Error (behind `where`, "file:line") for a symbol outside the vocabulary
-  /// when the model has never seen <unk>.
+  /// when the model has never seen <unk>, and for a line beyond the learned
+  /// positions of a model of single lines. Such a line is left out: the next
+  /// one may be added.
   void add_line(std::string_view line, const std::string& where);
 
   /// The same for a sentence that is ids, without </s>, already; a blank one

@@ -1,5 +1,8 @@
 """Bad command lines of every verb that needs no model."""
 
+import os
+import tempfile
+
 import support
 from hostile.case import GARBAGE, LONG, Case, written
 
@@ -156,8 +159,37 @@ def bpe():
     yield Case("learn from a long word", learn, 0, stdin=b"ab" * LONG)
 
 
+def gone_working_folder():
+    def enter_and_remove():
+        folder = tempfile.mkdtemp(dir=support.scratch())
+        os.chdir(folder)
+        os.rmdir(folder)
+
+    source, data = support.data() / "valid.src", support.data() / "valid.tgt"
+    model, language = support.model(), support.language_model()
+    for verb in (
+        ["translate", "--model", model], ["translate", "--model", "nowhere"],
+        ["score", "--model", model, "--source", source, "--target", data],
+        ["perplexity", "--model", language], ["generate", "--model", language],
+        ["train", support.config(), "--output", "run"], ["train", "--help-config"],
+        ["train", support.config(), "--output", support.scratch() / "x", "--dry-run"],
+        ["evaluate", "bleu", "--reference", "nowhere"],
+        ["average", "--output", "mean", model], ["tokenize", "--language", "de"],
+        ["bpe", "learn", "--merges", "1"], ["info", "."],
+        ["export", "--format", "fairseq", model, "out.pt"],
+        ["reference", "configuration"], ["text", "--dictionary", "d", "x.bin"],
+        ["import", "--checkpoint", "x", "--output", "y"],
+    ):
+        yield Case(f"{verb[:3]} in a folder that is gone", verb, 2, "working folder",
+                   stdin=b"1\n", preexec_fn=enter_and_remove)
+    for flag in ("--help", "--version"):
+        yield Case(f"{flag} in a folder that is gone", [flag], 0,
+                   preexec_fn=enter_and_remove)
+
+
 FAMILIES = [
     usage,
+    gone_working_folder,
     numbers_on_the_command_line,
     evaluate,
     tokenize,

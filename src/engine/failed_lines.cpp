@@ -1,0 +1,40 @@
+#include "engine/failed_lines.h"
+
+#include "seqconv/base/error.h"
+
+namespace seqconv::engine {
+namespace {
+
+constexpr size_t kMostNumbers = 10;
+
+}  // namespace
+
+void FailedLines::add(int64_t line, const std::string& message) {
+  if (policy_ == OnFailure::kStop)
+    throw Error(message);
+  if (++count_ == 1)
+    first_ = message;
+  if (numbers_.size() < kMostNumbers)
+    numbers_.push_back(line);
+}
+
+void FailedLines::finish(int64_t lines) const {
+  if (!any())
+    return;
+  std::string numbers;
+  for (const int64_t number : numbers_)
+    numbers += concat(numbers.empty() ? "" : ", ", number);
+  if (count_ > static_cast<int64_t>(numbers_.size()))
+    numbers += ", ...";
+  fail(
+      count_,
+      " of ",
+      lines,
+      lines == 1 ? " line" : " lines",
+      " failed (",
+      numbers,
+      "); the first: ",
+      first_);
+}
+
+}  // namespace seqconv::engine

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace seqconv::engine {
+
+/// What becomes of a line that cannot be worked on.
+enum class OnFailure {
+  kGoOn,  ///< the others are, and the run fails at its end
+  kStop,  ///< the run fails at once
+};
+
+/// The lines of a run that could not be worked on.
+class FailedLines {
+ public:
+  explicit FailedLines(OnFailure policy) : policy_(policy) {}
+
+  /// Notes a line by its number; `message` says where it is and what is wrong
+  /// with it. Throws it, as an Error, where the run is to stop.
+  void add(int64_t line, const std::string& message);
+  bool any() const { return count_ > 0; }
+  int64_t count() const { return count_; }
+  /// Error that sums them up, of all `lines` of the input; nothing when there
+  /// are none.
+  void finish(int64_t lines) const;
+
+ private:
+  OnFailure policy_;
+  int64_t count_ = 0;
+  std::string first_;             // message
+  std::vector<int64_t> numbers_;  // of the first few
+};
+
+}  // namespace seqconv::engine

@@ -1,0 +1,298 @@
+"""Lines that cannot be worked on: the others are, and the run says so at its end."""
+
+import functools
+import json
+import math
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+import support
+from hostile.case import TRANSLATE, written
+from support import run
+
+# JSON that is no request, and what the message says of it.
+BAD = {
+    "hello": "not valid JSON",
+    '{"text": "1': "not valid JSON",
+    "": "not valid JSON",
+    "[]": 'an object with "text", but got []',
+    "null": 'an object with "text", but got null',
+    "{}": 'an object with "text", but got {}',
+    '{"id": 7}': 'an object with "text", but got {"id": 7}',
+    '{"text": 1}': '"text" must be a string, but got 1',
+    '{"text": null}': '"text" must be a string, but got null',
+    '{"text": "1", "target_prefix": ["eins"]}': '"target_prefix" must be a string',
+    '{"text": "1", "text": "2"}': '"text" comes twice',
+    '{"text": "1", "te\\u0078t": "2"}': '"text" comes twice',
+    '{"text": "\\ud800"}': "not valid JSON",
+    '{"text": "1", "a": NaN}': "not valid JSON",
+    '{"text": "1", "a": 01}': "not valid JSON",
+    '{"text": "1"} {"text": "2"}': "not valid JSON",
+    '{"text": "1\t2"}': "not valid JSON",
+    '{"text": "1", "a": ' + "[" * 1000 + "]" * 1000 + "}": "nested too deep",
+    '{"text": "' + "x" * (1 << 20): "not valid JSON",
+}
+GOOD = '{"id": 1, "text": "1 2"}'
+
+
+@functools.cache
+def learned_model():
+    """A model of eight positions."""
+    text = support.config().read_text(encoding="utf-8")
+    settings = support.scratch() / "learned.toml"
+    settings.write_text(text.replace(
+        "dim = 16", 'dim = 16\npositions = "learned"\nmax_positions = 8'), encoding="utf-8")
+    return support.trained("learned", settings)
+
+
+@functools.cache
+def line_language_model():
+    """A language model of single lines, of eight positions at most."""
+    text = support.language_config().read_text(encoding="utf-8")
+    text = text.replace('samples = "blocks"\nblock_tokens = 32', 'samples = "lines"')
+    text = text.replace("dim = 16", 'dim = 16\npositions = "learned"\nmax_positions = 64')
+    settings = support.scratch() / "line-language.toml"
+    settings.write_text(text, encoding="utf-8")
+    return support.trained("line-language", settings)
+
+
+def requests(*flags, stdin):
+    return run("translate", "--model", support.model(), *TRANSLATE, "--json-input", *flags,
+               stdin=stdin)
+
+
+class Requests(unittest.TestCase):
+    def test_one_bad_line_costs_no_other_one(self):
+        alone = requests("--format", "json", stdin=GOOD).lines[0]
+        for bad, message in BAD.items():
+            with self.subTest(bad=bad[:80]):
+                result = requests("--format", "json", stdin=f"{GOOD}\n{bad}\n{GOOD}\n")
+                self.assertEqual(result.code, 1)
+                first, failed, last = result.lines
+                self.assertEqual((first, last), (alone, alone))
+                failed = json.loads(failed)
+                self.assertEqual(failed["line"], 2)
+                self.assertIn("standard input:2: ", failed["error"])
+                self.assertIn(message, failed["error"])
+                self.assertNotIn("translations", failed)
+                self.assertEqual(result.message.count("\n"), 1, result.message)
+                self.assertIn("error: 1 of 3 lines failed (2)", result.message)
+                self.assertIn(message, result.message)
+                self.assertLess(len(result.message), 600)
+
+    def test_as_text_it_is_an_empty_line(self):
+        lines = "\n".join([GOOD, *BAD, GOOD])
+        result = requests(stdin=lines)
+        self.assertEqual(result.code, 1)
+        good = requests(stdin=GOOD).lines[0]
+        self.assertEqual(result.out.decode().split("\n"),
+                         [good, *[""] * len(BAD), good, ""])
+        self.assertIn(f"{len(BAD)} of {len(BAD) + 2} lines failed", result.message)
+        self.assertIn("(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...); the first: standard input:2: ",
+                      result.message)
+
+    def test_n_best_lists_keep_their_numbers(self):
+        result = requests("--n-best", "2", stdin=f"{GOOD}\nhello\n{GOOD}\n")
+        numbers = [line.split("\t")[0] for line in result.lines]
+        self.assertEqual((result.code, numbers), (1, ["1", "1", "2", "3", "3"]))
+
+    def test_its_own_fields_come_back_with_the_error(self):
+        line = '{"id": 12345678901234567890123, "text": 5, "x": [1.10], "translations": [], "error": 0}'
+        (answer,) = requests("--format", "json", stdin=line).lines
+        self.assertTrue(answer.startswith(
+            '{"id":12345678901234567890123,"text":5,"x":[1.10],"error":"standard input:1: '), answer)
+        self.assertEqual(json.loads(answer)["line"], 1)
+        self.assertNotIn("translations", json.loads(answer))
+        (answer,) = requests("--format", "json", stdin='{"line": "my own"}').lines
+        self.assertEqual(json.loads(answer)["line"], "my own")
+
+    def test_good_lines_are_written_across_buffers(self):
+        lines = "".join(f"{bad}\n{GOOD}\n" for bad in BAD)
+        result = requests("--format", "json", "--buffer-lines", "3", stdin=lines)
+        self.assertEqual((result.code, len(result.lines)), (1, 2 * len(BAD)))
+        numbers = [json.loads(line).get("line") for line in result.lines]
+        self.assertEqual(numbers[::2], list(range(1, 2 * len(BAD), 2)))
+
+    def test_strict_stops_at_the_first(self):
+        for flags in ([], ["--format", "json"]):
+            result = requests("--strict", *flags, stdin=f"{GOOD}\nhello\n{GOOD}\n[]\n")
+            self.assertEqual((result.code, len(result.lines)), (1, 1))
+            self.assertEqual(result.lines, requests(*flags, stdin=GOOD).lines)
+            self.assertIn("error: standard input:2: not valid JSON", result.message)
+        self.assertEqual(requests("--strict", stdin=f"{GOOD}\n{GOOD}\n").code, 0)
+
+    def test_stats_count_what_was_translated(self):
+        result = requests("--stats", stdin=f"{GOOD}\nhello\n")
+        self.assertEqual(result.code, 1)
+        self.assertIn("translated 1 sentences", result.message)
+
+    def test_what_came_before_the_end_of_damaged_data_is_written(self):
+        folder = support.scratch() / "damaged"
+        folder.mkdir()
+        # Two sentences, the second with an id that no vocabulary has.
+        ids = [[4, 2], [100000, 2]]
+        index = b"MMIDIDX\0\0" + (1).to_bytes(8, "little") + b"\x04" + (2).to_bytes(8, "little")
+        index += b"".join(len(i).to_bytes(4, "little") for i in ids)
+        index += b"".join((8 * n).to_bytes(8, "little") for n in range(2))
+        (folder / "a.idx").write_bytes(index)
+        (folder / "a.bin").write_bytes(
+            b"".join(i.to_bytes(4, "little") for sentence in ids for i in sentence))
+        result = run("translate", "--model", support.model(), *TRANSLATE,
+                     "--input", folder / "a.bin")
+        self.assertEqual((result.code, len(result.lines)), (1, 1), result.message)
+        self.assertIn("sentence 2", result.message)
+
+
+class Fields(unittest.TestCase):
+    """--json-input keeps all fields of its objects as they came."""
+
+    def test_stay_as_they_were_written(self):
+        for field in (
+            '"id":123456789012345678901', '"id":-0', '"x":1.10', '"x":1e400', '"x":1E+2',
+            '"x":0.1000000000000000055511151231257827', '"e":"\\u00e9\\ud83d\\ude00\\/"',
+            '"twice":1,"twice":2', '"z":1,"a":2', '"":[]', '"n":{"b":[1.0,{"c":null}]}',
+            '"blank":" a  b , : "', '"é":"ü"', '"s":"\\"}]"', '"large":' + "9" * 400,
+        ):
+            with self.subTest(field=field[:60]):
+                result = requests("--format", "json",
+                                  stdin=f'{{{field},"text":"1","last":true}}\n')
+                self.assertEqual(result.code, 0, result.message)
+                wanted = f'{{{field},"text":"1","last":true,"translations":[{{'
+                self.assertTrue(result.out.decode().startswith(wanted), result.out)
+
+    def test_old_translations_make_way_for_new_ones(self):
+        result = requests("--format", "json", stdin=GOOD)
+        again = requests("--format", "json", stdin=result.out)
+        self.assertEqual(again.out, result.out)
+
+    def test_blanks_line_ends_and_marks_do_not_matter(self):
+        wanted = requests("--format", "json", stdin=GOOD).out
+        for spelled in ("\ufeff" + GOOD, GOOD + "\r\n", f" \t{GOOD} \n",
+                        '{"id" :1,\t"text"\t: "1 2"}'):
+            self.assertEqual(requests("--format", "json", stdin=spelled).out, wanted)
+
+    def test_a_line_of_a_megabyte_is_one_like_others(self):
+        many = ",".join(f'"k{i}":{i}' for i in range(100_000))
+        result = requests("--format", "json", stdin=f'{{"text":"1",{many}}}\n{GOOD}\n')
+        self.assertEqual(result.code, 0, result.message)
+        self.assertTrue(result.lines[0].startswith(f'{{"text":"1",{many},"translations":'))
+
+
+class TokenScores(unittest.TestCase):
+    """Natural logarithms, a number a token, </s> among them."""
+
+    def check(self, *flags, penalty=1.0):
+        result = run("translate", "--model", support.model(), "--format", "json",
+                     "--max-length-b", "12", *flags, stdin="1 2 3\n\n4 5\n9\n")
+        self.assertEqual(result.code, 0, result.message)
+        for line in result.lines:
+            for found in json.loads(line)["translations"]:
+                scores = found["token_scores"]
+                self.assertEqual(len(scores), len(found["tokens"].split()))
+                self.assertTrue(all(score < 0 for score in scores))
+                self.assertAlmostEqual(sum(scores), found["log_probability"], delta=1e-9)
+                length = max(len(scores), 1)
+                self.assertAlmostEqual(
+                    found["score"], sum(scores) / length ** penalty, delta=1e-9)
+
+    def test_add_up_to_the_score_before_its_division_by_length(self):
+        self.check()
+        self.check("--beam", "1")
+        self.check("--beam", "6", "--n-best", "6")
+        self.check("--beam", "4", "--n-best", "3", "--length-penalty", "0.6", penalty=0.6)
+        self.check("--model", support.model(), "--n-best", "2")
+        self.check("--no-repeat-ngram", "1", "--unknown-penalty", "2")
+
+    def test_are_what_score_gives_together(self):
+        source = written("scores-s", "1 2 3\n")
+        result = run("translate", "--model", support.model(), "--format", "json", stdin="1 2 3\n")
+        best = json.loads(result.out)["translations"][0]
+        target = written("scores-t", best["text"] + "\n")
+        scored = run("score", "--model", support.model(), "--source", source, "--target", target)
+        self.assertAlmostEqual(float(scored.lines[0]), sum(best["token_scores"]), places=3)
+
+
+class CutLines(unittest.TestCase):
+    """What is too long to translate is cut, and a warning names the line."""
+
+    def test_a_long_line_is_named(self):
+        result = run("translate", "--model", learned_model(), *TRANSLATE,
+                     stdin="1\n" + "2 " * 9 + "\n")
+        self.assertEqual((result.code, len(result.lines)), (0, 2), result.message)
+        self.assertIn("warning: standard input:2: a line of 10 tokens is cut to the model's 8",
+                      result.message)
+
+    def test_a_long_prefix_is_named(self):
+        request = {"text": "1", "target_prefix": "eins " * 7}
+        result = requests(stdin=f"{GOOD}\n{json.dumps(request)}\n")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("warning: standard input:2: a target prefix of 7 tokens is cut to 5",
+                      result.message)
+
+
+class Score(unittest.TestCase):
+    def score(self, sources, targets, *flags, model=learned_model):
+        return run("score", "--model", model(), "--source", written("fail-s", sources),
+                   "--target", written("fail-t", targets), *flags)
+
+    def test_lines_that_fail_shift_no_other(self):
+        good = self.score("1\n2\n3\n", "eins\nzwei\ndrei\n").lines
+        for name, sources, targets, *wanted in (
+            ("long source", "1\n" + "2 " * 8 + "\n3\n", "eins\nzwei\ndrei\n", "fail-s:2: the source",
+             "9 tokens", "8 learned positions"),
+            ("long target", "1\n2\n3\n", "eins\n" + "zwei " * 8 + "\ndrei\n",
+             "fail-t:2: the target", "9 tokens"),
+            ("bad source", b"1\n\xff\n3\n", "eins\nzwei\ndrei\n", "fail-s:2: UTF-8"),
+            ("bad target", "1\n2\n3\n", b"eins\nz\0\ndrei\n", "fail-t:2: text was wanted"),
+            ("both", b"1\n\xff\n3\n", b"eins\n\xff\ndrei\n", "fail-s:2: UTF-8"),
+        ):
+            with self.subTest(name):
+                result = self.score(sources, targets)
+                self.assertEqual(result.code, 1)
+                self.assertEqual(result.lines, [good[0], "nan", good[2], "total\tnan"])
+                for words in ("1 of 3 lines failed (2); the first: ", *wanted):
+                    self.assertIn(words, result.message)
+                strict = self.score(sources, targets, "--strict")
+                self.assertEqual((strict.code, strict.out), (1, b""))
+                self.assertIn(wanted[0], strict.message)
+
+    def test_what_fits_just_is_scored(self):
+        result = self.score("2 " * 7 + "\n", "zwei " * 7 + "\n")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertTrue(math.isfinite(float(result.lines[0])))
+
+
+class Perplexity(unittest.TestCase):
+    def measure(self, text, *flags, model=support.language_model):
+        return run("perplexity", "--model", model(), "--format", "json", *flags, stdin=text)
+
+    def test_is_that_of_the_lines_that_can_be_measured(self):
+        whole = json.loads(self.measure("eins\nzwei\n").out)
+        self.assertNotIn("failed_lines", whole)
+        result = self.measure("eins\nQ\nzwei\nQ\n")
+        self.assertEqual(result.code, 1)
+        self.assertEqual(json.loads(result.out), {**whole, "failed_lines": 2})
+        for words in ("2 of 4 lines failed (2, 4)", "standard input:2: ", "'Q'"):
+            self.assertIn(words, result.message)
+        strict = self.measure("eins\nQ\nzwei\n", "--strict")
+        self.assertEqual((strict.code, strict.out), (1, b""))
+        self.assertIn("error: standard input:2: the symbol 'Q'", strict.message)
+
+    def test_of_nothing_but_such_lines_is_an_error(self):
+        result = self.measure("Q\n")
+        self.assertEqual((result.code, result.out), (1, b""))
+        self.assertIn("1 of 1 line failed (1); the first: standard input:1: ", result.message)
+
+    def test_a_line_that_is_too_long_for_a_model_of_lines_is_left_out(self):
+        whole = json.loads(self.measure("eins\n\nzwei\n", model=line_language_model).out)
+        result = self.measure("eins\n\n" + "eins " * 20 + "\nzwei\n", model=line_language_model)
+        self.assertEqual(result.code, 1, result.message)
+        self.assertEqual(json.loads(result.out), {**whole, "failed_lines": 1})
+        self.assertIn("standard input:3: a line of", result.message)
+
+
+if __name__ == "__main__":
+    unittest.main()
