@@ -12,11 +12,16 @@ namespace seqconv::cli {
 namespace {
 
 constexpr const char* kBpeExamples =
-    "The files are those of the subword-nmt package, byte for byte.\n"
+    "The files are those of the subword-nmt package, byte for byte; "
+    "docs/tokenization.md\n"
+    "has the exceptions. --vocabulary takes a dict.txt, or words and counts:\n"
+    "  tr ' ' '\\n' < train.bpe.de | sort | uniq -c | awk '{print $2, $1}'\n"
     "\n"
     "Examples:\n"
     "  seqconv bpe learn --merges 8000 train.de train.en > codes\n"
-    "  seqconv bpe apply --codes codes < test.de > test.bpe.de";
+    "  seqconv bpe apply --codes codes < test.de > test.bpe.de\n"
+    "  seqconv bpe apply --codes codes --vocabulary vocabulary.de \\\n"
+    "    --vocabulary-threshold 50 --glossaries '<[a-z]+>' < test.de";
 
 struct Learn {
   int64_t merges = 0;
@@ -31,16 +36,26 @@ void learn(const Learn& flags, std::ostream& out) {
   }
   LineReader reader(std::cin, "standard input", BadBytes::kReject);
   WordCounts counts;
-  for (std::string line; reader.next(line);)
+  for (std::string line; reader.next_with_end(line);)
     count_words(line, counts);
   out << learn_bpe(counts, flags.merges, flags.min_frequency);
 }
 
-void apply_codes(const std::string& codes, std::ostream& out) {
-  const Bpe bpe = Bpe::load(codes);
+struct Apply {
+  std::string codes;
+  std::string vocabulary;
+  int64_t threshold = 0;
+  BpeOptions options;
+};
+
+void apply_codes(const Apply& flags, std::ostream& out) {
+  BpeOptions options = flags.options;
+  if (!flags.vocabulary.empty())
+    options.vocabulary = read_bpe_vocabulary(flags.vocabulary, flags.threshold);
+  const Bpe bpe = Bpe::load(flags.codes, options);
   LineReader reader(std::cin, "standard input", BadBytes::kReject);
-  for (std::string line; reader.next(line);)
-    out << bpe.segment_line(line) << '\n';
+  for (std::string line; reader.next_with_end(line);)
+    out << bpe.segment_line(line);
 }
 
 void add_learn(CLI::App& bpe, Program& program) {
@@ -65,16 +80,47 @@ void add_learn(CLI::App& bpe, Program& program) {
 }
 
 void add_apply(CLI::App& bpe, Program& program) {
-  auto codes = std::make_shared<std::string>();
+  auto flags = std::make_shared<Apply>();
   CLI::App& verb = *bpe.add_subcommand(
       "apply",
       "Split the words of standard input by learned codes");
   verb.fallthrough();
-  verb.add_option("--codes", *codes, "Codes file")
+  verb.add_option("--codes", flags->codes, "Codes file")
       ->type_name("FILE")
       ->required();
-  verb.callback([&program, codes] {
-    program.run = [&program, codes] { apply_codes(*codes, program.out); };
+  CLI::Option* vocabulary =
+      verb.add_option(
+              "--vocabulary",
+              flags->vocabulary,
+              "Pieces and their counts: what is not there is split again")
+          ->type_name("FILE");
+  add_integer(
+      verb,
+      "--vocabulary-threshold",
+      flags->threshold,
+      "Take pieces for missing that come less often",
+      0)
+      ->needs(vocabulary);
+  verb.add_option(
+          "--glossaries",
+          flags->options.glossaries,
+          "Regular expressions for what stays whole")
+      ->type_name("REGEX");
+  verb.add_option(
+          "--separator",
+          flags->options.separator,
+          "Written behind pieces that do not end a word")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  add_integer(
+      verb,
+      "--merges",
+      flags->options.merges,
+      "Use so many lines of the codes, the first ones (default: all)",
+      0)
+      ->default_str("");
+  verb.callback([&program, flags] {
+    program.run = [&program, flags] { apply_codes(*flags, program.out); };
   });
 }
 

@@ -93,6 +93,7 @@ TranslationText import_text(
         checkpoint.where(),
         " holds a translation model: give --source-dictionary and "
         "--target-dictionary");
+  options.subword_fallback = false;  // fairseq knows none
   constexpr Task kTask = Task::kTranslation;
   need_dictionary(options.source_dictionary, "--source-dictionary", kTask);
   need_dictionary(options.target_dictionary, "--target-dictionary", kTask);
@@ -117,7 +118,7 @@ TranslationText import_text(
 }
 
 LanguageText import_language_text(
-    const TextOptions& options,
+    TextOptions options,
     const FairseqCheckpoint& checkpoint) {
   if (!options.source_dictionary.empty() || !options.target_dictionary.empty())
     fail_usage(
@@ -127,6 +128,7 @@ LanguageText import_language_text(
         " holds a language model: give --dictionary");
   need_dictionary(options.dictionary, "--dictionary", Task::kLanguageModel);
   need_language(options, options.language, "--language");
+  options.subword_fallback = false;
   LanguageText text = LanguageText::create(options, {});
   check_vocabulary(
       checkpoint,

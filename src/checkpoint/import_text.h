@@ -9,14 +9,15 @@ namespace seqconv {
 /// The text of an imported translation model: dictionaries, joined when they
 /// are the same, subwords and tokenisation of `options`. UsageError that names
 /// the flag for a dictionary that is missing or of the other task; Error for
-/// one that does not fit the checkpoint's embeddings.
+/// one that does not fit the checkpoint's embeddings. Pieces that a dictionary
+/// lacks are <unk>, as in fairseq.
 TranslationText import_text(
     TextOptions options,
     const FairseqCheckpoint& checkpoint);
 
 /// The same for a language model.
 LanguageText import_language_text(
-    const TextOptions& options,
+    TextOptions options,
     const FairseqCheckpoint& checkpoint);
 
 }  // namespace seqconv

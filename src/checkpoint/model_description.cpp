@@ -50,10 +50,23 @@ Json write_architecture(const ModelOptions& options, const char* unused) {
   return table;
 }
 
-/// The lowest version whose programs read the model rightly: those of version 1
-/// know no tokenizer and would take its text as it is.
-int64_t version_of(const TextOptions& text) {
-  return text.tokenizer == Tokenizer::kNone ? 1 : 2;
+/// The lowest version whose programs read the model rightly, and the key that
+/// older ones would not heed: those of version 1 know no tokenizer, those of
+/// version 2 split no piece again.
+struct NeededVersion {
+  int64_t version;
+  std::string key;
+};
+
+NeededVersion version_of(const TextOptions& text, const Json& architecture) {
+  const std::string later = later_key(architecture);
+  if (!later.empty())
+    return {3, "architecture." + later};
+  if (text.falls_back())
+    return {3, "text.subword_fallback"};
+  if (text.tokenizer != Tokenizer::kNone)
+    return {2, "text.tokenizer"};
+  return {1, ""};
 }
 
 /// How messages call a model of a task, and what to do with it.
@@ -204,8 +217,7 @@ std::vector<ParameterShape> parameters_of(const fs::path& folder) {
 Json begin_config(Task task, const TextOptions& text, Json architecture) {
   Json config = Json::object();
   config["format"] = kFormat;
-  config["format_version"] =
-      later_key(architecture).empty() ? version_of(text) : 3;
+  config["format_version"] = version_of(text, architecture).version;
   config["task"] = std::string(enum_name(task));
   config["architecture"] = std::move(architecture);
   return config;
@@ -230,21 +242,16 @@ void check_version_says_all(
     const Json& config,
     const TextOptions& text,
     const fs::path& folder) {
-  const auto need = [&](const std::string& key, int64_t version) {
-    SEQCONV_CHECK(
-        config["format_version"] >= version,
-        (folder / "config.json").string(),
-        ": ",
-        key,
-        " needs format_version ",
-        version,
-        ", but got ",
-        detail::show_json(config["format_version"]));
-  };
-  need("text.tokenizer", version_of(text));
-  const std::string later = later_key(config["architecture"]);
-  if (!later.empty())
-    need("architecture." + later, 3);
+  const NeededVersion needed = version_of(text, config["architecture"]);
+  SEQCONV_CHECK(
+      config["format_version"] >= needed.version,
+      (folder / "config.json").string(),
+      ": ",
+      needed.key,
+      " needs format_version ",
+      needed.version,
+      ", but got ",
+      detail::show_json(config["format_version"]));
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 #include <queue>
 #include <sstream>
 
+#include "glossaries.h"
 #include "seqconv/base/error.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
 namespace {
 
-constexpr std::string_view kEndOfWord = "</w>";
 constexpr std::string_view kVersion = "#version:";
 constexpr int32_t kNoSymbol = -1;
 constexpr int32_t kNoPiece = -1;
@@ -146,12 +146,16 @@ struct Bpe::Cache {
   std::unordered_map<std::string, std::vector<std::string>> words;
 };
 
-Bpe::Bpe() : cache_(std::make_unique<Cache>()) {}
+Bpe::Bpe(BpeOptions options)
+    : options_(std::move(options)), cache_(std::make_unique<Cache>()) {
+  if (!options_.glossaries.empty())
+    glossaries_ = std::make_unique<Glossaries>(options_.glossaries);
+}
 Bpe::Bpe(Bpe&& other) noexcept = default;
 Bpe& Bpe::operator=(Bpe&& other) noexcept = default;
 Bpe::~Bpe() = default;
 
-Bpe Bpe::load(const std::filesystem::path& path) {
+Bpe Bpe::load(const std::filesystem::path& path, BpeOptions options) {
   LineReader reader(path);
   std::string text;
   std::string line;
@@ -161,11 +165,15 @@ Bpe Bpe::load(const std::filesystem::path& path) {
       !text.empty(),
       path.string(),
       ": BPE codes were wanted, but the file is empty");
-  return parse(text, path.string());
+  return parse(text, path.string(), std::move(options));
 }
 
-Bpe Bpe::parse(std::string_view text, const std::string& name) {
-  Bpe bpe;
+Bpe Bpe::parse(
+    std::string_view text,
+    const std::string& name,
+    BpeOptions options) {
+  Bpe bpe(std::move(options));
+  const int64_t most = bpe.options_.merges;
   bpe.codes_ = text;
   bpe.end_is_a_symbol_ = true;
   const size_t end = text.find_last_not_of("\r\n ") + 1;
@@ -173,7 +181,8 @@ Bpe Bpe::parse(std::string_view text, const std::string& name) {
   LineReader reader(stream, name, BadBytes::kReject);
   std::string line;
   size_t columns = 2;
-  while (reader.next(line)) {
+  std::vector<Pair> merges;
+  while ((most < 0 || std::ssize(merges) < most) && reader.next(line)) {
     const bool first = reader.line_number() == 1;
     if (first && line.starts_with(kVersion)) {
       bpe.end_is_a_symbol_ = is_version_01(line, reader.where());
@@ -195,8 +204,11 @@ Bpe Bpe::parse(std::string_view text, const std::string& name) {
         " were wanted, but got '",
         line,
         "'");
-    bpe.add_merge(std::string(parts[0]), std::string(parts[1]));
+    merges.emplace_back(parts[0], parts[1]);
+    bpe.add_merge(merges.back());
   }
+  if (bpe.options_.vocabulary)
+    bpe.remember_parts(merges);
   return bpe;
 }
 
@@ -210,7 +222,8 @@ int32_t Bpe::find_symbol(const std::string& symbol) const {
   return found == symbols_.end() ? kNoSymbol : found->second;
 }
 
-void Bpe::add_merge(const std::string& left, const std::string& right) {
+void Bpe::add_merge(const Pair& pair) {
+  const auto& [left, right] = pair;
   const uint64_t key = pair_key(intern(left), intern(right));
   // Of a pair that comes twice, the first line counts.
   pairs_.emplace(key, Merge{lines_++, intern(left + right)});
@@ -246,6 +259,11 @@ std::vector<std::string> Bpe::segment_word(std::string_view word) const {
   next_code_point(word, first_end);
   if (first_end == word.size())
     return {std::string(word)};  // one character stays as it is
+  std::vector<std::string> pieces = merge(word);
+  return options_.vocabulary ? keep_to_vocabulary(pieces) : pieces;
+}
+
+std::vector<std::string> Bpe::merge(std::string_view word) const {
   std::vector<Piece> pieces = initial_pieces(word);
   Merger(*this, pieces).run();
   std::vector<std::string> out;
@@ -256,6 +274,26 @@ std::vector<std::string> Bpe::segment_word(std::string_view word) const {
     i = piece.next;
   }
   return out;
+}
+
+std::vector<std::string> Bpe::segment_with_separators(
+    const std::string& word) const {
+  std::vector<std::string> pieces;
+  if (glossaries_) {
+    for (const std::string& part : glossaries_->isolate(word)) {
+      if (glossaries_->is_whole(part)) {
+        pieces.push_back(part);
+        continue;
+      }
+      const std::vector<std::string> more = segment_word(part);
+      pieces.insert(pieces.end(), more.begin(), more.end());
+    }
+  } else {
+    pieces = segment_word(word);
+  }
+  for (size_t i = 0; i + 1 < pieces.size(); ++i)
+    pieces[i] += options_.separator;
+  return pieces;
 }
 
 std::vector<std::string> Bpe::segment_words(
@@ -269,10 +307,7 @@ std::vector<std::string> Bpe::segment_words(
     if (found == known.end()) {
       if (known.size() >= kCacheLimit)
         known.clear();
-      std::vector<std::string> pieces = segment_word(word);
-      for (size_t i = 0; i + 1 < pieces.size(); ++i)
-        pieces[i] += kJoiner;
-      found = known.emplace(word, std::move(pieces)).first;
+      found = known.emplace(word, segment_with_separators(word)).first;
     }
     out.insert(out.end(), found->second.begin(), found->second.end());
   }
@@ -280,6 +315,13 @@ std::vector<std::string> Bpe::segment_words(
 }
 
 std::string Bpe::segment_line(std::string_view line) const {
+  std::string out;
+  for (std::string_view part : split_lines(line))
+    out += segment_one_line(part);
+  return out;
+}
+
+std::string Bpe::segment_one_line(std::string_view line) const {
   constexpr std::string_view kBlanks = "\r\n ";
   const size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
   if (begin == line.size())

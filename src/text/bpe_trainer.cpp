@@ -9,7 +9,9 @@
 
 namespace seqconv {
 
-void count_words(std::string_view line, WordCounts& counts) {
+namespace {
+
+void count_words_of_one(std::string_view line, WordCounts& counts) {
   const size_t last = line.find_last_not_of("\r\n ") + 1;
   line = line.substr(0, last);
   line.remove_prefix(std::min(line.find_first_not_of("\r\n "), line.size()));
@@ -19,6 +21,13 @@ void count_words(std::string_view line, WordCounts& counts) {
       ++counts[std::string(line.substr(start, blank - start))];
     start = blank + 1;
   }
+}
+
+}  // namespace
+
+void count_words(std::string_view text, WordCounts& counts) {
+  for (std::string_view line : split_lines(text))
+    count_words_of_one(line, counts);
 }
 
 std::string
@@ -68,7 +77,7 @@ std::string learn_bpe(
   std::string line;
   for (const std::string& file : files) {
     LineReader reader(file);
-    while (reader.next(line))
+    while (reader.next_with_end(line))
       count_words(line, counts);
   }
   return learn_bpe(counts, merges, min_frequency);

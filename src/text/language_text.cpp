@@ -15,60 +15,70 @@ namespace {
 
 using Files = std::vector<std::string>;
 
-bool is_unknown(const Vocabulary& vocabulary, std::string_view symbol) {
-  return vocabulary.text_id(symbol) == kUnknownId;
+/// Symbols of the training text that the vocabulary lacks.
+int64_t missing_symbols(
+    const WordCounts& counts,
+    const Vocabulary& vocabulary) {
+  int64_t missing = 0;
+  for (const auto& [symbol, count] : counts)
+    missing += vocabulary.has(symbol) ? 0 : count;
+  return missing;
 }
 
-/// Symbols of the training text.
-struct SymbolTally {
-  int64_t all = 0;
-  int64_t unknown = 0;  ///< outside the vocabulary, <unk> among them
-  int64_t spelled = 0;  ///< spelled <unk> by the text itself
-};
-
-SymbolTally tally(const WordCounts& counts, const Vocabulary& vocabulary) {
-  SymbolTally sum;
-  for (const auto& [symbol, count] : counts) {
-    sum.all += count;
-    if (!is_unknown(vocabulary, symbol))
-      continue;
-    sum.unknown += count;
-    if (symbol == kUnknownSymbol)
-      sum.spelled += count;
-  }
-  return sum;
-}
-
-/// The first of `symbols` that is unknown and not the text's own <unk>, or "".
-std::string first_unknown(
-    const Vocabulary& vocabulary,
-    const std::vector<std::string>& symbols) {
-  const auto found =
-      std::find_if(symbols.begin(), symbols.end(), [&](const auto& symbol) {
-        return symbol != kUnknownSymbol && is_unknown(vocabulary, symbol);
-      });
-  return found == symbols.end() ? std::string() : *found;
-}
-
-[[noreturn]] void fail_wrong_dictionary(
-    const TextOptions& options,
-    const TextPipeline& pipeline,
-    const Files& files,
-    const SymbolTally& symbols) {
-  std::string first;
+/// The first symbol of the files that the vocabulary lacks.
+std::string first_missing(const TextPipeline& pipeline, const Files& files) {
   std::string line;
   for (const std::string& file : files)
-    for (LineReader reader(file); first.empty() && reader.next(line);)
-      first = first_unknown(pipeline.vocabulary(), pipeline.segment(line));
-  fail(
-      options.dictionary,
-      ": wrong dictionary for this text: ",
-      symbols.unknown - symbols.spelled,
-      " of ",
-      symbols.all,
-      " symbols are unknown (the first: '",
-      first,
-      "')");
+    for (LineReader reader(file); reader.next(line);)
+      for (std::string& symbol : pipeline.segment(line))
+        if (!pipeline.vocabulary().has(symbol))
+          return std::move(symbol);
+  return {};
+}
+
+/// Error when the dictionary lacks half of the text's symbols or more. They are
+/// those of a segmenter that does not fall back, as any dictionary of the same
+/// script would do for characters.
+void check_dictionary(
+    const TextOptions& options,
+    const TextPipeline& pipeline,
+    const WordCounts& counts,
+    const Files& files) {
+  int64_t all = 0;
+  for (const auto& [symbol, count] : counts)
+    all += count;
+  const int64_t missing = missing_symbols(counts, pipeline.vocabulary());
+  if (missing > 0 && missing >= all - missing)
+    fail(
+        options.dictionary,
+        ": wrong dictionary for this text: ",
+        missing,
+        " of ",
+        all,
+        " symbols are unknown (the first: '",
+        first_missing(pipeline, files),
+        "')");
+}
+
+/// What a given dictionary and a segmenter make of the files.
+LearnedSide take_dictionary(
+    const TextOptions& options,
+    const SegmenterPointer& segmenter,
+    const VocabularyPointer& vocabulary,
+    const std::vector<TextFile>& prepared,
+    const Files& files) {
+  LearnedSide side{fit(options, segmenter, vocabulary), vocabulary, {}};
+  if (files.empty())
+    return side;
+  side.counts = count_symbols(segmenter, prepared);
+  const TextPipeline pipeline(
+      segmenter,
+      vocabulary,
+      prepared.front().preparation);
+  check_dictionary(options, pipeline, side.counts, files);
+  if (options.falls_back() && lacks_symbols(*vocabulary, side.counts))
+    side.counts = count_symbols(side.segmenter, prepared);
+  return side;
 }
 
 void check_options(const TextOptions& options) {
@@ -100,27 +110,24 @@ LanguageText LanguageText::create(
   check_options(options);
   const Preparation preparation(options, options.language);
   const std::vector<TextFile> prepared = prepared_files(files, preparation);
-  VocabularyPointer vocabulary = given_vocabulary(options.dictionary);
+  const VocabularyPointer vocabulary = given_vocabulary(options.dictionary);
   SegmenterPointer segmenter = given_segmenter(options);
   SEQCONV_CHECK(
       !files.empty() || (vocabulary && segmenter),
       "the text of a language model needs training files, but got none");
   if (!segmenter)
     segmenter = learn_segmenter(options, prepared);
-  WordCounts counts;
-  if (!files.empty())
-    counts = count_symbols(segmenter, prepared);
-  if (!vocabulary)
-    vocabulary = build_vocabulary(options, counts);
+  const LearnedSide side = vocabulary
+      ? take_dictionary(options, segmenter, vocabulary, prepared, files)
+      : learn_side(options, segmenter, prepared);
   LanguageText text;
   text.options = options;
-  text.text =
-      std::make_shared<const TextPipeline>(segmenter, vocabulary, preparation);
-  const SymbolTally symbols = tally(counts, *vocabulary);
-  const SymbolCount count{symbols.all, symbols.unknown - symbols.spelled};
-  if (!options.dictionary.empty() && count.is_mostly_unknown())
-    fail_wrong_dictionary(options, *text.text, files, symbols);
-  text.knows_unknown = symbols.unknown > 0;
+  text.text = std::make_shared<const TextPipeline>(
+      side.segmenter,
+      side.vocabulary,
+      preparation);
+  text.knows_unknown = side.counts.contains(std::string(kUnknownSymbol)) ||
+      lacks_symbols(*side.vocabulary, side.counts);
   text.samples = pick_samples(files);
   return text;
 }
@@ -147,7 +154,7 @@ LanguageText LanguageText::load(const fs::path& folder, const Json& text) {
     const Json& side = text.at("side");
     loaded.text = load_side(
         folder,
-        options.subword,
+        options,
         Preparation(options, options.language),
         side);
     loaded.samples = check_samples(folder.string(), *loaded.text, side);
@@ -174,7 +181,7 @@ void check_known(
   std::string_view first = kUnknownSymbol;
   const std::vector<std::string> symbols = text.text->segment(line);
   for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol)
-    if (is_unknown(text.text->vocabulary(), *symbol))
+    if (text.text->vocabulary().text_id(*symbol) == kUnknownId)
       first = *symbol;
   fail(
       where,

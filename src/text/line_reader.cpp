@@ -53,6 +53,16 @@ LineReader::LineReader(
     : stream_(&stream), name_(std::move(name)), bad_bytes_(bad_bytes) {}
 
 bool LineReader::next(std::string& line) {
+  if (!next_with_end(line))
+    return false;
+  if (line.ends_with('\n'))
+    line.pop_back();
+  if (line.ends_with('\r'))
+    line.pop_back();
+  return true;
+}
+
+bool LineReader::next_with_end(std::string& line) {
   errno = 0;
   if (!std::getline(*stream_, line)) {
     SEQCONV_CHECK(
@@ -68,9 +78,9 @@ bool LineReader::next(std::string& line) {
   ++line_number_;
   if (line_number_ == 1)
     line.erase(0, line.size() - skip_byte_order_mark(line).size());
-  if (line.ends_with('\r'))
-    line.pop_back();
   check(line);
+  if (!stream_->eof())
+    line += '\n';
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "seqconv/text/segmenter.h"
 
+#include "seqconv/base/error.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
@@ -33,10 +34,33 @@ class BpeSegmenter : public Segmenter {
   explicit BpeSegmenter(Bpe bpe) : bpe_(std::move(bpe)) {}
 
   std::vector<std::string> split(std::string_view line) const override {
-    return bpe_.segment_words(split_words(line));
+    std::vector<std::string> pieces = bpe_.segment_words(split_words(line));
+    // In codes of version 0.1 an empty one may follow a word's last piece.
+    for (size_t i = 1; i < pieces.size(); ++i)
+      if (pieces[i].empty())
+        pieces[i - 1].resize(pieces[i - 1].size() - Bpe::kJoiner.size());
+    std::erase(pieces, "");
+    return pieces;
   }
   std::string join(const std::vector<std::string>& symbols) const override {
     return join_bpe(join_with_blanks(symbols));
+  }
+  std::shared_ptr<const Segmenter> within(
+      const HasSymbol& vocabulary) const override {
+    return make_bpe_segmenter(
+        Bpe::parse(bpe_.codes(), "codes", {.vocabulary = vocabulary}));
+  }
+  std::vector<std::string> characters(
+      const std::string& symbol) const override {
+    std::string_view piece = symbol;
+    if (piece.size() > Bpe::kJoiner.size() && piece.ends_with(Bpe::kJoiner))
+      piece.remove_suffix(Bpe::kJoiner.size());
+    std::vector<std::string> symbols;
+    for (std::string_view character : split_characters(piece)) {
+      symbols.push_back(concat(character, Bpe::kJoiner));
+      symbols.emplace_back(character);
+    }
+    return symbols;
   }
   Subword kind() const override { return Subword::kBpe; }
   std::string model() const override { return bpe_.codes(); }

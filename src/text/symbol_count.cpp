@@ -8,9 +8,7 @@
 namespace seqconv {
 
 SymbolCount SymbolCount::of(std::span<const int32_t> ids) {
-  return {
-      std::ssize(ids),
-      std::count(ids.begin(), ids.end(), kUnknownId)};
+  return {std::ssize(ids), std::count(ids.begin(), ids.end(), kUnknownId)};
 }
 
 SymbolCount& SymbolCount::operator+=(const SymbolCount& other) {

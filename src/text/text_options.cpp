@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/special_ids.h"
 #include "seqconv/text/moses.h"
+#include "seqconv/text/segmenter.h"
+#include "seqconv/text/unicode.h"
 
 namespace seqconv {
 namespace {
@@ -98,6 +101,53 @@ void check_tokenizer(const TextOptions& options, const Key& key) {
         "' reads blanks and signs as they are; use none, bpe or sentencepiece");
 }
 
+/// UsageError for wishes about a SentencePiece model that is not trained, and
+/// for symbols that cannot be pieces of one.
+template <class Key>
+void check_sentencepiece_training(const TextOptions& options, const Key& key) {
+  const char* const wish = options.sentencepiece_byte_fallback
+      ? "sentencepiece_byte_fallback"
+      : "sentencepiece_user_symbols";
+  if (!options.sentencepiece_byte_fallback &&
+      options.sentencepiece_user_symbols.empty())
+    return;
+  if (options.subword != Subword::kSentencePiece)
+    fail_usage(
+        key(wish),
+        " needs ",
+        key("subword"),
+        concat(
+            " = 'sentencepiece', but that is '",
+            enum_name(options.subword),
+            "'"));
+  if (!options.sentencepiece_model.empty())
+    fail_usage(
+        key(wish),
+        " is for a model that is trained, but ",
+        key("sentencepiece_model"),
+        " = '",
+        options.sentencepiece_model,
+        "' is taken as it is");
+  std::set<std::string> seen = {"<s>", "<pad>", "</s>", "<unk>"};
+  if (options.sentencepiece_byte_fallback)
+    seen.insert(byte_symbols().begin(), byte_symbols().end());
+  for (const std::string& symbol : options.sentencepiece_user_symbols) {
+    if (symbol.empty() || symbol.find(' ') != std::string::npos ||
+        clean_line(symbol) != symbol)
+      fail_usage(
+          key("sentencepiece_user_symbols"),
+          " must be text without blanks, but got '",
+          symbol,
+          "'");
+    if (!seen.insert(symbol).second)
+      fail_usage(
+          key("sentencepiece_user_symbols"),
+          " must be symbols that are not there yet, but got '",
+          symbol,
+          "'");
+  }
+}
+
 }  // namespace
 
 void TextOptions::validate(const std::string& path) const {
@@ -137,6 +187,7 @@ void TextOptions::validate(const std::string& path) const {
       max_vocabulary);
   check_limits(*this, key);
   check_tokenizer(*this, key);
+  check_sentencepiece_training(*this, key);
 }
 
 void check_languages(

@@ -116,63 +116,10 @@ SegmenterPointer given_segmenter(const TextOptions& options) {
   fail("unknown subword kind ", static_cast<int>(options.subword));
 }
 
-WordCounts count_symbols(
-    const SegmenterPointer& segmenter,
-    const std::vector<TextFile>& files) {
-  WordCounts counts;
-  std::string line;
-  for (const TextFile& file : files) {
-    const TextPipeline pipeline(segmenter, nullptr, file.preparation);
-    LineReader reader(file.path);
-    while (reader.next(line))
-      pipeline.visit_symbols(line, [&](std::string_view symbol) {
-        ++counts[std::string(symbol)];
-      });
-  }
-  SEQCONV_CHECK(
-      !counts.empty(),
-      "a vocabulary needs text, but '",
-      files.front().path,
-      files.size() > 1 ? "' and the other files hold" : "' holds",
-      " no line that is not blank");
-  return counts;
-}
-
-SegmenterPointer learn_segmenter(
-    const TextOptions& options,
-    const std::vector<TextFile>& files) {
-  if (options.subword == Subword::kBpe) {
-    const WordCounts words = count_symbols(make_word_segmenter(), files);
-    return make_bpe_segmenter(
-        Bpe::parse(learn_bpe(words, options.subword_size), "learned codes"));
-  }
-  const SentencePieceTraining training{
-      options.subword_size,
-      options.sentencepiece_kind,
-      options.character_coverage};
-  return make_sentencepiece_segmenter(
-      train_sentencepiece(files, training),
-      "trained model");
-}
-
 VocabularyPointer given_vocabulary(const std::string& file) {
   if (file.empty())
     return nullptr;
   return std::make_shared<Vocabulary>(Vocabulary::load(file));
-}
-
-VocabularyPointer build_vocabulary(
-    const TextOptions& options,
-    const WordCounts& counts) {
-  std::map<std::string, int64_t> sorted(counts.begin(), counts.end());
-  const bool bytes = options.subword == Subword::kBytes;
-  if (bytes)
-    for (const std::string& symbol : byte_symbols())
-      sorted.emplace(symbol, 0);
-  return std::make_shared<Vocabulary>(Vocabulary::build(
-      sorted,
-      bytes ? 0 : options.min_count,
-      options.max_vocabulary));
 }
 
 std::vector<std::string> pick_samples(const Files& files) {
@@ -221,27 +168,31 @@ Json save_side(
 
 std::shared_ptr<const TextPipeline> load_side(
     const fs::path& folder,
-    Subword subword,
+    const TextOptions& options,
     const Preparation& preparation,
     const Json& side) {
   const fs::path dictionary =
       inside(folder, side.at("dictionary"), "text dictionary");
   fs::path model;
-  if (*model_file(subword) != '\0')
+  if (*model_file(options.subword) != '\0')
     model = inside(folder, side.at("model"), "text model");
-  SegmenterPointer segmenter = read_segmenter(
-      subword,
+  const SegmenterPointer segmenter = read_segmenter(
+      options.subword,
       model.empty() ? std::string() : read_file(model),
       model.string());
+  const auto vocabulary =
+      std::make_shared<Vocabulary>(Vocabulary::load(dictionary));
   return std::make_shared<TextPipeline>(
-      std::move(segmenter),
-      std::make_shared<Vocabulary>(Vocabulary::load(dictionary)),
+      fit(options, segmenter, vocabulary),
+      vocabulary,
       preparation);
 }
 
 void save_common_options(const TextOptions& options, Json& text) {
   text["subword"] = std::string(enum_name(options.subword));
   text["lowercase"] = options.lowercase;
+  if (options.falls_back())
+    text["subword_fallback"] = true;
   if (options.tokenizer == Tokenizer::kNone)
     return;
   text["tokenizer"] = std::string(enum_name(options.tokenizer));
@@ -254,6 +205,8 @@ void load_common_options(const Json& text, TextOptions& options) {
       text.at("subword").get<std::string>(),
       "text.subword");
   options.lowercase = text.at("lowercase").get<bool>();
+  options.subword_fallback =
+      text.contains("subword_fallback") && text["subword_fallback"].get<bool>();
   if (!text.contains("tokenizer"))
     return;
   options.tokenizer = parse_enum<Tokenizer>(

@@ -36,11 +36,29 @@ WordCounts count_symbols(
 /// The dictionary of a file, or null when `file` is empty.
 VocabularyPointer given_vocabulary(const std::string& file);
 
-/// The vocabulary of counted symbols, within the options' limits; for bytes all
-/// 256 of them, whether they came or not.
-VocabularyPointer build_vocabulary(
+/// The segmenter for a vocabulary: itself, or where the options have it fall
+/// back, within() the vocabulary.
+SegmenterPointer fit(
     const TextOptions& options,
-    const WordCounts& counts);
+    const SegmenterPointer& segmenter,
+    const VocabularyPointer& vocabulary);
+
+/// Whether a counted symbol has no id of its own.
+bool lacks_symbols(const Vocabulary& vocabulary, const WordCounts& counts);
+
+/// A segmenter and a vocabulary that fit each other.
+struct LearnedSide {
+  SegmenterPointer segmenter;
+  VocabularyPointer vocabulary;
+  WordCounts counts;  ///< of the symbols of the text, as they are split
+};
+
+/// Builds the vocabulary of a segmenter's symbols in the files, within the
+/// options' limits; of bytes and user-defined symbols it has all.
+LearnedSide learn_side(
+    const TextOptions& options,
+    const SegmenterPointer& segmenter,
+    const std::vector<TextFile>& files);
 
 /// Raw lines for the self-test of a model folder: lines 1, 10, 100, ... of the
 /// text, or the next ones that are neither blank nor long; the start of a long
@@ -58,13 +76,13 @@ Json save_side(
 /// Reads the files that a side's object names; they must be inside `folder`.
 std::shared_ptr<const TextPipeline> load_side(
     const std::filesystem::path& folder,
-    Subword subword,
+    const TextOptions& options,
     const Preparation& preparation,
     const Json& side);
 
 /// Writes what a model's text says of its options, whatever its task: subword
-/// and lowercase, and of the tokenizer only when there is one, so that the
-/// config.json of other models stays what it was.
+/// and lowercase, and of falling back and the tokenizer only where there are
+/// any, so that the config.json of other models stays what it was.
 void save_common_options(const TextOptions& options, Json& text);
 
 /// Reads what save_common_options() wrote.

@@ -66,7 +66,7 @@ void load_sides(
   const TextOptions& options = loaded.options;
   const Preparation source_lines(options, options.source_language);
   const Preparation target_lines(options, options.target_language);
-  loaded.source = load_side(folder, options.subword, source_lines, source);
+  loaded.source = load_side(folder, options, source_lines, source);
   if (options.joined) {
     SEQCONV_CHECK(
         file_names(source) == file_names(target),
@@ -77,7 +77,7 @@ void load_sides(
         file_names(target));
     loaded.target = other_side(loaded.source, target_lines);
   } else {
-    loaded.target = load_side(folder, options.subword, target_lines, target);
+    loaded.target = load_side(folder, options, target_lines, target);
   }
   const std::string where = folder.string();
   loaded.source_samples =
@@ -116,9 +116,14 @@ TranslationText TranslationText::create(
   const auto make_side = [&](const std::vector<TextFile>& files,
                              const Preparation& preparation,
                              VocabularyPointer vocabulary) {
-    const auto segmenter = given ? given : learn_segmenter(options, files);
-    if (!vocabulary)
-      vocabulary = build_vocabulary(options, count_symbols(segmenter, files));
+    auto segmenter = given ? given : learn_segmenter(options, files);
+    if (vocabulary) {
+      segmenter = fit(options, segmenter, vocabulary);
+    } else {
+      const LearnedSide side = learn_side(options, segmenter, files);
+      segmenter = side.segmenter;
+      vocabulary = side.vocabulary;
+    }
     return std::make_shared<const TextPipeline>(
         segmenter,
         vocabulary,

@@ -5,6 +5,7 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "seqconv/base/error.h"
@@ -29,6 +30,29 @@ bool becomes_blank(UChar32 c) {
   const int8_t category = u_charType(c);
   return category == U_CONTROL_CHAR || category == U_LINE_SEPARATOR ||
       category == U_PARAGRAPH_SEPARATOR;
+}
+
+/// Bytes of the line's end that begins at `position`, 0 when none does.
+size_t line_end_size(std::string_view text, size_t position) {
+  const auto byte = static_cast<unsigned char>(text[position]);
+  if (byte >= 0x20 && byte != 0xC2 && byte != 0xE2)
+    return 0;
+  constexpr std::array<std::string_view, 11> kEnds = {
+      "\r\n",
+      "\n",
+      "\r",
+      "\v",
+      "\f",
+      "\x1C",
+      "\x1D",
+      "\x1E",
+      "\xC2\x85",
+      "\xE2\x80\xA8",
+      "\xE2\x80\xA9"};
+  for (std::string_view end : kEnds)
+    if (text.substr(position).starts_with(end))
+      return end.size();
+  return 0;
 }
 
 const UCaseMap* root_case_map() {
@@ -116,6 +140,22 @@ std::vector<std::string_view> split_words(std::string_view text) {
   if (begin < text.size())
     words.push_back(text.substr(begin));
   return words;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  size_t begin = 0;
+  for (size_t position = 0; position < text.size();) {
+    const size_t end = line_end_size(text, position);
+    position += std::max<size_t>(end, 1);
+    if (end == 0)
+      continue;
+    lines.push_back(text.substr(begin, position - begin));
+    begin = position;
+  }
+  if (begin < text.size())
+    lines.push_back(text.substr(begin));
+  return lines;
 }
 
 std::string_view trim_end(std::string_view text) {

@@ -67,6 +67,7 @@ class ByteSegmenter : public Segmenter {
     }
     return text;
   }
+  std::vector<std::string> required() const override { return byte_symbols(); }
   Subword kind() const override { return Subword::kBytes; }
   std::string model() const override { return {}; }
 

@@ -46,6 +46,27 @@ Entry parse_entry(std::string_view line, const std::string& where) {
   return entry;
 }
 
+/// Of symbols in their order, the first `most` with all the required ones.
+void cut_to(
+    size_t most,
+    const std::set<std::string>& required,
+    std::vector<std::pair<std::string_view, int64_t>>& symbols) {
+  const auto is_required = [&](const auto& entry) {
+    return required.contains(std::string(entry.first));
+  };
+  const auto needed = static_cast<size_t>(
+      std::count_if(symbols.begin(), symbols.end(), is_required));
+  size_t others = most - std::min(most, needed);
+  std::erase_if(symbols, [&](const auto& entry) {
+    if (is_required(entry))
+      return false;
+    if (others == 0)
+      return true;
+    --others;
+    return false;
+  });
+}
+
 std::string made_up_word(int64_t number) {
   const std::string digits = std::to_string(number);
   const size_t zeros = kMadeUpDigits - std::min(digits.size(), kMadeUpDigits);
@@ -80,18 +101,22 @@ Vocabulary Vocabulary::build(
     const std::map<std::string, int64_t>& counts,
     int64_t min_count,
     int64_t max_size,
-    int64_t multiple) {
+    int64_t multiple,
+    const std::set<std::string>& required) {
   Vocabulary vocabulary;
   std::vector<std::pair<std::string_view, int64_t>> kept;
   for (const auto& [symbol, count] : counts)
-    if (count >= min_count && !vocabulary.ids_.contains(symbol))
+    if ((count >= min_count || required.contains(symbol)) &&
+        !vocabulary.ids_.contains(symbol))
       kept.emplace_back(symbol, count);
   std::stable_sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
     return a.second > b.second;
   });
-  const int64_t room = max_size - vocabulary.size();
-  if (max_size > 0 && static_cast<int64_t>(kept.size()) > room)
-    kept.resize(static_cast<size_t>(std::max<int64_t>(room, 0)));
+  if (max_size > 0)
+    cut_to(
+        static_cast<size_t>(std::max<int64_t>(max_size - vocabulary.size(), 0)),
+        required,
+        kept);
   for (const auto& [symbol, count] : kept)
     vocabulary.add(std::string(symbol), count);
   for (int64_t n = 0; vocabulary.size() % multiple != 0; ++n)
@@ -99,6 +124,18 @@ Vocabulary Vocabulary::build(
         !vocabulary.ids_.contains(word))
       vocabulary.add(word, 0);
   return vocabulary;
+}
+
+std::vector<CountedSymbol> read_symbol_counts(
+    const std::filesystem::path& path) {
+  std::vector<CountedSymbol> rows;
+  LineReader reader(path);
+  std::string line;
+  while (reader.next(line)) {
+    Entry entry = parse_entry(line, reader.where());
+    rows.push_back({std::move(entry.symbol), entry.count});
+  }
+  return rows;
 }
 
 Vocabulary Vocabulary::load(const std::filesystem::path& path) {
@@ -139,7 +176,9 @@ std::string Vocabulary::to_text() const {
           again ? kOverwrite : std::string_view(),
           "\n");
   }
-  return text;
+  // Readers drop a byte order mark, which would be the first symbol's own.
+  const size_t mark = text.size() - skip_byte_order_mark(text).size();
+  return text.substr(0, mark) + text;
 }
 
 int32_t Vocabulary::id(std::string_view symbol) const {
@@ -152,6 +191,10 @@ int32_t Vocabulary::text_id(std::string_view symbol) const {
   const bool fills =
       std::binary_search(padding_.begin(), padding_.end(), found);
   return is_text(found) && !fills ? found : kUnknownId;
+}
+
+bool Vocabulary::has(std::string_view symbol) const {
+  return symbol == kUnknownSymbol || text_id(symbol) != kUnknownId;
 }
 
 const std::string& Vocabulary::symbol(int32_t id) const {

@@ -439,6 +439,32 @@ class Tokenize(unittest.TestCase):
         self.assertEqual(result.out.decode(), "\na .\n\nb .\n")
 
 
+class Bpe(unittest.TestCase):
+    def apply(self, *flags, stdin):
+        codes = support.scratch() / "bpe.codes"
+        codes.write_text("#version: 0.2\nl o\nlo w</w>\nlo w\n")
+        result = run("bpe", "apply", "--codes", codes, *flags, stdin=stdin)
+        self.assertEqual((result.code, result.message), (0, ""))
+        return result.out.decode()
+
+    def test_lines_end_where_subword_nmt_ends_them_and_keep_their_ends(self):
+        self.assertEqual(
+            self.apply(stdin="low low\r\n low\u2028low\x0clow"),
+            "low low\r\n low@@ \u2028low@@ \x0clow")
+
+    def test_a_vocabulary_a_separator_and_glossaries(self):
+        vocabulary = support.scratch() / "bpe.vocabulary"
+        vocabulary.write_text("lo~ 5\nlow 2\n")
+        flags = ["--vocabulary", vocabulary, "--separator", "~"]
+        self.assertEqual(self.apply(*flags, stdin="low lows\n"), "low lo~ w~ s\n")
+        flags += ["--vocabulary-threshold", "3", "--glossaries", "<[a-z]+>", "w+s"]
+        self.assertEqual(
+            self.apply(*flags, stdin="low<b> lows\n"), "lo~ w~ <b> l~ o~ ws\n")
+
+    def test_only_so_many_merges(self):
+        self.assertEqual(self.apply("--merges", "1", stdin="low\n"), "lo@@ w\n")
+
+
 class Streams(unittest.TestCase):
     def test_a_reader_that_leaves_ends_the_program_quietly(self):
         text = "1 2 31 31\n" * 2000

@@ -232,7 +232,7 @@ TEST(AverageAttentionBFloat16, GradientsLieWithinTheBoundOfTheirRounding) {
   EXPECT_GT(most, 0.2);
 }
 
-std::vector<testing::TensorCase> cases_of(const std::string& op) {
+std::vector<testing::TensorCase> recorded_cases(const std::string& op) {
   std::vector<testing::TensorCase> cases = testing::load_golden_cases(op);
   EXPECT_FALSE(cases.empty()) << op;
   for (testing::TensorCase& golden : cases)
@@ -254,7 +254,7 @@ std::vector<at::Tensor> tensors_of(
 }
 
 TEST(AverageAttentionGolden, ValuesAndGradientsInBFloat16) {
-  for (const testing::TensorCase& golden : cases_of("average_attention")) {
+  for (const testing::TensorCase& golden : recorded_cases("average_attention")) {
     SCOPED_TRACE(golden.name);
     std::vector<std::string> names = {"x", "gate.weight", "gate.bias"};
     if (golden.has("ffn.0.weight"))
@@ -281,7 +281,7 @@ TEST(AverageAttentionGolden, ValuesAndGradientsInBFloat16) {
 
 TEST(AverageAttentionGateGolden, ValuesAndGradientsInBFloat16) {
   const std::vector<std::string> names = {"x", "g", "gate.weight", "gate.bias"};
-  for (const testing::TensorCase& golden : cases_of("average_attention_gate")) {
+  for (const testing::TensorCase& golden : recorded_cases("average_attention_gate")) {
     SCOPED_TRACE(golden.name);
     std::vector<at::Tensor> inputs = tensors_of(golden, "", names);
     std::vector<Rounded> exact;

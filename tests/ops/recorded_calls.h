@@ -10,7 +10,7 @@
 
 /// Which operators of the dispatcher a piece of code calls: for tests that
 /// count work.
-namespace seqconv::ops::testing {
+namespace seqconv::testing {
 
 struct RecordedCall {
   std::string name;  ///< such as "seqconv::talk_backward"
@@ -26,7 +26,7 @@ std::vector<RecordedCall> recorded_calls(const Work& work) {
   const auto start = [](const at::RecordFunction& call)
       -> std::unique_ptr<at::ObserverContext> {
     const auto inputs = call.inputs();
-    calls->push_back({call.name(), {inputs.begin(), inputs.end()}});
+    calls->push_back({call.name(), std::vector<c10::IValue>(inputs.begin(), inputs.end())});
     return nullptr;
   };
   const auto handle = at::addThreadLocalCallback(
@@ -60,4 +60,4 @@ inline std::vector<bool> mask_of(
   return mask;
 }
 
-}  // namespace seqconv::ops::testing
+}  // namespace seqconv::testing

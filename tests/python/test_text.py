@@ -1,5 +1,6 @@
 """The text layer against subword-nmt, sacremoses and Python itself."""
 
+import codecs
 import collections
 import functools
 import io
@@ -10,6 +11,7 @@ import random
 import subprocess
 import sys
 import unicodedata
+import zlib
 
 import pytest
 from subword_nmt import apply_bpe, learn_bpe
@@ -66,24 +68,39 @@ def nasty_text(seed, lines=200):
     choose = random.Random(seed).choice
     alphabet = ["a", "a", "b", "ab", "é", "e\u0301", "漢", "😀", "\\", "\\1", "<", "</w>",
                 "@@", "@", "#version: 0.2", "\u00a0", "\u3000", "\t", "\x1f", "\u200b",
-                "\u2028", ".", "$", "(", "aa", "aba"]
+                "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r",
+                ".", "$", "(", "aa", "aba"]
     count = random.Random(seed + 1).randint
     rows = []
     for _ in range(lines):
         words = ["".join(choose(alphabet) for _ in range(count(0, 9))) for _ in range(count(0, 6))]
         rows.append(choose(["", " ", "  "]).join([""] + [choose([" ", "  "]).join(words)] + [""]))
-    return "\n".join(rows) + "\n"
+    return choose(["\n", "\r\n"]).join(rows) + choose(["\n", "\r\n", ""])
+
+
+def as_the_program_reads(text):
+    """subword-nmt's program wraps files so that lines end as in str.splitlines."""
+    return codecs.getreader("utf-8")(io.BytesIO(text.encode()))
 
 
 def package_codes(text, merges, min_frequency):
     out = io.StringIO()
-    learn_bpe.learn_bpe(io.StringIO(text), out, merges, min_frequency)
+    learn_bpe.learn_bpe(as_the_program_reads(text), out, merges, min_frequency)
     return out.getvalue()
 
 
-def package_apply(text, codes):
-    bpe = apply_bpe.BPE(io.StringIO(codes))
-    return [bpe.process_line(line) for line in text.split("\n")[:-1]]
+def package_apply(text, codes, vocabulary=None, threshold=None, **options):
+    if vocabulary is not None:
+        rows = as_the_program_reads(vocabulary)
+        options["vocab"] = apply_bpe.read_vocabulary(rows, threshold)
+    bpe = apply_bpe.BPE(as_the_program_reads(codes), **options)
+    return "".join(bpe.process_line(line) for line in as_the_program_reads(text))
+
+
+def package_vocabulary(pieces):
+    """Pieces and counts, as get-vocab writes them, but one in three is missing."""
+    rows = collections.Counter(pieces.split()).items()
+    return "".join(f"{word} {count}\n" for word, count in rows if zlib.crc32(word.encode()) % 3)
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -94,7 +111,12 @@ def test_bpe_on_text_equals_the_package(name, tmp_path):
     assert codes == package_codes(text, merges, 2)
     (tmp_path / "codes").write_text(codes, encoding="utf-8")
     text = "\n".join(text.split("\n")[:20000]) + "\n"
-    assert tool(text, "bpe-apply", tmp_path / "codes").split("\n")[:-1] == package_apply(text, codes)
+    expected = package_apply(text, codes)
+    assert tool(text, "bpe-apply", tmp_path / "codes") == expected
+    (tmp_path / "vocabulary").write_bytes(package_vocabulary(expected).encode())
+    got = tool(text, "bpe-apply", tmp_path / "codes", "@@", tmp_path / "vocabulary", 5)
+    assert got == package_apply(text, codes, package_vocabulary(expected), 5)
+    assert got != expected
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -108,7 +130,19 @@ def test_bpe_on_nasty_text_equals_the_package(seed, tmp_path):
         (tmp_path / "codes").write_bytes(codes.encode())
         other = nasty_text(seed + 1000)
         expected = package_apply(other, codes)
-        assert tool(other, "bpe-apply", tmp_path / "codes").split("\n")[:-1] == expected
+        assert tool(other, "bpe-apply", tmp_path / "codes") == expected
+        for separator, glossaries in (
+            ("@@", ["aba", "漢"]), ("￭", ["a(b|é)+", "</w>", "ba?"]), ("", [r"\.", "a|b", "x*"])
+        ):
+            flags = {"separator": separator, "glossaries": glossaries}
+            vocabulary = package_vocabulary(package_apply(other, codes, **flags))
+            (tmp_path / "vocabulary").write_bytes(vocabulary.encode())
+            got = tool(other, "bpe-apply", tmp_path / "codes", separator,
+                       tmp_path / "vocabulary", 2, *glossaries)
+            try:
+                assert got == package_apply(other, codes, vocabulary, 2, **flags)
+            except RecursionError:  # where the text itself has learned </w>
+                assert "</w>" in codes.replace("</w>\n", "\n")
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -127,7 +161,20 @@ def test_version_01_codes_apply_as_in_the_package(seed, tmp_path):
         " ".join("".join(rng.choice("abc") for _ in range(rng.randint(1, 9))) for _ in range(5)) + "\n"
         for _ in range(200)
     )
-    assert tool(text, "bpe-apply", tmp_path / "codes").split("\n")[:-1] == package_apply(text, codes)
+    expected = package_apply(text, codes)
+    assert tool(text, "bpe-apply", tmp_path / "codes") == expected
+    (tmp_path / "vocabulary").write_bytes(package_vocabulary(expected).encode())
+    got = tool(text, "bpe-apply", tmp_path / "codes", "@@", tmp_path / "vocabulary", 1)
+    assert got == package_apply(text, codes, package_vocabulary(expected), 1)
+
+
+@pytest.mark.parametrize("end", "\n \r\n \r \x0b \x0c \x1c \x1d \x1e \x1f \x85 \u2028 \u2029".split(" "))
+def test_bpe_ends_lines_where_the_program_does(end, tmp_path):
+    text = f"foo{end}bar bar\n foo {end}{end} bar{end}foo bar"
+    codes = "#version: 0.2\nf o\nfo o</w>\nb a\nba r</w>\n"
+    (tmp_path / "codes").write_bytes(codes.encode())
+    assert tool(text, "bpe-apply", tmp_path / "codes") == package_apply(text, codes)
+    assert tool(text * 3, "bpe-learn", 8, 2) == package_codes(text * 3, 8, 2)
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -152,7 +199,7 @@ def test_lower_case_equals_python_for_every_character_it_knows():
 @pytest.mark.parametrize("seed", range(5))
 def test_words_are_those_of_str_split(seed):
     text = nasty_text(seed)
-    lines = text.split("\n")[:-1]
+    lines = text.removesuffix("\n").split("\n")
     assert tool(text, "words").split("\n")[:-1] == [" ".join(line.split()) for line in lines]
 
 
@@ -181,7 +228,7 @@ def test_golden_tokens_have_the_golden_pieces(folder):
     for side in ("src", "ref"):
         tokens = "".join(row[side + "_tok"] + "\n" for row in rows)
         pieces = [row[side + "_bpe"] for row in rows]
-        assert tool(tokens, "bpe-apply", folder / "bpecodes").split("\n")[:-1] == pieces
+        assert tool(tokens, "bpe-apply", folder / "bpecodes") == "".join(row + "\n" for row in pieces)
 
 
 # What fairseq made of the whole of Multi30k, where both are named.

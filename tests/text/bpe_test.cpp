@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 
 #include "seqconv/base/log.h"
 #include "seqconv/text/bpe_trainer.h"
@@ -81,6 +82,79 @@ TEST(Bpe, KeepsBlanksAroundALineAndNotInside) {
   EXPECT_EQ(bpe.segment_line("  low   xy "), "  lo@@ w x@@ y ");
   EXPECT_EQ(bpe.segment_line("   "), "   ");
   EXPECT_EQ(bpe.segment_line(""), "");
+}
+
+TEST(Bpe, LinesEndWherePythonEndsThem) {
+  const Bpe bpe = Bpe::parse("#version: 0.2\nl o</w>\n", "codes");
+  EXPECT_EQ(bpe.segment_line("lo lo\r\n"), "lo lo\r\n");
+  EXPECT_EQ(bpe.segment_line("lo\rlo"), "lo\rlo");
+  for (const std::string end :
+       {"\v", "\f", "\x1C", "\x1D", "\x1E", "\xC2\x85", "\u2028", "\u2029"})
+    EXPECT_EQ(bpe.segment_line("lo" + end + "lo\n"), "l@@ o@@ " + end + "lo\n");
+  EXPECT_EQ(bpe.segment_line("lo\x1Flo\n"), "l@@ o@@ \x1F@@ lo\n");
+}
+
+/// The vocabulary that has these pieces.
+HasSymbol having(const std::set<std::string>& pieces) {
+  return [pieces](const std::string& piece) { return pieces.contains(piece); };
+}
+
+TEST(Bpe, PiecesThatTheVocabularyLacksAreTakenApart) {
+  const std::string codes = "#version: 0.2\nl o\nlo w</w>\nlo w\ne r</w>\n";
+  const auto pieces = [&](const std::set<std::string>& known) {
+    return Bpe::parse(codes, "codes", {.vocabulary = having(known)})
+        .segment_line("lower low");
+  };
+  EXPECT_EQ(pieces({"low@@", "er", "low"}), "low@@ er low");
+  EXPECT_EQ(pieces({"lo@@", "er", "low"}), "lo@@ w@@ er low");
+  EXPECT_EQ(pieces({"low@@", "er"}), "low@@ er l@@ o@@ w");
+  EXPECT_EQ(pieces({"lo@@"}), "lo@@ w@@ e@@ r lo@@ w")
+      << "characters stay, known or not";
+}
+
+TEST(Bpe, MergesThatNestDeeplyAreTakenApartToo) {
+  std::string codes = "#version: 0.2\n";
+  std::string symbol = "a";
+  for (int i = 0; i < 2000; ++i, symbol += "a")
+    codes += symbol + " a\n";
+  const Bpe bpe = Bpe::parse(codes, "codes", {.vocabulary = having({"x"})});
+  EXPECT_EQ(bpe.segment_word(std::string(2001, 'a')).size(), 2001u);
+}
+
+TEST(Bpe, GlossariesStayWhole) {
+  BpeOptions options;
+  options.separator = "+";
+  options.glossaries = {"<[a-z]+>", "USA"};
+  const Bpe bpe = Bpe::parse("#version: 0.2\nl o\n", "codes", options);
+  EXPECT_EQ(bpe.segment_line("lo<b>lo <br> USA"), "l+ o+ <b>+ l+ o <br> USA");
+  EXPECT_EQ(bpe.segment_line("1USAlo2"), "1+ USA+ lo+ 2");
+  EXPECT_EQ(
+      error_of<UsageError>(
+          [] { Bpe::parse("a b\n", "codes", {.glossaries = {"(a"}}); }),
+      "the glossary '(a' is no regular expression: U_REGEX_MISMATCHED_PAREN");
+}
+
+TEST(Bpe, OnlySoManyMergesCount) {
+  const std::string codes = "#version: 0.2\nl o\nlo w</w>\n";
+  const auto pieces = [&](int64_t merges) {
+    return Bpe::parse(codes, "codes", {.merges = merges}).segment_line("low");
+  };
+  EXPECT_EQ(pieces(-1), "low");
+  EXPECT_EQ(pieces(1), "lo@@ w");
+  EXPECT_EQ(pieces(0), "l@@ o@@ w");
+}
+
+TEST(Bpe, AVocabularyFileHasThePiecesThatComeOftenEnough) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("vocabulary", "a@@ 7\nb 2\n");
+  const HasSymbol all = read_bpe_vocabulary(file, 0);
+  EXPECT_TRUE(all("a@@") && all("b") && !all("a"));
+  EXPECT_FALSE(read_bpe_vocabulary(file, 3)("b"));
+  EXPECT_FALSE(read_bpe_vocabulary(file, 8)) << "then there is none";
+  const std::string bad = folder.write("bad", "a 1\nb\n");
+  EXPECT_EQ(
+      error_of([&] { read_bpe_vocabulary(bad, 0); }),
+      bad + ":2: 'symbol count' was wanted, but got 'b'");
 }
 
 TEST(Bpe, JoiningUndoesSplitting) {
@@ -225,6 +299,10 @@ TEST(BpeTrainer, CountsWordsBetweenBlanks) {
   WordCounts counts;
   count_words("  a b  a\tb a ", counts);
   EXPECT_EQ(counts, (WordCounts{{"a", 2}, {"b", 1}, {"a\tb", 1}}));
+  counts.clear();
+  count_words("a b\r\na\rb\vb \u2028a\n", counts);
+  EXPECT_EQ(counts, (WordCounts{{"a", 3}, {"b", 2}, {"b\v", 1}, {"\u2028", 1}}))
+      << "lines end where Python ends them, and keep the sign";
 }
 
 TEST(BpeTrainer, LearnedCodesApplyToTheTrainingWords) {

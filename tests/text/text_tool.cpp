@@ -2,7 +2,7 @@
 /// compare them with other packages. Text comes on standard input.
 ///
 ///   text_tool bpe-learn MERGES MIN_FREQUENCY
-///   text_tool bpe-apply CODES
+///   text_tool bpe-apply CODES [SEPARATOR VOCABULARY THRESHOLD [GLOSSARY...]]
 ///   text_tool lower | clean | words
 ///   text_tool tokenize 13a|none|intl|char
 ///   text_tool dictionary MULTIPLE
@@ -39,6 +39,29 @@ void for_each_line(Function f) {
 void print_each_line(std::string (*change)(std::string_view)) {
   for_each_line(
       [&](const std::string& line) { std::cout << change(line) << '\n'; });
+}
+
+template <class Function>
+void for_each_line_with_end(Function f) {
+  LineReader reader(std::cin, "standard input", BadBytes::kReject);
+  std::string line;
+  while (reader.next_with_end(line))
+    f(line);
+}
+
+void apply_bpe(const Arguments& arguments) {
+  seqconv::BpeOptions options;
+  if (arguments.size() > 1) {
+    options.separator = arguments.at(1);
+    if (!arguments.at(2).empty())
+      options.vocabulary = seqconv::read_bpe_vocabulary(
+          arguments.at(2),
+          std::stoll(arguments.at(3)));
+    options.glossaries = {arguments.begin() + 4, arguments.end()};
+  }
+  const auto bpe = seqconv::Bpe::load(arguments.at(0), options);
+  for_each_line_with_end(
+      [&](const std::string& line) { std::cout << bpe.segment_line(line); });
 }
 
 template <class View>
@@ -87,17 +110,14 @@ void evaluate(const Arguments& arguments) {
 void run(const std::string& verb, const Arguments& arguments) {
   if (verb == "bpe-learn") {
     seqconv::WordCounts counts;
-    for_each_line(
+    for_each_line_with_end(
         [&](const std::string& line) { seqconv::count_words(line, counts); });
     std::cout << seqconv::learn_bpe(
         counts,
         std::stoll(arguments.at(0)),
         std::stoll(arguments.at(1)));
   } else if (verb == "bpe-apply") {
-    const auto bpe = seqconv::Bpe::load(arguments.at(0));
-    for_each_line([&](const std::string& line) {
-      std::cout << bpe.segment_line(line) << '\n';
-    });
+    apply_bpe(arguments);
   } else if (verb == "lower") {
     print_each_line(seqconv::to_lower);
   } else if (verb == "clean") {

@@ -103,6 +103,28 @@ TEST(Utf8, WordsAreSplitAtUnicodeWhiteSpace) {
       1u);
 }
 
+TEST(Utf8, LinesKeepTheirEnds) {
+  EXPECT_THAT(
+      split_lines(
+          "a\r\n\rb\n\nc\vd\fe\x1C\x1D\x1E f\xC2\x85g\u2028\u2029h\t\x1Fi"),
+      ElementsAre(
+          "a\r\n",
+          "\r",
+          "b\n",
+          "\n",
+          "c\v",
+          "d\f",
+          "e\x1C",
+          "\x1D",
+          "\x1E",
+          " f\xC2\x85",
+          "g\u2028",
+          "\u2029",
+          "h\t\x1Fi"));
+  EXPECT_TRUE(split_lines("").empty());
+  EXPECT_THAT(split_lines("é\xE2\x80\n"), ElementsAre("é\xE2\x80\n"));
+}
+
 TEST(Utf8, BlankTextHasNoWords) {
   for (const char* blank : {"", " ", " \t\r\n", "\xC2\xA0", "\xE3\x80\x80 "})
     EXPECT_TRUE(is_blank(blank)) << "'" << blank << "'";
@@ -150,6 +172,16 @@ TEST(LineReader, ReadsEveryKindOfLineEnd) {
   EXPECT_THAT(read_all("\n"), ElementsAre(""));
   EXPECT_THAT(read_all("a\rb\n"), ElementsAre("a\rb"));
   EXPECT_TRUE(read_all("").empty());
+}
+
+TEST(LineReader, GivesLinesWithTheirEnds) {
+  std::istringstream stream("\xEF\xBB\xBF"
+                            "a\r\n\nb\rc");
+  LineReader reader(stream, "text", BadBytes::kReject);
+  std::vector<std::string> lines;
+  for (std::string line; reader.next_with_end(line);)
+    lines.push_back(line);
+  EXPECT_THAT(lines, ElementsAre("a\r\n", "\n", "b\rc"));
 }
 
 TEST(LineReader, SkipsAByteOrderMarkAtTheStartOnly) {

@@ -98,6 +98,30 @@ TEST(Vocabulary, TextNeverGetsTheIdOfWhatIsNoText) {
   EXPECT_EQ(v.text_id("a"), 4);
 }
 
+TEST(Vocabulary, AByteOrderMarkMayBeItsFirstSymbol) {
+  const Vocabulary v = Vocabulary::build({{"\uFEFF", 3}, {"\uFEFFa", 2}});
+  EXPECT_EQ(load(v.to_text()).id("\uFEFF"), 4);
+  EXPECT_EQ(load(v.to_text()).to_text(), v.to_text());
+  EXPECT_EQ(load("\uFEFFa 3\n").id("a"), 4) << "that of a file is dropped";
+}
+
+TEST(Vocabulary, RequiredSymbolsStayWhateverTheLimits) {
+  const std::map<std::string, int64_t> counts =
+      {{"a", 9}, {"b", 8}, {"c", 7}, {"x", 0}, {"y", 1}};
+  EXPECT_EQ(
+      Vocabulary::build(counts, 2, 7, 1, {"x", "y"}).to_text(),
+      "a 9\ny 1\nx 0\n");
+  EXPECT_EQ(
+      Vocabulary::build(counts, 2, 0, 1, {"y", "z"}).to_text(),
+      "a 9\nb 8\nc 7\ny 1\n");
+}
+
+TEST(Vocabulary, HasWhatTextCanGet) {
+  const Vocabulary v = Vocabulary::build({{"a", 1}});
+  EXPECT_TRUE(v.has("a") && v.has("<unk>"));
+  EXPECT_FALSE(v.has("b") || v.has("</s>") || v.has("<pad>") || v.has(""));
+}
+
 TEST(Vocabulary, ReadsWhatItWrites) {
   const std::string text = "a 3\nein wort 2\n漢 1\n#fairseq:overwrite 0\n";
   const Vocabulary v = load(text);

@@ -11,8 +11,9 @@ namespace seqconv {
 /// How often each word comes in a text.
 using WordCounts = std::unordered_map<std::string, int64_t>;
 
-/// Adds the words of a line, split at blanks, to `counts`.
-void count_words(std::string_view line, WordCounts& counts);
+/// Adds the words of text, split at blanks, to `counts`. Lines end as in
+/// split_lines; what ends one belongs to its last word, but for CR and LF.
+void count_words(std::string_view text, WordCounts& counts);
 
 /// Learns at most `merges` byte-pair merges and returns the text of the codes
 /// file (version 0.2), byte for byte what subword-nmt's learn-bpe writes for

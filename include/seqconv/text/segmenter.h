@@ -34,6 +34,23 @@ class Segmenter {
   /// The text of symbols, which may include ones that split() never gives.
   virtual std::string join(const std::vector<std::string>& symbols) const = 0;
 
+  /// This segmenter for a vocabulary: symbols that it lacks are split again
+  /// into ones that it has, where that can be. Null for kinds whose symbols
+  /// have no parts.
+  virtual std::shared_ptr<const Segmenter> within(
+      const HasSymbol& vocabulary) const {
+    return nullptr;
+  }
+  /// What a symbol of split() may in the end be split into by within(): the
+  /// symbols of its characters. None for kinds without within(), and for
+  /// symbols that are never split.
+  virtual std::vector<std::string> characters(const std::string& symbol) const {
+    return {};
+  }
+  /// Symbols that a vocabulary must have whatever the text: all bytes where
+  /// bytes stand for the unknown, and what the user has defined.
+  virtual std::vector<std::string> required() const { return {}; }
+
   virtual Subword kind() const = 0;
   /// Content of the model's file in a model folder; empty for kNone,
   /// kCharacters and kBytes, which need none.
@@ -66,6 +83,8 @@ struct SentencePieceTraining {
   int64_t size = 8000;  ///< number of pieces, <unk> included
   SentencePieceKind kind = SentencePieceKind::kUnigram;
   double character_coverage = 0.9995;
+  bool byte_fallback = false;  ///< characters that are no pieces are bytes
+  std::vector<std::string> user_symbols;  ///< pieces that are never split
 };
 
 /// Trains a SentencePiece model on the prepared lines of text files (strictly

@@ -66,6 +66,9 @@ struct TextOptions {
   std::string sentencepiece_model;
   SentencePieceKind sentencepiece_kind = SentencePieceKind::kUnigram;
   double character_coverage = 0.9995;
+  bool sentencepiece_byte_fallback = false;
+  std::vector<std::string> sentencepiece_user_symbols;
+  bool subword_fallback = true;
   bool joined = true;
   bool lowercase = false;
   std::string source_dictionary;
@@ -111,6 +114,17 @@ struct TextOptions {
     v("character_coverage",
       character_coverage,
       "Share of characters that SentencePiece must cover, 0.98 to 1");
+    v("sentencepiece_byte_fallback",
+      sentencepiece_byte_fallback,
+      "Train SentencePiece with 256 pieces more, the bytes of characters that "
+      "it does not cover");
+    v("sentencepiece_user_symbols",
+      sentencepiece_user_symbols,
+      "Train SentencePiece with these as pieces that are never split");
+    v("subword_fallback",
+      subword_fallback,
+      "bpe and sentencepiece: the vocabulary has all characters of the text, "
+      "and pieces that it lacks are split again");
     v("joined", joined, "One vocabulary and subword model for both sides");
     v("lowercase", lowercase, "Lower-case both sides first");
     v("source_dictionary",
@@ -129,6 +143,13 @@ struct TextOptions {
       max_vocabulary,
       "Most symbols of a vocabulary, four special ones counted: above 4, or "
       "0 = no limit");
+  }
+
+  /// Whether pieces that the vocabulary lacks are split again: as
+  /// subword_fallback says, where there are pieces.
+  bool falls_back() const {
+    return subword_fallback &&
+        (subword == Subword::kBpe || subword == Subword::kSentencePiece);
   }
 
   /// UsageError for values out of range and for keys that contradict each

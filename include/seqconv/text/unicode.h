@@ -35,6 +35,11 @@ bool is_blank(std::string_view text);
 /// The words between runs of white space (is_space); views into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 
+/// The lines of a text, each with its end, cut wherever Python's str.splitlines
+/// cuts: behind LF, CRLF, CR, VT, FF, U+001C to U+001E, U+0085, U+2028 and
+/// U+2029. Views into `text`.
+std::vector<std::string_view> split_lines(std::string_view text);
+
 /// Without white space (is_space) at its end, as Python's str.rstrip; a view.
 std::string_view trim_end(std::string_view text);
 
@@ -74,11 +79,13 @@ class LineReader {
 
   /// The next line without its end; false at the end of the text.
   bool next(std::string& line);
-  /// Number of the line that next() returned last, from 1.
+  /// The same with its end: LF, CRLF or, where the text ends without, none.
+  bool next_with_end(std::string& line);
+  /// Number of the line that was returned last, from 1.
   int64_t line_number() const { return line_number_; }
   /// Lines so far in which kReplace has replaced something.
   int64_t replaced_lines() const { return replaced_lines_; }
-  /// "file:line" of the line that next() returned last.
+  /// "file:line" of the line that was returned last.
   std::string where() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +13,17 @@
 
 namespace seqconv {
 
+/// A line of a file "symbol count".
+struct CountedSymbol {
+  std::string symbol;
+  int64_t count = 0;
+};
+
+/// Reads a dict.txt, or what subword-nmt's get-vocab writes, line by line as it
+/// is. Errors name file and line.
+std::vector<CountedSymbol> read_symbol_counts(
+    const std::filesystem::path& path);
+
 /// Symbols and their ids, in fairseq's order: 0-3 are <s>, <pad>, </s>, <unk>;
 /// the rest by descending count, ties by symbol (byte order); padded to a
 /// multiple of 8 with madeupwordNNNN. The file format is fairseq's dict.txt.
@@ -19,12 +31,14 @@ class Vocabulary {
  public:
   /// Keeps symbols that come at least `min_count` times, and the `max_size`
   /// most frequent ones (0: all; the special symbols count), then pads to a
-  /// multiple of `multiple`.
+  /// multiple of `multiple`. Those of `counts` that are `required` stay
+  /// whatever the limits.
   static Vocabulary build(
       const std::map<std::string, int64_t>& counts,
       int64_t min_count = 1,
       int64_t max_size = 0,
-      int64_t multiple = 8);
+      int64_t multiple = 8,
+      const std::set<std::string>& required = {});
 
   /// Reads dict.txt: "symbol count" a line, split at the last space. Errors
   /// name file and line (no count, duplicate symbol, invalid UTF-8, empty).
@@ -40,6 +54,8 @@ class Vocabulary {
   /// The id that text of this spelling has: kUnknownId too where it spells <s>,
   /// <pad>, </s> or a row of padding(), none of which is text.
   int32_t text_id(std::string_view symbol) const;
+  /// Whether `symbol` has an id that text can get: <unk> and all behind it.
+  bool has(std::string_view symbol) const;
   /// The symbol of `id`; Error when it is out of range.
   const std::string& symbol(int32_t id) const;
   /// Ids, ascending, of the rows that only fill the size up: madeupwordNNNN of

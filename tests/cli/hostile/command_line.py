@@ -142,6 +142,15 @@ def bpe():
     yield Case("codes missing", [*apply, "nowhere"], 1, "nowhere")
     yield Case("codes are a folder", [*apply, support.scratch()], 1)
     good = written("good codes", "#version: 0.2\na b\nab c\n")
+    vocabulary = written("bad vocabulary", "a@@ 3\nb\n")
+    for flags, code, *wanted in (
+        (["--vocabulary", vocabulary], 1, "bad vocabulary:2", "symbol count"),
+        (["--vocabulary", "nowhere"], 1, "nowhere"),
+        (["--vocabulary-threshold", "3"], 2, "--vocabulary"),
+        (["--glossaries", "ok", "(a"], 2, "'(a'", "regular expression"),
+        (["--merges", "-1"], 2, "--merges"),
+    ):
+        yield Case(f"apply {flags[0]}", [*apply, good, *flags], code, *wanted, stdin=b"abc\n")
     yield Case("invalid UTF-8", [*apply, good], 1, "standard input:2",
                stdin=b"abc\n\xff\n")
     for name, stdin in (
