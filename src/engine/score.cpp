@@ -145,8 +145,9 @@ void score(const ScoreArguments& arguments, std::ostream& out) {
   const std::vector<double> scores =
       score_pairs(model, sources.ids, targets.ids, arguments.batch_tokens);
   for (size_t i = 0; i < lines; ++i) {
-    const bool scored = !sources.failed(i) && !targets.failed(i);
-    if (scored && !std::isfinite(scores[i]))
+    const bool read = !sources.failed(i) && !targets.failed(i);
+    const bool scored = read && std::isfinite(scores[i]);
+    if (read && !scored)
       failed.add(
           static_cast<int64_t>(i) + 1,
           concat(

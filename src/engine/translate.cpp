@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <istream>
 #include <ostream>
 
@@ -90,6 +91,18 @@ std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// Beside control characters, which JSON escapes anyway, some readers end a line
+// at these; they can only stand inside strings.
+std::string escape_line_ends(std::string object) {
+  for (const auto& [raw, escaped] :
+       {std::pair{"\xC2\x85", "\\u0085"},
+        {"\xE2\x80\xA8", "\\u2028"},
+        {"\xE2\x80\xA9", "\\u2029"}})
+    for (size_t at = 0; (at = object.find(raw, at)) != std::string::npos;)
+      object.replace(at, std::strlen(raw), escaped);
+  return object;
+}
+
 // An object: the members that came in, then ours, which replace those of the
 // same name.
 std::string with_members(
@@ -149,8 +162,9 @@ class ResultWriter {
       int64_t number,
       std::ostream& out) const {
     if (format_ == OutputFormat::kJson)
-      out << (origin.error.empty() ? result_object(origin, result)
-                                   : failure_object(origin, number))
+      out << escape_line_ends(
+                 origin.error.empty() ? result_object(origin, result)
+                                      : failure_object(origin, number))
           << '\n';
     else if (numbered_)
       for (const Translation& translation : result)

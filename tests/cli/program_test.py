@@ -256,6 +256,12 @@ class Translate(unittest.TestCase):
         text = self.translate("--json-input", stdin=json.dumps(request))
         self.assertTrue(text.out.startswith(b"neun acht"))
 
+    def test_json_has_no_character_at_which_some_readers_end_a_line(self):
+        line = "1 \u2028 2\u2029 \x85 3"
+        result = self.translate("--format", "json", stdin=line + "\n4\n")
+        first, second = map(json.loads, result.lines)
+        self.assertEqual((first["text"], second["text"]), (line, "4"))
+
     def test_json_text_with_a_line_break_stays_one_line(self):
         result = self.translate(
             "--json-input", stdin='{"text": "1\\n2"}\n{"text": "3"}\n'
