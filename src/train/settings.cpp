@@ -69,7 +69,8 @@ Json as_list(const Json& value) {
   return value.is_array() ? value : Json::array({value});
 }
 
-/// One entry a layer, so that equal layers compare equal.
+/// One entry a layer, so that equal layers compare equal. A width that is the
+/// model's, `dim`, is 0.
 StackOptions expanded(const StackOptions& options, int64_t dim) {
   StackOptions full = options;
   full.block.clear();
@@ -89,7 +90,8 @@ StackOptions expanded(const StackOptions& options, int64_t dim) {
     full.kernel_sizes.push_back(options.kernel_size_at(layer));
     full.max_offsets.push_back(options.max_offset_at(layer));
     full.conv_heads.push_back(options.conv_heads_at(layer));
-    full.conv_dim.push_back(options.conv_dim_at(layer, dim));
+    const int64_t width = options.conv_dim_at(layer, dim);
+    full.conv_dim.push_back(width == dim ? 0 : width);
     full.glu.push_back(options.glu_at(layer));
     full.normalization.push_back(options.normalization_at(layer));
     full.renormalize_edges.push_back(options.renormalize_edges_at(layer));
@@ -105,8 +107,8 @@ std::map<std::string, Json> architecture(const ModelOptions& options) {
   ModelOptions full = options;
   full.encoder = expanded(options.encoder, options.dim);
   full.decoder = expanded(options.decoder, options.dim);
-  full.input_dim = options.input_width();
-  full.output_dim = options.output_width();
+  for (int64_t* width : {&full.input_dim, &full.output_dim})
+    *width = *width == options.dim ? 0 : *width;
   full.encoder.norm = as_side_norm(options.norm_of(options.encoder));
   full.decoder.norm = as_side_norm(options.norm_of(options.decoder));
   std::map<std::string, Json> leaves;

@@ -186,6 +186,42 @@ def check_export(setting, golden):
     print(f"{golden.name}: {len(wanted)} tensors equal after export")
 
 
+# What is changed in a checkpoint of tests/golden/models, and what is said of it:
+# arguments of its training, tensors that it loses.
+CONTRADICTIONS = (
+    ("lm-lightconv-widths", {"decoder_conv_dim": 16}, (), "decoder_conv_dim = 16 contradicts the shape"),
+    ("lm-lightconv-widths", {"decoder_input_dim": 16}, (), "decoder_input_dim = 16 contradicts the shape"),
+    ("lm-lightconv-widths", {"decoder_output_dim": 16}, (), "decoder_output_dim = 16 contradicts the shape"),
+    ("lm-lightconv-widths", {}, ("project_in_dim",), "decoder_embed_dim = 16 contradicts the shape"),
+    ("lm-lightconv-widths", {}, ("project_out_dim",), "decoder_output_dim = 20 is not the width"),
+    ("lm-lightconv-widths", {"decoder_output_dim": 16}, ("project_out_dim",), "model.output_dim to be equal"),
+    ("mixed-norm-encdec", {"encoder_normalize_before": False}, (), "encoder_normalize_before contradicts"),
+    ("mixed-norm-encdec", {"decoder_normalize_before": True}, (), "decoder_normalize_before contradicts"),
+    ("talk-encdec-conv-widths", {"encoder_conv_dim": 16}, (), "encoder_conv_dim = 16 contradicts the shape"),
+)
+
+
+def check_contradictions(setting):
+    import torch
+
+    for name, arguments, lost, wanted in CONTRADICTIONS:
+        golden = TESTS / "golden/models" / name
+        content = torch.load(golden / "model.pt", weights_only=False)
+        vars(content["args"] or content["cfg"]["model"]).update(arguments)
+        for tensor in lost:
+            del content["model"][f"decoder.{tensor}.weight"]
+        path = setting.folder / "contradiction.pt"
+        torch.save(content, path)
+        command = [setting.program, "import", "--checkpoint", path, *golden_folders.dictionaries(golden)]
+        done = subprocess.run(
+            [*map(str, command), "--output", str(setting.folder / "contradiction")],
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert done.returncode == 1 and wanted in done.stderr, (wanted, done.stderr)
+    print(f"{len(CONTRADICTIONS)} checkpoints that contradict themselves refused")
+
+
 # Width, feed-forward width, words: the big model of the paper, and a narrow one.
 LARGE, NARROW = (1024, 4096, 32768), (384, 1536, 16384)
 
@@ -289,6 +325,7 @@ def main():
         setting = Setting(sys.argv[1], pathlib.Path(name))
         check_large(setting)
         check_all_translations(setting)
+        check_contradictions(setting)
         for golden in golden_folders.with_files("model.pt"):
             check_export(setting, golden)
     return 0

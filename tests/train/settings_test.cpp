@@ -100,7 +100,7 @@ TEST(FineTuning, AnotherArchitectureIsRefusedByItsKey) {
   EXPECT_THAT(
       testing::error_of<UsageError>(
           [&] { check_same_architecture(small(), other, "base"); }),
-      HasSubstr("model.decoder.conv_dim is [512,512] in the configuration and "
+      HasSubstr("model.decoder.conv_dim is [0,0] in the configuration and "
                 "[256,256] in that model"));
 }
 
