@@ -109,7 +109,7 @@ int report(const std::string& message, int code) {
 // mathematics library ends the program with a message of its own.
 void check_working_folder() {
   std::error_code error;
-  std::filesystem::current_path(error);
+  const auto folder = std::filesystem::current_path(error);
   if (error)
     fail_usage(
         "the working folder cannot be found (",

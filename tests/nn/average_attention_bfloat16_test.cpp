@@ -38,8 +38,9 @@ at::Tensor run(const Layer& layer, const std::vector<at::Tensor>& in) {
   const at::Tensor x = in[0] * layer.mask();
   at::Tensor g;
   if (layer.has_network()) {
+    const auto wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const at::Tensor average =
-        ops::cumulative_average(x.to(at::kFloat), layer.lengths);
+        ops::cumulative_average(x.to(wide), layer.lengths);
     const at::Tensor hidden = at::relu(at::linear(average, in[3], in[4]));
     g = at::linear(hidden, in[5], in[6]).to(x.scalar_type());
   } else {
@@ -254,7 +255,8 @@ std::vector<at::Tensor> tensors_of(
 }
 
 TEST(AverageAttentionGolden, ValuesAndGradientsInBFloat16) {
-  for (const testing::TensorCase& golden : recorded_cases("average_attention")) {
+  for (const testing::TensorCase& golden :
+       recorded_cases("average_attention")) {
     SCOPED_TRACE(golden.name);
     std::vector<std::string> names = {"x", "gate.weight", "gate.bias"};
     if (golden.has("ffn.0.weight"))
@@ -281,7 +283,8 @@ TEST(AverageAttentionGolden, ValuesAndGradientsInBFloat16) {
 
 TEST(AverageAttentionGateGolden, ValuesAndGradientsInBFloat16) {
   const std::vector<std::string> names = {"x", "g", "gate.weight", "gate.bias"};
-  for (const testing::TensorCase& golden : recorded_cases("average_attention_gate")) {
+  for (const testing::TensorCase& golden :
+       recorded_cases("average_attention_gate")) {
     SCOPED_TRACE(golden.name);
     std::vector<at::Tensor> inputs = tensors_of(golden, "", names);
     std::vector<Rounded> exact;

@@ -113,7 +113,11 @@ TEST_F(DenseConvModule, MatchesTheReferenceInAllTypesWithGradients) {
         y.backward(x);
         const double bound = testing::tolerance(type);
         EXPECT_LE(relative_error(y, want.y), bound);
-        EXPECT_LE(relative_error(input.grad(), want.grads[0]), bound);
+        // Where the processor has no convolution of 16 bits, LibTorch adds the
+        // products of the taps up in that type: a rounding for each.
+        const double taps =
+            type == at::kBFloat16 ? static_cast<double>(kernel) : 1.0;
+        EXPECT_LE(relative_error(input.grad(), want.grads[0]), bound * taps);
         EXPECT_LE(relative_error(conv->weight.grad(), want.grads[1]), bound);
         EXPECT_LE(relative_error(conv->bias.grad(), want.grads[2]), bound);
       }

@@ -167,7 +167,8 @@ TEST(LayerNormOp, GradientsThatNobodyAskedForAreNotComputed) {
       return dropout_add_layer_norm(in[0], in[1], in[2], in[3], p, 21);
     };
     const at::Tensor grad = random_normal({9, 16}, at::kDouble);
-    const auto all = seqconv::testing::differentiate(function, inputs, grad).grads;
+    const auto all =
+        seqconv::testing::differentiate(function, inputs, grad).grads;
     for (int set = 1; set < 16; ++set) {
       SCOPED_TRACE(concat("p ", p, " set ", set));
       const auto wants = [&](size_t i) { return (set >> i & 1) != 0; };
@@ -175,7 +176,8 @@ TEST(LayerNormOp, GradientsThatNobodyAskedForAreNotComputed) {
       for (size_t i = 0; i < 4; ++i)
         in.push_back(inputs[i].clone().requires_grad_(wants(i)));
       const at::Tensor y = function(in);
-      const auto calls = seqconv::testing::recorded_calls([&] { y.backward(grad); });
+      const auto calls =
+          seqconv::testing::recorded_calls([&] { y.backward(grad); });
       // x and the residual share theirs without dropout, weight and bias come
       // together.
       const int made = (wants(0) || wants(1) ? 1 : 0) +
@@ -184,7 +186,10 @@ TEST(LayerNormOp, GradientsThatNobodyAskedForAreNotComputed) {
       for (size_t i = 0; i < 4; ++i) {
         ASSERT_EQ(in[i].grad().defined(), wants(i));
         if (wants(i)) {
-          EXPECT_LE(seqconv::testing::relative_error(in[i].grad(), all[i]), 1e-14) << i;
+          EXPECT_LE(
+              seqconv::testing::relative_error(in[i].grad(), all[i]),
+              1e-14)
+              << i;
         }
       }
     }

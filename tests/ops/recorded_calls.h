@@ -26,7 +26,8 @@ std::vector<RecordedCall> recorded_calls(const Work& work) {
   const auto start = [](const at::RecordFunction& call)
       -> std::unique_ptr<at::ObserverContext> {
     const auto inputs = call.inputs();
-    calls->push_back({call.name(), std::vector<c10::IValue>(inputs.begin(), inputs.end())});
+    calls->push_back(
+        {call.name(), std::vector<c10::IValue>(inputs.begin(), inputs.end())});
     return nullptr;
   };
   const auto handle = at::addThreadLocalCallback(
@@ -46,17 +47,22 @@ inline int64_t count_calls(
   });
 }
 
-/// The list of bools among the inputs of the one call of that name.
+/// The list of bools among the inputs of the first call of that name. (The
+/// layers of the dispatcher that a call goes through are recorded one by one.)
 inline std::vector<bool> mask_of(
     const std::vector<RecordedCall>& calls,
     const std::string& name) {
   std::vector<bool> mask;
-  for (const RecordedCall& call : calls)
-    if (call.name == name)
-      for (const c10::IValue& input : call.inputs)
-        if (input.isBoolList())
-          for (const bool wanted : input.toBoolList())
-            mask.push_back(wanted);
+  const auto call =
+      std::find_if(calls.begin(), calls.end(), [&](const auto& some) {
+        return some.name == name;
+      });
+  if (call == calls.end())
+    return mask;
+  for (const c10::IValue& input : call->inputs)
+    if (input.isBoolList())
+      for (const bool wanted : input.toBoolList())
+        mask.push_back(wanted);
   return mask;
 }
 

@@ -233,9 +233,9 @@ def training_states():
                    lambda b: b[:place] + b"\x55\xaa" + b[place + 2:],
                    "state.safetensors")
     yield case("garbage", lambda b: GARBAGE, "state.safetensors")
-    folder = support.copy_model("resume-other")
     for assignment, wanted in (("model.dim=32", "model.dim"),
                                ("training.seed=9", "seed")):
+        folder = support.copy_model(f"resume-other-{wanted}")
         yield Case(f"resume with {assignment}",
                    ["train", support.config(), "--resume", "--output", folder,
                     "--set", assignment], (1, 2), wanted)
