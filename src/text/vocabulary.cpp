@@ -188,9 +188,7 @@ int32_t Vocabulary::id(std::string_view symbol) const {
 
 int32_t Vocabulary::text_id(std::string_view symbol) const {
   const int32_t found = id(symbol);
-  const bool fills =
-      std::binary_search(padding_.begin(), padding_.end(), found);
-  return is_text(found) && !fills ? found : kUnknownId;
+  return is_text(found) ? found : kUnknownId;
 }
 
 bool Vocabulary::has(std::string_view symbol) const {

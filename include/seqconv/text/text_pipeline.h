@@ -34,8 +34,7 @@ class TextPipeline {
       const std::function<void(std::string_view)>& take) const;
   /// Ids of a line without </s>. An empty line gives no ids, nor does one of
   /// blanks only, but for characters and bytes, which count blanks. Text that
-  /// spells <s>, <pad>, </s> or a row that only fills the dictionary up is
-  /// unknown, never that id.
+  /// spells <s>, <pad> or </s> is unknown, never the special id.
   std::vector<int32_t> encode(std::string_view line) const;
   /// Text of ids; </s>, <s> and <pad> are left out, subwords joined, Moses
   /// tokens put together. Unknown symbols print as <unk>. Valid UTF-8, but for

@@ -52,7 +52,7 @@ class Vocabulary {
   /// The id of `symbol`; kUnknownId when it is not there.
   int32_t id(std::string_view symbol) const;
   /// The id that text of this spelling has: kUnknownId too where it spells <s>,
-  /// <pad>, </s> or a row of padding(), none of which is text.
+  /// <pad> or </s>.
   int32_t text_id(std::string_view symbol) const;
   /// Whether `symbol` has an id that text can get: <unk> and all behind it.
   bool has(std::string_view symbol) const;
