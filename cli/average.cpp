@@ -56,11 +56,14 @@ void copy_description(const fs::path& from, const fs::path& to) {
 void run_average(const AverageFlags& flags) {
   std::vector<ModelFiles> models;
   std::vector<fs::path> checkpoints;
+  std::vector<ParameterShape> parameters;
   for (const std::string& input : flags.inputs) {
     models.push_back(find_model(input));
     checkpoints.push_back(models.back().parameters);
     check_same(models.front(), models.back());
-    check_parameters(models.back());
+    if (parameters.empty())  // all of them have those of the first
+      parameters = parameters_of_model(models.front().folder);
+    check_parameters(SafetensorsReader(checkpoints.back()), parameters);
   }
   const fs::path output = flags.output;
   for (const ModelFiles& model : models)

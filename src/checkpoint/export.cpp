@@ -194,9 +194,11 @@ void export_model(
     ExportFormat format,
     const fs::path& output) {
   const ModelFiles files = find_model(model);
-  check_parameters(files);
   const ExportedModel exported = read_model(files.folder);
   const SafetensorsReader reader(files.parameters);
+  check_parameters(
+      reader,
+      list_parameters(exported.options, exported.task, exported.vocabulary));
   require_finite(reader);
   switch (format) {
     case ExportFormat::kFairseq:

@@ -4,7 +4,6 @@
 
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/files.h"
-#include "seqconv/base/safetensors.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -200,20 +199,6 @@ void check_checkpoint_name(const fs::path& file) {
       ": a model folder, or a file *.safetensors inside one, was wanted");
 }
 
-std::vector<ParameterShape> parameters_of(const fs::path& folder) {
-  const auto list = [](Task task, const auto& model) {
-    return list_parameters(model.options, task, model.vocabulary());
-  };
-  const Task task = task_of_model(folder);
-  switch (task) {
-    case Task::kTranslation:
-      return list(task, read_translation_description(folder));
-    case Task::kLanguageModel:
-      return list(task, read_language_description(folder));
-  }
-  fail("unknown task ", static_cast<int>(task));
-}
-
 Json begin_config(Task task, const TextOptions& text, Json architecture) {
   Json config = Json::object();
   config["format"] = kFormat;
@@ -336,78 +321,6 @@ ModelFiles find_model(const fs::path& path) {
   }
   files.config = read_config(files.folder);
   return files;
-}
-
-void check_same_text(
-    const ModelFiles& first,
-    const ModelFiles& other,
-    const std::string& what) {
-  if (first.folder == other.folder)
-    return;
-  const Task task = task_in(first.config, first.folder);
-  std::string found = "task";
-  if (task_in(other.config, other.folder) == task)
-    found = task == Task::kTranslation
-        ? difference(
-              read_translation_description(first.folder).text,
-              read_translation_description(other.folder).text)
-        : difference(
-              read_language_description(first.folder).text,
-              read_language_description(other.folder).text);
-  if (!found.empty())
-    fail_other_text(first.folder, other.folder, what, found);
-}
-
-void fail_other_text(
-    const fs::path& first,
-    const fs::path& other,
-    const std::string& what,
-    const std::string& difference) {
-  fail(
-      what,
-      " must share 'text' of config.json, but ",
-      first.string(),
-      " and ",
-      other.string(),
-      " differ in: ",
-      difference);
-}
-
-void check_parameters(const ModelFiles& model) {
-  const SafetensorsReader reader(model.parameters);
-  const auto wanted = parameters_of(model.folder);
-  for (const ParameterShape& parameter : wanted) {
-    const TensorView& found = reader.at(parameter.name);
-    SEQCONV_CHECK(
-        found.shape == parameter.shape,
-        reader.path().string(),
-        ": parameter '",
-        parameter.name,
-        "' must have shape ",
-        shape_text(parameter.shape),
-        " as config.json tells, but got ",
-        shape_text(found.shape));
-  }
-  for (const auto& [name, view] : reader.tensors())
-    SEQCONV_CHECK(
-        std::any_of(
-            wanted.begin(),
-            wanted.end(),
-            [&, &tensor = name](const auto& parameter) {
-              return parameter.name == tensor;
-            }),
-        reader.path().string(),
-        ": the model has no parameter '",
-        name,
-        "'");
-}
-
-void check_output_folder(const fs::path& output) {
-  SEQCONV_CHECK(
-      !fs::exists(output / "training"),
-      "--output must not be the folder of a trained model, but '",
-      output.string(),
-      "' holds its training");
 }
 
 }  // namespace seqconv

@@ -1,6 +1,7 @@
 #include "engine/failed_lines.h"
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/log.h"
 
 namespace seqconv::engine {
 namespace {
@@ -8,6 +9,14 @@ namespace {
 constexpr size_t kMostNumbers = 10;
 
 }  // namespace
+
+void warn_of_replaced_lines(int64_t lines) {
+  if (lines > 0)
+    log_warning(
+        lines,
+        " input lines held bytes that are not UTF-8, or NUL: replaced by "
+        "U+FFFD and blanks");
+}
 
 void FailedLines::add(int64_t line, const std::string& message) {
   if (policy_ == OnFailure::kStop)

@@ -12,6 +12,14 @@ enum class OnFailure {
   kStop,  ///< the run fails at once
 };
 
+/// As a verb's --strict says.
+inline OnFailure on_failure(bool strict) {
+  return strict ? OnFailure::kStop : OnFailure::kGoOn;
+}
+
+/// Warns of input lines in which invalid UTF-8 or NUL was replaced, if any.
+void warn_of_replaced_lines(int64_t lines);
+
 /// The lines of a run that could not be worked on.
 class FailedLines {
  public:

@@ -50,11 +50,7 @@ TextCost measure(
       failed.add(sentences.count(), error.what());
     }
   }
-  if (sentences.replaced_lines() > 0)
-    log_warning(
-        sentences.replaced_lines(),
-        " input lines held bytes that are not UTF-8, or NUL: replaced by "
-        "U+FFFD and blanks");
+  warn_of_replaced_lines(sentences.replaced_lines());
   try {
     return meter.finish();
   } catch (const Error&) {
@@ -110,7 +106,7 @@ void perplexity(
   set_threads(arguments.threads);
   const LoadedLanguageModel model = load_language_model(arguments.model);
   SentenceReader sentences = open(arguments, model, in);
-  FailedLines failed(arguments.strict ? OnFailure::kStop : OnFailure::kGoOn);
+  FailedLines failed(on_failure(arguments.strict));
   Json result = to_json(measure(model, arguments, sentences, failed));
   if (failed.any())
     result["failed_lines"] = failed.count();

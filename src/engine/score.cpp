@@ -132,7 +132,7 @@ void score(const ScoreArguments& arguments, std::ostream& out) {
         arguments.target,
         " has ",
         targets.ids.size());
-  FailedLines failed(arguments.strict ? OnFailure::kStop : OnFailure::kGoOn);
+  FailedLines failed(on_failure(arguments.strict));
   for (size_t i = 0; i < lines; ++i)
     if (sources.failed(i) || targets.failed(i))
       failed.add(

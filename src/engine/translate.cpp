@@ -199,7 +199,7 @@ void translate(
 
   RequestReader reader(arguments.input, in, arguments.json_input, *source);
   const ResultWriter writer(arguments, options.search.n_best > 1);
-  FailedLines failed(arguments.strict ? OnFailure::kStop : OnFailure::kGoOn);
+  FailedLines failed(on_failure(arguments.strict));
   RequestReader::Buffer buffer;
   Meter meter;
   SymbolCount symbols;
@@ -218,11 +218,7 @@ void translate(
     }
     out.flush();
   }
-  if (reader.replaced_lines() > 0)
-    log_warning(
-        reader.replaced_lines(),
-        " input lines held bytes that are not UTF-8, or NUL: replaced by "
-        "U+FFFD and blanks");
+  warn_of_replaced_lines(reader.replaced_lines());
   if (symbols.is_mostly_unknown())
     log_warning("the input: ", symbols.warning());
   if (arguments.stats)

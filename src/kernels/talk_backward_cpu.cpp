@@ -191,8 +191,12 @@ class BackwardTile {
   TalkGradTile<S, A> tile_of(const TalkStrip& strip, const TalkRows& rows) {
     const TalkReach& reach = reaches_[static_cast<size_t>(strip.batch)];
     const int64_t first = rows.first, span = rows.real();
-    const int64_t from = std::max<int64_t>(0, first - reach.right + 1);
-    const int64_t to = std::min(rows.valid, first + span + reach.left);
+    // Windows of other tiles reach into grad_x alone.
+    const bool around = args_.grad_x != nullptr;
+    const int64_t from =
+        around ? std::max<int64_t>(0, first - reach.right + 1) : first;
+    const int64_t to =
+        around ? std::min(rows.valid, first + span + reach.left) : first + span;
     TalkGradTile<S, A> tile = {
         .lanes = strip.lanes,
         .rows = to - from,

@@ -149,12 +149,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
   const DropValues drop(drop_p, drop_seed, drop_mask);
   const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
   const at::Tensor grad_y = grad.contiguous();
-  const auto [want_x, want_logits, want_bias] = output_mask;
-  const at::Tensor grad_x = empty_gradient(want_x, x.sym_sizes(), x.options());
+  const at::Tensor grad_x =
+      empty_gradient(output_mask[0], x.sym_sizes(), x.options());
   const at::Tensor grad_logits =
-      empty_gradient(want_logits, made.sym_sizes(), made.options());
+      empty_gradient(output_mask[1], made.sym_sizes(), made.options());
   const at::Tensor grad_bias = empty_gradient(
-      want_bias,
+      output_mask[2],
       {x.sym_size(2)},
       x.options().dtype(accumulator_type(x.scalar_type())));
   Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {

@@ -162,11 +162,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
   const Setup setup(args);
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
   const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
-  const auto [want_x, want_logits, want_bias] = output_mask;
-  const at::Tensor grad_x = empty_gradient(want_x, x.sym_sizes(), x.options());
+  const at::Tensor grad_x =
+      empty_gradient(output_mask[0], x.sym_sizes(), x.options());
   const at::Tensor grad_logits =
-      empty_gradient(want_logits, logits.sym_sizes(), logits.options());
-  const at::Tensor grad_bias = empty_gradient(want_bias, {x.sym_size(2)}, sums);
+      empty_gradient(output_mask[1], logits.sym_sizes(), logits.options());
+  const at::Tensor grad_bias =
+      empty_gradient(output_mask[2], {x.sym_size(2)}, sums);
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
     using A = AccumulatorOf<S>;

@@ -21,6 +21,10 @@ uint64_t checksum(std::span<const std::byte> bytes, uint64_t start) {
   return mix_words(mix_words(sum, word), bytes.size());
 }
 
+uint64_t checksum(const std::string& text) {
+  return checksum(std::as_bytes(std::span(text)));
+}
+
 uint64_t file_checksum(const std::filesystem::path& file) {
   const MappedFile mapped(file);
   return checksum(mapped.bytes());

@@ -15,6 +15,9 @@ uint64_t checksum(std::span<const std::byte> bytes, uint64_t start = 0);
 /// The checksum of a file's content.
 uint64_t file_checksum(const std::filesystem::path& file);
 
+/// The checksum of a text.
+uint64_t checksum(const std::string& text);
+
 /// As 16 hexadecimal digits, for JSON and metadata.
 std::string checksum_text(uint64_t sum);
 

@@ -16,8 +16,7 @@ constexpr const char* kFiles = "files";  // the stamp's checksums, by name
 /// Over a stamp without its own checksum.
 std::string stamp_checksum(Json stamp) {
   stamp.erase("checksum");
-  const std::string text = stamp.dump();
-  return checksum_text(checksum(std::as_bytes(std::span(text))));
+  return checksum_text(checksum(stamp.dump()));
 }
 
 /// The stamp of earlier work, or null when there is none to be used.

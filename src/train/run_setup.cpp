@@ -32,8 +32,7 @@ std::string content_of(const std::string& file) {
 /// Changes whenever config.json says something else about the text.
 std::string text_key(const RunFolder& folder) {
   const Json config = Json::parse(read_file(folder.config()));
-  const std::string text = config.at("text").dump();
-  return checksum_text(checksum(std::as_bytes(std::span(text))));
+  return checksum_text(checksum(config.at("text").dump()));
 }
 
 /// The text of the settings is what the run has: options that only learning

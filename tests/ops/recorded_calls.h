@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "support/gradients.h"
+
 /// Which operators of the dispatcher a piece of code calls: for tests that
 /// count work.
 namespace seqconv::testing {
@@ -64,6 +66,36 @@ inline std::vector<bool> mask_of(
       for (const bool wanted : input.toBoolList())
         mask.push_back(wanted);
   return mask;
+}
+
+/// Differentiates sum(run(inputs) * grad) with respect to every set of the
+/// (three) inputs: the backward operator `op` is asked for these alone, and
+/// they have the bits that they have together.
+inline void expect_only_wanted_gradients(
+    const TensorFunction& run,
+    const std::vector<at::Tensor>& inputs,
+    const at::Tensor& grad,
+    const std::string& op) {
+  const auto all = differentiate(run, inputs, grad).grads;
+  for (int set = 1; set < 8; ++set) {
+    SCOPED_TRACE(concat("set ", set));
+    const std::vector<bool> wanted = {
+        (set & 1) != 0,
+        (set & 2) != 0,
+        (set & 4) != 0};
+    std::vector<at::Tensor> in;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      in.push_back(inputs[i].clone().requires_grad_(wanted[i]));
+    const at::Tensor y = run(in);
+    const auto calls = recorded_calls([&] { y.backward(grad.to(y.device())); });
+    EXPECT_EQ(mask_of(calls, op), wanted);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(in[i].grad().defined(), wanted[i]);
+      if (wanted[i]) {
+        EXPECT_TRUE(in[i].grad().equal(all[i])) << i;
+      }
+    }
+  }
 }
 
 }  // namespace seqconv::testing

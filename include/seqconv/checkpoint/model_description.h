@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "seqconv/architecture/options.h"
 #include "seqconv/architecture/parameters.h"
 #include "seqconv/base/options.h"
+#include "seqconv/base/safetensors.h"
 #include "seqconv/data/stream_corpus.h"
 #include "seqconv/decode/search.h"
 #include "seqconv/text/language_text.h"
@@ -82,9 +84,16 @@ void check_same_text(
     const std::string& what,
     const std::string& difference);
 
-/// Error unless the file of parameters holds those that config.json tells, all
-/// of them in their shapes and nothing else.
-void check_parameters(const ModelFiles& model);
+/// The parameters that a folder's config.json tells. It reads the whole
+/// description.
+std::vector<ParameterShape> parameters_of_model(
+    const std::filesystem::path& folder);
+
+/// Error unless a file of parameters holds `wanted`, which config.json tells:
+/// all of them in their shapes and nothing else.
+void check_parameters(
+    const SafetensorsReader& reader,
+    const std::vector<ParameterShape>& wanted);
 
 /// Error when `output`, where a model is to be written, holds a training run:
 /// its model and state belong together, and it may be under way.

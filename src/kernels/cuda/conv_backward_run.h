@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cuda/conv_band_backward.h"
 #include "kernels/cuda/conv_run.h"
 #include "kernels/cuda/conv_sum.h"
 
