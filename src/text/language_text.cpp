@@ -15,14 +15,14 @@ namespace {
 
 using Files = std::vector<std::string>;
 
-/// Symbols of the training text that the vocabulary lacks.
-int64_t missing_symbols(
+/// Symbols of the training text, those that the vocabulary lacks as unknown.
+SymbolCount count_missing(
     const WordCounts& counts,
     const Vocabulary& vocabulary) {
-  int64_t missing = 0;
+  SymbolCount sum;
   for (const auto& [symbol, count] : counts)
-    missing += vocabulary.has(symbol) ? 0 : count;
-  return missing;
+    sum += {count, vocabulary.has(symbol) ? 0 : count};
+  return sum;
 }
 
 /// The first symbol of the files that the vocabulary lacks.
@@ -44,17 +44,14 @@ void check_dictionary(
     const TextPipeline& pipeline,
     const WordCounts& counts,
     const Files& files) {
-  int64_t all = 0;
-  for (const auto& [symbol, count] : counts)
-    all += count;
-  const int64_t missing = missing_symbols(counts, pipeline.vocabulary());
-  if (missing > 0 && missing >= all - missing)
+  const SymbolCount sum = count_missing(counts, pipeline.vocabulary());
+  if (sum.is_mostly_unknown())
     fail(
         options.dictionary,
         ": wrong dictionary for this text: ",
-        missing,
+        sum.unknown,
         " of ",
-        all,
+        sum.symbols,
         " symbols are unknown (the first: '",
         first_missing(pipeline, files),
         "')");

@@ -41,7 +41,7 @@ VocabularyPointer build_vocabulary(
     kept.emplace(symbol, found == counts.end() ? 0 : found->second);
     required.insert(symbol);
   }
-  const auto least = static_cast<int64_t>(required.size()) + 4;
+  const auto least = std::ssize(required) + kSpecialIds;
   if (options.max_vocabulary > 0 && options.max_vocabulary < least)
     fail_usage(
         "text.max_vocabulary must be >= ",

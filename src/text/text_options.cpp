@@ -128,7 +128,7 @@ void check_sentencepiece_training(const TextOptions& options, const Key& key) {
         " = '",
         options.sentencepiece_model,
         "' is taken as it is");
-  std::set<std::string> seen = {"<s>", "<pad>", "</s>", "<unk>"};
+  std::set<std::string> seen(kSpecialSymbols.begin(), kSpecialSymbols.end());
   if (options.sentencepiece_byte_fallback)
     seen.insert(byte_symbols().begin(), byte_symbols().end());
   for (const std::string& symbol : options.sentencepiece_user_symbols) {

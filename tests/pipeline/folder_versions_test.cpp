@@ -296,6 +296,14 @@ TEST_F(FolderVersionErrors, AVersionThatDoesNotSayAllIsRefused) {
       error(),
       HasSubstr("config.json: architecture.encoder.norm needs format_version "
                 "3, but got 2"));
+  fs::remove_all(folder());
+  fs::copy(testing::version_folders() / "fallback_3", folder());
+  config = testing::read_json_file(file);
+  config["format_version"] = 2;
+  EXPECT_THAT(
+      error(),
+      HasSubstr("config.json: text.subword_fallback needs format_version 3, "
+                "but got 2"));
 }
 
 }  // namespace

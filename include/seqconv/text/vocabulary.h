@@ -54,7 +54,7 @@ class Vocabulary {
   /// The id that text of this spelling has: kUnknownId too where it spells <s>,
   /// <pad> or </s>.
   int32_t text_id(std::string_view symbol) const;
-  /// Whether `symbol` has an id that text can get: <unk> and all behind it.
+  /// Whether text of this spelling has an id of its own; <unk> counts as one.
   bool has(std::string_view symbol) const;
   /// The symbol of `id`; Error when it is out of range.
   const std::string& symbol(int32_t id) const;

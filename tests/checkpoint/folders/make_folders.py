@@ -205,12 +205,51 @@ block = "dynamicconv"
 kernel_sizes = 3
 heads = 2
 """,
-    # SentencePiece with a model that has no normalisation, which is small.
+    # SentencePiece.
     "pieces_1": STREAM + """samples = "document_blocks"
 block_tokens = 24
 [text]
 subword = "sentencepiece"
 sentencepiece_model = "pieces.model"
+[model]
+dim = 8
+ffn_dim = 8
+[model.decoder]
+layers = 1
+block = "lightconv"
+kernel_sizes = 3
+heads = 2
+""",
+    # BPE whose pieces are split again, two vocabularies.
+    "fallback_3": PAIRS + """[text]
+subword = "bpe"
+subword_size = 40
+min_count = 2
+joined = false
+[model]
+dim = 8
+ffn_dim = 8
+tie = "decoder"
+[model.encoder]
+layers = 1
+block = "lightconv"
+kernel_sizes = 3
+heads = 2
+[model.decoder]
+layers = 1
+block = "dynamicconv"
+kernel_sizes = 3
+heads = 2
+[decoding]
+beam = 3
+max_length_b = 12
+""",
+    # SentencePiece with bytes and symbols of the user's.
+    "byte_pieces_3": STREAM + """samples = "blocks"
+block_tokens = 24
+[text]
+subword = "sentencepiece"
+sentencepiece_model = "byte_pieces.model"
 [model]
 dim = 8
 ffn_dim = 8
@@ -241,6 +280,14 @@ def write_text(folder):
         for side, lines in (("source", sources), ("target", targets)):
             text = "".join(line + "\n" for line in lines)
             (folder / f"{name}.{side}").write_text(text, encoding="utf-8")
+
+
+def train_pieces(name, **options):
+    """A SentencePiece model without normalisation, which is small."""
+    sentencepiece.SentencePieceTrainer.train(
+        input="text/train.source", model_prefix=name,
+        normalization_rule_name="identity", hard_vocab_limit=False,
+        unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1, minloglevel=2, **options)
 
 
 class Maker:
@@ -318,6 +365,7 @@ class Maker:
             (folder / "training/config.toml").unlink()
         (folder / "training/metrics.jsonl").unlink()
         (folder / "training/checkpoints").rmdir()
+        (folder / "training/lock").unlink(missing_ok=True)
         shutil.rmtree(whole)
         (self.root / f"{name}.toml").unlink()
         expected.update(self.expectations(name))
@@ -356,14 +404,14 @@ def main():
     root.mkdir(parents=True, exist_ok=True)
     write_text(root / "text")
     os.chdir(root)  # models of SentencePiece name the files that they are from
-    sentencepiece.SentencePieceTrainer.train(
-        input="text/train.source", model_prefix="pieces", vocab_size=90,
-        normalization_rule_name="identity", character_coverage=1.0,
-        unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1, minloglevel=2)
+    train_pieces("pieces", vocab_size=90, character_coverage=1.0)
+    train_pieces("byte_pieces", vocab_size=330, character_coverage=0.98,
+                 byte_fallback=True, user_defined_symbols=["<2de>", "ubi"])
     for name in arguments.names:
         maker.make(name)
-    for name in ("pieces.model", "pieces.vocab"):
-        (root / name).unlink()
+    for name in ("pieces", "byte_pieces"):
+        for ending in (".model", ".vocab"):
+            (root / (name + ending)).unlink()
 
 
 if __name__ == "__main__":
