@@ -20,7 +20,7 @@ class Lister {
       const std::string layer = concat("encoder.layer", i, ".");
       block(layer + "block.", model_.encoder, i, /*causal=*/false);
       norm(layer + "block_norm");
-      feed_forward(layer);
+      feed_forward(layer, model_.encoder);
     }
     if (model_.norm_of(model_.encoder) == NormPlacement::kPre)
       norm("encoder.final_norm");
@@ -35,7 +35,7 @@ class Lister {
       norm(layer + "block_norm");
       if (translates)
         cross_attention(layer);
-      feed_forward(layer);
+      feed_forward(layer, model_.decoder);
     }
     if (translates && model_.norm_of(model_.decoder) == NormPlacement::kPre)
       norm("decoder.final_norm");
@@ -67,9 +67,10 @@ class Lister {
     add(name + ".bias", {model_.dim});
   }
 
-  void feed_forward(const std::string& layer) {
-    linear(layer + "feed_forward.fc1", model_.ffn_dim, model_.dim);
-    linear(layer + "feed_forward.fc2", model_.dim, model_.ffn_dim);
+  void feed_forward(const std::string& layer, const StackOptions& stack) {
+    const int64_t hidden = model_.ffn_dim_of(stack);
+    linear(layer + "feed_forward.fc1", hidden, model_.dim);
+    linear(layer + "feed_forward.fc2", model_.dim, hidden);
     norm(layer + "feed_forward_norm");
   }
 
@@ -166,8 +167,9 @@ class Lister {
         return linear(name + "attention.out_proj", model_.dim, model_.dim);
       case BlockKind::kAverageAttention:
         if (stack.average_ffn_at(layer)) {
-          linear(name + "attention.ffn.fc1", model_.ffn_dim, model_.dim);
-          linear(name + "attention.ffn.fc2", model_.dim, model_.ffn_dim);
+          const int64_t hidden = model_.ffn_dim_of(stack);
+          linear(name + "attention.ffn.fc1", hidden, model_.dim);
+          linear(name + "attention.ffn.fc2", model_.dim, hidden);
         }
         return linear(name + "attention.gate", 2 * model_.dim, 2 * model_.dim);
       case BlockKind::kCnn:

@@ -242,6 +242,7 @@ void check_stack(
   const StackOptions& stack = side.stack;
   const std::string path = concat(model_path, ".", side.key);
   check_at_least(stack.layers, 1, path + ".layers");
+  check_at_least(stack.ffn_dim, 0, path + ".ffn_dim");
   check_list(stack.block, stack.layers, path + ".block", false);
   check_list(stack.kernel_sizes, stack.layers, path + ".kernel_sizes", true);
   check_list(stack.max_offsets, stack.layers, path + ".max_offsets", true);

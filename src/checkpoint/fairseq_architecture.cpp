@@ -25,32 +25,16 @@ int64_t read_dim(Clues& clues, const std::string& side) {
       {});
 }
 
-int64_t read_ffn_dim(Clues& clues, const std::string& side) {
+int64_t read_ffn_dim(Clues& clues, const std::string& side, const char* key) {
   const std::string name = side + ".layers.0.fc1.weight";
   const std::string argument = side + "_ffn_embed_dim";
   return clues.decide<int64_t>(
-      "model.ffn_dim",
+      key,
       clues.shape(name, 2)[0],
       name,
       clues.integer(argument),
       argument,
       {});
-}
-
-void check_same(
-    const Clues& clues,
-    const char* what,
-    int64_t encoder,
-    int64_t decoder) {
-  SEQCONV_CHECK(
-      encoder == decoder,
-      clues.where(),
-      ": encoder and decoder must have the same ",
-      what,
-      ", but have ",
-      encoder,
-      " and ",
-      decoder);
 }
 
 /// A final norm is there when each block of the side begins with one, and only
@@ -122,15 +106,19 @@ DeducedArchitecture deduce_architecture(
   clues.note("task", enum_name(found.task), "names of tensors");
   options.dim = read_dim(clues, "decoder");
   options.decoder = read_stack(clues, "decoder", options.dim);
-  options.ffn_dim = read_ffn_dim(clues, "decoder");
+  options.ffn_dim = read_ffn_dim(clues, "decoder", "model.ffn_dim");
   if (found.task == Task::kTranslation) {
-    check_same(clues, "width", read_dim(clues, "encoder"), options.dim);
+    const int64_t width = read_dim(clues, "encoder");
+    SEQCONV_CHECK(
+        width == options.dim,
+        clues.where(),
+        ": encoder and decoder must have the same width, but have ",
+        width,
+        " and ",
+        options.dim);
     options.encoder = read_stack(clues, "encoder", options.dim);
-    check_same(
-        clues,
-        "feed-forward width",
-        read_ffn_dim(clues, "encoder"),
-        options.ffn_dim);
+    const int64_t ffn = read_ffn_dim(clues, "encoder", "model.encoder.ffn_dim");
+    options.encoder.ffn_dim = ffn == options.ffn_dim ? 0 : ffn;
     read_norms(clues, options);
   }
   deduce_embeddings(clues, found.task, options);

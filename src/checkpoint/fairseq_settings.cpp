@@ -63,7 +63,7 @@ void add_stack(
   check_uniform(stack, side, options.dim);
   settings[side + "_embed_dim"] = options.dim;
   settings[side + "_conv_dim"] = stack.conv_dim_at(0, options.dim);
-  settings[side + "_ffn_embed_dim"] = options.ffn_dim;
+  settings[side + "_ffn_embed_dim"] = options.ffn_dim_of(stack);
   settings[side + "_layers"] = stack.layers;
   settings[side + "_attention_heads"] = stack.heads;
   Json widths = Json::array();

@@ -18,8 +18,10 @@ constexpr const char* kLaterKeys[] = {
     "output_dim",
     "encoder.conv_dim",
     "encoder.norm",
+    "encoder.ffn_dim",
     "decoder.conv_dim",
-    "decoder.norm"};
+    "decoder.norm",
+    "decoder.ffn_dim"};
 
 /// Where a key such as "encoder.norm" stands in a table.
 Json::json_pointer pointer_to(std::string key) {

@@ -167,8 +167,9 @@ SelfAttentionOptions self_attention_options(const Place& place) {
 AverageAttentionOptions average_attention_options(const Place& place) {
   return {
       .channels = place.model.dim,
-      .hidden =
-          place.stack.average_ffn_at(place.layer) ? place.model.ffn_dim : 0,
+      .hidden = place.stack.average_ffn_at(place.layer)
+          ? place.model.ffn_dim_of(place.stack)
+          : 0,
       .activation_dropout = place.model.activation_dropout};
 }
 

@@ -29,7 +29,7 @@ DecoderLayerImpl::DecoderLayerImpl(
   feed_forward_ = register_module(
       "feed_forward",
       FeedForward(
-          feed_forward_options(options, options.decoder.block_at(layer)),
+          feed_forward_options(options, options.decoder, layer),
           generator));
   feed_forward_norm_ =
       register_module("feed_forward_norm", LayerNorm(options.dim));

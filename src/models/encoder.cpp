@@ -13,7 +13,7 @@ EncoderLayerImpl::EncoderLayerImpl(
   feed_forward_ = register_module(
       "feed_forward",
       FeedForward(
-          feed_forward_options(options, options.encoder.block_at(layer)),
+          feed_forward_options(options, options.encoder, layer),
           generator));
   feed_forward_norm_ =
       register_module("feed_forward_norm", LayerNorm(options.dim));

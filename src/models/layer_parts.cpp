@@ -43,10 +43,12 @@ embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
 
 FeedForwardOptions feed_forward_options(
     const ModelOptions& options,
-    BlockKind block) {
+    const StackOptions& side,
+    int64_t layer) {
+  const BlockKind block = side.block_at(layer);
   return {
       .channels = options.dim,
-      .hidden = options.ffn_dim,
+      .hidden = options.ffn_dim_of(side),
       .activation = activation_of(options.activation, block),
       .activation_dropout = options.activation_dropout,
       .init = block == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn

@@ -166,7 +166,7 @@ MemoryEstimate estimate_memory(
     int64_t floats = 0;
     for (int64_t layer = 0; layer < stack.layers; ++layer)
       floats += widths * model.dim + 4 * stack.conv_dim_at(layer, model.dim) +
-          2 * model.ffn_dim;
+          2 * model.ffn_dim_of(stack);
     return floats;
   };
   const int64_t encoder =

@@ -109,11 +109,14 @@ std::map<std::string, Json> architecture(const ModelOptions& options) {
   full.decoder = expanded(options.decoder, options.dim);
   for (int64_t* width : {&full.input_dim, &full.output_dim})
     *width = *width == options.dim ? 0 : *width;
+  full.encoder.ffn_dim = options.ffn_dim_of(options.encoder);
+  full.decoder.ffn_dim = options.ffn_dim_of(options.decoder);
   full.encoder.norm = as_side_norm(options.norm_of(options.encoder));
   full.decoder.norm = as_side_norm(options.norm_of(options.decoder));
   std::map<std::string, Json> leaves;
   flatten(write_options(full), "model", leaves);
   leaves.erase("model.norm");  // the sides' own say it
+  leaves.erase("model.ffn_dim");
   if (options.positions == PositionKind::kSinusoidal)
     leaves.erase("model.max_positions");  // no limit, no parameter
   return leaves;

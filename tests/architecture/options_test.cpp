@@ -208,6 +208,13 @@ TEST(ModelOptionsErrors, HeadsDivideTheConvolutionsWidth) {
       HasSubstr("model.encoder.conv_dim must be between 1 and"));
 }
 
+TEST(ModelOptionsErrors, AFeedForwardWidthIsNotNegative) {
+  EXPECT_EQ(message({"encoder.ffn_dim=64"}), "");
+  EXPECT_THAT(
+      message({"encoder.ffn_dim=-64"}),
+      HasSubstr("model.encoder.ffn_dim must be between 0 and"));
+}
+
 TEST(ModelOptionsErrors, SharedMatricesHaveOneWidth) {
   EXPECT_EQ(message({"input_dim=64", "output_dim=96", "tie=none"}), "");
   EXPECT_EQ(message({"input_dim=64", "output_dim=64", "tie=decoder"}), "");

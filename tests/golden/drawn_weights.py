@@ -91,7 +91,7 @@ class Drawing:
         self.linear(name + "out_proj", dim, dim, self.scales.seen)
 
     def layer(self, side, stack, i):
-        dim, ffn = self.architecture.dim, self.architecture.ffn_dim
+        dim, ffn = self.architecture.dim, stack.ffn_dim or self.architecture.ffn_dim
         name = f"{side}.layers.{i}."
         conv_dim = self.conv_dim(stack)
         self.linear(name + "linear1", (2 if self.architecture.glu else 1) * conv_dim, dim)

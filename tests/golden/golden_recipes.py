@@ -56,7 +56,7 @@ def settings(recipe, languages=("xa", "xb")):
         if stack:
             found |= {
                 f"{side}_embed_dim": architecture.dim,
-                f"{side}_ffn_embed_dim": architecture.ffn_dim,
+                f"{side}_ffn_embed_dim": stack.ffn_dim or architecture.ffn_dim,
                 f"{side}_layers": len(stack.widths),
                 f"{side}_attention_heads": stack.heads,
                 f"{side}_kernel_size_list": list(stack.widths),
@@ -229,11 +229,12 @@ RECIPES = [
     Recipe(
         "mixed-norm-encdec",
         "LightConv encoder, pre-norm, and DynamicConv decoder, post-norm, which is tied; "
-        "names of present fairseq, container of 2019",
+        "feed-forward networks of different widths; names of present fairseq, container of "
+        "2019",
         Architecture(
             12,
             16,
-            encoder=layers("light", 4, 3, 5, pre_norm=True),
+            encoder=layers("light", 4, 3, 5, pre_norm=True, ffn_dim=20),
             decoder=layers("dynamic", 3, 3, 7, pre_norm=False),
         ),
         Names(main=True, tie="decoder"),

@@ -25,6 +25,7 @@ class Side:
     widths: tuple  # a layer: taps of its kernel, or how far TaLK reaches
     heads: int
     pre_norm: bool | None = None  # none: as the other side
+    ffn_dim: int = 0  # inside the feed-forward networks; 0: as the other side
     conv_dim: int = 0  # channels of the convolutions; 0: as many as the model has
 
 

@@ -75,6 +75,7 @@ inline void add_unlike_sides(std::vector<Variant>& variants) {
   const auto same = [](StackOptions&) {};
   variants.push_back(variant("PreNormEncoder", kDynamicConv, same));
   variants.back().options.encoder.norm = SideNorm::kPre;
+  variants.back().options.decoder.ffn_dim = 56;
   variants.push_back(variant("PreNormDecoder", kTalk, same));
   variants.back().options.decoder.norm = SideNorm::kPre;
   // Heads of the encoder that do not divide dim.
@@ -194,6 +195,10 @@ inline std::vector<Variant> all_variants() {
     stack.query = {QuerySource::kBlockInput, QuerySource::kConvInput};
     stack.filter_bias = true;
   }));
+  variants.push_back(
+      variant("NarrowAverages", kAverageAttention, [](auto& stack) {
+        stack.ffn_dim = 20;
+      }));
   add_mixtures(variants);
   add_unlike_sides(variants);
   return variants;

@@ -96,6 +96,13 @@ TEST(FineTuning, AnotherArchitectureIsRefusedByItsKey) {
           [&] { check_same_architecture(small(), other, "base"); }),
       HasSubstr("model.decoder.kernel_sizes is [3,3]"));
   other = small();
+  other.encoder.ffn_dim = 64;
+  EXPECT_THAT(
+      testing::error_of<UsageError>(
+          [&] { check_same_architecture(small(), other, "base"); }),
+      HasSubstr("model.encoder.ffn_dim is 2048 in the configuration and 64 in "
+                "that model"));
+  other = small();
   other.decoder.conv_dim = {256};
   EXPECT_THAT(
       testing::error_of<UsageError>(
@@ -127,6 +134,8 @@ TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   other.encoder.glu = {true, true};
   other.encoder.conv_dim = {0, other.dim};
   other.output_dim = other.dim;
+  other.ffn_dim = 64;
+  other.encoder.ffn_dim = other.decoder.ffn_dim = small().ffn_dim;
   EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
   other.positions = PositionKind::kLearned;
   EXPECT_THROW(check_same_architecture(small(), other, "base"), UsageError);

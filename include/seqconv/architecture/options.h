@@ -134,6 +134,7 @@ struct StackOptions {
   std::vector<QuerySource> query = {QuerySource::kConvInput};
   LayerFlags average_ffn = true;
   SideNorm norm = SideNorm::kAuto;
+  int64_t ffn_dim = 0;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -194,6 +195,10 @@ struct StackOptions {
     v("norm",
       norm,
       "Layer normalisation of this side: post, pre, or auto (model.norm)");
+    v("ffn_dim",
+      ffn_dim,
+      "Channels inside the feed-forward blocks of this side; 0 = "
+      "model.ffn_dim");
   }
 
   BlockKind block_at(int64_t layer) const;
@@ -336,6 +341,10 @@ struct ModelOptions {
   int64_t input_width() const { return input_dim > 0 ? input_dim : dim; }
   int64_t output_width() const { return output_dim > 0 ? output_dim : dim; }
 
+  /// Channels inside the feed-forward blocks of a side, encoder or decoder.
+  int64_t ffn_dim_of(const StackOptions& side) const {
+    return side.ffn_dim > 0 ? side.ffn_dim : ffn_dim;
+  }
   /// Where layer normalisation stands on a side, encoder or decoder.
   NormPlacement norm_of(const StackOptions& side) const;
 

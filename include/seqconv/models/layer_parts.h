@@ -13,10 +13,11 @@ namespace seqconv {
 EmbeddingOptions
 embedding_options(const ModelOptions& options, Side side, int64_t vocabulary);
 
-/// The feed-forward options of a layer (semantics.md 8.15).
+/// The feed-forward options of a layer of a side (semantics.md 8.15).
 FeedForwardOptions feed_forward_options(
     const ModelOptions& options,
-    BlockKind block);
+    const StackOptions& side,
+    int64_t layer);
 
 /// The end of a block: norm(residual + dropout(x)), or without the norm in
 /// pre-norm models.

@@ -104,6 +104,7 @@ def contradictions():
         (["model.encoder.conv_dim=15"], "model.encoder.conv_dim"),
         (["model.encoder.conv_dim=[16,16,16]"], "conv_dim"),
         (["model.decoder.conv_dim=-16"], "conv_dim"),
+        (["model.encoder.ffn_dim=-1"], "model.encoder.ffn_dim"),
         (["model.encoder.norm=both"], "model.encoder.norm", "'auto'"),
         (["model.input_dim=8"], "model.input_dim", "tie"),
         (["model.output_dim=8"], "model.output_dim", "tie"),
