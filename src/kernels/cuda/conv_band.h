@@ -180,19 +180,34 @@ SEQCONV_DEVICE void mend_sums(
   }
   if (all == all)
     return;
+  // One copy of the product for all sums: which, as bits.
+  static_assert(kTiles * 4 <= 32);
+  uint32_t missing = 0;
   SEQCONV_UNROLL
   for (int n = 0; n < kTiles; ++n) {
     SEQCONV_UNROLL
     for (int e = 0; e < 4; ++e) {
-      float& sum = sums.tile[n].v[e];
-      const int m = sum_row(lane, e);
-      if (sum != sum)
-        sum = band_product(
-            taps + m * plan.tap_pitch + m,
-            band_elements(plan, per_row),
-            rows + m * plan.pitch + 8 * n + sum_column(lane, e),
-            plan.pitch,
-            kernel_size);
+      const float sum = sums.tile[n].v[e];
+      missing |= uint32_t{sum != sum} << (4 * n + e);
+    }
+  }
+  SEQCONV_NO_UNROLL
+  for (int i = 0; missing != 0; ++i, missing >>= 1) {
+    if (missing % 2 == 0)
+      continue;
+    const int m = sum_row(lane, i % 4);
+    const float sum = band_product(
+        taps + m * plan.tap_pitch + m,
+        band_elements(plan, per_row),
+        rows + m * plan.pitch + 8 * (i / 4) + sum_column(lane, i % 4),
+        plan.pitch,
+        kernel_size);
+    SEQCONV_UNROLL
+    for (int n = 0; n < kTiles; ++n) {
+      SEQCONV_UNROLL
+      for (int e = 0; e < 4; ++e)
+        if (4 * n + e == i)
+          sums.tile[n].v[e] = sum;
     }
   }
 }
