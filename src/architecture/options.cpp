@@ -223,9 +223,28 @@ NormPlacement ModelOptions::norm_of(const StackOptions& side) const {
   fail("unknown placement of norms");
 }
 
+PositionKind ModelOptions::positions_of(const StackOptions& side) const {
+  switch (side.positions) {
+    case SidePositions::kAuto:
+      return positions;
+    case SidePositions::kSinusoidal:
+      return PositionKind::kSinusoidal;
+    case SidePositions::kLearned:
+      return PositionKind::kLearned;
+    case SidePositions::kNone:
+      return PositionKind::kNone;
+  }
+  fail("unknown kind of positions");
+}
+
 void ModelOptions::validate(const std::string& path, Task task) const {
   check_at_least(dim, 1, path + ".dim");
-  if (positions == PositionKind::kSinusoidal && dim < 4)
+  const auto has_sines = [&](const StackOptions& side) {
+    return positions_of(side) == PositionKind::kSinusoidal;
+  };
+  if (dim < 4 &&
+      (has_sines(decoder) ||
+       (task == Task::kTranslation && has_sines(encoder))))
     fail_usage(
         path,
         ".dim must be at least 4 for sinusoidal positions, but "

@@ -15,7 +15,7 @@ class Lister {
 
   void encoder(int64_t vocabulary) {
     add("encoder.embedding.weight", {vocabulary, model_.dim});
-    positions("encoder.embedding");
+    positions("encoder.embedding", model_.encoder);
     for (int64_t i = 0; i < model_.encoder.layers; ++i) {
       const std::string layer = concat("encoder.layer", i, ".");
       block(layer + "block.", model_.encoder, i, /*causal=*/false);
@@ -95,10 +95,9 @@ class Lister {
         std::pow(factor, static_cast<double>(band)));
   }
 
-  void positions(const std::string& embedding) {
-    if (model_.positions == PositionKind::kLearned)
-      add(embedding + ".positions",
-          {model_.max_positions + kFirstPosition, model_.dim});
+  void positions(const std::string& embedding, const StackOptions& side) {
+    if (const int64_t learned = model_.learned_positions(side); learned > 0)
+      add(embedding + ".positions", {learned + kFirstPosition, model_.dim});
   }
 
   /// The decoder's, as a module has it: its own parameters first, then those of
@@ -110,7 +109,7 @@ class Lister {
       add(name + ".weight", {vocabulary, model_.input_width()});
     if (model_.input_width() != model_.dim)
       add(name + ".projection", {model_.dim, model_.input_width()});
-    positions(name);
+    positions(name, model_.decoder);
     if (adaptive.input_cutoffs.empty())
       return;
     int64_t begin = 0;

@@ -243,6 +243,12 @@ void check_stack(
   const std::string path = concat(model_path, ".", side.key);
   check_at_least(stack.layers, 1, path + ".layers");
   check_at_least(stack.ffn_dim, 0, path + ".ffn_dim");
+  if (stack.max_positions == 1)
+    fail_usage(
+        path,
+        ".max_positions must be at least 2 (a symbol and </s>), or 0 for that "
+        "of the model, but got 1");
+  check_at_least(stack.max_positions, 0, path + ".max_positions");
   check_list(stack.block, stack.layers, path + ".block", false);
   check_list(stack.kernel_sizes, stack.layers, path + ".kernel_sizes", true);
   check_list(stack.max_offsets, stack.layers, path + ".max_offsets", true);

@@ -116,7 +116,7 @@ void add_bookkeeping(
   const auto add_side = [&](const std::string& side,
                             const StackOptions& stack) {
     tensors.push_back(store.real(side + ".version", {1}, 2));
-    if (!main && model.options.positions == PositionKind::kSinusoidal)
+    if (!main && model.options.positions_of(stack) == PositionKind::kSinusoidal)
       tensors.push_back(
           store.real(side + ".embed_positions._float_tensor", {1}, 0));
     for (int64_t layer = 0; layer < stack.layers; ++layer)

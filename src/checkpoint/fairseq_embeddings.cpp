@@ -227,37 +227,107 @@ void read_adaptive_softmax(Clues& clues, ModelOptions& options) {
       "shape of " + kSoftmax + "tail.0.0.weight");
 }
 
-/// Learned positions are a table; it has rows for <pad> and the id before.
-void read_positions(Clues& clues, Task task, ModelOptions& options) {
-  const std::string decoder = "decoder.embed_positions.weight";
-  const std::string encoder = "encoder.embed_positions.weight";
-  const bool learned = clues.has(decoder);
-  if (task == Task::kTranslation)
-    SEQCONV_CHECK(
-        clues.has(encoder) == learned &&
-            (!learned || clues.shape(encoder, 2) == clues.shape(decoder, 2)),
-        clues.where(),
-        ": encoder and decoder must have the same kind of positions, and "
-        "learned ones as many");
+/// How a checkpoint calls a side's positions, and where we say them.
+struct PositionNames {
+  std::string side;     ///< of fairseq
+  const char* longest;  ///< argument of fairseq
+  std::string keys;     ///< begin so
+};
+
+/// Positions of a side; `longest` is 0 where nothing tells.
+struct FoundPositions {
+  PositionKind kind = PositionKind::kSinusoidal;
+  int64_t longest = 0;
+};
+
+/// What is left when there is no table: sines, of which older files hold a
+/// buffer, or nothing, which only arguments and presets tell.
+PositionKind
+kind_without_table(Clues& clues, const PositionNames& names, bool none) {
+  const char* argument = "no_token_positional_embeddings";
+  const std::string buffer = names.side + ".embed_positions._float_tensor";
+  const bool silent = !clues.boolean(argument) && !clues.has(buffer);
   SEQCONV_CHECK(
-      !clues.boolean("no_token_positional_embeddings").value_or(false),
+      !none || !clues.has(buffer),
       clues.where(),
-      ": the model must have positions, but its stored argument "
-      "no_token_positional_embeddings says that it has none");
-  if (learned) {
-    options.positions = PositionKind::kLearned;
-    options.max_positions = clues.shape(decoder, 2)[0] - kFirstPosition;
-  } else {
-    const auto most = std::max(
-        clues.integer("max_source_positions").value_or(0),
-        clues.integer("max_target_positions").value_or(0));
-    if (most >= 2 && most <= (1 << 20))
-      options.max_positions = most;
-  }
+      ": the stored argument ",
+      argument,
+      " says that the model has no positions, but there is a tensor '",
+      buffer,
+      "'");
+  const ModelOptions* preset = silent ? clues.preset() : nullptr;
+  if (preset != nullptr)
+    none = preset->positions_of(
+               names.side == "encoder" ? preset->encoder : preset->decoder) ==
+        PositionKind::kNone;
+  const PositionKind kind =
+      none ? PositionKind::kNone : PositionKind::kSinusoidal;
   clues.note(
-      "model.positions",
-      enum_name(options.positions),
-      learned ? "shape of " + decoder : "no embed_positions.weight");
+      names.keys + "positions",
+      enum_name(kind),
+      !none                   ? "no embed_positions.weight"
+          : preset != nullptr ? std::string("preset")
+                              : concat("stored argument ", argument));
+  return kind;
+}
+
+/// Learned positions are a table; it has rows for <pad> and the id before.
+FoundPositions read_side_positions(Clues& clues, const PositionNames& names) {
+  const std::string table = names.side + ".embed_positions.weight";
+  const bool learned = clues.has(table);
+  const bool none =
+      clues.boolean("no_token_positional_embeddings").value_or(false);
+  const std::string argument = names.side + "_learned_pos";
+  SEQCONV_CHECK(
+      learned ? !none && clues.boolean(argument).value_or(true)
+              : none || !clues.boolean(argument).value_or(false),
+      clues.where(),
+      ": the stored argument ",
+      none ? "no_token_positional_embeddings" : argument,
+      " contradicts the tensors, where '",
+      table,
+      "' is ",
+      learned ? "there" : "not there");
+  const auto given = clues.integer(names.longest);
+  if (!learned)
+    return {
+        kind_without_table(clues, names, none),
+        given && *given >= 2 && *given <= (1 << 20) ? *given : 0};
+  clues.note(names.keys + "positions", "learned", "there is " + table);
+  return {
+      PositionKind::kLearned,
+      clues.decide<int64_t>(
+          names.keys + "max_positions",
+          clues.shape(table, 2)[0] - kFirstPosition,
+          table,
+          given,
+          names.longest,
+          {})};
+}
+
+/// The model has the decoder's, and where the encoder has others its own.
+/// Lengths of positions that are not learned say only what training keeps.
+void read_positions(Clues& clues, Task task, ModelOptions& options) {
+  const auto or_default = [](int64_t longest) {
+    return longest > 0 ? longest : ModelOptions{}.max_positions;
+  };
+  const FoundPositions decoder =
+      read_side_positions(clues, {"decoder", "max_target_positions", "model."});
+  options.positions = decoder.kind;
+  options.max_positions = or_default(decoder.longest);
+  if (task == Task::kLanguageModel)
+    return;
+  const FoundPositions encoder = read_side_positions(
+      clues,
+      {"encoder", "max_source_positions", "model.encoder."});
+  if (encoder.kind != decoder.kind)
+    options.encoder.positions = as_side_positions(encoder.kind);
+  if (encoder.kind != PositionKind::kLearned &&
+      decoder.kind != PositionKind::kLearned)
+    options.max_positions =
+        or_default(std::max(encoder.longest, decoder.longest));
+  else if (or_default(encoder.longest) != options.max_positions)
+    options.encoder.max_positions = or_default(encoder.longest);
 }
 
 }  // namespace

@@ -77,7 +77,27 @@ void add_stack(
         stack.block_at(0) == BlockKind::kLightConv ? "lightweight" : "dynamic";
   settings[side + "_normalize_before"] =
       options.norm_of(stack) == NormPlacement::kPre;
-  settings[side + "_learned_pos"] = options.positions == PositionKind::kLearned;
+  settings[side + "_learned_pos"] =
+      options.positions_of(stack) == PositionKind::kLearned;
+}
+
+/// A language model has its decoder's length under both names.
+void add_positions(Json& settings, const ModelOptions& options, Task task) {
+  const StackOptions& source =
+      task == Task::kTranslation ? options.encoder : options.decoder;
+  const auto has_none = [&](const StackOptions& side) {
+    return options.positions_of(side) == PositionKind::kNone;
+  };
+  const bool none = has_none(options.decoder);
+  if (has_none(source) != none)
+    fail_usage(
+        "fairseq's models have positions on both sides or on neither, but this "
+        "model's ",
+        none ? "decoder" : "encoder",
+        " alone has none");
+  settings["no_token_positional_embeddings"] = none;
+  settings["max_source_positions"] = options.max_positions_of(source);
+  settings["max_target_positions"] = options.max_positions_of(options.decoder);
 }
 
 void add_adaptive(Json& settings, const ModelOptions& options) {
@@ -137,9 +157,7 @@ Json fairseq_settings(
   model["share_all_embeddings"] = translates && options.tie == Tying::kAll;
   model["share_decoder_input_output_embed"] =
       options.tie != Tying::kNone && options.adaptive.softmax_cutoffs.empty();
-  model["no_token_positional_embeddings"] = false;
-  model["max_source_positions"] = options.max_positions;
-  model["max_target_positions"] = options.max_positions;
+  add_positions(model, options, task);
   if (!translates)
     add_adaptive(model, options);
   Json part = {{"_name", translates ? "translation" : "language_modeling"}};

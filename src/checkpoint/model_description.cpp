@@ -19,9 +19,13 @@ constexpr const char* kLaterKeys[] = {
     "encoder.conv_dim",
     "encoder.norm",
     "encoder.ffn_dim",
+    "encoder.positions",
+    "encoder.max_positions",
     "decoder.conv_dim",
     "decoder.norm",
-    "decoder.ffn_dim"};
+    "decoder.ffn_dim",
+    "decoder.positions",
+    "decoder.max_positions"};
 
 /// Where a key such as "encoder.norm" stands in a table.
 Json::json_pointer pointer_to(std::string key) {
@@ -29,12 +33,16 @@ Json::json_pointer pointer_to(std::string key) {
   return Json::json_pointer("/" + key);
 }
 
-/// The first of these keys that an architecture has, "" for none.
+/// The first of these keys that an architecture has, or an older one with a
+/// value that version 3 brought; "" for none.
 std::string later_key(const Json& architecture) {
   for (const char* key : kLaterKeys)
     if (architecture.contains(pointer_to(key)))
       return key;
-  return "";
+  const Json none(std::string(enum_name(PositionKind::kNone)));
+  return architecture.value("positions", Json()) == none
+      ? "positions = \"none\""
+      : "";
 }
 
 /// The architecture as config.json has it. `unused`: what models of the task

@@ -60,8 +60,8 @@ class PairReader {
 /// Encodes pairs of lines and keeps those that a model can learn from.
 class PairWriter {
  public:
-  PairWriter(int64_t max_length, const std::filesystem::path& stem)
-      : max_length_(max_length),
+  PairWriter(const PairLimits& limits, const std::filesystem::path& stem)
+      : limits_(limits),
         target_path_(side_path(stem, "target")),
         source_(side_path(stem, "source")),
         target_(target_path_) {}
@@ -74,7 +74,8 @@ class PairWriter {
     ++report_.lines;
     if (source.empty() || target.empty()) {
       ++report_.empty;
-    } else if (std::max(source_length, target_length) > max_length_) {
+    } else if (
+        source_length > limits_.source || target_length > limits_.target) {
       ++report_.too_long;
     } else {
       source_.append(source);
@@ -100,7 +101,7 @@ class PairWriter {
   const CorpusReport& report() const { return report_; }
 
  private:
-  int64_t max_length_;
+  PairLimits limits_;
   std::filesystem::path target_path_;
   TokenStoreWriter source_;
   TokenStoreWriter target_;
@@ -137,7 +138,7 @@ std::string CorpusReport::summary() const {
 CorpusReport write_pair_corpus(
     const CorpusSide& source,
     const CorpusSide& target,
-    int64_t max_length,
+    const PairLimits& limits,
     const std::filesystem::path& stem) {
   SEQCONV_CHECK(
       !source.files.empty() && source.files.size() == target.files.size(),
@@ -147,10 +148,10 @@ CorpusReport write_pair_corpus(
       " and ",
       target.files.size());
   SEQCONV_CHECK(
-      max_length >= 2,
+      std::min(limits.source, limits.target) >= 2,
       "the longest length must be at least 2 (one symbol and </s>), but got ",
-      max_length);
-  PairWriter writer(max_length, stem);
+      std::min(limits.source, limits.target));
+  PairWriter writer(limits, stem);
   for (size_t i = 0; i < source.files.size(); ++i) {
     PairReader pairs(source, target, i);
     while (pairs.next())
@@ -170,7 +171,9 @@ CorpusReport write_pair_corpus(
       " have an empty side and ",
       report.too_long,
       " have more than ",
-      max_length,
+      limits.source == limits.target
+          ? concat(limits.source)
+          : concat(limits.source, " source or ", limits.target, " target"),
       " tokens");
   writer.finish();
   return report;

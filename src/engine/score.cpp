@@ -113,14 +113,23 @@ std::string fixed(double value) {
 void score(const ScoreArguments& arguments, std::ostream& out) {
   set_threads(arguments.threads);
   const LoadedModel model = load_model(arguments.model);
-  const int64_t limit = model.options.positions == PositionKind::kLearned
-      ? model.options.max_positions
-      : 0;
-  const TranslationText& text = model.text;
-  const Side sources =
-      SideReader(arguments.source, "source", *text.source, limit).read();
-  const Side targets =
-      SideReader(arguments.target, "target", *text.target, limit).read();
+  const ModelOptions& options = model.options;
+  const auto read = [](const std::string& file,
+                       const char* side,
+                       const TextPipeline& text,
+                       int64_t limit) {
+    return SideReader(file, side, text, limit).read();
+  };
+  const Side sources = read(
+      arguments.source,
+      "source",
+      *model.text.source,
+      options.learned_positions(options.encoder));
+  const Side targets = read(
+      arguments.target,
+      "target",
+      *model.text.target,
+      options.learned_positions(options.decoder));
   const size_t lines = sources.ids.size();
   if (lines != targets.ids.size())
     fail(

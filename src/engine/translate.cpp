@@ -72,11 +72,11 @@ void warn_of_positions(
     const TranslateArguments& arguments,
     const Translator& translator) {
   const SearchOptions& search = arguments.search;
-  const int64_t most = translator.positions() - 1;
+  const int64_t most = translator.target_positions() - 1;
   for (const auto& [key, value] :
        {std::pair{"max_length_b", search.max_length_b},
         {"min_length", search.min_length}})
-    if (translator.positions() > 0 && value > most &&
+    if (most >= 0 && value > most &&
         std::ranges::count(arguments.search_given, key) > 0)
       log_warning(
           key,

@@ -22,12 +22,14 @@ ops::Activation activation_of(FeedForwardActivation choice, BlockKind block) {
 
 EmbeddingOptions
 embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
+  const StackOptions& stack =
+      side == Side::kDecoder ? options.decoder : options.encoder;
   EmbeddingOptions result{
       .vocabulary = vocabulary,
       .dim = options.dim,
       .input_dim = side == Side::kDecoder ? options.input_dim : 0,
-      .learned = options.positions == PositionKind::kLearned,
-      .max_positions = options.max_positions,
+      .sinusoidal = options.positions_of(stack) == PositionKind::kSinusoidal,
+      .learned = options.learned_positions(stack),
       .dropout = options.dropout};
   const AdaptiveOptions& adaptive = options.adaptive;
   if (!adaptive.input_cutoffs.empty())

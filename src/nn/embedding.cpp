@@ -2,6 +2,7 @@
 
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mul.h>
 
 #include <cmath>
 #include <limits>
@@ -41,34 +42,30 @@ EmbeddingImpl::EmbeddingImpl(
     projection = register_parameter(
         "projection",
         xavier_uniform({options.dim, width}, width, options.dim, generator));
-  if (options.learned) {
+  if (options.learned > 0)
     positions = register_parameter(
         "positions",
         embedding_table(
-            options.max_positions + kFirstPosition,
+            options.learned + kFirstPosition,
             options.dim,
             generator));
-  } else {
+  else if (options.sinusoidal)
     sinusoidal_ = std::make_unique<const SinusoidalTable>(options.dim);
-  }
 }
 
 int64_t EmbeddingImpl::max_tokens() const {
-  return options_.learned ? options_.max_positions
-                          : std::numeric_limits<int32_t>::max();
+  return positions.defined() ? options_.learned
+                             : std::numeric_limits<int32_t>::max();
 }
 
-at::Tensor EmbeddingImpl::position_rows(int64_t past, int64_t count) const {
-  if (options_.learned) {
-    TORCH_CHECK(
-        past + count <= options_.max_positions,
-        "[embedding] learned positions reach max_positions = ",
-        options_.max_positions,
-        " tokens, but got a sequence of ",
-        past + count);
-    return positions.narrow(0, past + kFirstPosition, count);
-  }
-  return sinusoidal_->rows(past, count);
+at::Tensor EmbeddingImpl::learned_rows(int64_t past, int64_t count) const {
+  TORCH_CHECK(
+      past + count <= options_.learned,
+      "[embedding] learned positions reach max_positions = ",
+      options_.learned,
+      " tokens, but got a sequence of ",
+      past + count);
+  return positions.narrow(0, past + kFirstPosition, count);
 }
 
 at::Tensor EmbeddingImpl::forward(
@@ -80,8 +77,11 @@ at::Tensor EmbeddingImpl::forward(
       bands ? bands->forward(tokens) : at::embedding(table, tokens);
   if (projection.defined())
     rows = at::linear(rows, projection);
-  const at::Tensor x =
-      at::add(position_rows(past, tokens.size(1)), rows, scale);
+  const int64_t count = tokens.size(1);
+  const at::Tensor x = positions.defined()
+      ? at::add(learned_rows(past, count), rows, scale)
+      : sinusoidal_ ? at::add(sinusoidal_->rows(past, count), rows, scale)
+                    : at::mul(rows, scale);
   return ops::dropout(x, plan.rate(options_.dropout), plan.next_seed());
 }
 

@@ -10,15 +10,17 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();  // of steps
 
-/// Most tokens, </s> counted, for which every model has learned positions; 0:
-/// no limit.
-int64_t least_positions(const std::vector<LoadedModel>& models) {
+/// Most tokens of a side, </s> counted, for which every model has learned
+/// positions; 0: no limit.
+int64_t least_positions(
+    const std::vector<LoadedModel>& models,
+    StackOptions ModelOptions::*side) {
   int64_t limit = 0;
   for (const LoadedModel& loaded : models) {
-    if (loaded.options.positions != PositionKind::kLearned)
-      continue;
-    const int64_t own = loaded.options.max_positions;
-    limit = limit == 0 ? own : std::min(limit, own);
+    const ModelOptions& options = loaded.options;
+    const int64_t own = options.learned_positions(options.*side);
+    if (own > 0)
+      limit = limit == 0 ? own : std::min(limit, own);
   }
   return limit;
 }
@@ -54,7 +56,8 @@ Translator::Translator(
     const TranslatorOptions& options)
     : models_(std::move(models)),
       options_(options),
-      positions_(least_positions(models_)) {
+      source_positions_(least_positions(models_, &ModelOptions::encoder)),
+      target_positions_(least_positions(models_, &ModelOptions::decoder)) {
   SEQCONV_CHECK(!models_.empty(), "translating needs at least one model");
   options_.search.validate("search");
   for (const LoadedModel& loaded : models_) {
@@ -73,15 +76,15 @@ std::vector<int32_t> Translator::source_ids(
   std::vector<int32_t> ids =
       request.ids ? *request.ids : models_[0].text.source->encode(request.line);
   const auto length = std::ssize(ids) + 1;
-  if (positions_ > 0 && length > positions_) {
+  if (source_positions_ > 0 && length > source_positions_) {
     log_warning(
         place_of(request),
         "a line of ",
         length,
         " tokens is cut to the model's ",
-        positions_,
+        source_positions_,
         " positions");
-    ids.resize(static_cast<size_t>(positions_) - 1);
+    ids.resize(static_cast<size_t>(source_positions_) - 1);
   }
   return ids;
 }
@@ -92,7 +95,7 @@ SearchInput Translator::search_input(
   SearchInput input{
       source_length,
       models_[0].text.target->encode(request.target_prefix)};
-  const int64_t steps = positions_ > 0 ? positions_ : kNoLimit;
+  const int64_t steps = target_positions_ > 0 ? target_positions_ : kNoLimit;
   const int64_t most = maximum_length(options_.search, source_length, steps);
   if (std::ssize(input.prefix) > most) {
     log_warning(
@@ -115,14 +118,14 @@ void Translator::warn_if_cut(
     const TranslationRequest& request,
     const SearchInput& input,
     const Hypothesis& best) const {
-  if (positions_ == 0 || std::ssize(best.tokens) < positions_ ||
+  if (target_positions_ == 0 || std::ssize(best.tokens) < target_positions_ ||
       maximum_length(options_.search, input.source_length, kNoLimit) <
-          positions_)
+          target_positions_)
     return;
   log_warning(
       place_of(request),
       "the translation may be cut: it reaches the end of the model's ",
-      positions_,
+      target_positions_,
       " positions");
 }
 

@@ -127,7 +127,7 @@ class LanguageModelTask : public TrainingTask {
           return write_options(write_stream_corpus(
               side_of(files),
               loaded_.stream,
-              config_.model.max_positions,
+              config_.model.max_positions_of(config_.model.decoder),
               store_of(stem)));
         },
         [this](const fs::path& stem, const Json& table) -> PreparedCorpus {

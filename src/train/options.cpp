@@ -86,12 +86,14 @@ void check_language_model_data(const TrainConfig& config) {
     fail_usage("data.train must name at least one file");
   data.stream.validate("data");
   const ModelOptions& model = config.model;
-  if (data.stream.samples != SampleKind::kLines &&
-      model.positions == PositionKind::kLearned &&
-      data.stream.block_tokens > model.max_positions)
+  const int64_t learned = model.learned_positions(model.decoder);
+  if (data.stream.samples != SampleKind::kLines && learned > 0 &&
+      data.stream.block_tokens > learned)
     fail_usage(
-        "data.block_tokens must be <= model.max_positions = ",
-        model.max_positions,
+        "data.block_tokens must be <= model.",
+        model.decoder.max_positions > 0 ? "decoder." : "",
+        "max_positions = ",
+        learned,
         " with learned positions, but got ",
         data.stream.block_tokens);
 }

@@ -48,7 +48,12 @@ void write_settings(const RunSetup& setup) {
 /// What else than the files decides the ids.
 void add_text_inputs(const RunSetup& setup, Json& inputs) {
   inputs["text"] = text_key(setup.folder);
-  inputs["max_length"] = setup.config.model.max_positions;
+  const ModelOptions& model = setup.config.model;
+  const int64_t source = model.max_positions_of(model.encoder);
+  const int64_t target = model.max_positions_of(model.decoder);
+  const bool alike =
+      setup.config.task == Task::kLanguageModel || source == target;
+  inputs["max_length"] = alike ? Json(target) : Json::array({source, target});
   if (setup.config.task == Task::kLanguageModel)
     inputs["samples"] =
         std::string(enum_name(setup.config.data.stream.samples));

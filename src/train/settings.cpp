@@ -69,10 +69,15 @@ Json as_list(const Json& value) {
   return value.is_array() ? value : Json::array({value});
 }
 
-/// One entry a layer, so that equal layers compare equal. A width that is the
-/// model's, `dim`, is 0.
-StackOptions expanded(const StackOptions& options, int64_t dim) {
+/// One entry a layer, so that equal layers compare equal, and what the side has
+/// of the model. A convolution as wide as the model is 0 wide; positions that
+/// are not learned have no limit, and so no parameter.
+StackOptions expanded(const StackOptions& options, const ModelOptions& model) {
   StackOptions full = options;
+  full.norm = as_side_norm(model.norm_of(options));
+  full.ffn_dim = model.ffn_dim_of(options);
+  full.positions = as_side_positions(model.positions_of(options));
+  full.max_positions = model.learned_positions(options);
   full.block.clear();
   full.kernel_sizes.clear();
   full.max_offsets.clear();
@@ -90,8 +95,8 @@ StackOptions expanded(const StackOptions& options, int64_t dim) {
     full.kernel_sizes.push_back(options.kernel_size_at(layer));
     full.max_offsets.push_back(options.max_offset_at(layer));
     full.conv_heads.push_back(options.conv_heads_at(layer));
-    const int64_t width = options.conv_dim_at(layer, dim);
-    full.conv_dim.push_back(width == dim ? 0 : width);
+    const int64_t width = options.conv_dim_at(layer, model.dim);
+    full.conv_dim.push_back(width == model.dim ? 0 : width);
     full.glu.push_back(options.glu_at(layer));
     full.normalization.push_back(options.normalization_at(layer));
     full.renormalize_edges.push_back(options.renormalize_edges_at(layer));
@@ -105,20 +110,14 @@ StackOptions expanded(const StackOptions& options, int64_t dim) {
 
 std::map<std::string, Json> architecture(const ModelOptions& options) {
   ModelOptions full = options;
-  full.encoder = expanded(options.encoder, options.dim);
-  full.decoder = expanded(options.decoder, options.dim);
+  full.encoder = expanded(options.encoder, options);
+  full.decoder = expanded(options.decoder, options);
   for (int64_t* width : {&full.input_dim, &full.output_dim})
     *width = *width == options.dim ? 0 : *width;
-  full.encoder.ffn_dim = options.ffn_dim_of(options.encoder);
-  full.decoder.ffn_dim = options.ffn_dim_of(options.decoder);
-  full.encoder.norm = as_side_norm(options.norm_of(options.encoder));
-  full.decoder.norm = as_side_norm(options.norm_of(options.decoder));
   std::map<std::string, Json> leaves;
   flatten(write_options(full), "model", leaves);
-  leaves.erase("model.norm");  // the sides' own say it
-  leaves.erase("model.ffn_dim");
-  if (options.positions == PositionKind::kSinusoidal)
-    leaves.erase("model.max_positions");  // no limit, no parameter
+  for (const char* key : {"norm", "ffn_dim", "positions", "max_positions"})
+    leaves.erase(concat("model.", key));  // the sides' own say it
   return leaves;
 }
 

@@ -161,10 +161,12 @@ class TranslationTask : public TrainingTask {
       const std::vector<std::string>& target) const {
     return {
         [this, source, target](const fs::path& stem) {
+          const ModelOptions& model = config_.model;
           CorpusReport report = write_pair_corpus(
               side_of(source, loaded_.text.source),
               side_of(target, loaded_.text.target),
-              config_.model.max_positions,
+              {.source = model.max_positions_of(model.encoder),
+               .target = model.max_positions_of(model.decoder)},
               stem);
           return write_options(ReportFields{report});
         },

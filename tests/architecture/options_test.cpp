@@ -51,6 +51,37 @@ TEST(ModelOptionsErrors, ListsHaveOneEntryOrOneALayer) {
                 "layer), but got 2"));
 }
 
+TEST(ModelOptionsErrors, PositionsOfASideAreCheckedAsTheModelsAre) {
+  EXPECT_EQ(message({"encoder.max_positions=2"}), "");
+  EXPECT_THAT(
+      message({"encoder.max_positions=1"}),
+      HasSubstr("model.encoder.max_positions must be at least 2 (a symbol and "
+                "</s>), or 0 for that of the model, but got 1"));
+  EXPECT_THAT(
+      message({"decoder.max_positions=-3"}),
+      HasSubstr("model.decoder.max_positions must be between 0"));
+  EXPECT_THAT(
+      message({"positions=rotary"}),
+      HasSubstr("model.positions must be 'sinusoidal', 'learned' or 'none', "
+                "but got 'rotary'"));
+  const std::vector<std::string> narrow = {
+      "dim=2",
+      "encoder.heads=1",
+      "decoder.heads=1"};
+  const auto narrow_with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), narrow.begin(), narrow.end());
+    return message(more);
+  };
+  EXPECT_EQ(narrow_with({"positions=none"}), "");
+  EXPECT_EQ(
+      narrow_with({"encoder.positions=none", "decoder.positions=learned"}),
+      "");
+  for (const char* side : {"encoder", "decoder"})
+    EXPECT_THAT(
+        narrow_with({"positions=none", concat(side, ".positions=sinusoidal")}),
+        HasSubstr("model.dim must be at least 4 for sinusoidal positions"));
+}
+
 TEST(ModelOptionsErrors, HeadsDivideTheChannels) {
   EXPECT_THAT(
       message({"dim=30", "encoder.heads=4"}),

@@ -85,6 +85,7 @@ std::string export_error(const std::string& key, const Json& value) {
   import_checkpoint(synthetic_import({"published.pt"}, model));
   Json config = parse_json(read_file(model / "config.json"), "config.json");
   config["architecture"]["decoder"][key] = value;
+  config["format_version"] = 3;
   write_file_atomically(model / "config.json", config.dump());
   return error_of<UsageError>([&] {
     export_model(model, ExportFormat::kFairseq, folder.path() / "out.pt");
@@ -101,6 +102,10 @@ TEST(ExportErrors, NameWhatFairseqHasNoModuleFor) {
   EXPECT_THAT(
       export_error("renormalize_edges", true),
       HasSubstr("its edges are renormalised"));
+  EXPECT_THAT(
+      export_error("positions", "none"),
+      HasSubstr("positions on both sides or on neither, but this model's "
+                "decoder alone has none"));
 }
 
 TEST(ExportErrors, NameAParameterThatDoesNotFit) {

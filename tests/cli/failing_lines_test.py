@@ -38,14 +38,26 @@ BAD = {
 GOOD = '{"id": 1, "text": "1 2"}'
 
 
+def learned_settings(positions):
+    text = support.config().read_text(encoding="utf-8")
+    return text.replace("dim = 16", f'dim = 16\npositions = "learned"\nmax_positions = {positions}')
+
+
 @functools.cache
 def learned_model():
     """A model of eight positions."""
-    text = support.config().read_text(encoding="utf-8")
     settings = support.scratch() / "learned.toml"
-    settings.write_text(text.replace(
-        "dim = 16", 'dim = 16\npositions = "learned"\nmax_positions = 8'), encoding="utf-8")
+    settings.write_text(learned_settings(8), encoding="utf-8")
     return support.trained("learned", settings)
+
+
+@functools.cache
+def unlike_model():
+    """A model of six positions of the source and ten of the target."""
+    text = learned_settings(10).replace("[model.encoder]", "[model.encoder]\nmax_positions = 6")
+    settings = support.scratch() / "unlike.toml"
+    settings.write_text(text, encoding="utf-8")
+    return support.trained("unlike", settings)
 
 
 @functools.cache
@@ -243,6 +255,16 @@ class Score(unittest.TestCase):
     def score(self, sources, targets, *flags, model=learned_model):
         return run("score", "--model", model(), "--source", written("fail-s", sources),
                    "--target", written("fail-t", targets), *flags)
+
+    def test_each_side_has_its_own_positions(self):
+        sources = "1\n" + "2 " * 6 + "\n" + "3 " * 5 + "\n4\n"
+        targets = "eins\nzwei\n" + "drei " * 9 + "\n" + "vier " * 10 + "\n"
+        result = self.score(sources, targets, model=unlike_model)
+        self.assertEqual(result.code, 1)
+        self.assertEqual([line == "nan" for line in result.lines[:4]], [False, True, False, True])
+        for words in ("fail-s:2: the source has 7 tokens, </s> counted, more than the model's 6",
+                      "2 of 4 lines failed (2, 4)"):
+            self.assertIn(words, result.message)
 
     def test_lines_that_fail_shift_no_other(self):
         good = self.score("1\n2\n3\n", "eins\nzwei\ndrei\n").lines

@@ -35,11 +35,11 @@ CorpusReport write_corpus(
     const std::vector<std::string>& source,
     const std::vector<std::string>& target,
     const std::filesystem::path& stem,
-    int64_t max_length = 100) {
+    const PairLimits& limits = {100, 100}) {
   return write_pair_corpus(
       {.files = source, .encode = encode_numbers},
       {.files = target, .encode = encode_numbers},
-      max_length,
+      limits,
       stem);
 }
 
@@ -155,10 +155,28 @@ TEST(PairCorpus, LetsAnInterruptionThroughAsWhatItIs) {
         write_pair_corpus(
             {.files = {file}, .encode = interrupted},
             {.files = {file}, .encode = encode_numbers},
-            10,
+            {10, 10},
             folder.path() / "c");
       }),
       "stopped");
+}
+
+TEST(PairCorpus, EachSideHasItsOwnLimit) {
+  TemporaryFolder folder;
+  const auto source = folder.write("s", "4 5 6\n4\n4 5\n");
+  const auto target = folder.write("t", "7\n7 8 9\n7 8\n");
+  const auto write = [&](const PairLimits& limits) {
+    return write_corpus({source}, {target}, folder.path() / "c", limits);
+  };
+  EXPECT_EQ(write({4, 3}).pairs, 2);
+  const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
+  EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4, 5, 6}, Ids{4, 5}));
+  EXPECT_EQ(write({3, 4}).too_long, 1);
+  EXPECT_THAT(
+      error_of([&] {
+        write({2, 3});
+      }),
+      HasSubstr("3 have more than 2 source or 3 target tokens"));
 }
 
 TEST(PairCorpus, TakesBinarisedSentencesAsItTakesLines) {
@@ -172,7 +190,7 @@ TEST(PairCorpus, TakesBinarisedSentencesAsItTakesLines) {
   CorpusSide source{.files = {bytes.write(folder, "s")}, .vocabulary = 10};
   CorpusSide target{.files = {other.write(folder, "t")}, .vocabulary = 20};
   const auto write = [&] {
-    return write_pair_corpus(source, target, 3, folder.path() / "c");
+    return write_pair_corpus(source, target, {3, 3}, folder.path() / "c");
   };
   EXPECT_EQ(
       write().summary(),

@@ -9,7 +9,7 @@ import numpy
 import torch
 
 import golden_format
-from reference_model import END
+from reference_model import END, FIRST_POSITION
 
 
 @dataclasses.dataclass
@@ -117,6 +117,9 @@ class Drawing:
             tables["decoder"] = target, self.architecture.input_dim or dim
         for side, (words, width) in tables.items():
             self.matrix(f"{side}.embed_tokens.weight", words, width, self.scales.table)
+        for side in ("encoder", "decoder") if self.architecture.encoder else ("decoder",):
+            if learned := self.architecture.side(side).positions:
+                self.add(f"{side}.embed_positions.weight", (learned + FIRST_POSITION, dim), 1.0)
         if self.architecture.input_dim:
             self.matrix("decoder.project_in_dim.weight", dim, self.architecture.input_dim)
 

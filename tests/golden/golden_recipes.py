@@ -37,8 +37,6 @@ def settings(recipe, languages=("xa", "xb")):
         "dropout": 0.1,
         "lr": [0.002],
         "adam_betas": "(0.9, 0.98)",
-        "max_source_positions": 128,
-        "max_target_positions": 128,
         "share_all_embeddings": bool(architecture.encoder) and recipe.names.tie == "all",
         "share_decoder_input_output_embed": recipe.names.tie != "none" and not architecture.cutoffs,
     }
@@ -52,8 +50,14 @@ def settings(recipe, languages=("xa", "xb")):
     for part in ("input", "output"):
         if width := getattr(architecture, part + "_dim"):
             found[f"decoder_{part}_dim"] = width
-    for side, stack in (("encoder", architecture.encoder), ("decoder", architecture.decoder)):
+    for side, text in (("encoder", "source"), ("decoder", "target")):
+        stack = architecture.side(side)
+        found[f"max_{text}_positions"] = (stack or architecture.decoder).positions or 128
         if stack:
+            if stack.positions:
+                found[side + "_learned_pos"] = True
+            if stack.positions is None:
+                found["no_token_positional_embeddings"] = True
             found |= {
                 f"{side}_embed_dim": architecture.dim,
                 f"{side}_ffn_embed_dim": stack.ffn_dim or architecture.ffn_dim,
@@ -79,7 +83,7 @@ def checkpoint(recipe, weights, languages=("xa", "xb")):
     for side in ("encoder", "decoder") if recipe.architecture.encoder else ("decoder",):
         stack = recipe.architecture.side(side)
         state[side + ".version"] = torch.tensor([2.0])
-        if not recipe.names.main:
+        if not recipe.names.main and stack.positions == 0:
             state[side + ".embed_positions._float_tensor"] = torch.zeros(1)
         if recipe.names.main and stack.kind == "dynamic":
             shape = (1, 1, stack.conv_dim or recipe.architecture.dim)
@@ -189,12 +193,13 @@ RECIPES = [
     Recipe(
         "talk-encdec-conv-widths",
         "TaLK, convolutions wider than the model in the encoder and narrower in the decoder, "
-        "whose layers begin with their norms; heads of the encoder that do not divide its width",
+        "whose layers begin with their norms; heads of the encoder that do not divide its "
+        "width; no positions",
         Architecture(
             16,
             24,
-            encoder=layers("talk", 5, 3, 7, pre_norm=False, conv_dim=20),
-            decoder=layers("talk", 4, 3, 15, pre_norm=True, conv_dim=12),
+            encoder=layers("talk", 5, 3, 7, pre_norm=False, conv_dim=20, positions=None),
+            decoder=layers("talk", 4, 3, 15, pre_norm=True, conv_dim=12, positions=None),
         ),
         Names(tie="decoder"),
         (40, 48),
@@ -206,12 +211,13 @@ RECIPES = [
         "dynamicconv-encdec-widths",
         "DynamicConv, gated, nothing tied; embedding of target words and output matrix of "
         "widths of their own, a narrow convolution in the encoder and a wide one in the "
-        "decoder; names of present fairseq, container of 2019",
+        "decoder; learned positions, more of them in the decoder; names of present fairseq, "
+        "container of 2019",
         Architecture(
             16,
             24,
-            encoder=layers("dynamic", 3, 3, 5, conv_dim=12),
-            decoder=layers("dynamic", 4, 3, 7, conv_dim=20),
+            encoder=layers("dynamic", 3, 3, 5, conv_dim=12, positions=40),
+            decoder=layers("dynamic", 4, 3, 7, conv_dim=20, positions=64),
             input_dim=12,
             output_dim=20,
         ),
@@ -222,19 +228,19 @@ RECIPES = [
             "decoder.project_in_dim.weight",
             "decoder.project_out_dim.weight",
             "encoder.layers.1.conv.weight_linear.weight",
-            LINEAR,
+            "decoder.embed_positions.weight",
         ),
         updated=("decoder.project_in_dim.weight", "decoder.project_out_dim.weight"),
     ),
     Recipe(
         "mixed-norm-encdec",
         "LightConv encoder, pre-norm, and DynamicConv decoder, post-norm, which is tied; "
-        "feed-forward networks of different widths; names of present fairseq, container of "
-        "2019",
+        "feed-forward networks of different widths; positions learned in the encoder; names "
+        "of present fairseq, container of 2019",
         Architecture(
             12,
             16,
-            encoder=layers("light", 4, 3, 5, pre_norm=True, ffn_dim=20),
+            encoder=layers("light", 4, 3, 5, pre_norm=True, ffn_dim=20, positions=40),
             decoder=layers("dynamic", 3, 3, 7, pre_norm=False),
         ),
         Names(main=True, tie="decoder"),

@@ -27,6 +27,7 @@ class Side:
     pre_norm: bool | None = None  # none: as the other side
     ffn_dim: int = 0  # inside the feed-forward networks; 0: as the other side
     conv_dim: int = 0  # channels of the convolutions; 0: as many as the model has
+    positions: int | None = 0  # how many are learned; 0: sines instead, none: nothing
 
 
 @dataclasses.dataclass
@@ -152,7 +153,14 @@ class ReferenceModel:
         else:
             rows = self.weight(f"{side}.embed_tokens.weight", "encoder.embed_tokens.weight")[tokens]
         rows = self.projected(rows * math.sqrt(dim), f"{side}.project_in_dim.weight")
-        return rows + positions(tokens.size(1), dim)
+        learned, steps = self.architecture.side(side).positions, tokens.size(1)
+        if learned is None:
+            return rows
+        if learned:
+            assert steps <= learned, (side, steps)
+            table = self.weights[f"{side}.embed_positions.weight"]
+            return rows + table[FIRST_POSITION : FIRST_POSITION + steps]
+        return rows + positions(steps, dim)
 
     def projected(self, x, name):
         """By a linear map without bias, if there is one."""

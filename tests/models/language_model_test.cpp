@@ -201,6 +201,10 @@ TEST(LanguageModel, LearnedPositionsEnd) {
   LanguageModelReader reader(model);
   reader.read({2, 5, 6, 7, 8, 9, 10, 11});
   EXPECT_THROW(reader.read({12}), c10::Error);
+  options.decoder.max_positions = 9;
+  EXPECT_EQ(LanguageModel(options, kVocabulary, 3)->max_tokens(), 9);
+  options.decoder.positions = SidePositions::kNone;
+  EXPECT_GT(LanguageModel(options, kVocabulary, 3)->max_tokens(), 1 << 30);
 }
 
 TEST(LanguageModel, ReaderNamesBadTokens) {

@@ -40,7 +40,9 @@ TEST_P(ParameterListTest, IsThatOfATranslationModel) {
   for (const NormPlacement norm : {NormPlacement::kPost, NormPlacement::kPre})
     for (const Tying tie : {Tying::kNone, Tying::kDecoder, Tying::kAll})
       for (const PositionKind positions :
-           {PositionKind::kSinusoidal, PositionKind::kLearned}) {
+           {PositionKind::kSinusoidal,
+            PositionKind::kLearned,
+            PositionKind::kNone}) {
         if (!testing::may_tie(options, tie))
           continue;
         options.norm = norm;

@@ -92,6 +92,29 @@ inline void add_unlike_sides(std::vector<Variant>& variants) {
   variants.back().options.output_dim = 36;
 }
 
+/// What the sides of a model may have of positions.
+inline void add_positions(std::vector<Variant>& variants) {
+  using enum BlockKind;
+  const auto same = [](StackOptions&) {};
+  const auto add = [&](const std::string& name, BlockKind kind) {
+    variants.push_back(variant(name, kind, same));
+    return &variants.back().options;
+  };
+  ModelOptions* options = add("LearnedPositionsOfTheEncoder", kLightConv);
+  options->encoder.positions = SidePositions::kLearned;
+  options->encoder.max_positions = 24;
+  options = add("LearnedPositionsOfTheDecoder", kDynamicConv);
+  options->decoder.positions = SidePositions::kLearned;
+  options->max_positions = 48;
+  options = add("LearnedPositionsUnlike", kTalk);
+  options->positions = PositionKind::kLearned;
+  options->encoder.max_positions = 24;
+  options->decoder.max_positions = 48;
+  add("NoPositions", kDynamicConv)->positions = PositionKind::kNone;
+  options = add("NoPositionsOfTheEncoder", kSelfAttention);
+  options->encoder.positions = SidePositions::kNone;
+}
+
 /// All kinds and all options that a layer can have, mixed in the last ones.
 inline void add_mixtures(std::vector<Variant>& variants) {
   using enum BlockKind;
@@ -201,6 +224,7 @@ inline std::vector<Variant> all_variants() {
       }));
   add_mixtures(variants);
   add_unlike_sides(variants);
+  add_positions(variants);
   return variants;
 }
 

@@ -338,6 +338,45 @@ TEST(TranslationModelPositions, LearnedPositionsEndWithAClearError) {
   }
 }
 
+TEST(TranslationModelPositions, EachSideHasItsOwnAndItsOwnEnd) {
+  ModelOptions options = small_options(BlockKind::kLightConv);
+  options.encoder.positions = SidePositions::kLearned;
+  options.encoder.max_positions = 8;
+  const auto fits = [&](int source, int target) {
+    TranslationModel model(options, 40, 40, 7);
+    try {
+      model->target_log_probabilities(random_batch({{source, target}}, 40, 3));
+    } catch (const c10::Error&) {
+      return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(fits(7, 30));
+  EXPECT_FALSE(fits(8, 3));
+  options.decoder.positions = SidePositions::kLearned;
+  options.max_positions = 12;
+  EXPECT_TRUE(fits(7, 11));
+  EXPECT_FALSE(fits(7, 12));
+  options.encoder.positions = SidePositions::kNone;
+  EXPECT_TRUE(fits(30, 11));
+}
+
+TEST(TranslationModelPositions, WithoutThemOnlyNeighboursTellWordsApart) {
+  ModelOptions options = small_options(BlockKind::kLightConv);
+  const at::Tensor source = at::full({1, 60}, 5, at::kLong);
+  const auto spread = [&](PositionKind kind) {
+    options.positions = kind;
+    TranslationModel model(options, 40, 40, 7);
+    DropoutPlan plan;
+    // Beyond the reach of both ends, every position sees the same words.
+    const at::Tensor states =
+        model->encode(source, {}, plan).states.narrow(1, 20, 20);
+    return (states - states.narrow(1, 0, 1)).abs().max().item<float>();
+  };
+  EXPECT_LT(spread(PositionKind::kNone), 1e-5);
+  EXPECT_GT(spread(PositionKind::kSinusoidal), 0.1);
+}
+
 TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
   // "AAN decoder + AAN encoder" of table 3: the same operator on both sides.
   TranslationModel model(

@@ -296,6 +296,18 @@ TEST_F(FolderVersionErrors, AVersionThatDoesNotSayAllIsRefused) {
       error(),
       HasSubstr("config.json: architecture.encoder.norm needs format_version "
                 "3, but got 2"));
+  config["architecture"]["encoder"].erase("norm");
+  config["architecture"]["encoder"]["max_positions"] = 64;
+  EXPECT_THAT(error(), HasSubstr("encoder.max_positions needs format_version"));
+  config["architecture"]["encoder"].erase("max_positions");
+  config["architecture"]["decoder"]["positions"] = "learned";
+  EXPECT_THAT(error(), HasSubstr("decoder.positions needs format_version 3"));
+  config["architecture"]["decoder"].erase("positions");
+  config["architecture"]["positions"] = "none";
+  EXPECT_THAT(
+      error(),
+      HasSubstr("config.json: architecture.positions = \"none\" needs "
+                "format_version 3, but got 2"));
   fs::remove_all(folder());
   fs::copy(testing::version_folders() / "fallback_3", folder());
   config = testing::read_json_file(file);

@@ -166,6 +166,38 @@ TEST_F(SoundTranslation, APrefixThatDoesNotFitIsSaidWithItsLine) {
                 "max_length_a and max_length_b allow"));
 }
 
+TEST_F(SoundTranslation, EachSideIsCutToItsOwnPositions) {
+  ModelOptions architecture = options();
+  architecture.encoder.positions = SidePositions::kLearned;
+  architecture.encoder.max_positions = 4;
+  make_model("source", 3, architecture);
+  architecture.decoder.positions = SidePositions::kLearned;
+  architecture.max_positions = 7;
+  make_model("both", 3, architecture);
+  TranslatorOptions options;
+  options.search.max_length_b = 9;
+  const auto said = [&](const std::string& model, const std::string& prefix) {
+    const Translator translator({load_model(root_ / model)}, options);
+    ::testing::internal::CaptureStderr();
+    translator.translate(
+        {{.line = "eins eins eins eins",
+          .target_prefix = prefix,
+          .where = "in:2"}});
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string prefix = "zwei zwei zwei zwei zwei zwei zwei zwei";
+  for (const char* model : {"source", "both"})
+    EXPECT_THAT(
+        said(model, ""),
+        HasSubstr("in:2: a line of 5 tokens is cut to the model's 4 positions"))
+        << model;
+  EXPECT_THAT(said("source", prefix), Not(HasSubstr("target prefix")));
+  EXPECT_THAT(
+      said("both", prefix),
+      HasSubstr("in:2: a target prefix of 8 tokens is cut to the 6 that the "
+                "model's learned positions allow"));
+}
+
 TEST_F(SoundTranslation, WhatLearnedPositionsCutIsSaid) {
   make_model("learned", 3, learned(6));
   TranslatorOptions options;

@@ -124,11 +124,43 @@ TEST(FineTuning, NormsMayBeSaidByTheModelOrByItsSides) {
                 "\"pre\" in that model"));
 }
 
+TEST(FineTuning, PositionsMayBeSaidByTheModelOrByItsSides) {
+  ModelOptions wanted = small();
+  wanted.positions = PositionKind::kLearned;
+  wanted.max_positions = 32;
+  ModelOptions other = small();
+  for (StackOptions* side : {&other.encoder, &other.decoder}) {
+    side->positions = SidePositions::kLearned;
+    side->max_positions = 32;
+  }
+  EXPECT_NO_THROW(check_same_architecture(wanted, other, "base"));
+  const auto error = [&] {
+    return testing::error_of<UsageError>(
+        [&] { check_same_architecture(wanted, other, "base"); });
+  };
+  other.encoder.max_positions = 48;
+  EXPECT_THAT(
+      error(),
+      HasSubstr("model.encoder.max_positions is 32 in the configuration and 48 "
+                "in that model"));
+  other.encoder.max_positions = 32;
+  other.decoder.positions = SidePositions::kNone;
+  EXPECT_THAT(error(), HasSubstr("model.decoder.max_positions is 32"));
+  wanted = small();
+  other = small();
+  wanted.positions = PositionKind::kNone;
+  EXPECT_THAT(
+      error(),
+      HasSubstr("model.decoder.positions is \"none\" in the configuration and "
+                "\"sinusoidal\" in that model"));
+}
+
 TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   ModelOptions other = small();
   other.dropout = 0.5;
   other.weight_dropout = 0.3;
   other.max_positions = 77;
+  other.encoder.max_positions = 78;
   other.encoder.kernel_sizes = {3, 3};
   other.encoder.conv_heads = {other.encoder.heads, 0};
   other.encoder.glu = {true, true};

@@ -4,114 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/enum_names.h"
+#include "seqconv/architecture/kinds.h"
 #include "seqconv/kernels/normalization_names.h"
 
 /// The architecture of a model, as its TOML file says it. Torch-free.
 namespace seqconv {
 
-/// What mixes information along time in a layer.
-enum class BlockKind {
-  kLightConv,
-  kDynamicConv,
-  kTalk,
-  kSelfAttention,
-  kAverageAttention,
-  kCnn
-};
-template <>
-struct EnumNames<BlockKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BlockKind>>(
-          {{"lightconv", BlockKind::kLightConv},
-           {"dynamicconv", BlockKind::kDynamicConv},
-           {"talk", BlockKind::kTalk},
-           {"self_attention", BlockKind::kSelfAttention},
-           {"average_attention", BlockKind::kAverageAttention},
-           {"cnn", BlockKind::kCnn}});
-};
-
-/// What a dynamic convolution's kernels are predicted from: the input of the
-/// convolution itself (after linear1 and the gate), or that of its block.
-enum class QuerySource { kConvInput, kBlockInput };
-template <>
-struct EnumNames<QuerySource> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, QuerySource>>(
-          {{"conv_input", QuerySource::kConvInput},
-           {"block_input", QuerySource::kBlockInput}});
-};
-
 /// One flag a layer, or a single one that stands for all.
 struct LayerFlags : std::vector<bool> {
   using std::vector<bool>::vector;
   LayerFlags(bool all) : std::vector<bool>(1, all) {}
-};
-
-/// What a model does: from one text to another, or on with one.
-enum class Task { kTranslation, kLanguageModel };
-template <>
-struct EnumNames<Task> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Task>>(
-          {{"translation", Task::kTranslation},
-           {"language_model", Task::kLanguageModel}});
-};
-
-/// Layer normalisation after the residual sum, or before each block.
-enum class NormPlacement { kPost, kPre };
-template <>
-struct EnumNames<NormPlacement> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, NormPlacement>>(
-          {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
-};
-
-/// The same of one side of the model; kAuto: that of the model.
-enum class SideNorm { kAuto, kPost, kPre };
-template <>
-struct EnumNames<SideNorm> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, SideNorm>>(
-          {{"auto", SideNorm::kAuto},
-           {"post", SideNorm::kPost},
-           {"pre", SideNorm::kPre}});
-};
-constexpr SideNorm as_side_norm(NormPlacement norm) {
-  return norm == NormPlacement::kPre ? SideNorm::kPre : SideNorm::kPost;
-}
-
-enum class PositionKind { kSinusoidal, kLearned };
-template <>
-struct EnumNames<PositionKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, PositionKind>>(
-          {{"sinusoidal", PositionKind::kSinusoidal},
-           {"learned", PositionKind::kLearned}});
-};
-
-/// Which of source embedding, target embedding and output matrix are one. A
-/// language model has no source: kDecoder and kAll are the same there.
-enum class Tying { kNone, kDecoder, kAll };
-template <>
-struct EnumNames<Tying> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Tying>>(
-          {{"none", Tying::kNone},
-           {"decoder", Tying::kDecoder},
-           {"all", Tying::kAll}});
-};
-
-/// The feed-forward activation; kAuto: swish in TaLK layers, ReLU elsewhere
-/// (semantics.md 8.15).
-enum class FeedForwardActivation { kAuto, kRelu, kSwish };
-template <>
-struct EnumNames<FeedForwardActivation> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, FeedForwardActivation>>(
-          {{"auto", FeedForwardActivation::kAuto},
-           {"relu", FeedForwardActivation::kRelu},
-           {"swish", FeedForwardActivation::kSwish}});
 };
 
 /// [model.encoder] and [model.decoder]. A list holds one entry a layer, or a
@@ -135,6 +37,8 @@ struct StackOptions {
   LayerFlags average_ffn = true;
   SideNorm norm = SideNorm::kAuto;
   int64_t ffn_dim = 0;
+  SidePositions positions = SidePositions::kAuto;
+  int64_t max_positions = 0;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -199,6 +103,14 @@ struct StackOptions {
       ffn_dim,
       "Channels inside the feed-forward blocks of this side; 0 = "
       "model.ffn_dim");
+    v("positions",
+      positions,
+      "Position embeddings of this side: sinusoidal, learned, none, or auto "
+      "(model.positions)");
+    v("max_positions",
+      max_positions,
+      "Longest sequence of this side in tokens: learned positions, and what "
+      "training keeps; 0 = model.max_positions");
   }
 
   BlockKind block_at(int64_t layer) const;
@@ -310,7 +222,8 @@ struct ModelOptions {
       "Feed-forward: relu, swish, or auto (swish in talk layers, else relu)");
     v("positions",
       positions,
-      "Position embeddings: sinusoidal (no limit of length) or learned");
+      "Position embeddings: sinusoidal (no limit of length), learned or "
+      "none");
     v("max_positions",
       max_positions,
       "Longest side in tokens: learned positions, and what training keeps; "
@@ -347,6 +260,18 @@ struct ModelOptions {
   }
   /// Where layer normalisation stands on a side, encoder or decoder.
   NormPlacement norm_of(const StackOptions& side) const;
+  /// Position embeddings of a side.
+  PositionKind positions_of(const StackOptions& side) const;
+  /// Longest sequence of a side in tokens, </s> counted, that training keeps.
+  int64_t max_positions_of(const StackOptions& side) const {
+    return side.max_positions > 0 ? side.max_positions : max_positions;
+  }
+  /// How many tokens of a side, </s> counted, have learned positions, which no
+  /// sequence may exceed; 0: they are not learned, and there is no limit.
+  int64_t learned_positions(const StackOptions& side) const {
+    return positions_of(side) == PositionKind::kLearned ? max_positions_of(side)
+                                                        : 0;
+  }
 
   /// The defaults for a task: language models are pre-norm.
   static ModelOptions defaults(Task task);

@@ -24,6 +24,12 @@ struct CorpusReport {
   std::string summary() const;
 };
 
+/// Most ids of the sides of a pair, </s> counted.
+struct PairLimits {
+  int64_t source = 0;
+  int64_t target = 0;
+};
+
 /// A parallel corpus: pair i is source->tokens(i) and target->tokens(i), ids
 /// without </s>.
 struct PairCorpus {
@@ -34,15 +40,15 @@ struct PairCorpus {
 
 /// Reads parallel files line by line, encodes text and writes two token stores,
 /// `stem`.source.tokens and `stem`.target.tokens, in bounded memory.
-/// Pairs with an empty side or with more than `max_length` ids (</s> counted)
-/// are left out and counted. File i of one side belongs to file i of the other.
+/// Pairs with an empty side or with one beyond `limits` are left out and
+/// counted. File i of one side belongs to file i of the other.
 /// Errors: files of different length (with both counts), invalid UTF-8 (file
 /// and line), wrong binarised data (file and sentence), nothing left. After an
 /// error no part of a new corpus is there.
 CorpusReport write_pair_corpus(
     const CorpusSide& source,
     const CorpusSide& target,
-    int64_t max_length,
+    const PairLimits& limits,
     const std::filesystem::path& stem);
 
 /// Opens what write_pair_corpus wrote; Error when the two do not fit.

@@ -13,11 +13,11 @@
 namespace seqconv {
 
 struct EmbeddingOptions {
-  int64_t vocabulary = 0;     ///< V
-  int64_t dim = 0;            ///< C
-  int64_t input_dim = 0;      ///< E, channels of the table; 0 = C
-  bool learned = false;       ///< positions: learned instead of sinusoidal
-  int64_t max_positions = 0;  ///< of learned positions
+  int64_t vocabulary = 0;  ///< V
+  int64_t dim = 0;         ///< C
+  int64_t input_dim = 0;   ///< E, channels of the table; 0 = C
+  bool sinusoidal = true;  ///< positions that need no parameter
+  int64_t learned = 0;     ///< how many positions are learned instead; 0: none
   double dropout = 0;
   /// Bands instead of one table; its vocabulary and channels are V and C, and E
   /// is C.
@@ -25,7 +25,7 @@ struct EmbeddingOptions {
 };
 
 /// Token and position embedding of one side:
-///   dropout(sqrt(C) * table[id] + position).
+///   dropout(sqrt(C) * table[id] + position), or without a position.
 /// The table [V, E] is N(0, 1/E) with a zero <pad> row and may be shared; an
 /// adaptive input may stand in its place. Where E is not C, a linear map
 /// without bias, Xavier-uniform, leads from its rows to C channels.
@@ -48,14 +48,14 @@ class EmbeddingImpl : public torch::nn::Module {
 
   at::Tensor table;              ///< [V, E]; undefined with bands
   at::Tensor projection;         ///< [C, E], or undefined
-  at::Tensor positions;          ///< learned [max_positions + 2, C], or none
+  at::Tensor positions;          ///< learned [learned + 2, C], or undefined
   AdaptiveInput bands{nullptr};  ///< empty without bands
 
  private:
-  at::Tensor position_rows(int64_t past, int64_t count) const;
+  at::Tensor learned_rows(int64_t past, int64_t count) const;
 
   EmbeddingOptions options_;
-  std::unique_ptr<const SinusoidalTable> sinusoidal_;  // or learned ones
+  std::unique_ptr<const SinusoidalTable> sinusoidal_;  // or null
 };
 TORCH_MODULE(Embedding);
 

@@ -56,9 +56,9 @@ class Translator {
       SymbolCount* count = nullptr) const;
 
   const TranslatorOptions& options() const { return options_; }
-  /// Most tokens of a sentence, </s> counted, by learned positions; 0: no
-  /// limit.
-  int64_t positions() const { return positions_; }
+  /// Most tokens of a translation, </s> counted, by the decoder's learned
+  /// positions; 0: no limit.
+  int64_t target_positions() const { return target_positions_; }
 
  private:
   struct Sentence {
@@ -83,7 +83,8 @@ class Translator {
 
   std::vector<LoadedModel> models_;
   TranslatorOptions options_;
-  int64_t positions_;
+  int64_t source_positions_;
+  int64_t target_positions_;
 };
 
 /// Natural-log probability of each target sentence given its source sentence,
