@@ -1,6 +1,6 @@
 #pragma once
 
-#include "seqconv/pipeline/engine.h"
+#include "seqconv/engine/engine.h"
 
 namespace seqconv::cli {
 

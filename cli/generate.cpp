@@ -4,6 +4,7 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/text/unicode.h"
+#include "seqconv/verbs/verbs.h"
 
 namespace seqconv::cli {
 namespace {
@@ -31,7 +32,10 @@ void run_generate(GenerateFlags& flags, std::ostream& out) {
       fail_usage("--prompt and --prompt-file both give the prompt; give one");
     flags.arguments.prompt = skip_byte_order_mark(read_file(flags.prompt_file));
   }
-  engine().generate(flags.arguments, out);
+  verbs::generate(
+      flags.arguments,
+      engine().backends(flags.arguments.threads),
+      out);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "engine_loader.h"
 #include "flags.h"
 #include "program.h"
+#include "seqconv/verbs/verbs.h"
 
 namespace seqconv::cli {
 namespace {
@@ -59,7 +60,11 @@ void add_perplexity(Program& program) {
   add_threads(verb, arguments->threads);
   verb.callback([&program, arguments] {
     program.run = [&program, arguments] {
-      engine().perplexity(*arguments, std::cin, program.out);
+      verbs::perplexity(
+          *arguments,
+          engine().backends(arguments->threads),
+          std::cin,
+          program.out);
     };
   });
 }

@@ -1,6 +1,7 @@
 #include "engine_loader.h"
 #include "flags.h"
 #include "program.h"
+#include "seqconv/verbs/verbs.h"
 
 namespace seqconv::cli {
 namespace {
@@ -47,7 +48,10 @@ void add_score(Program& program) {
   add_threads(verb, arguments->threads);
   verb.callback([&program, arguments] {
     program.run = [&program, arguments] {
-      engine().score(*arguments, program.out);
+      verbs::score(
+          *arguments,
+          engine().backends(arguments->threads),
+          program.out);
     };
   });
 }

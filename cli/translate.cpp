@@ -5,6 +5,7 @@
 #include "engine_loader.h"
 #include "flags.h"
 #include "program.h"
+#include "seqconv/verbs/verbs.h"
 
 namespace seqconv::cli {
 namespace {
@@ -62,7 +63,11 @@ void run_translate(TranslateFlags& flags, std::ostream& out) {
   if (flags.buffer->count() == 0 && arguments.input.empty() &&
       ::isatty(STDIN_FILENO))
     arguments.buffer_lines = 1;
-  engine().translate(arguments, std::cin, out);
+  verbs::translate(
+      arguments,
+      engine().backends(arguments.threads),
+      std::cin,
+      out);
 }
 
 }  // namespace

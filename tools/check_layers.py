@@ -30,13 +30,15 @@ BELOW = {
     "ops": ["kernels"],
     "nn": ["ops"],
     "models": ["architecture", "nn", "decode", "data"],
-    "pipeline": ["checkpoint", "models"],
-    "train": ["pipeline", "metrics"],
+    "pipeline": ["checkpoint"],
+    "verbs": ["pipeline"],
+    "torch_backend": ["pipeline", "models"],
+    "train": ["torch_backend", "metrics"],
     "engine": ["train"],
-    "cli": ["engine", "metrics", "checkpoint"],
+    "cli": ["engine", "verbs", "metrics"],
 }
 # cli is the program, which starts without LibTorch; it may call what loads it.
-TORCH_LAYERS = {"ops", "nn", "models", "pipeline", "train", "engine"}
+TORCH_LAYERS = {"ops", "nn", "models", "torch_backend", "train", "engine"}
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh", ".inc"}

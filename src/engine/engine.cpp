@@ -1,16 +1,15 @@
-#include "seqconv/pipeline/engine.h"
+#include "seqconv/engine/engine.h"
 
 #include <ATen/Parallel.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <thread>
 
 #include "engine/verbs.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
+#include "seqconv/torch_backend/backend.h"
+#include "seqconv/torch_backend/guarded.h"
 
 namespace seqconv::engine {
 
@@ -33,22 +32,6 @@ void set_threads(int64_t threads) {
 
 namespace {
 
-// LibTorch's messages without the stack, and nothing but seqconv::Error.
-template <class Work>
-auto guarded(const Work& work) {
-  try {
-    return work();
-  } catch (const Error&) {
-    throw;
-  } catch (const c10::Error& error) {
-    fail(error.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    fail("out of memory; smaller batches need less");
-  } catch (const std::exception& error) {
-    fail("internal error: ", error.what());
-  }
-}
-
 const EngineTable kTable{
     .set_log_level = [](LogLevel level) { seqconv::set_log_level(level); },
     .train =
@@ -59,24 +42,11 @@ const EngineTable kTable{
         [](ConfigFormat format) {
           return guarded([&] { return describe_config(format); });
         },
-    .translate =
-        [](const TranslateArguments& arguments,
-           std::istream& in,
-           std::ostream& out) {
-          guarded([&] { translate(arguments, in, out); });
-        },
-    .score = [](const ScoreArguments& arguments,
-                std::ostream& out) { guarded([&] { score(arguments, out); }); },
-    .perplexity =
-        [](const PerplexityArguments& arguments,
-           std::istream& in,
-           std::ostream& out) {
-          guarded([&] { perplexity(arguments, in, out); });
-        },
-    .generate =
-        [](const GenerateArguments& arguments, std::ostream& out) {
-          guarded([&] { generate(arguments, out); });
-        },
+    .backends = [](int64_t threads) -> const BackendOpener& {
+      static const TorchBackends kBackends;
+      set_threads(threads);
+      return kBackends;
+    },
 };
 
 }  // namespace

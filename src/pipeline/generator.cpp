@@ -34,10 +34,10 @@ bool is_incomplete(std::string_view text) {
 }
 
 /// </s>, then the prompt's lines with </s> between them.
-std::vector<int64_t> prompt_ids(
+std::vector<int32_t> prompt_ids(
     const LanguageText& text,
     std::string_view prompt) {
-  std::vector<int64_t> ids = {kEndId};
+  std::vector<int32_t> ids = {kEndId};
   for (;;) {
     const size_t end = prompt.find('\n');
     const std::string_view line = prompt.substr(0, end);
@@ -51,11 +51,8 @@ std::vector<int64_t> prompt_ids(
   }
 }
 
-void check_length(
-    const LoadedLanguageModel& model,
-    int64_t prompt,
-    int64_t length) {
-  const int64_t most = model.model->max_tokens();
+void check_length(const LanguageSystem& model, int64_t prompt, int64_t length) {
+  const int64_t most = model.backend->max_tokens();
   if (length < 1)
     fail_usage("the length must be at least one token, but got ", length);
   if (prompt + length - 1 > most)
@@ -110,30 +107,29 @@ std::string TextStream::finish() {
 }
 
 GenerationReport generate_text(
-    const LoadedLanguageModel& model,
+    const LanguageSystem& model,
     std::string_view prompt,
     const GenerationOptions& options,
     const std::function<void(const std::string&)>& write) {
-  const std::vector<int64_t> ids = prompt_ids(model.text, prompt);
+  const std::vector<int32_t> ids = prompt_ids(model.text, prompt);
   check_length(model, std::ssize(ids), options.length);
   TextStream text(model.text.text);
-  const auto show = [&](int64_t id) {
-    if (const std::string fresh = text.add(static_cast<int32_t>(id));
-        !fresh.empty())
+  const auto show = [&](int32_t id) {
+    if (const std::string fresh = text.add(id); !fresh.empty())
       write(fresh);
   };
   std::for_each(ids.begin() + 1, ids.end(), show);
   GenerationReport report;
   report.prompt_tokens = std::ssize(ids) - 1;
   Stopwatch watch;
-  LanguageModelReader reader(model.model);
-  at::Tensor next = reader.read(ids);
+  const auto reader = model.backend->start();
+  std::span<const float> next = reader->read(ids);
   report.prompt_seconds = watch.lap();
   Sampler sampler(options.sampling);
   const bool one_line = model.stream.samples == SampleKind::kLines;
   for (;;) {
     const SampledToken drawn = sampler.draw(
-        {next.const_data_ptr<float>(), static_cast<size_t>(next.numel())},
+        next,
         model.text.text->vocabulary().padding(),
         uniform(options.seed, report.tokens));
     ++report.tokens;
@@ -143,7 +139,7 @@ GenerationReport generate_text(
       show(drawn.token);
     if (line_over || report.tokens == options.length)
       break;
-    next = reader.read({drawn.token});
+    next = reader->read({&drawn.token, 1});
   }
   report.seconds = watch.lap();
   if (const std::string rest = text.finish(); !rest.empty())

@@ -1,10 +1,9 @@
 #include "seqconv/pipeline/perplexity.h"
 
-#include <ATen/ops/sum.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
@@ -17,7 +16,7 @@ namespace {
 constexpr int64_t kBuffered = 8;
 
 PerplexityOptions settle(
-    const LoadedLanguageModel& model,
+    const LanguageSystem& model,
     PerplexityOptions options) {
   const bool lines = model.stream.samples == SampleKind::kLines;
   if (lines && (options.context_window > 0 || options.block > 0))
@@ -32,10 +31,10 @@ PerplexityOptions settle(
         options.block,
         " tokens, which has a new token then, but got ",
         options.context_window);
-  if (!lines && options.block > model.model->max_tokens())
+  if (!lines && options.block > model.backend->max_tokens())
     fail_usage(
         "the block must be at most the model's ",
-        model.model->max_tokens(),
+        model.backend->max_tokens(),
         " learned positions, but got ",
         options.block);
   if (options.batch_tokens < 1)
@@ -62,7 +61,7 @@ double TextCost::perplexity(double bits, int64_t count) {
 }
 
 PerplexityMeter::PerplexityMeter(
-    const LoadedLanguageModel& model,
+    const LanguageSystem& model,
     const PerplexityOptions& options)
     : model_(model), options_(settle(model, options)), sequence_{kEndId} {}
 
@@ -91,12 +90,12 @@ void PerplexityMeter::add(
   const auto length = std::ssize(ids) + 1;
   if (model_.stream.samples == SampleKind::kLines)
     SEQCONV_CHECK(
-        blank || length <= model_.model->max_tokens(),
+        blank || length <= model_.backend->max_tokens(),
         where,
         ": a line of ",
         length,
         " tokens is longer than the model's ",
-        model_.model->max_tokens(),
+        model_.backend->max_tokens(),
         " learned positions");
   ++cost_.lines;
   cost_.blank += blank;
@@ -153,15 +152,11 @@ void PerplexityMeter::score_group(const std::vector<size_t>& group) {
   std::vector<std::span<const int32_t>> pieces;
   for (const size_t row : group)
     pieces.emplace_back(rows_[row].ids);
-  const at::Tensor scores =  // [B, T]
-      model_.model->target_log_probabilities(make_stream_batch(pieces));
+  const std::vector<std::vector<float>> scores = model_.backend->score(pieces);
   for (size_t i = 0; i < group.size(); ++i) {
     const Row& row = rows_[group[i]];
-    const int64_t length = std::ssize(row.ids) - 1;
-    const double score = scores[static_cast<int64_t>(i)]
-                             .narrow(0, length - row.scored, row.scored)
-                             .sum(at::kDouble)
-                             .item<double>();
+    const double score =
+        std::accumulate(scores[i].end() - row.scored, scores[i].end(), 0.0);
     SEQCONV_CHECK(
         std::isfinite(score),
         row.where,

@@ -1,12 +1,10 @@
-#include <ATen/ops/sum.h>
-
 #include "seqconv/pipeline/translator.h"
 #include "token_batches.h"
 
 namespace seqconv {
 
 std::vector<double> score_pairs(
-    const LoadedModel& model,
+    const TranslationBackend& model,
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets,
     int64_t batch_tokens) {
@@ -23,15 +21,13 @@ std::vector<double> score_pairs(
   std::vector<double> scores(sources.size());
   for (const auto& group : group_by_tokens(lengths, batch_tokens)) {
     std::vector<std::vector<int32_t>> source_rows, target_rows;
-    for (size_t item : group) {
+    for (const size_t item : group) {
       source_rows.push_back(sources[item]);
       target_rows.push_back(targets[item]);
     }
-    const Batch batch = make_batch(source_rows, target_rows);
-    const at::Tensor sums =  // [B]
-        model.model->target_log_probabilities(batch).sum(1, false, at::kDouble);
+    const std::vector<double> found = model.score(source_rows, target_rows);
     for (size_t row = 0; row < group.size(); ++row)
-      scores[group[row]] = sums[static_cast<int64_t>(row)].item<double>();
+      scores[group[row]] = found[row];
   }
   return scores;
 }

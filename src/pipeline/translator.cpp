@@ -1,41 +1,51 @@
 #include "seqconv/pipeline/translator.h"
 
+#include <algorithm>
 #include <limits>
 
-#include "seqconv/base/log.h"
+#include "seqconv/base/special_ids.h"
+#include "seqconv/text/unicode.h"
 #include "token_batches.h"
 
 namespace seqconv {
+
+/// A request that can be translated.
+struct Translator::Sentence {
+  const SearchOptions* search = nullptr;
+  std::vector<int32_t> source;
+  SearchInput input;
+  TranslationResult* result = nullptr;
+};
+
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();  // of steps
 
-/// Most tokens of a side, </s> counted, for which every model has learned
-/// positions; 0: no limit.
-int64_t least_positions(
-    const std::vector<LoadedModel>& models,
-    StackOptions ModelOptions::*side) {
-  int64_t limit = 0;
-  for (const LoadedModel& loaded : models) {
-    const ModelOptions& options = loaded.options;
-    const int64_t own = options.learned_positions(options.*side);
-    if (own > 0)
-      limit = limit == 0 ? own : std::min(limit, own);
-  }
-  return limit;
+/// The ids of a line; Error for one that is not UTF-8.
+std::vector<int32_t>
+encode(const TextPipeline& text, const std::string& line, const char* what) {
+  const size_t at = find_invalid_utf8(line);
+  SEQCONV_CHECK(
+      at == std::string_view::npos,
+      what,
+      " must be UTF-8, but is not at byte ",
+      at);
+  return text.encode(line);
 }
 
-/// How a message about a request begins.
-std::string place_of(const TranslationRequest& request) {
-  return request.where.empty() ? "" : request.where + ": ";
+/// Error for ids that the vocabulary does not have.
+void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
+  for (const int32_t id : ids)
+    SEQCONV_CHECK(
+        id >= 0 && id < vocabulary.size(),
+        "ids of a sentence must be between 0 and ",
+        vocabulary.size() - 1,
+        ", but got ",
+        id);
 }
 
-std::vector<TranslationModel> models_of(
-    const std::vector<LoadedModel>& loaded) {
-  std::vector<TranslationModel> models;
-  for (const LoadedModel& model : loaded)
-    models.push_back(model.model);
-  return models;
+int64_t or_no_limit(int64_t positions) {
+  return positions > 0 ? positions : kNoLimit;
 }
 
 Translation to_translation(
@@ -52,54 +62,53 @@ Translation to_translation(
 }  // namespace
 
 Translator::Translator(
-    std::vector<LoadedModel> models,
+    TranslationSystem system,
     const TranslatorOptions& options)
-    : models_(std::move(models)),
-      options_(options),
-      source_positions_(least_positions(models_, &ModelOptions::encoder)),
-      target_positions_(least_positions(models_, &ModelOptions::decoder)) {
-  SEQCONV_CHECK(!models_.empty(), "translating needs at least one model");
+    : system_(std::move(system)), options_(options) {
   options_.search.validate("search");
-  for (const LoadedModel& loaded : models_) {
-    const std::string found = difference(models_[0].text, loaded.text);
-    if (!found.empty())
-      fail_other_text(
-          models_[0].folder,
-          loaded.folder,
-          "models of an ensemble",
-          found);
-  }
 }
 
 std::vector<int32_t> Translator::source_ids(
-    const TranslationRequest& request) const {
+    const TranslationRequest& request,
+    TranslationResult& result) const {
+  const TextPipeline& text = *system_.text.source;
   std::vector<int32_t> ids =
-      request.ids ? *request.ids : models_[0].text.source->encode(request.line);
+      request.ids ? *request.ids : encode(text, request.line, "a line");
+  check_ids(ids, text.vocabulary());
+  const int64_t most = system_.backend->limits().source;
   const auto length = std::ssize(ids) + 1;
-  if (source_positions_ > 0 && length > source_positions_) {
-    log_warning(
-        place_of(request),
+  if (most > 0 && length > most) {
+    result.notes.push_back(concat(
         "a line of ",
         length,
         " tokens is cut to the model's ",
-        source_positions_,
-        " positions");
-    ids.resize(static_cast<size_t>(source_positions_) - 1);
+        most,
+        " positions"));
+    ids.resize(static_cast<size_t>(most) - 1);
   }
   return ids;
 }
 
 SearchInput Translator::search_input(
     const TranslationRequest& request,
-    int64_t source_length) const {
+    const SearchOptions& search,
+    int64_t source_length,
+    TranslationResult& result) const {
   SearchInput input{
       source_length,
-      models_[0].text.target->encode(request.target_prefix)};
-  const int64_t steps = target_positions_ > 0 ? target_positions_ : kNoLimit;
-  const int64_t most = maximum_length(options_.search, source_length, steps);
+      encode(*system_.text.target, request.target_prefix, "a target prefix")};
+  if (const auto unknown = std::ranges::count(input.prefix, kUnknownId);
+      unknown > 0)
+    result.notes.push_back(concat(
+        unknown,
+        " of the ",
+        input.prefix.size(),
+        " symbols of the target prefix are unknown to the model: <unk> stands "
+        "for them"));
+  const int64_t steps = or_no_limit(system_.backend->limits().target);
+  const int64_t most = maximum_length(search, source_length, steps);
   if (std::ssize(input.prefix) > most) {
-    log_warning(
-        place_of(request),
+    result.notes.push_back(concat(
         "a target prefix of ",
         input.prefix.size(),
         " tokens is cut to the ",
@@ -107,81 +116,128 @@ SearchInput Translator::search_input(
         " that ",
         most == steps - 1 ? "the model's learned positions"
                           : "max_length_a and max_length_b",
-        " allow");
+        " allow"));
     input.prefix.resize(static_cast<size_t>(most));
   }
   return input;
 }
 
-/// Says where learned positions, not the options, may have cut a translation.
-void Translator::warn_if_cut(
+Translator::Sentence Translator::prepare(
     const TranslationRequest& request,
-    const SearchInput& input,
-    const Hypothesis& best) const {
-  if (target_positions_ == 0 || std::ssize(best.tokens) < target_positions_ ||
-      maximum_length(options_.search, input.source_length, kNoLimit) <
-          target_positions_)
+    TranslationResult& result) const {
+  Sentence sentence{.search = &options_.search, .result = &result};
+  if (request.search) {
+    request.search->validate("");
+    sentence.search = &*request.search;
+  }
+  sentence.source = source_ids(request, result);
+  if (sentence.source.empty() && !request.target_prefix.empty())
+    result.notes.push_back(
+        "an empty line has no translation: its target prefix is not used");
+  if (!sentence.source.empty())
+    sentence.input = search_input(
+        request,
+        *sentence.search,
+        std::ssize(sentence.source) + 1,
+        result);
+  return sentence;
+}
+
+/// Says where learned positions, not the options, may have cut a translation.
+void Translator::note_if_cut(const Sentence& sentence, const Hypothesis& best)
+    const {
+  const int64_t most = system_.backend->limits().target;
+  if (most == 0 || std::ssize(best.tokens) < most ||
+      maximum_length(*sentence.search, sentence.input.source_length, kNoLimit) <
+          most)
     return;
-  log_warning(
-      place_of(request),
+  sentence.result->notes.push_back(concat(
       "the translation may be cut: it reaches the end of the model's ",
-      target_positions_,
-      " positions");
+      most,
+      " positions"));
 }
 
-void Translator::translate_group(
-    const std::vector<TranslationRequest>& requests,
-    const std::vector<Sentence>& sentences,
-    const std::vector<size_t>& group,
-    std::vector<std::vector<Translation>>& results) const {
-  std::vector<std::vector<int32_t>> rows;
+/// One batch; NoProbability when one of it fails.
+void Translator::translate_group(const Group& group) const {
+  std::vector<std::vector<int32_t>> sources;
   std::vector<SearchInput> inputs;
-  for (const size_t item : group) {
-    rows.push_back(sentences[item].source);
-    inputs.push_back(sentences[item].input);
+  for (const Sentence* sentence : group) {
+    sources.push_back(sentence->source);
+    inputs.push_back(sentence->input);
   }
-  const TextPipeline& target = *models_[0].text.target;
-  const auto decoder =
-      make_step_decoder(models_of(models_), make_batch(rows, {}));
-  const auto found =
-      search(*decoder, inputs, options_.search, target.vocabulary().padding());
+  const TextPipeline& target = *system_.text.target;
+  const auto decoder = system_.backend->start(sources);
+  const auto found = search(
+      *decoder,
+      inputs,
+      *group.front()->search,
+      target.vocabulary().padding());
   for (size_t row = 0; row < group.size(); ++row) {
-    const Sentence& sentence = sentences[group[row]];
-    warn_if_cut(requests[sentence.request], sentence.input, found[row].front());
+    note_if_cut(*group[row], found[row].front());
     for (const Hypothesis& hypothesis : found[row])
-      results[sentence.request].push_back(to_translation(hypothesis, target));
+      group[row]->result->translations.push_back(
+          to_translation(hypothesis, target));
   }
 }
 
-std::vector<std::vector<Translation>> Translator::translate(
+/// Sentences with the same options, in batches. Where one has no probability,
+/// those of its batch go one by one: it alone fails, whatever is beside it.
+void Translator::translate_alike(const Group& sentences) const {
+  std::vector<int64_t> lengths;
+  for (const Sentence* sentence : sentences)
+    lengths.push_back(sentence->input.source_length);
+  for (const auto& items : group_by_tokens(lengths, options_.batch_tokens)) {
+    Group group;
+    for (const size_t item : items)
+      group.push_back(sentences[item]);
+    try {
+      translate_group(group);
+      continue;
+    } catch (const NoProbability& error) {
+      if (group.size() == 1) {
+        group[0]->result->error = error.what();
+        continue;
+      }
+    }
+    for (const Sentence* sentence : group) {
+      try {
+        translate_group({sentence});
+      } catch (const NoProbability& error) {
+        sentence->result->error = error.what();
+      }
+    }
+  }
+}
+
+std::vector<TranslationResult> Translator::translate(
     const std::vector<TranslationRequest>& requests,
     SymbolCount* count) const {
-  std::vector<std::vector<Translation>> results(requests.size());
-  std::vector<Sentence> sentences;  // the requests that are not empty
-  std::vector<int64_t> lengths;
+  std::vector<TranslationResult> results(requests.size());
+  std::vector<Sentence> sentences;  // those that are not empty
   for (size_t i = 0; i < requests.size(); ++i) {
-    std::vector<int32_t> source = source_ids(requests[i]);
-    if (count != nullptr)
-      *count += SymbolCount::of(source);
-    if (source.empty()) {
-      results[i].emplace_back();
-      continue;
-    }
-    lengths.push_back(std::ssize(source) + 1);
-    SearchInput input = search_input(requests[i], lengths.back());
-    sentences.push_back({i, std::move(source), std::move(input)});
-  }
-  for (const auto& group : group_by_tokens(lengths, options_.batch_tokens)) {
     try {
-      translate_group(requests, sentences, group, results);
-    } catch (const NoProbability& error) {
-      const size_t item = group[static_cast<size_t>(error.sentence())];
-      const size_t request = sentences[item].request;
-      throw NoProbability(
-          static_cast<int64_t>(request),
-          place_of(requests[request]) + error.what());
+      Sentence sentence = prepare(requests[i], results[i]);
+      if (count != nullptr)
+        *count += SymbolCount::of(sentence.source);
+      if (sentence.source.empty())
+        results[i].translations.emplace_back();
+      else
+        sentences.push_back(std::move(sentence));
+    } catch (const Error& error) {
+      results[i].error = error.what();
     }
   }
+  std::vector<std::pair<SearchOptions, Group>> alike;
+  for (const Sentence& sentence : sentences) {
+    auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
+      return of.first == *sentence.search;
+    });
+    if (found == alike.end())
+      found = alike.insert(alike.end(), {*sentence.search, {}});
+    found->second.push_back(&sentence);
+  }
+  for (const auto& [search, group] : alike)
+    translate_alike(group);
   return results;
 }
 

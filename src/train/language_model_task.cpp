@@ -1,8 +1,8 @@
 #include "binarised_data.h"
 #include "given_text.h"
 #include "seqconv/base/options.h"
-#include "seqconv/pipeline/model_folder.h"
 #include "seqconv/text/symbol_count.h"
+#include "seqconv/torch_backend/model_folder.h"
 #include "settings.h"
 #include "task.h"
 

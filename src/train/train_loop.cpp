@@ -7,7 +7,7 @@
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
-#include "seqconv/pipeline/parameters.h"
+#include "seqconv/torch_backend/parameters.h"
 #include "seqconv/train/schedule.h"
 
 namespace seqconv {

@@ -2,8 +2,8 @@
 #include "given_text.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/pair_corpus.h"
-#include "seqconv/pipeline/model_folder.h"
 #include "seqconv/text/symbol_count.h"
+#include "seqconv/torch_backend/model_folder.h"
 #include "settings.h"
 #include "task.h"
 

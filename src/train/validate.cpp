@@ -10,6 +10,7 @@
 #include "seqconv/data/sentence_reader.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/nn/dropout_plan.h"
+#include "seqconv/torch_backend/backend.h"
 
 namespace seqconv {
 namespace {
@@ -79,7 +80,7 @@ double validation_bleu(
   TranslatorOptions options;
   options.search = search;
   options.search.n_best = 1;
-  const Translator translator({model}, options);
+  const Translator translator(make_system(model), options);
   std::vector<std::string> hypotheses;
   for (size_t i = 0; i < text.sources.size(); i += kLinesAtATime) {
     const auto first = text.sources.begin() + static_cast<int64_t>(i);
@@ -87,12 +88,12 @@ double validation_bleu(
     const std::vector<TranslationRequest> requests(
         first,
         first + static_cast<int64_t>(count));
-    try {
-      for (const auto& found : translator.translate(requests))
-        hypotheses.push_back(found.front().text);
-    } catch (const NoProbability& error) {
-      log_warning("nothing can be translated: ", error.what());
-      return 0;
+    for (const TranslationResult& result : translator.translate(requests)) {
+      if (!result.error.empty()) {
+        log_warning("nothing can be translated: ", result.error);
+        return 0;
+      }
+      hypotheses.push_back(result.translations.front().text);
     }
     between();
   }

@@ -6,8 +6,8 @@
 
 #include "seqconv/data/batcher.h"
 #include "seqconv/models/sequence_model.h"
-#include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
+#include "seqconv/torch_backend/model_folder.h"
 #include "seqconv/train/options.h"
 
 namespace seqconv {

@@ -297,6 +297,10 @@ class Translate(unittest.TestCase):
         wide = run("translate", "--model", folder, "--n-best", "8", stdin="1 2\n")
         self.assertEqual(wide.code, 0, wide.message)
         self.assertEqual(len(wide.out.splitlines()), 8)
+        config["decoding"]["n_best"] = 8
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        fewer = run("translate", "--model", folder, "--beam", "2", stdin="1 2\n")
+        self.assertEqual((fewer.code, len(fewer.out.splitlines())), (0, 2), fewer.message)
         narrow = run("translate", "--model", support.model(), "--n-best", "8", stdin="1 2\n")
         self.assertEqual(narrow.code, 2)
         self.assertIn("n_best must be between 1 and the beam (5), but got 8", narrow.message)

@@ -5,7 +5,7 @@
 #include "seqconv/base/files.h"
 #include "seqconv/checkpoint/fairseq_architecture.h"
 #include "seqconv/checkpoint/import.h"
-#include "seqconv/pipeline/parameters.h"
+#include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv::testing {
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 
 #include "seqconv/checkpoint/fairseq_checkpoint.h"
 #include "seqconv/checkpoint/fairseq_names.h"
-#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/torch_backend/model_folder.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
 

@@ -9,6 +9,7 @@
 #include "seqconv/pipeline/perplexity.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/text/vocabulary.h"
+#include "seqconv/torch_backend/backend.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
@@ -62,7 +63,7 @@ Ids encoded_stream(const LanguageDescription& model, const std::string& name) {
   return all;
 }
 
-double bits_of(const LoadedLanguageModel& model, const std::string& line) {
+double bits_of(const LanguageSystem& model, const std::string& line) {
   PerplexityMeter meter(model, {});
   meter.add_line(line, "line");
   return meter.finish().bits;
@@ -106,26 +107,25 @@ TEST(FolderVersions, TranslationsAreThoseOfThatTime) {
     if (!folder.translates())
       continue;
     SCOPED_TRACE(folder.path);
-    const LoadedModel model = load_model(folder.path);
+    const TranslationSystem model =
+        open_translation({folder.path}, TorchBackends());
     std::vector<TranslationRequest> requests;
     for (const std::string& line : testing::version_text("valid.source"))
       requests.push_back({.line = line});
     TranslatorOptions options;
     options.search = model.decoding;
     options.search.n_best = 2;
-    const auto found = Translator({model}, options).translate(requests);
+    const auto found = Translator(model, options).translate(requests);
     const Json& wanted = folder.expected.at("translations");
     ASSERT_EQ(found.size(), wanted.size());
     for (size_t i = 0; i < found.size(); ++i) {
-      ASSERT_EQ(found[i].size(), wanted[i].size());
-      for (size_t n = 0; n < found[i].size(); ++n) {
+      const std::vector<Translation>& own = found[i].translations;
+      ASSERT_EQ(own.size(), wanted[i].size());
+      for (size_t n = 0; n < own.size(); ++n) {
         const Json& other = wanted[i][n];
-        EXPECT_EQ(found[i][n].text, other.at("text").get<std::string>());
-        EXPECT_EQ(found[i][n].tokens, other.at("tokens").get<std::string>());
-        EXPECT_NEAR(
-            found[i][n].score,
-            other.at("score").get<double>(),
-            kTolerance);
+        EXPECT_EQ(own[n].text, other.at("text").get<std::string>());
+        EXPECT_EQ(own[n].tokens, other.at("tokens").get<std::string>());
+        EXPECT_NEAR(own[n].score, other.at("score").get<double>(), kTolerance);
       }
     }
   }
@@ -136,14 +136,15 @@ TEST(FolderVersions, GivenPairsAreAsProbableAsAtThatTime) {
     if (!folder.translates())
       continue;
     SCOPED_TRACE(folder.path);
-    const LoadedModel model = load_model(folder.path);
+    const TranslationSystem model =
+        open_translation({folder.path}, TorchBackends());
     std::vector<Ids> sources;
     std::vector<Ids> targets;
     for (const std::string& line : testing::version_text("valid.source"))
       sources.push_back(model.text.source->encode(line));
     for (const std::string& line : testing::version_text("valid.target"))
       targets.push_back(model.text.target->encode(line));
-    const auto found = score_pairs(model, sources, targets, 100);
+    const auto found = score_pairs(*model.backend, sources, targets, 100);
     const auto wanted =
         folder.expected.at("log_probabilities").get<std::vector<double>>();
     EXPECT_THAT(
@@ -157,7 +158,8 @@ TEST(FolderVersions, LanguageModelsMeasureAndWriteAsAtThatTime) {
     if (folder.translates())
       continue;
     SCOPED_TRACE(folder.path);
-    const LoadedLanguageModel model = load_language_model(folder.path);
+    const LanguageSystem model =
+        open_language_model(folder.path, TorchBackends());
     const auto lines = testing::version_text("valid.source");
     std::vector<double> bits;
     for (const std::string& line : lines)

@@ -29,8 +29,11 @@ Generated generate(
     const std::string& prompt,
     const GenerationOptions& options) {
   Generated result;
-  result.report =
-      generate_text(model, prompt, options, [&](const std::string& text) {
+  result.report = generate_text(
+      make_system(model),
+      prompt,
+      options,
+      [&](const std::string& text) {
         EXPECT_NE(text, "");
         result.text += text;
       });

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "seqconv/models/output_layer.h"
-#include "seqconv/pipeline/model_folder.h"
-#include "seqconv/pipeline/parameters.h"
 #include "seqconv/text/vocabulary.h"
+#include "seqconv/torch_backend/backend.h"
+#include "seqconv/torch_backend/model_folder.h"
+#include "seqconv/torch_backend/parameters.h"
 #include "support/temporary_folder.h"
 
 namespace seqconv::testing {

@@ -37,7 +37,8 @@ TextCost measure(
     const LoadedLanguageModel& model,
     const std::string& text,
     const PerplexityOptions& options = {}) {
-  PerplexityMeter meter(model, options);
+  const LanguageSystem system = make_system(model);
+  PerplexityMeter meter(system, options);
   std::istringstream lines(text);
   int64_t number = 0;
   for (std::string line; std::getline(lines, line);)
@@ -202,7 +203,7 @@ TEST_F(Perplexity, OptionsThatDoNotFitAreRefused) {
   const auto message = [](const LoadedLanguageModel& model,
                           const PerplexityOptions& options) {
     return testing::error_of<UsageError>(
-        [&] { PerplexityMeter(model, options); });
+        [&] { PerplexityMeter(make_system(model), options); });
   };
   LoadedLanguageModel model = make_kind(SampleKind::kBlocks, 6);
   EXPECT_THAT(
@@ -225,7 +226,7 @@ TEST_F(Perplexity, LearnedPositionsBoundBlocksAndLines) {
   LoadedLanguageModel model = make(settings);
   EXPECT_THAT(
       testing::error_of<UsageError>(
-          [&] { PerplexityMeter(model, {.block = 6}); }),
+          [&] { PerplexityMeter(make_system(model), {.block = 6}); }),
       HasSubstr("at most the model's 5 learned positions, but got 6"));
   const double wanted = brute_force(model, kText, 5, 2);
   EXPECT_NEAR(

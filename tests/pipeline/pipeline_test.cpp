@@ -56,8 +56,9 @@ TEST_F(PipelineTest, EveryOptionOfALayerComesBack) {
   const LoadedModel loaded = load_model(root_ / "variants");
   EXPECT_EQ(write_options(loaded.options), write_options(wanted));
   const auto translate = [&] {
-    return Translator({load_model(root_ / "variants")}, {})
-        .translate({{"eins zwei", ""}})[0][0];
+    return Translator(open({"variants"}), {})
+        .translate({{"eins zwei", ""}})[0]
+        .translations[0];
   };
   EXPECT_EQ(translate().score, translate().score);
 }
@@ -116,68 +117,117 @@ TEST_F(PipelineTest, TranslationsDoNotDependOnTheBatch) {
   options.search.n_best = 2;
   const auto translate = [&](int64_t batch_tokens) {
     options.batch_tokens = batch_tokens;
-    return Translator({load_model(root_ / "model")}, options)
-        .translate(requests);
+    return Translator(open({"model"}), options).translate(requests);
   };
   const auto together = translate(1000), alone = translate(1);
   ASSERT_EQ(together.size(), lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
-    ASSERT_EQ(together[i].size(), alone[i].size()) << i;
-    for (size_t n = 0; n < alone[i].size(); ++n) {
-      EXPECT_EQ(together[i][n].tokens, alone[i][n].tokens);
-      EXPECT_NEAR(together[i][n].score, alone[i][n].score, 1e-5);
+    const auto &found = together[i].translations,
+               &wanted = alone[i].translations;
+    ASSERT_EQ(found.size(), wanted.size()) << i;
+    for (size_t n = 0; n < wanted.size(); ++n) {
+      EXPECT_EQ(found[n].tokens, wanted[n].tokens);
+      EXPECT_NEAR(found[n].score, wanted[n].score, 1e-5);
     }
   }
-  EXPECT_EQ(together[1][0].text, "");
-  EXPECT_EQ(together[4][0].text, "");
-  EXPECT_EQ(together[2][0].tokens, together[6][0].tokens);
+  for (const size_t blank : {1, 4})
+    EXPECT_EQ(together[blank].translations[0].text, "");
+  EXPECT_EQ(
+      together[2].translations[0].tokens,
+      together[6].translations[0].tokens);
+}
+
+TEST_F(PipelineTest, ARequestMayHaveASearchOfItsOwn) {
+  TranslatorOptions options;
+  options.search = {.beam = 2, .max_length_b = 4};
+  const SearchOptions other = {.beam = 3, .n_best = 3, .max_length_b = 9};
+  const Translator plain(open({"model"}), options);
+  const auto found = plain.translate(
+      {{.line = "eins zwei"},
+       {.line = "eins zwei", .search = other},
+       {.line = "fünf", .search = other},
+       {.line = "fünf"}});
+  options.search = other;
+  const Translator wide(open({"model"}), options);
+  for (const auto& [i, by] :
+       {std::pair{0, &plain}, {1, &wide}, {2, &wide}, {3, &plain}}) {
+    const auto wanted =
+        by->translate({{.line = i < 2 ? "eins zwei" : "fünf"}})[0].translations;
+    const auto& own = found[static_cast<size_t>(i)].translations;
+    ASSERT_EQ(own.size(), wanted.size()) << i;
+    for (size_t n = 0; n < wanted.size(); ++n)
+      EXPECT_EQ(own[n].tokens, wanted[n].tokens) << i;
+  }
+}
+
+TEST_F(PipelineTest, ARequestThatFailsLeavesTheOthersAsTheyAre) {
+  const Translator translator(open({"model"}), {});
+  const auto found = translator.translate(
+      {{.line = "eins"},
+       {.line = "eins", .search = SearchOptions{.beam = 0}},
+       {.line = "a\xFF"},
+       {.ids = std::vector<int32_t>{4, 1000}},
+       {.line = "eins", .target_prefix = "\xFF"},
+       {.line = "eins"}});
+  EXPECT_THAT(found[1].error, HasSubstr("beam must be between 1 and"));
+  EXPECT_THAT(found[2].error, HasSubstr("UTF-8"));
+  EXPECT_THAT(found[3].error, HasSubstr("1000"));
+  EXPECT_THAT(found[4].error, HasSubstr("UTF-8"));
+  for (const size_t i : {1, 2, 3, 4})
+    EXPECT_TRUE(found[i].translations.empty()) << i;
+  const std::string wanted =
+      translator.translate({{.line = "eins"}})[0].translations[0].tokens;
+  for (const size_t i : {0, 5}) {
+    EXPECT_EQ(found[i].error, "");
+    EXPECT_EQ(found[i].translations.at(0).tokens, wanted);
+  }
 }
 
 TEST_F(PipelineTest, APrefixIsKept) {
   TranslatorOptions options;
   options.search.max_length_b = 8;
-  const auto found = Translator({load_model(root_ / "model")}, options)
+  const auto found = Translator(open({"model"}), options)
                          .translate({{"eins zwei", "acht sieben"}});
-  EXPECT_THAT(found[0][0].text, ::testing::StartsWith("acht sieben"));
+  EXPECT_THAT(
+      found[0].translations[0].text,
+      ::testing::StartsWith("acht sieben"));
 }
 
 TEST_F(PipelineTest, ScoresAreThoseOfTheSearch) {
   TranslatorOptions options;
   options.search.max_length_b = 8;
-  const LoadedModel model = load_model(root_ / "model");
+  const TranslationSystem model = open({"model"});
   const auto found =
-      Translator({model}, options).translate({{"eins zwei", "drei vier"}});
-  const Translation& best = found[0][0];
+      Translator(model, options).translate({{"eins zwei", "drei vier"}});
+  const Translation& best = found[0].translations[0];
   const auto scores = score_pairs(
-      model,
+      *model.backend,
       {model.text.source->encode("eins zwei")},
       {model.text.target->encode(best.text)},
       100);
   EXPECT_NEAR(scores[0], best.log_probability, 1e-4);
   EXPECT_THAT(
-      message([&] { score_pairs(model, {{4}}, {}, 100); }),
+      message([&] { score_pairs(*model.backend, {{4}}, {}, 100); }),
       HasSubstr("same number of lines, but got 1 and 0"));
 }
 
 TEST_F(PipelineTest, AnEnsembleOfOneModelTwiceIsThatModel) {
   TranslatorOptions options;
   options.search.max_length_b = 8;
-  const auto translate = [&](std::vector<LoadedModel> models) {
-    return Translator(std::move(models), options)
-        .translate({{"eins zwei", ""}})[0][0];
+  const auto translate = [&](const std::vector<std::string>& models) {
+    return Translator(open(models), options)
+        .translate({{"eins zwei", ""}})[0]
+        .translations[0];
   };
-  const auto one = translate({load_model(root_ / "model")});
-  const auto two =
-      translate({load_model(root_ / "model"), load_model(root_ / "model")});
+  const auto one = translate({"model"});
+  const auto two = translate({"model", "model"});
   EXPECT_EQ(one.tokens, two.tokens);
   EXPECT_NEAR(one.score, two.score, 1e-5);
 }
 
 TEST_F(PipelineTest, EnsemblesNeedTheSameText) {
   const auto error_with = [&](const char* other) {
-    return message([&] {
-      Translator({load_model(root_ / "model"), load_model(root_ / other)}, {});
-    });
+    return message([&] { open({"model", other}); });
   };
   make_model("lower", 3, options(), {.lowercase = true});
   EXPECT_EQ(
@@ -200,9 +250,9 @@ TEST_F(PipelineTest, LongLinesAreCutToLearnedPositions) {
   for (int i = 0; i < 50; ++i)
     line += "eins ";
   const auto found =
-      Translator({load_model(root_ / "learned")}, options)
+      Translator(open({"learned"}), options)
           .translate({{line, ""}, {"eins eins eins eins eins", ""}});
-  EXPECT_EQ(found[0][0].tokens, found[1][0].tokens);
+  EXPECT_EQ(found[0].translations[0].tokens, found[1].translations[0].tokens);
 }
 
 TEST_F(PipelineTest, ForeignFoldersAreRefused) {

@@ -22,6 +22,8 @@ namespace seqconv {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -69,18 +71,20 @@ TEST_F(SoundTranslation, NeverChoosesRowsThatOnlyFillTheDictionaryUp) {
   make_model("other", 4);
   for (const bool ensemble : {false, true})
     for (const int64_t no_repeat : {0, 1}) {
-      std::vector<LoadedModel> models = {load_model(root_ / "model")};
-      EXPECT_EQ(models[0].text.target->vocabulary().padding().size(), 4u);
+      std::vector<std::string> models = {"model"};
       if (ensemble)
-        models.push_back(load_model(root_ / "other"));
+        models.push_back("other");
+      const TranslationSystem system = open(models);
+      EXPECT_EQ(system.text.target->vocabulary().padding().size(), 4u);
       TranslatorOptions options;
       options.search = {
           .beam = 200,
           .n_best = 200,
           .max_length_b = 2,
           .no_repeat_ngram = no_repeat};
-      const auto found = Translator(std::move(models), options)
-                             .translate({{"eins madeupword0001", ""}})[0];
+      const auto found = Translator(system, options)
+                             .translate({{"eins madeupword0001", ""}})[0]
+                             .translations;
       EXPECT_GE(found.size(), 50u);
       for (const Translation& translation : found)
         EXPECT_THAT(translation.tokens, Not(HasSubstr("madeupword")));
@@ -114,56 +118,59 @@ TEST_F(SoundTranslation, NumbersThatAreNotFiniteAreRefusedWithTheirPlace) {
 
 TEST_F(SoundTranslation, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
   change_model([](at::Tensor& parameter) { parameter.mul_(1e30); });
-  const LoadedModel model = load_model(root_ / "model");
-  for (const bool prefix : {false, true})
-    EXPECT_THAT(
-        error_of<NoProbability>([&] {
-          Translator({model}, {})
-              .translate(
-                  {{.line = "", .where = "in:1"},
-                   {.line = "eins",
-                    .target_prefix = prefix ? "zwei" : "",
-                    .where = "in:2"}});
-        }),
-        AllOf(
-            ::testing::StartsWith("in:2: the model gives no token a finite"),
-            EndsWith("damaged")));
-  EXPECT_FALSE(std::isfinite(score_pairs(model, {{4, 5}}, {{6}}, 100)[0]));
+  const TranslationSystem model = open({"model"});
+  for (const char* prefix : {"", "zwei"}) {
+    const auto found = Translator(model, {}).translate(
+        {{.line = ""},
+         {.line = "eins", .target_prefix = prefix},
+         {.line = "eins zwei"}});
+    EXPECT_EQ(found[0].error, "");
+    for (const size_t i : {1, 2})
+      EXPECT_THAT(
+          found[i].error,
+          AllOf(
+              ::testing::StartsWith("the model gives no token a finite"),
+              EndsWith("damaged")));
+  }
+  EXPECT_FALSE(
+      std::isfinite(score_pairs(*model.backend, {{4, 5}}, {{6}}, 100)[0]));
 }
 
 TEST_F(SoundTranslation, OneModelOfAnEnsembleIsEnoughForThatError) {
   make_model("sound", 3);
   change_model([](at::Tensor& parameter) { parameter.mul_(1e30); });
   EXPECT_THAT(
-      error_of<NoProbability>([&] {
-        Translator(
-            {load_model(root_ / "sound"), load_model(root_ / "model")},
-            {})
-            .translate({{"eins", ""}});
-      }),
+      Translator(open({"sound", "model"}), {})
+          .translate({{"eins", ""}})[0]
+          .error,
       HasSubstr("no token a finite probability"));
 }
 
-TEST_F(SoundTranslation, APrefixThatDoesNotFitIsSaidWithItsLine) {
+/// The notes of one request's result.
+std::vector<std::string> notes_of(
+    const Translator& translator,
+    const TranslationRequest& request) {
+  return translator.translate({request})[0].notes;
+}
+
+TEST_F(SoundTranslation, APrefixThatDoesNotFitIsNoted) {
   make_model("learned", 3, learned(6));
   const auto said = [&](const std::string& prefix, int64_t longest) {
     TranslatorOptions options;
     options.search.max_length_b = longest;
-    const Translator translator({load_model(root_ / "learned")}, options);
-    ::testing::internal::CaptureStderr();
-    translator.translate(
-        {{.line = "eins", .target_prefix = prefix, .where = "in:7"}});
-    return ::testing::internal::GetCapturedStderr();
+    return notes_of(
+        Translator(open({"learned"}), options),
+        {.line = "eins", .target_prefix = prefix});
   };
-  EXPECT_EQ(said("zwei zwei", 2), "");
+  EXPECT_THAT(said("zwei zwei", 2), ::testing::IsEmpty());
   EXPECT_THAT(
       said("zwei zwei zwei zwei zwei zwei", 9),
-      HasSubstr("in:7: a target prefix of 6 tokens is cut to the 5 that the "
-                "model's learned positions allow"));
+      Contains("a target prefix of 6 tokens is cut to the 5 that "
+               "the model's learned positions allow"));
   EXPECT_THAT(
       said("zwei zwei zwei", 2),
-      HasSubstr("in:7: a target prefix of 3 tokens is cut to the 2 that "
-                "max_length_a and max_length_b allow"));
+      ElementsAre("a target prefix of 3 tokens is cut to the 2 that "
+                  "max_length_a and max_length_b allow"));
 }
 
 TEST_F(SoundTranslation, EachSideIsCutToItsOwnPositions) {
@@ -177,48 +184,58 @@ TEST_F(SoundTranslation, EachSideIsCutToItsOwnPositions) {
   TranslatorOptions options;
   options.search.max_length_b = 9;
   const auto said = [&](const std::string& model, const std::string& prefix) {
-    const Translator translator({load_model(root_ / model)}, options);
-    ::testing::internal::CaptureStderr();
-    translator.translate(
-        {{.line = "eins eins eins eins",
-          .target_prefix = prefix,
-          .where = "in:2"}});
-    return ::testing::internal::GetCapturedStderr();
+    return notes_of(
+        Translator(open({model}), options),
+        {.line = "eins eins eins eins", .target_prefix = prefix});
   };
   const std::string prefix = "zwei zwei zwei zwei zwei zwei zwei zwei";
   for (const char* model : {"source", "both"})
     EXPECT_THAT(
         said(model, ""),
-        HasSubstr("in:2: a line of 5 tokens is cut to the model's 4 positions"))
+        Contains("a line of 5 tokens is cut to the model's 4 positions"))
         << model;
-  EXPECT_THAT(said("source", prefix), Not(HasSubstr("target prefix")));
+  EXPECT_THAT(
+      said("source", prefix),
+      Not(Contains(HasSubstr("target prefix"))));
   EXPECT_THAT(
       said("both", prefix),
-      HasSubstr("in:2: a target prefix of 8 tokens is cut to the 6 that the "
-                "model's learned positions allow"));
+      Contains("a target prefix of 8 tokens is cut to the 6 that the model's "
+               "learned positions allow"));
 }
 
-TEST_F(SoundTranslation, WhatLearnedPositionsCutIsSaid) {
+TEST_F(SoundTranslation, APrefixThatTheModelDoesNotKnowIsNoted) {
+  const Translator translator(open({"model"}), {});
+  const auto said = [&](const std::string& line, const std::string& prefix) {
+    return notes_of(translator, {.line = line, .target_prefix = prefix});
+  };
+  EXPECT_THAT(said("eins", "zwei"), ::testing::IsEmpty());
+  EXPECT_THAT(
+      said("eins", "zwei neun </s>"),
+      ElementsAre("2 of the 3 symbols of the target prefix are unknown to the "
+                  "model: <unk> stands for them"));
+  EXPECT_THAT(
+      said("", "zwei"),
+      ElementsAre("an empty line has no translation: its target prefix is not "
+                  "used"));
+}
+
+TEST_F(SoundTranslation, WhatLearnedPositionsCutIsNoted) {
   make_model("learned", 3, learned(6));
   TranslatorOptions options;
-  const Translator translator({load_model(root_ / "learned")}, options);
+  const Translator translator(open({"learned"}), options);
   options.search.min_length = 5;
-  const Translator endless({load_model(root_ / "learned")}, options);
+  const Translator endless(open({"learned"}), options);
   options.search.max_length_b = 5;
-  const Translator bounded({load_model(root_ / "learned")}, options);
-  const auto said = [](const Translator& by, const std::string& line) {
-    ::testing::internal::CaptureStderr();
-    by.translate({{.line = line, .where = "in:3"}});
-    return ::testing::internal::GetCapturedStderr();
-  };
+  const Translator bounded(open({"learned"}), options);
   EXPECT_THAT(
-      said(translator, "eins eins eins eins eins eins"),
-      HasSubstr("in:3: a line of 7 tokens is cut to the model's 6 positions"));
+      notes_of(translator, {.line = "eins eins eins eins eins eins"}),
+      Contains("a line of 7 tokens is cut to the model's 6 "
+               "positions"));
   EXPECT_THAT(
-      said(endless, "eins"),
-      HasSubstr("in:3: the translation may be cut: it reaches the end of the "
-                "model's 6 positions"));
-  EXPECT_EQ(said(bounded, "eins"), "");  // the option cuts it
+      notes_of(endless, {.line = "eins"}),
+      ElementsAre("the translation may be cut: it reaches the end of the "
+                  "model's 6 positions"));
+  EXPECT_THAT(notes_of(bounded, {.line = "eins"}), ::testing::IsEmpty());
 }
 
 /// What several threads say of the lines at once, one after the other of each.
@@ -232,7 +249,7 @@ std::vector<std::vector<Translation>> translate_at_once(
     threads.emplace_back([&, i] {
       for (--waiting; waiting > 0;)
         std::this_thread::yield();
-      found[i] = translator.translate({{.line = lines[i]}})[0];
+      found[i] = translator.translate({{.line = lines[i]}})[0].translations;
     });
   for (std::thread& thread : threads)
     thread.join();
@@ -248,12 +265,10 @@ TEST_F(SoundTranslation, ThreadsThatShareAModelSayWhatOneSays) {
   }
   TranslatorOptions options;
   options.search.max_length_b = 3;
-  const auto make = [&] {
-    return Translator({load_model(root_ / "model")}, options);
-  };
+  const auto make = [&] { return Translator(open({"model"}), options); };
   std::vector<Translation> wanted;
   for (const std::string& line : lines)
-    wanted.push_back(make().translate({{.line = line}})[0][0]);
+    wanted.push_back(make().translate({{.line = line}})[0].translations[0]);
   for (int round = 0; round < 10; ++round) {
     const auto found = translate_at_once(make(), lines);
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -297,7 +312,7 @@ TEST_F(SoundTranslation, OpeningAModelDrawsNoRandomNumbers) {
 class SoundLanguage : public LanguageFolder {};
 
 TEST_F(SoundLanguage, NeverDrawsRowsThatOnlyFillTheDictionaryUp) {
-  const LoadedLanguageModel model = make({});
+  const LanguageSystem model = make_system(make({}));
   EXPECT_EQ(model.text.text->vocabulary().padding().size(), 4u);
   for (const SamplingOptions& sampling :
        {SamplingOptions{.temperature = 1e9},
@@ -321,7 +336,7 @@ TEST_F(SoundLanguage, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
     parameter.mul_(1e30);
   for (const auto kind :
        {SampleKind::kBlocks, SampleKind::kDocumentBlocks, SampleKind::kLines}) {
-    LoadedLanguageModel of_kind = model;
+    LanguageSystem of_kind = make_system(model);
     of_kind.stream.samples = kind;
     EXPECT_THAT(
         error_of([&] {
@@ -332,8 +347,10 @@ TEST_F(SoundLanguage, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
         HasSubstr("text:1: the model gives the text here no finite"));
   }
   EXPECT_NE(
-      error_of(
-          [&] { generate_text(model, "eins", {}, [](const std::string&) {}); }),
+      error_of([&] {
+        generate_text(make_system(model), "eins", {}, [](const std::string&) {
+        });
+      }),
       "");
 }
 

@@ -7,8 +7,9 @@
 #include <string>
 
 #include "seqconv/base/files.h"
-#include "seqconv/pipeline/model_folder.h"
-#include "seqconv/pipeline/parameters.h"
+#include "seqconv/torch_backend/backend.h"
+#include "seqconv/torch_backend/model_folder.h"
+#include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv::testing {
 
@@ -71,6 +72,14 @@ class TranslationFolder : public ::testing::Test {
         text.target->vocabulary().size(),
         seed);
     save_parameters(root_ / name / "model.safetensors", model, {});
+  }
+
+  /// The models of these names, ready to run; several vote.
+  TranslationSystem open(const std::vector<std::string>& names) const {
+    std::vector<std::filesystem::path> paths;
+    for (const std::string& name : names)
+      paths.push_back(root_ / name);
+    return open_translation(paths, TorchBackends());
   }
 
   template <class Function>

@@ -9,6 +9,7 @@
 #include "seqconv/base/signals.h"
 #include "seqconv/pipeline/perplexity.h"
 #include "seqconv/text/unicode.h"
+#include "seqconv/torch_backend/backend.h"
 #include "support/errors.h"
 #include "tiny_task.h"
 
@@ -83,7 +84,8 @@ TEST_F(LanguageModelRun, ItsValidationIsWhatThePerplexityMeterMeasures) {
     config_.data.stream.samples = kind;
     const std::string name(enum_name(kind));
     train_model(request(name));
-    const LoadedLanguageModel model = load_language_model(path(name));
+    const LanguageSystem model =
+        open_language_model(path(name), TorchBackends());
     PerplexityMeter meter(model, {});
     LineReader lines(path("valid"));
     for (std::string line; lines.next(line);)

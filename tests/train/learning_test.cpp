@@ -2,6 +2,7 @@
 
 #include "seqconv/base/options.h"
 #include "seqconv/pipeline/translator.h"
+#include "seqconv/torch_backend/backend.h"
 #include "tiny_task.h"
 
 namespace seqconv {
@@ -41,10 +42,12 @@ TEST_P(Learning, DigitsAreReversed) {
   EXPECT_LT(best, 0.1);
   TranslatorOptions options;
   options.search = config_.decoding;
-  const Translator translator({load_model(path("run"))}, options);
+  const Translator translator(
+      open_translation({path("run")}, TorchBackends()),
+      options);
   const auto found = translator.translate({{"4 0 7", ""}, {"1 2 3 4", ""}});
-  EXPECT_EQ(found[0][0].text, "7 0 4");
-  EXPECT_EQ(found[1][0].text, "4 3 2 1");
+  EXPECT_EQ(found[0].translations[0].text, "7 0 4");
+  EXPECT_EQ(found[1].translations[0].text, "4 3 2 1");
 }
 
 INSTANTIATE_TEST_SUITE_P(

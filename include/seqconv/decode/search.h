@@ -48,6 +48,8 @@ struct SearchOptions {
 
   /// UsageError when a value makes no sense; `path` prefixes the keys.
   void validate(const std::string& path) const;
+
+  bool operator==(const SearchOptions&) const = default;
 };
 
 /// One finished hypothesis.

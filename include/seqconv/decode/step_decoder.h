@@ -11,7 +11,7 @@ namespace seqconv {
 
 /// A decoder's model gives no token at all a finite probability: some of its
 /// numbers overflow, or are NaN.
-class NoProbability : public Error {
+class SEQCONV_VISIBLE NoProbability : public Error {
  public:
   NoProbability(int64_t sentence, const std::string& what)
       : Error(what), sentence_(sentence) {}

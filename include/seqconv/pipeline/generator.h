@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "seqconv/decode/sample.h"
-#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/pipeline/system.h"
 
 namespace seqconv {
 
@@ -55,7 +55,7 @@ struct GenerationReport {
 /// Error for a prompt with symbols that the model cannot know, and UsageError
 /// when prompt and length do not fit into learned positions.
 GenerationReport generate_text(
-    const LoadedLanguageModel& model,
+    const LanguageSystem& model,
     std::string_view prompt,
     const GenerationOptions& options,
     const std::function<void(const std::string&)>& write);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/pipeline/system.h"
 
 namespace seqconv {
 
@@ -40,7 +40,7 @@ class PerplexityMeter {
   /// UsageError for a context window that leaves no new token in a block, one
   /// for a model of single lines, and a block beyond learned positions.
   PerplexityMeter(
-      const LoadedLanguageModel& model,
+      const LanguageSystem& model,
       const PerplexityOptions& options);
 
   /// Error (behind `where`, "file:line") for a symbol outside the vocabulary
@@ -77,7 +77,7 @@ class PerplexityMeter {
   void score_rows();
   void score_group(const std::vector<size_t>& group);
 
-  const LoadedLanguageModel& model_;
+  const LanguageSystem& model_;
   PerplexityOptions options_;
   TextCost cost_;
   std::string where_;              // the last line

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "seqconv/decode/search.h"
-#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/pipeline/system.h"
 #include "seqconv/text/symbol_count.h"
 
 namespace seqconv {
@@ -22,9 +22,8 @@ struct Translation {
 };
 
 struct TranslatorOptions {
-  SearchOptions search;
+  SearchOptions search;         ///< of requests without their own
   int64_t batch_tokens = 4096;  ///< source tokens of a batch, padding counted
-  int64_t buffer_lines = 1024;  ///< lines read before sorting by length
 };
 
 /// A line to translate and, optionally, how its translation must begin.
@@ -33,64 +32,67 @@ struct TranslationRequest {
   std::string target_prefix{};
   /// The sentence as ids without </s>, where given: `line` is not read then.
   std::optional<std::vector<int32_t>> ids{};
-  /// What messages call it ("file:line"), where there is something to name.
-  std::string where{};
+  /// Its own search, where given.
+  std::optional<SearchOptions> search{};
+};
+
+/// What became of a request.
+struct TranslationResult {
+  /// The n best, best first; one empty one for an empty line, none where the
+  /// request failed.
+  std::vector<Translation> translations;
+  /// Why it failed: options that make no sense, text that is not UTF-8, ids
+  /// outside the vocabulary, a model that gives it no finite probability. ""
+  /// where it did not.
+  std::string error;
+  /// What was cut, in the order in which it was.
+  std::vector<std::string> notes;
 };
 
 /// Raw lines to translations, in input order: text -> batches sorted by length
-/// -> search -> text. An empty line gives one empty translation. A line longer
-/// than the model's learned positions is cut, and so is a target prefix longer
-/// than a translation may be, with a warning that says so.
+/// -> search -> text. A line longer than the model's learned positions is cut,
+/// and so is a target prefix longer than a translation may be; notes say so.
 class Translator {
  public:
-  /// One model, or several for an ensemble. Error when their texts turn lines
-  /// into other ids, or ids into other lines.
-  Translator(std::vector<LoadedModel> models, const TranslatorOptions& options);
+  /// UsageError when the options make no sense.
+  Translator(TranslationSystem system, const TranslatorOptions& options);
 
-  /// The n best translations of each request, best first. Where `count` is
-  /// given, the symbols of the source lines are added to it. NoProbability,
-  /// naming the request, for one to which a model gives none. Safe to call from
-  /// several threads at a time.
-  std::vector<std::vector<Translation>> translate(
+  /// One result a request. A request that fails leaves the others as they are.
+  /// Where `count` is given, the symbols of the source lines are added to it.
+  /// Safe to call from several threads at a time.
+  std::vector<TranslationResult> translate(
       const std::vector<TranslationRequest>& requests,
       SymbolCount* count = nullptr) const;
 
   const TranslatorOptions& options() const { return options_; }
-  /// Most tokens of a translation, </s> counted, by the decoder's learned
-  /// positions; 0: no limit.
-  int64_t target_positions() const { return target_positions_; }
+  const TranslationSystem& system() const { return system_; }
 
  private:
-  struct Sentence {
-    size_t request = 0;
-    std::vector<int32_t> source;
-    SearchInput input;
-  };
+  struct Sentence;
+  using Group = std::vector<const Sentence*>;
 
-  std::vector<int32_t> source_ids(const TranslationRequest& request) const;
+  Sentence prepare(const TranslationRequest& request, TranslationResult& result)
+      const;
+  std::vector<int32_t> source_ids(
+      const TranslationRequest& request,
+      TranslationResult& result) const;
   SearchInput search_input(
       const TranslationRequest& request,
-      int64_t source_length) const;
-  void warn_if_cut(
-      const TranslationRequest& request,
-      const SearchInput& input,
-      const Hypothesis& best) const;
-  void translate_group(
-      const std::vector<TranslationRequest>& requests,
-      const std::vector<Sentence>& sentences,
-      const std::vector<size_t>& group,
-      std::vector<std::vector<Translation>>& results) const;
+      const SearchOptions& search,
+      int64_t source_length,
+      TranslationResult& result) const;
+  void note_if_cut(const Sentence& sentence, const Hypothesis& best) const;
+  void translate_alike(const Group& sentences) const;
+  void translate_group(const Group& group) const;
 
-  std::vector<LoadedModel> models_;
+  TranslationSystem system_;
   TranslatorOptions options_;
-  int64_t source_positions_;
-  int64_t target_positions_;
 };
 
-/// Natural-log probability of each target sentence given its source sentence,
+/// Natural log-probability of each target sentence given its source sentence,
 /// both as ids without </s>; not a finite number where the model's own are not.
 std::vector<double> score_pairs(
-    const LoadedModel& model,
+    const TranslationBackend& model,
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets,
     int64_t batch_tokens);

@@ -1,4 +1,4 @@
-#include "seqconv/pipeline/parameters.h"
+#include "seqconv/torch_backend/parameters.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>

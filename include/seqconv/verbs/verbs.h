@@ -7,23 +7,13 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
-#include "seqconv/base/log.h"
 #include "seqconv/decode/sample.h"
 #include "seqconv/decode/search.h"
+#include "seqconv/pipeline/system.h"
 
-/// The door between the torch-free program and the shared library with the
-/// verbs that need tensors. Plain structs only.
+/// What the verbs do that run a model, whatever runs it: files and streams in
+/// and out. They throw what the layers below throw.
 namespace seqconv {
-
-struct TrainArguments {
-  std::string config;                  ///< a file
-  std::string configurations;          ///< folder of those that go by name
-  std::vector<std::string> overrides;  ///< --set key=value
-  std::string output;
-  bool resume = false;
-  std::string init_from;
-  bool dry_run = false;
-};
 
 enum class OutputFormat { kText, kJson };
 template <>
@@ -32,10 +22,6 @@ struct EnumNames<OutputFormat> {
       std::to_array<std::pair<std::string_view, OutputFormat>>(
           {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
 };
-
-/// What `describe_config` writes: a configuration, or its page of the
-/// reference.
-enum class ConfigFormat { kToml, kMarkdown };
 
 struct TranslateArguments {
   std::vector<std::string> models;
@@ -82,25 +68,26 @@ struct GenerateArguments {
   bool stats = false;  ///< speed on standard error at the end
 };
 
-/// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 6;
+namespace verbs {
 
-/// The functions of libseqconv_engine.so, found by the name of its one
-/// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
-/// throw seqconv::Error and nothing else. Both sides hold their own copy of the
-/// base layer: what it keeps in variables (the log level) is passed on here.
-struct EngineTable {
-  int version = kEngineVersion;
-  void (*set_log_level)(LogLevel) = nullptr;
-  void (*train)(const TrainArguments&) = nullptr;
-  /// Every key of a training configuration with default and help.
-  std::string (*describe_config)(ConfigFormat) = nullptr;
-  void (*translate)(const TranslateArguments&, std::istream&, std::ostream&) =
-      nullptr;
-  void (*score)(const ScoreArguments&, std::ostream&) = nullptr;
-  void (*perplexity)(const PerplexityArguments&, std::istream&, std::ostream&) =
-      nullptr;
-  void (*generate)(const GenerateArguments&, std::ostream&) = nullptr;
-};
+void translate(
+    const TranslateArguments& arguments,
+    const BackendOpener& opener,
+    std::istream& in,
+    std::ostream& out);
+void score(
+    const ScoreArguments& arguments,
+    const BackendOpener& opener,
+    std::ostream& out);
+void perplexity(
+    const PerplexityArguments& arguments,
+    const BackendOpener& opener,
+    std::istream& in,
+    std::ostream& out);
+void generate(
+    const GenerateArguments& arguments,
+    const BackendOpener& opener,
+    std::ostream& out);
 
+}  // namespace verbs
 }  // namespace seqconv

@@ -1,9 +1,9 @@
-#include "engine/request_reader.h"
+#include "verbs/request_reader.h"
 
 #include "seqconv/base/options.h"
 #include "seqconv/data/fairseq_data.h"
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 namespace {
 
 /// The text of a field that comes once at most; nothing when it does not.
@@ -103,7 +103,7 @@ void RequestReader::add_sentence(Buffer& buffer) const {
       origin.error = error.what();
     }
   }
-  request.where = sentences_->where();
+  origin.where = sentences_->where();
   buffer.requests.push_back(std::move(request));
   buffer.origins.push_back(std::move(origin));
 }
@@ -123,4 +123,4 @@ bool RequestReader::read(int64_t count, Buffer& buffer) {
   return !buffer.requests.empty();
 }
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

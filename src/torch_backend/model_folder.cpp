@@ -1,6 +1,6 @@
-#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/torch_backend/model_folder.h"
 
-#include "seqconv/pipeline/parameters.h"
+#include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;

@@ -5,16 +5,15 @@
 #include <istream>
 #include <ostream>
 
-#include "engine/failed_lines.h"
-#include "engine/request_reader.h"
-#include "engine/verbs.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
-#include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/text/unicode.h"
+#include "seqconv/verbs/verbs.h"
+#include "verbs/failed_lines.h"
+#include "verbs/request_reader.h"
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 namespace {
 
 using Translations = std::vector<Translation>;
@@ -56,34 +55,34 @@ class Meter {
 // The command line's settings over those that the (first) model came with.
 SearchOptions merge_search(
     const TranslateArguments& arguments,
-    const LoadedModel& model) {
+    const TranslationSystem& model) {
   const Json given = write_options(arguments.search);
   Json merged = write_options(model.decoding);
   for (const std::string& key : arguments.search_given)
     merged[key] = given[key];
   SearchOptions search;
   read_options(merged, "", search);
+  // The model's own list is not longer than a beam that was asked for.
+  if (std::ranges::count(arguments.search_given, "n_best") == 0)
+    search.n_best = std::min(search.n_best, search.beam);
   search.validate("");
   return search;
 }
 
 // What was asked for beyond learned positions is not given in silence.
-void warn_of_positions(
-    const TranslateArguments& arguments,
-    const Translator& translator) {
+void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
   const SearchOptions& search = arguments.search;
-  const int64_t most = translator.target_positions() - 1;
   for (const auto& [key, value] :
        {std::pair{"max_length_b", search.max_length_b},
         {"min_length", search.min_length}})
-    if (most >= 0 && value > most &&
+    if (positions > 0 && value >= positions &&
         std::ranges::count(arguments.search_given, key) > 0)
       log_warning(
           key,
           " is ",
           value,
           ", but a translation has at most ",
-          most,
+          positions - 1,
           " tokens by the model's learned positions");
 }
 
@@ -179,51 +178,89 @@ class ResultWriter {
   bool numbered_;
 };
 
+/// Translates a buffer of requests; what a result says of them is told.
+class BufferTranslator {
+ public:
+  BufferTranslator(
+      const TranslateArguments& arguments,
+      const Translator& translator)
+      : arguments_(arguments),
+        translator_(translator),
+        writer_(arguments, translator.options().search.n_best > 1),
+        failed_(on_failure(arguments.strict)) {}
+
+  void run(RequestReader::Buffer& buffer, std::ostream& out) {
+    const auto results = translator_.translate(buffer.requests, &symbols_);
+    for (size_t i = 0; i < results.size(); ++i)
+      write(
+          buffer.first_line + static_cast<int64_t>(i),
+          buffer.origins[i],
+          results[i],
+          out);
+    out.flush();
+  }
+
+  void finish(const RequestReader& reader) const {
+    warn_of_replaced_lines(reader.replaced_lines());
+    if (symbols_.is_mostly_unknown())
+      log_warning("the input: ", symbols_.warning());
+    if (arguments_.stats)
+      log_info(meter_.summary());
+    failed_.finish(reader.count());
+  }
+
+ private:
+  void write(
+      int64_t number,
+      RequestOrigin& origin,
+      const TranslationResult& result,
+      std::ostream& out) {
+    for (const std::string& note : result.notes)
+      log_warning(origin.where, ": ", note);
+    if (origin.error.empty() && !result.error.empty())
+      origin.error = concat(origin.where, ": ", result.error);
+    if (origin.error.empty()) {
+      meter_.add(result.translations);
+    } else {
+      out.flush();  // this may be the end
+      failed_.add(number, origin.error);
+    }
+    writer_.write(origin, result.translations, number, out);
+  }
+
+  const TranslateArguments& arguments_;
+  const Translator& translator_;
+  ResultWriter writer_;
+  FailedLines failed_;
+  Meter meter_;
+  SymbolCount symbols_;
+};
+
 }  // namespace
 
 void translate(
     const TranslateArguments& arguments,
+    const BackendOpener& opener,
     std::istream& in,
     std::ostream& out) {
-  set_threads(arguments.threads);
-  std::vector<LoadedModel> models;
-  for (const std::string& path : arguments.models)
-    models.push_back(load_model(path));
+  TranslationSystem system = open_translation(
+      {arguments.models.begin(), arguments.models.end()},
+      opener);
   TranslatorOptions options;
-  options.search = merge_search(arguments, models.front());
+  options.search = merge_search(arguments, system);
   options.batch_tokens = arguments.batch_tokens;
-  options.buffer_lines = arguments.buffer_lines;
-  const std::shared_ptr<const TextPipeline> source = models.front().text.source;
-  const Translator translator(std::move(models), options);
-  warn_of_positions(arguments, translator);
-
-  RequestReader reader(arguments.input, in, arguments.json_input, *source);
-  const ResultWriter writer(arguments, options.search.n_best > 1);
-  FailedLines failed(on_failure(arguments.strict));
-  RequestReader::Buffer buffer;
-  Meter meter;
-  SymbolCount symbols;
-  while (reader.read(arguments.buffer_lines, buffer)) {
-    const auto results = translator.translate(buffer.requests, &symbols);
-    for (size_t i = 0; i < results.size(); ++i) {
-      const RequestOrigin& origin = buffer.origins[i];
-      const int64_t number = buffer.first_line + static_cast<int64_t>(i);
-      if (origin.error.empty()) {
-        meter.add(results[i]);
-      } else {
-        out.flush();  // this may be the end
-        failed.add(number, origin.error);
-      }
-      writer.write(origin, results[i], number, out);
-    }
-    out.flush();
-  }
-  warn_of_replaced_lines(reader.replaced_lines());
-  if (symbols.is_mostly_unknown())
-    log_warning("the input: ", symbols.warning());
-  if (arguments.stats)
-    log_info(meter.summary());
-  failed.finish(reader.count());
+  warn_of_positions(arguments, system.backend->limits().target);
+  const Translator translator(std::move(system), options);
+  RequestReader reader(
+      arguments.input,
+      in,
+      arguments.json_input,
+      *translator.system().text.source);
+  BufferTranslator work(arguments, translator);
+  for (RequestReader::Buffer buffer;
+       reader.read(arguments.buffer_lines, buffer);)
+    work.run(buffer, out);
+  work.finish(reader);
 }
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 
 /// What becomes of a line that cannot be worked on.
 enum class OnFailure {
@@ -41,4 +41,4 @@ class FailedLines {
   std::vector<int64_t> numbers_;  // of the first few
 };
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

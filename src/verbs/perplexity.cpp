@@ -4,19 +4,18 @@
 #include <istream>
 #include <ostream>
 
-#include "engine/failed_lines.h"
-#include "engine/verbs.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/sentence_reader.h"
-#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/verbs/verbs.h"
+#include "verbs/failed_lines.h"
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 namespace {
 
 SentenceReader open(
     const PerplexityArguments& arguments,
-    const LoadedLanguageModel& model,
+    const LanguageSystem& model,
     std::istream& in) {
   if (arguments.input.empty())
     return {in, "standard input", BadBytes::kReplace};
@@ -28,7 +27,7 @@ SentenceReader open(
 
 /// The cost of all lines but those that failed.
 TextCost measure(
-    const LoadedLanguageModel& model,
+    const LanguageSystem& model,
     const PerplexityArguments& arguments,
     SentenceReader& sentences,
     FailedLines& failed) {
@@ -101,10 +100,10 @@ void write(const Json& result, OutputFormat format, std::ostream& out) {
 
 void perplexity(
     const PerplexityArguments& arguments,
+    const BackendOpener& opener,
     std::istream& in,
     std::ostream& out) {
-  set_threads(arguments.threads);
-  const LoadedLanguageModel model = load_language_model(arguments.model);
+  const LanguageSystem model = open_language_model(arguments.model, opener);
   SentenceReader sentences = open(arguments, model, in);
   FailedLines failed(on_failure(arguments.strict));
   Json result = to_json(measure(model, arguments, sentences, failed));
@@ -115,4 +114,4 @@ void perplexity(
   failed.finish(sentences.count());
 }
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

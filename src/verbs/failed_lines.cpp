@@ -1,9 +1,9 @@
-#include "engine/failed_lines.h"
+#include "verbs/failed_lines.h"
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 namespace {
 
 constexpr size_t kMostNumbers = 10;
@@ -46,4 +46,4 @@ void FailedLines::finish(int64_t lines) const {
       first_);
 }
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

@@ -6,9 +6,8 @@
 #include "seqconv/models/language_model.h"
 #include "seqconv/models/translation_model.h"
 
-/// Models with their parameters: docs/model_folder.md. A loaded model is not
-/// changed by what translates, scores or generates with it, so that several
-/// threads may do so at a time; copies share the parameters.
+/// Models of LibTorch with their folder: docs/model_folder.md. What is not
+/// trained needs none of this (pipeline/system.h).
 namespace seqconv {
 
 /// A model that translates raw text.
@@ -21,11 +20,7 @@ struct LoadedLanguageModel : LanguageDescription {
   LanguageModel model{nullptr};
 };
 
-/// Opens a model. `path` is a model folder (then model.safetensors, the best
-/// checkpoint, is read) or a .safetensors file of parameters somewhere below
-/// one. Errors: no config.json, unknown format version, a model of another
-/// task, a parameter missing, left over, of another shape or not finite,
-/// vocabulary that does not fit.
+/// Opens a model: the same paths and errors as pipeline/system.h.
 LoadedModel load_model(const std::filesystem::path& path);
 LoadedLanguageModel load_language_model(const std::filesystem::path& path);
 

@@ -2,12 +2,11 @@
 #include <cstdio>
 #include <ostream>
 
-#include "engine/verbs.h"
 #include "seqconv/base/log.h"
 #include "seqconv/pipeline/generator.h"
-#include "seqconv/pipeline/model_folder.h"
+#include "seqconv/verbs/verbs.h"
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 namespace {
 
 std::string summary(const GenerationReport& report) {
@@ -32,10 +31,12 @@ std::string summary(const GenerationReport& report) {
 
 }  // namespace
 
-void generate(const GenerateArguments& arguments, std::ostream& out) {
-  set_threads(arguments.threads);
+void generate(
+    const GenerateArguments& arguments,
+    const BackendOpener& opener,
+    std::ostream& out) {
   arguments.sampling.validate("");
-  const LoadedLanguageModel model = load_language_model(arguments.model);
+  const LanguageSystem model = open_language_model(arguments.model, opener);
   char last = '\n';
   const GenerationReport report = generate_text(
       model,
@@ -54,4 +55,4 @@ void generate(const GenerateArguments& arguments, std::ostream& out) {
     log_info(summary(report));
 }
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

@@ -12,12 +12,14 @@
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/text/text_pipeline.h"
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 
 /// A line of the input beside what is translated of it.
 struct RequestOrigin {
   /// What came in: an object's members, or "text" alone.
   std::vector<JsonMember> members;
+  /// Where the line is: "file:line" or "file: sentence number".
+  std::string where;
   /// Where the line is and why it cannot be translated; "": it can.
   std::string error;
 };
@@ -62,4 +64,4 @@ class RequestReader {
   std::exception_ptr failure_;  // of reading, to be thrown by the next read
 };
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

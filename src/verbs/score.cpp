@@ -3,14 +3,13 @@
 #include <limits>
 #include <ostream>
 
-#include "engine/failed_lines.h"
-#include "engine/verbs.h"
 #include "seqconv/base/log.h"
 #include "seqconv/data/sentence_reader.h"
-#include "seqconv/pipeline/model_folder.h"
 #include "seqconv/pipeline/translator.h"
+#include "seqconv/verbs/verbs.h"
+#include "verbs/failed_lines.h"
 
-namespace seqconv::engine {
+namespace seqconv::verbs {
 namespace {
 
 using Sentences = std::vector<std::vector<int32_t>>;
@@ -110,26 +109,19 @@ std::string fixed(double value) {
 
 }  // namespace
 
-void score(const ScoreArguments& arguments, std::ostream& out) {
-  set_threads(arguments.threads);
-  const LoadedModel model = load_model(arguments.model);
-  const ModelOptions& options = model.options;
-  const auto read = [](const std::string& file,
-                       const char* side,
-                       const TextPipeline& text,
-                       int64_t limit) {
-    return SideReader(file, side, text, limit).read();
-  };
-  const Side sources = read(
-      arguments.source,
-      "source",
-      *model.text.source,
-      options.learned_positions(options.encoder));
-  const Side targets = read(
-      arguments.target,
-      "target",
-      *model.text.target,
-      options.learned_positions(options.decoder));
+void score(
+    const ScoreArguments& arguments,
+    const BackendOpener& opener,
+    std::ostream& out) {
+  const TranslationSystem model = open_translation({arguments.model}, opener);
+  const PositionLimits limits = model.backend->limits();
+  const TranslationText& text = model.text;
+  const Side sources =
+      SideReader(arguments.source, "source", *text.source, limits.source)
+          .read();
+  const Side targets =
+      SideReader(arguments.target, "target", *text.target, limits.target)
+          .read();
   const size_t lines = sources.ids.size();
   if (lines != targets.ids.size())
     fail(
@@ -151,8 +143,11 @@ void score(const ScoreArguments& arguments, std::ostream& out) {
   warn_of_unknown(arguments.target, targets.ids);
   // A line without a number would shift the others for some readers.
   double total = 0;
-  const std::vector<double> scores =
-      score_pairs(model, sources.ids, targets.ids, arguments.batch_tokens);
+  const std::vector<double> scores = score_pairs(
+      *model.backend,
+      sources.ids,
+      targets.ids,
+      arguments.batch_tokens);
   for (size_t i = 0; i < lines; ++i) {
     const bool read = !sources.failed(i) && !targets.failed(i);
     const bool scored = read && std::isfinite(scores[i]);
@@ -175,4 +170,4 @@ void score(const ScoreArguments& arguments, std::ostream& out) {
   failed.finish(static_cast<int64_t>(lines));
 }
 
-}  // namespace seqconv::engine
+}  // namespace seqconv::verbs

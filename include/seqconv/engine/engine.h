@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "seqconv/base/log.h"
+#include "seqconv/pipeline/system.h"
+
+/// The door between the torch-free program and the shared library with what
+/// needs LibTorch: training, and the backend that runs models in it. Plain
+/// structs and abstract classes only.
+namespace seqconv {
+
+struct TrainArguments {
+  std::string config;                  ///< a file
+  std::string configurations;          ///< folder of those that go by name
+  std::vector<std::string> overrides;  ///< --set key=value
+  std::string output;
+  bool resume = false;
+  std::string init_from;
+  bool dry_run = false;
+};
+
+/// What `describe_config` writes: a configuration, or its page of the
+/// reference.
+enum class ConfigFormat { kToml, kMarkdown };
+
+/// Raised whenever anything in this file changes.
+inline constexpr int kEngineVersion = 7;
+
+/// The functions of libseqconv_engine.so, found by the name of its one
+/// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
+/// throw seqconv::Error and nothing else. Both sides hold their own copy of the
+/// base layer: what it keeps in variables (the log level) is passed on here.
+struct EngineTable {
+  int version = kEngineVersion;
+  void (*set_log_level)(LogLevel) = nullptr;
+  void (*train)(const TrainArguments&) = nullptr;
+  /// Every key of a training configuration with default and help.
+  std::string (*describe_config)(ConfigFormat) = nullptr;
+  /// Opens models in LibTorch, which then shares an operation among so many
+  /// threads; 0 = all cores. It stays as long as the library.
+  const BackendOpener& (*backends)(int64_t threads) = nullptr;
+};
+
+}  // namespace seqconv

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "seqconv/checkpoint/model_description.h"
+#include "seqconv/decode/backend.h"
+
+/// Models that work on raw text: what their folder says of text and options,
+/// and a backend that runs them. Copies share the backend.
+namespace seqconv {
+
+/// A model that translates, or several that vote.
+struct TranslationSystem : TranslationDescription {  // of the first
+  std::shared_ptr<const TranslationBackend> backend;
+};
+
+/// A model that goes on with a text.
+struct LanguageSystem : LanguageDescription {
+  std::shared_ptr<const LanguageBackend> backend;
+};
+
+/// What a backend must know of a model to run it.
+struct ModelToRun {
+  ModelOptions options;
+  VocabularySizes vocabulary;
+  std::filesystem::path parameters;  ///< a .safetensors file
+};
+
+/// What can run models. Errors of both functions: a parameter missing, left
+/// over, of another shape or not finite; models that cannot vote.
+class BackendOpener {
+ public:
+  virtual ~BackendOpener() = default;
+  virtual std::shared_ptr<const TranslationBackend> translation(
+      const std::vector<ModelToRun>& models) const = 0;
+  virtual std::shared_ptr<const LanguageBackend> language(
+      const ModelToRun& model) const = 0;
+};
+
+/// Opens a model, or several for an ensemble. A path is a model folder (then
+/// model.safetensors, the best checkpoint, is read) or a .safetensors file of
+/// parameters somewhere below one. Errors: no config.json, unknown format
+/// version, a model of another task, a vocabulary that does not fit, models
+/// whose texts turn lines into other ids, and those of the opener.
+TranslationSystem open_translation(
+    const std::vector<std::filesystem::path>& paths,
+    const BackendOpener& opener);
+LanguageSystem open_language_model(
+    const std::filesystem::path& path,
+    const BackendOpener& opener);
+
+}  // namespace seqconv

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "seqconv/pipeline/system.h"
+#include "seqconv/torch_backend/model_folder.h"
+
+/// The backend that runs the modules of `models`, and which others are compared
+/// with. Its functions throw seqconv::Error and nothing else.
+namespace seqconv {
+
+/// Live modules as a backend, which shares their parameters: a change to them
+/// shows. UsageError for an ensemble whose target vocabularies differ in size.
+std::shared_ptr<const TranslationBackend> make_torch_backend(
+    std::vector<TranslationModel> models);
+std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model);
+
+/// A loaded model with its modules as backend.
+TranslationSystem make_system(const LoadedModel& loaded);
+LanguageSystem make_system(const LoadedLanguageModel& loaded);
+
+/// Opens models in LibTorch.
+class TorchBackends : public BackendOpener {
+ public:
+  std::shared_ptr<const TranslationBackend> translation(
+      const std::vector<ModelToRun>& models) const override;
+  std::shared_ptr<const LanguageBackend> language(
+      const ModelToRun& model) const override;
+};
+
+}  // namespace seqconv

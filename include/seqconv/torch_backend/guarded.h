@@ -1,0 +1,29 @@
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <exception>
+#include <new>
+
+#include "seqconv/base/error.h"
+
+namespace seqconv {
+
+/// What `work` gives; whatever LibTorch throws as seqconv::Error, its messages
+/// without the stack.
+template <class Work>
+auto guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error& error) {
+    fail(error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    fail("out of memory; smaller batches need less");
+  } catch (const std::exception& error) {
+    fail("internal error: ", error.what());
+  }
+}
+
+}  // namespace seqconv

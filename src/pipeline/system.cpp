@@ -1,0 +1,46 @@
+#include "seqconv/pipeline/system.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+
+TranslationSystem open_translation(
+    const std::vector<fs::path>& paths,
+    const BackendOpener& opener) {
+  SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
+  TranslationSystem system;
+  std::vector<ModelToRun> models;
+  for (const fs::path& path : paths) {
+    const ModelFiles files = find_model(path);
+    TranslationDescription model = read_translation_description(files.folder);
+    models.push_back({model.options, model.vocabulary(), files.parameters});
+    if (models.size() == 1) {
+      static_cast<TranslationDescription&>(system) = std::move(model);
+      continue;
+    }
+    if (const std::string found = difference(system.text, model.text);
+        !found.empty())
+      fail_other_text(
+          system.folder,
+          model.folder,
+          "models of an ensemble",
+          found);
+  }
+  system.backend = opener.translation(models);
+  return system;
+}
+
+LanguageSystem open_language_model(
+    const fs::path& path,
+    const BackendOpener& opener) {
+  const ModelFiles files = find_model(path);
+  LanguageSystem system{read_language_description(files.folder)};
+  try {
+    system.backend = opener.language(
+        {system.options, system.vocabulary(), files.parameters});
+  } catch (const UsageError& error) {
+    fail((files.folder / "config.json").string(), ": ", error.what());
+  }
+  return system;
+}
+
+}  // namespace seqconv

@@ -1,0 +1,185 @@
+#include "seqconv/torch_backend/backend.h"
+
+#include <ATen/ops/sum.h>
+
+#include <algorithm>
+
+#include "seqconv/data/batch.h"
+#include "seqconv/torch_backend/guarded.h"
+#include "seqconv/torch_backend/parameters.h"
+
+namespace seqconv {
+namespace {
+
+/// A step decoder of modules.
+class TorchDecoder : public StepDecoder {
+ public:
+  explicit TorchDecoder(std::unique_ptr<StepDecoder> decoder)
+      : decoder_(std::move(decoder)) {}
+
+  int64_t sentences() const override { return decoder_->sentences(); }
+  int64_t vocabulary_size() const override {
+    return decoder_->vocabulary_size();
+  }
+  int64_t max_steps() const override { return decoder_->max_steps(); }
+  const std::vector<std::vector<Candidate>>& advance(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      const StepConstraints& constraints,
+      int64_t count) override {
+    return *guarded([&] {
+      return &decoder_->advance(parents, tokens, constraints, count);
+    });
+  }
+
+ private:
+  std::unique_ptr<StepDecoder> decoder_;
+};
+
+/// The smaller of two limits, of which 0 is none.
+int64_t least(int64_t a, int64_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
+class TorchTranslation : public TranslationBackend {
+ public:
+  explicit TorchTranslation(std::vector<TranslationModel> models)
+      : models_(std::move(models)) {
+    for (const TranslationModel& model : models_) {
+      const ModelOptions& options = model->options();
+      limits_ = {
+          least(limits_.source, options.learned_positions(options.encoder)),
+          least(limits_.target, options.learned_positions(options.decoder))};
+    }
+  }
+
+  std::unique_ptr<StepDecoder> start(
+      const std::vector<std::vector<int32_t>>& sources) const override {
+    return guarded([&]() -> std::unique_ptr<StepDecoder> {
+      return std::make_unique<TorchDecoder>(
+          make_step_decoder(models_, make_batch(sources, {})));
+    });
+  }
+
+  std::vector<double> score(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& targets) const override {
+    return guarded([&] {
+      SEQCONV_CHECK(
+          models_.size() == 1,
+          "one model scores at a time, but there are ",
+          models_.size());
+      const at::Tensor sums =  // [B]
+          models_[0]
+              ->target_log_probabilities(make_batch(sources, targets))
+              .sum(1, false, at::kDouble)
+              .contiguous();
+      const double* data = sums.const_data_ptr<double>();
+      return std::vector<double>(data, data + sums.numel());
+    });
+  }
+
+  PositionLimits limits() const override { return limits_; }
+
+ private:
+  std::vector<TranslationModel> models_;
+  PositionLimits limits_;
+};
+
+class TorchReader : public TextReader {
+ public:
+  explicit TorchReader(const LanguageModel& model) : reader_(model) {}
+
+  std::span<const float> read(std::span<const int32_t> ids) override {
+    return guarded([&]() -> std::span<const float> {
+      next_ = reader_.read({ids.begin(), ids.end()}).contiguous();
+      return {
+          next_.const_data_ptr<float>(),
+          static_cast<size_t>(next_.numel())};
+    });
+  }
+
+ private:
+  LanguageModelReader reader_;
+  at::Tensor next_;  // [V]
+};
+
+class TorchLanguage : public LanguageBackend {
+ public:
+  explicit TorchLanguage(LanguageModel model) : model_(std::move(model)) {}
+
+  std::unique_ptr<TextReader> start() const override {
+    return guarded([&]() -> std::unique_ptr<TextReader> {
+      return std::make_unique<TorchReader>(model_);
+    });
+  }
+
+  std::vector<std::vector<float>> score(
+      const std::vector<std::span<const int32_t>>& pieces) const override {
+    return guarded([&] {
+      const at::Tensor scores =  // [B, T]
+          model_->target_log_probabilities(make_stream_batch(pieces))
+              .contiguous();
+      std::vector<std::vector<float>> found;
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        const float* row = scores.const_data_ptr<float>() +
+            static_cast<int64_t>(i) * scores.size(1);
+        found.emplace_back(row, row + pieces[i].size() - 1);
+      }
+      return found;
+    });
+  }
+
+  int64_t max_tokens() const override { return model_->max_tokens(); }
+
+ private:
+  LanguageModel model_;
+};
+
+}  // namespace
+
+std::shared_ptr<const TranslationBackend> make_torch_backend(
+    std::vector<TranslationModel> models) {
+  return std::make_shared<TorchTranslation>(std::move(models));
+}
+
+std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model) {
+  return std::make_shared<TorchLanguage>(std::move(model));
+}
+
+TranslationSystem make_system(const LoadedModel& loaded) {
+  return {loaded, make_torch_backend(std::vector{loaded.model})};
+}
+
+LanguageSystem make_system(const LoadedLanguageModel& loaded) {
+  return {loaded, make_torch_backend(loaded.model)};
+}
+
+std::shared_ptr<const TranslationBackend> TorchBackends::translation(
+    const std::vector<ModelToRun>& models) const {
+  return guarded([&] {
+    std::vector<TranslationModel> modules;
+    for (const ModelToRun& model : models) {
+      modules.emplace_back(
+          model.options,
+          model.vocabulary.source,
+          model.vocabulary.target,
+          std::nullopt);
+      load_parameters(model.parameters, *modules.back());
+      modules.back()->eval();
+    }
+    return make_torch_backend(std::move(modules));
+  });
+}
+
+std::shared_ptr<const LanguageBackend> TorchBackends::language(
+    const ModelToRun& model) const {
+  return guarded([&] {
+    LanguageModel module(model.options, model.vocabulary.target, std::nullopt);
+    load_parameters(model.parameters, *module);
+    module->eval();
+    return make_torch_backend(std::move(module));
+  });
+}
+
+}  // namespace seqconv
