@@ -225,7 +225,7 @@ TEST(ExportPositions, AreThoseOfEachSide) {
         write_options(read_translation_description(request.output).options));
     EXPECT_EQ(
         read_file(folder.path() / "model" / "model.safetensors"),
-        read_file(request.output / "model.safetensors"));
+        read_file(folder.path() / "again" / "model.safetensors"));
   }
 }
 

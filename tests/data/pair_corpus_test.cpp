@@ -35,11 +35,11 @@ CorpusReport write_corpus(
     const std::vector<std::string>& source,
     const std::vector<std::string>& target,
     const std::filesystem::path& stem,
-    const PairLimits& limits = {100, 100}) {
+    int64_t limit = 100) {
   return write_pair_corpus(
       {.files = source, .encode = encode_numbers},
       {.files = target, .encode = encode_numbers},
-      limits,
+      {limit, limit},
       stem);
 }
 
@@ -166,7 +166,11 @@ TEST(PairCorpus, EachSideHasItsOwnLimit) {
   const auto source = folder.write("s", "4 5 6\n4\n4 5\n");
   const auto target = folder.write("t", "7\n7 8 9\n7 8\n");
   const auto write = [&](const PairLimits& limits) {
-    return write_corpus({source}, {target}, folder.path() / "c", limits);
+    return write_pair_corpus(
+        {.files = {source}, .encode = encode_numbers},
+        {.files = {target}, .encode = encode_numbers},
+        limits,
+        folder.path() / "c");
   };
   EXPECT_EQ(write({4, 3}).pairs, 2);
   const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
