@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "seqconv/base/log.h"
 #include "seqconv/base/signals.h"
@@ -68,16 +70,30 @@ TEST(Log, WritesWhatTheLevelAllowsToStandardErrorAlone) {
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
 }
 
-TEST(Signals, TheFirstOneSetsAFlagAndTheSecondEndsTheProgram) {
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+TEST(Signals, TheFirstOneSetsAFlagAndTheNextAtOnceChangeNothing) {
+  for (const int first : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
     ASSERT_EQ(stop_signal(), 0);
     catch_stop_signals();
-    std::raise(signal);
-    EXPECT_EQ(stop_signal(), signal);
-    EXPECT_EXIT(std::raise(signal), ::testing::KilledBySignal(signal), "");
+    std::raise(first);
+    EXPECT_EQ(stop_signal(), first);
+    for (const int next : {SIGHUP, SIGUSR1, SIGTERM, SIGINT, first})
+      std::raise(next);
+    EXPECT_EQ(stop_signal(), first);
     set_stop_signal(0);
-    EXPECT_EQ(stop_signal(), 0);
   }
+}
+
+TEST(Signals, ASecondWishOfAUserASecondLaterEndsTheProgram) {
+  catch_stop_signals();
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM})
+    std::raise(signal);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1010));
+  std::raise(SIGHUP);  // not a user's
+  std::raise(SIGUSR1);
+  for (const int signal : {SIGINT, SIGTERM})
+    EXPECT_EXIT(std::raise(signal), ::testing::KilledBySignal(signal), "");
+  EXPECT_EQ(stop_signal(), SIGHUP);
+  set_stop_signal(0);
 }
 
 TEST(Signals, ThatAreIgnoredStayIgnored) {
