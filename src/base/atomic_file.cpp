@@ -10,8 +10,11 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -20,33 +23,60 @@ namespace {
 /// Stands between a file's name and the process that writes it.
 constexpr std::string_view kMark = ".tmp-";
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : ".";
+}
+
+bool is_same_file(const fs::path& path, const struct stat& info) {
+  struct stat other {};
+  return ::stat(path.c_str(), &other) == 0 && other.st_dev == info.st_dev &&
+      other.st_ino == info.st_ino;
+}
+
+/// Of processes that have ended.
+void remove_leftovers_of(const fs::path& target) {
+  const std::string name = target.filename().string();
+  remove_unfinished_files(folder_of(target), [&](const UnfinishedFile& file) {
+    return file.name == name && !process_lives(file.process);
+  });
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
+AtomicFile::AtomicFile(const fs::path& path)
+    : path_(path), target_(behind_links(path)) {
   struct stat info {};
   const bool there = ::stat(path.c_str(), &info) == 0;
+  if (!there && errno == ELOOP)
+    fail_with_reason(errno);
   SEQCONV_CHECK(
       !there || !S_ISDIR(info.st_mode),
       "cannot write '",
       path.string(),
       "': it is a folder");
-  // Renaming onto a device would replace it by an ordinary file.
-  const bool replace = !there || S_ISREG(info.st_mode);
+  // Renaming onto a device would replace it by an ordinary file, and a link of
+  // /proc to a file that was deleted leads nowhere.
+  const bool replace =
+      !there || (S_ISREG(info.st_mode) && is_same_file(target_, info));
+  if (!replace)
+    target_ = path;
   temporary_ =
-      replace ? fs::path(concat(path.string(), kMark, ::getpid())) : path;
+      replace ? fs::path(concat(target_.string(), kMark, ::getpid())) : target_;
   fd_ = ::open(
       temporary_.c_str(),
-      O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_TRUNC : 0),
+      O_WRONLY | O_CLOEXEC | O_TRUNC | (replace ? O_CREAT : 0),
       0644);
   if (fd_ < 0)
     fail_with_reason(errno);
+  if (replace)
+    remove_leftovers_of(target_);
 }
 
 AtomicFile::~AtomicFile() {
   if (fd_ < 0)
     return;
   ::close(fd_);
-  if (temporary_ != path_)
+  if (temporary_ != target_)
     ::unlink(temporary_.c_str());
 }
 
@@ -91,17 +121,16 @@ void AtomicFile::commit() {
   flush();
   const int fd = std::exchange(fd_, -1);
   const bool closed = ::close(fd) == 0;
-  if (temporary_ == path_ && closed)
+  if (temporary_ == target_ && closed)
     return;
-  if (!closed || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (!closed || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
     const int error = errno;
-    if (temporary_ != path_)
+    if (temporary_ != target_)
       ::unlink(temporary_.c_str());
     fail_with_reason(error);
   }
   // The new name is on the disk when its folder is; some file systems refuse.
-  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
-  const int parent = ::open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+  const int parent = ::open(folder_of(target_).c_str(), O_RDONLY | O_CLOEXEC);
   if (parent >= 0) {
     ::fsync(parent);
     ::close(parent);
@@ -124,6 +153,26 @@ std::optional<UnfinishedFile> unfinished_file(const fs::path& path) {
 
 bool process_lives(int process) {
   return ::kill(process, 0) == 0 || errno == EPERM;
+}
+
+void remove_unfinished_files(
+    const fs::path& folder,
+    const std::function<bool(const UnfinishedFile&)>& unwanted) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const auto file = unfinished_file(at->path());
+    if (file && unwanted(*file))
+      found.push_back(at->path());
+  }
+  for (const fs::path& file : found)
+    if (!fs::remove(file, error) && error)
+      log_warning(
+          "cannot remove the unfinished file '",
+          file.string(),
+          "': ",
+          error.message());
 }
 
 }  // namespace seqconv

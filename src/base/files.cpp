@@ -89,6 +89,30 @@ void create_folder(const fs::path& path) {
       error ? error.message() : "it is there and not a folder");
 }
 
+fs::path behind_links(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // the system's own limit
+  fs::path file = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::error_code none;
+    const fs::path target = fs::read_symlink(file, none);
+    if (none)
+      return file;
+    file = file.parent_path() / target;  // the target alone when absolute
+  }
+  return path;
+}
+
+fs::path resolve_path(const fs::path& path) {
+  std::error_code error;
+  fs::path file = fs::absolute(behind_links(path), error);
+  if (error)
+    file = path;
+  fs::path whole = fs::weakly_canonical(file, error);
+  if (error)  // folders that may not be searched
+    whole = file.lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
 void write_file_atomically(const fs::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content.data(), content.size());

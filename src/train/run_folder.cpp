@@ -47,13 +47,6 @@ bool is_ours(const std::string& name) {
       [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-bool is_leftover(const fs::path& path, bool own) {
-  const auto file = unfinished_file(path);
-  if (!file || !is_ours(file->name))
-    return false;
-  return file->process == ::getpid() ? own : !process_lives(file->process);
-}
-
 }  // namespace
 
 fs::path RunFolder::checkpoint(int64_t update) const {
@@ -86,21 +79,14 @@ void remove_old_checkpoints(
 }
 
 void remove_leftovers(const RunFolder& folder, bool own) {
+  const auto unwanted = [own](const UnfinishedFile& file) {
+    if (!is_ours(file.name))
+      return false;
+    return file.process == ::getpid() ? own : !process_lives(file.process);
+  };
   for (const fs::path& place :
-       {folder.root, folder.training(), folder.checkpoints(), folder.data()}) {
-    std::error_code error;
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(place, error))
-      if (is_leftover(entry.path(), own))
-        found.push_back(entry.path());
-    for (const fs::path& file : found)
-      if (!fs::remove(file, error) && error)
-        log_warning(
-            "cannot remove the unfinished file '",
-            file.string(),
-            "': ",
-            error.message());
-  }
+       {folder.root, folder.training(), folder.checkpoints(), folder.data()})
+    remove_unfinished_files(place, unwanted);
 }
 
 }  // namespace seqconv

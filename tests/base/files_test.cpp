@@ -1,11 +1,13 @@
 #include "seqconv/base/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "seqconv/base/atomic_file.h"
+#include "seqconv/base/error.h"
 #include "support/ended_process.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
@@ -159,6 +161,52 @@ TEST(AtomicFile, AppearsWithItsCommitAndNotBefore) {
   EXPECT_EQ(folder.entries(), 1);
 }
 
+TEST(AtomicFile, ReplacesTheFileBehindLinksAndKeepsThem) {
+  TemporaryFolder folder;
+  fs::create_directory(folder.path() / "d");
+  folder.write("d/f", "old");
+  fs::create_symlink("d/f", folder.path() / "near");
+  fs::create_symlink(folder.path() / "near", folder.path() / "far");
+  fs::create_symlink("d/new", folder.path() / "dangling");
+  write_file_atomically(folder.path() / "far", "new");
+  write_file_atomically(folder.path() / "dangling", "made");
+  EXPECT_EQ(read_file(folder.path() / "d/f"), "new");
+  EXPECT_EQ(read_file(folder.path() / "d/new"), "made");
+  for (const char* link : {"near", "far", "dangling"})
+    EXPECT_TRUE(fs::is_symlink(folder.path() / link)) << link;
+  EXPECT_EQ(folder.entries(), 4);
+  fs::create_symlink("circle", folder.path() / "circle");
+  EXPECT_THAT(
+      error_of([&] { write_file_atomically(folder.path() / "circle", ""); }),
+      HasSubstr("circle': Too many levels of symbolic links"));
+}
+
+TEST(AtomicFile, WritesToADescriptorsFileThatHasNoNameLeft) {
+  TemporaryFolder folder;
+  const auto path = folder.write("f", "old");
+  const int fd = ::open(path.c_str(), O_RDWR);
+  ASSERT_GE(fd, 0);
+  fs::remove(path);
+  const fs::path name = concat("/proc/self/fd/", fd);
+  write_file_atomically(name, "ne");
+  EXPECT_EQ(read_file(name), "ne");
+  EXPECT_EQ(folder.entries(), 0);
+  ::close(fd);
+}
+
+TEST(AtomicFile, DeletesWhatEndedProcessesLeftOfTheSameFile) {
+  TemporaryFolder folder;
+  const std::string dead = concat(".tmp-", testing::ended_process());
+  folder.write("f" + dead, "half");
+  folder.write("f.tmp-1", "of a process that lives");
+  folder.write("g" + dead, "of another file");
+  write_file_atomically(folder.path() / "f", "whole");
+  EXPECT_FALSE(fs::exists(folder.path() / ("f" + dead)));
+  EXPECT_TRUE(fs::exists(folder.path() / "f.tmp-1"));
+  EXPECT_TRUE(fs::exists(folder.path() / ("g" + dead)));
+  EXPECT_EQ(folder.entries(), 3);
+}
+
 TEST(AtomicFile, TellsItsUnfinishedFilesByTheirNames) {
   TemporaryFolder folder;
   const AtomicFile file(folder.path() / "update-7.safetensors");
@@ -182,6 +230,19 @@ TEST(AtomicFile, KnowsWhetherAProcessLives) {
   EXPECT_TRUE(process_lives(::getpid()));
   EXPECT_TRUE(process_lives(1));  // somebody else's
   EXPECT_FALSE(process_lives(testing::ended_process()));
+}
+
+TEST(ResolvePath, LeadsThroughLinksAndFoldersThatAreNotYetThere) {
+  TemporaryFolder folder;
+  const fs::path root = fs::canonical(folder.path());
+  fs::create_directory(root / "d");
+  fs::create_directory_symlink("d", root / "link");
+  fs::create_symlink("d/new", root / "dangling");
+  for (const char* path : {"d", "d/", "d/x/..", "d/x/../", "link/.", "x/../d"})
+    EXPECT_EQ(resolve_path(root / path), root / "d") << path;
+  for (const char* path : {"d/new", "link/new/", "dangling"})
+    EXPECT_EQ(resolve_path(root / path), root / "d/new") << path;
+  EXPECT_EQ(resolve_path("x"), fs::current_path() / "x");
 }
 
 TEST(CreateFolder, MakesParentsAndTakesWhatIsThere) {

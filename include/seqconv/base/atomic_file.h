@@ -3,15 +3,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace seqconv {
 
 /// A file that appears under its name only when commit() has put all of it on
-/// the disk; until then, and after an error, the old file stays. A device or a
-/// pipe (/dev/stdout) is written directly, there is nothing to replace. Errors
-/// name the file and the system's reason.
+/// the disk; until then, and after an error, the old file stays. A symbolic
+/// link stays too, it is the file behind it that is replaced. A device or a
+/// pipe
+/// (/dev/stdout) is written directly, there is nothing to replace. What ended
+/// processes left of the same file is deleted. Errors name the file and the
+/// system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -33,8 +37,9 @@ class AtomicFile {
  private:
   [[noreturn]] void fail_with_reason(int error) const;
 
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;  // the path itself for a device
+  std::filesystem::path path_;       // for messages
+  std::filesystem::path target_;     // the file behind links
+  std::filesystem::path temporary_;  // the target itself for a device
   int fd_ = -1;
 };
 
@@ -51,5 +56,11 @@ std::optional<UnfinishedFile> unfinished_file(
 
 /// Whether a process of this number runs on this machine.
 bool process_lives(int process);
+
+/// Deletes the unfinished files in a folder that `unwanted` takes; a warning
+/// for one that cannot be deleted.
+void remove_unfinished_files(
+    const std::filesystem::path& folder,
+    const std::function<bool(const UnfinishedFile&)>& unwanted);
 
 }  // namespace seqconv
