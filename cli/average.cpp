@@ -41,6 +41,18 @@ void check_same(const ModelFiles& first, const ModelFiles& other) {
   check_same_text(first, other, "checkpoints to average");
 }
 
+// Also where a link of the output leads to the model.
+void check_not_the_models_own(const fs::path& output, const ModelFiles& model) {
+  std::error_code none;
+  const fs::path folder = resolve_path(output);
+  if (fs::equivalent(folder, model.folder, none) ||
+      fs::equivalent(folder / "model.safetensors", model.parameters, none))
+    fail(
+        "--output must be another folder than the model's own, but got ",
+        output.string(),
+        ": its best checkpoint would be lost");
+}
+
 // Everything of a model folder but the parameters: config.json last, so that
 // an interrupted copy is no model.
 void copy_description(const fs::path& from, const fs::path& to) {
@@ -67,11 +79,7 @@ void run_average(const AverageFlags& flags) {
   }
   const fs::path output = flags.output;
   for (const ModelFiles& model : models)
-    if (fs::exists(output) && fs::equivalent(output, model.folder))
-      fail(
-          "--output must be another folder than the model's own, but got ",
-          output.string(),
-          ": its best checkpoint would be lost");
+    check_not_the_models_own(output, model);
   check_output_folder(output);
   create_folder(output);
   average_safetensors(

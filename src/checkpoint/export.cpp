@@ -194,6 +194,7 @@ void export_model(
     ExportFormat format,
     const fs::path& output) {
   const ModelFiles files = find_model(model);
+  check_output_file(output, files);
   const ExportedModel exported = read_model(files.folder);
   const SafetensorsReader reader(files.parameters);
   check_parameters(

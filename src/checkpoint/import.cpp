@@ -46,6 +46,20 @@ void report(const FairseqCheckpoint& checkpoint) {
     log_info(checkpoint.where(), ": holds no arguments of its training");
 }
 
+/// Error when the parameters would be written over a checkpoint.
+void check_not_a_source(const ImportRequest& request) {
+  const fs::path parameters = fs::path(request.output) / "model.safetensors";
+  std::error_code none;
+  for (const std::string& file : request.checkpoints)
+    SEQCONV_CHECK(
+        !fs::equivalent(parameters, file, none),
+        "--output must not hold the checkpoint to import, but '",
+        parameters.string(),
+        "' is '",
+        file,
+        "'");
+}
+
 Sources open_checkpoints(const ImportRequest& request) {
   SEQCONV_CHECK(
       !request.checkpoints.empty(),
@@ -229,6 +243,7 @@ void write_model(
 void import_checkpoint(const ImportRequest& request) {
   const fs::path output = request.output;
   check_output_folder(output);
+  check_not_a_source(request);
   Sources sources = open_checkpoints(request);
   const FairseqCheckpoint& first = sources.front().checkpoint;
   const Task task = task_of(first);

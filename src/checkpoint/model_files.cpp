@@ -1,12 +1,42 @@
 #include <algorithm>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/model_description.h"
 
 /// Checks of the files of models against each other and their descriptions.
 namespace seqconv {
 namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kTraining = "training";
+
+/// Whether config.json says so; it may be one that this program cannot read.
+bool is_model_folder(const fs::path& folder) {
+  std::error_code none;
+  const fs::path file = folder / "config.json";
+  return fs::is_regular_file(file, none) &&
+      read_file(file).find("\"seqconv-model\"") != std::string::npos;
+}
+
+/// Training makes the lock first; older programs made none.
+bool holds_run(const fs::path& folder) {
+  std::error_code none;
+  const fs::path training = folder / kTraining;
+  return fs::exists(training / "lock", none) ||
+      fs::exists(training / "state.safetensors", none) ||
+      (fs::is_directory(training, none) && is_model_folder(folder));
+}
+
+/// Whether a model folder may have a file of this name.
+bool is_model_file_name(const std::string& name) {
+  return name == "config.json" || name.ends_with(".safetensors") ||
+      name.ends_with(".codes") || name.ends_with(".model") ||
+      (name.find("dict") != std::string::npos && name.ends_with(".txt"));
+}
+
+}  // namespace
 
 std::vector<ParameterShape> parameters_of_model(const fs::path& folder) {
   const auto list = [](Task task, const auto& model) {
@@ -86,12 +116,68 @@ void check_parameters(
         "'");
 }
 
+fs::path enclosing_run(const fs::path& path) {
+  for (fs::path folder = resolve_path(path);; folder = folder.parent_path()) {
+    if (holds_run(folder))
+      return folder;
+    if (folder == folder.parent_path())
+      return {};
+  }
+}
+
+bool is_inside_training(const fs::path& path) {
+  const fs::path run = enclosing_run(path);
+  return !run.empty() &&
+      *resolve_path(path).lexically_relative(run).begin() == kTraining;
+}
+
 void check_output_folder(const fs::path& output) {
+  std::error_code none;
   SEQCONV_CHECK(
-      !fs::exists(output / "training"),
+      !fs::exists(resolve_path(output) / kTraining, none),
       "--output must not be the folder of a trained model, but '",
       output.string(),
       "' holds its training");
+  const fs::path run = enclosing_run(output);
+  SEQCONV_CHECK(
+      run.empty(),
+      "--output must not lie in the folder of a trained model, but '",
+      output.string(),
+      "' lies in '",
+      run.string(),
+      "', which holds its training");
+}
+
+void check_output_file(const fs::path& output, const ModelFiles& model) {
+  std::error_code none;
+  SEQCONV_CHECK(
+      !fs::equivalent(output, model.parameters, none),
+      "the output '",
+      output.string(),
+      "' is the model's own file of parameters, which would be lost: choose "
+      "another name");
+  const fs::path file = resolve_path(output);
+  const fs::path folder = file.parent_path();
+  const bool in_model = is_model_folder(folder) || holds_run(folder);
+  SEQCONV_CHECK(
+      !in_model || !fs::exists(file, none),
+      "the output '",
+      output.string(),
+      "' would replace a file of the model folder '",
+      folder.string(),
+      "': choose another name");
+  SEQCONV_CHECK(
+      !in_model || !is_model_file_name(file.filename().string()),
+      "the output '",
+      output.string(),
+      "' would have the name of a part of the model in '",
+      folder.string(),
+      "': choose another name");
+  SEQCONV_CHECK(
+      !is_inside_training(folder),
+      "the output '",
+      output.string(),
+      "' lies among the files of a training: choose another folder");
 }
 
 }  // namespace seqconv

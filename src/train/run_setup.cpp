@@ -7,6 +7,7 @@
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
+#include "seqconv/checkpoint/model_description.h"
 #include "seqconv/data/fairseq_data.h"
 #include "settings.h"
 
@@ -134,6 +135,12 @@ void check_output(const TrainRequest& request) {
     fail_usage(
         "--resume goes on from the output folder's own state: --init-from "
         "cannot be given with it");
+  // There, what looks for a checkpoint's config.json would find the new one.
+  if (is_inside_training(resolve_path(request.output).parent_path()))
+    fail_usage(
+        "the output folder '",
+        request.output.string(),
+        "' lies among the files of another training: choose another folder");
   const bool state = folder.holds_state();
   if (!request.resume && state)
     fail_usage(

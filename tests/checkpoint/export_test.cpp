@@ -139,5 +139,57 @@ TEST(ExportErrors, NameATensorThatIsNotFinite) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "out.pt"));
 }
 
+class ExportedFile : public ::testing::Test {
+ protected:
+  ExportedFile() {
+    import_checkpoint(synthetic_import({"published.pt"}, model_));
+    std::filesystem::create_directories(model_ / "training" / "data");
+  }
+
+  std::string refusal(const std::filesystem::path& output) const {
+    return error_of(
+        [&] { export_model(model_, ExportFormat::kPytorch, output); });
+  }
+
+  TemporaryFolder folder_;
+  std::filesystem::path model_ = folder_.path() / "model";
+};
+
+TEST_F(ExportedFile, ReplacesNoPartOfAModel) {
+  const std::string before = read_file(model_ / "model.safetensors");
+  const auto link = folder_.path() / "link.pt";
+  std::filesystem::create_symlink(model_ / "model.safetensors", link);
+  std::filesystem::create_symlink(model_ / "notes", folder_.path() / "x.pt");
+  folder_.write("model/notes", "");
+  const auto other = folder_.path() / "other";
+  import_checkpoint(synthetic_import({"talk.pt"}, other));
+  for (const auto& output : {model_ / "model.safetensors", link})
+    EXPECT_THAT(refusal(output), HasSubstr("the model's own file"));
+  for (const auto& output :
+       {model_ / "config.json",
+        model_ / "notes",
+        model_ / "new" / ".." / "config.json",
+        folder_.path() / "x.pt",
+        other / "model.safetensors"})
+    EXPECT_THAT(refusal(output), HasSubstr("would replace a file"));
+  for (const char* name :
+       {"best.safetensors", "source.dict.txt", "bpe.codes", "a.model"})
+    EXPECT_THAT(refusal(model_ / name), HasSubstr("the name of a part"));
+  for (const char* name : {"training/x.pt", "training/data/x.pt"})
+    EXPECT_THAT(refusal(model_ / name), HasSubstr("files of a training"));
+  EXPECT_TRUE(before == read_file(model_ / "model.safetensors"));
+}
+
+TEST_F(ExportedFile, HasAnyOtherNameAndMayBeReplacedElsewhere) {
+  for (const auto& output :
+       {model_ / "checkpoint.pt",
+        folder_.path() / "out.pt",
+        folder_.path() / "out.pt",
+        folder_.path() / "model.safetensors"}) {
+    export_model(model_, ExportFormat::kPytorch, output);
+    EXPECT_NO_THROW(PyTorchFile{output});
+  }
+}
+
 }  // namespace
 }  // namespace seqconv

@@ -319,5 +319,45 @@ TEST(Import, LeavesATrainedModelAlone) {
       HasSubstr("holds its training"));
 }
 
+TEST(Import, WritesNeitherIntoNorBelowATrainedModelByAnyPath) {
+  const TemporaryFolder folder;
+  const auto run = folder.path() / "run";
+  std::filesystem::create_directories(run / "training" / "checkpoints");
+  folder.write("run/training/state.safetensors", "");
+  std::filesystem::create_directory_symlink("run", folder.path() / "link");
+  for (const char* output :
+       {"run/",
+        "run/sub/..",
+        "run/sub/../",
+        "run/sub",
+        "run/sub/sub",
+        "run/training",
+        "run/training/",
+        "run/training/checkpoints",
+        "link/training/new",
+        "other/../run"})
+    EXPECT_THAT(
+        error_of([&] {
+          import_checkpoint(
+              synthetic_import({"published.pt"}, folder.path() / output));
+        }),
+        HasSubstr("holds its training"))
+        << output;
+  EXPECT_FALSE(std::filesystem::exists(run / "sub"));
+  EXPECT_EQ(folder.entries(), 2);
+}
+
+TEST(Import, WritesNotOverItsCheckpoint) {
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(
+      synthetic("published.pt"),
+      folder.path() / "model.safetensors");
+  ImportRequest request = synthetic_import({}, folder.path());
+  request.checkpoints = {folder.path() / "model.safetensors"};
+  EXPECT_THAT(
+      error_of([&] { import_checkpoint(request); }),
+      HasSubstr("must not hold the checkpoint to import"));
+}
+
 }  // namespace
 }  // namespace seqconv

@@ -412,10 +412,22 @@ class Average(unittest.TestCase):
     def test_a_run_is_not_written_over(self):
         folder = support.copy_model("not-written-over")
         before = (folder / "model.safetensors").read_bytes()
+        names = sorted(folder.rglob("*"))
+        for output in ("", "new/..", "new/../", "new", "training", "training/checkpoints"):
+            with self.subTest(output=output):
+                result = run("average", "--output", f"{folder}/{output}", support.model())
+                self.assertEqual(result.code, 1)
+                self.assertIn("holds its training", result.message)
+        self.assertEqual((folder / "model.safetensors").read_bytes(), before)
+        self.assertEqual(sorted(folder.rglob("*")), names)
+
+    def test_a_link_to_the_model_is_not_written_through(self):
+        folder = support.scratch() / "linked-output"
+        folder.mkdir()
+        (folder / "model.safetensors").symlink_to(support.model() / "model.safetensors")
         result = run("average", "--output", folder, support.model())
         self.assertEqual(result.code, 1)
-        self.assertIn("holds its training", result.message)
-        self.assertEqual((folder / "model.safetensors").read_bytes(), before)
+        self.assertIn("must be another folder than the model's own", result.message)
 
 
 class Info(unittest.TestCase):
@@ -768,7 +780,7 @@ class LanguageModels(unittest.TestCase):
         self.assertGreaterEqual(len(checkpoints), 2)
         folder = support.copy_model("language-average",
                                     of=support.language_model())
-        averaged = folder / "average.safetensors"
+        averaged = support.scratch() / "language-average.safetensors"
         result = run("average", "--output", averaged, *checkpoints)
         self.assertEqual(result.code, 0, result.message)
         self.assertEqual(

@@ -57,6 +57,35 @@ TEST_F(TrainerErrors, InvalidTextIsToldWithFileAndLine) {
   EXPECT_THAT(message(request("run")), HasSubstr("bad:2"));
 }
 
+TEST_F(TrainerErrors, ADamagedConfigurationOfAResumedRunIsNamed) {
+  train_model(request("run"));
+  TrainRequest again = request("run");
+  again.resume = true;
+  const std::string config = path("run") / "config.json";
+  const std::string whole = read_file(config);
+  Json without = Json::parse(whole);
+  without.erase("text");
+  for (const std::string& damaged :
+       {whole.substr(0, whole.size() / 2),
+        std::string("[]"),
+        std::string("{\"text\": \"\xFF\"}"),
+        without.dump()}) {
+    write_file_atomically(config, damaged);
+    EXPECT_THAT(message(again), HasSubstr(config + ": ")) << damaged;
+  }
+  std::filesystem::remove(config);
+  EXPECT_THAT(message(again), HasSubstr("has no config.json"));
+}
+
+TEST_F(TrainerErrors, ARunAmongTheFilesOfAnotherIsRefused) {
+  train_model(request("run"));
+  for (const char* output : {"run/training", "run/training/checkpoints/x"})
+    EXPECT_THAT(
+        testing::error_of<UsageError>([&] { train_model(request(output)); }),
+        HasSubstr("lies among the files of another training"));
+  EXPECT_NO_THROW(train_model(request("run/tuned")));
+}
+
 TEST_F(TrainerErrors, AnOutputFolderThatCannotBeIsAnError) {
   folder_.write("file", "");
   EXPECT_THAT(

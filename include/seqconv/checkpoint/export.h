@@ -27,7 +27,8 @@ struct EnumNames<ExportFormat> {
 /// "model": tensors, ...} with the names of present fairseq (LightConv,
 /// DynamicConv) or of the TaLK repository; import_checkpoint reads it back.
 /// `model` is a model folder or a .safetensors file in one. UsageError for a
-/// model that fairseq has no modules for.
+/// model that fairseq has no modules for; Error for an output that is a file of
+/// a model folder or of a training.
 void export_model(
     const std::filesystem::path& model,
     ExportFormat format,

@@ -95,8 +95,23 @@ void check_parameters(
     const SafetensorsReader& reader,
     const std::vector<ParameterShape>& wanted);
 
-/// Error when `output`, where a model is to be written, holds a training run:
-/// its model and state belong together, and it may be under way.
+/// The nearest folder at or above `path` that holds a training run, "" for
+/// none. `path` need not be there; it may lead through links and "..".
+std::filesystem::path enclosing_run(const std::filesystem::path& path);
+
+/// Whether `path` is the folder `training` of a run, or lies in it.
+bool is_inside_training(const std::filesystem::path& path);
+
+/// Error when `output`, where a model is to be written, is or lies in the
+/// folder of a training run: its files belong together, and it may be under
+/// way.
 void check_output_folder(const std::filesystem::path& output);
+
+/// Error when the file `output`, to be written from a model, is its file of
+/// parameters, would replace a file of any model folder or could be taken for
+/// one, or lies among the files of a training.
+void check_output_file(
+    const std::filesystem::path& output,
+    const ModelFiles& model);
 
 }  // namespace seqconv

@@ -1,5 +1,7 @@
 """Bad input of `seqconv import` and `seqconv export`."""
 
+import shutil
+
 from hostile.case import Case, written
 from support import ROOT, run, scratch
 
@@ -80,6 +82,17 @@ def exports():
     yield Case("export: no model", [*command, DATA, out], 1, "is not a model folder")
     yield Case("export: no format", ["export", model, out], 2, "--format")
     yield Case("export: another format", ["export", "--format", "onnx", model, out], 2, "fairseq")
+    copy = scratch() / "other-model"
+    shutil.copytree(model, copy)
+    (copy / "training").mkdir()
+    for place, wanted in (
+        (model / "model.safetensors", "would be lost"),
+        (model / "config.json", "would replace a file"),
+        (copy / "model.safetensors", "would replace a file"),
+        (copy / "new.safetensors", "the name of a part"),
+        (copy / "training" / "x.pt", "files of a training"),
+    ):
+        yield Case(f"export to {place.name}", [*command, model, place], 1, wanted)
     yield Case("export: nowhere", [*command, model, "/nowhere/out.pt"], 1, "/nowhere/out.pt")
 
 
