@@ -23,8 +23,9 @@ std::string stamp_checksum(Json stamp) {
 Json read_stamp(const fs::path& file, const Json& inputs) {
   if (!fs::exists(file))
     return {};
+  const std::string text = read_file(file);
   try {
-    const Json stamp = Json::parse(read_file(file));
+    const Json stamp = parse_json(text, file.string());
     if (!stamp.is_object())
       return {};
     // Older programs wrote no checksums.
@@ -33,7 +34,7 @@ Json read_stamp(const fs::path& file, const Json& inputs) {
       log_warning(file.string(), " is damaged; the data are encoded again");
     else if (stamp.value("inputs", Json()) == inputs)
       return stamp;
-  } catch (const Json::exception&) {
+  } catch (const Error&) {
     log_warning(file.string(), " is damaged; the data are encoded again");
   }
   return {};

@@ -32,8 +32,7 @@ std::string content_of(const std::string& file) {
 
 /// Changes whenever config.json says something else about the text.
 std::string text_key(const RunFolder& folder) {
-  const Json config = Json::parse(read_file(folder.config()));
-  return checksum_text(checksum(config.at("text").dump()));
+  return checksum_text(checksum(find_model(folder.root).config["text"].dump()));
 }
 
 /// The text of the settings is what the run has: options that only learning
@@ -109,16 +108,29 @@ void warn_of_other_threads(const Json& settings) {
         ": the last bits may differ from an uninterrupted run");
 }
 
+/// Takes the settings of a state over, and gives its description of the data.
+Json take_settings(const Json& saved, RunSetup& setup) {
+  try {
+    Json config = resumed_settings(saved, write_options(setup.config));
+    const Json text = saved.value("text", config["text"]);
+    setup.settings = {{"config", std::move(config)}, {"text", text}};
+    warn_of_other_threads(saved);
+    return saved.value("inputs", Json::object());
+  } catch (const Json::exception& error) {
+    fail(
+        setup.folder.state().string(),
+        ": the settings of the run are malformed: ",
+        error.what());
+  }
+}
+
 void go_on(const TrainRequest& request, RunSetup& setup) {
   take_folder(request, setup);
   SavedState saved = read_state(setup.folder.state());
-  Json config = resumed_settings(saved.settings, write_options(setup.config));
-  const Json text = saved.settings.value("text", config["text"]);
-  setup.settings = {{"config", std::move(config)}, {"text", text}};
-  warn_of_other_threads(saved.settings);
+  const Json inputs_before = take_settings(saved.settings, setup);
   Json inputs = describe_files(setup.config.data);
   add_text_inputs(setup, inputs);
-  check_same_inputs(saved.settings.value("inputs", Json::object()), inputs);
+  check_same_inputs(inputs_before, inputs);
   setup.task->open(setup.folder.root);
   write_settings(setup);
   encode_data(setup, inputs);

@@ -233,6 +233,16 @@ def training_states():
                    lambda b: b[:place] + b"\x55\xaa" + b[place + 2:],
                    "state.safetensors")
     yield case("garbage", lambda b: GARBAGE, "state.safetensors")
+    for name, content in (
+        ("empty", b""), ("cut", (support.model() / "config.json").read_bytes()[:99]),
+        ("a list", b"[1]"), ("an empty object", b"{}"), ("garbage", GARBAGE),
+        ("separators", b'{"text": "\xe2\x80\xa8\xc2\x85" "\xff\n"}'),
+    ):
+        folder = spoiled(f"resume-config-{name.replace(' ', '-')}", "config.json",
+                         lambda b: content)
+        yield Case(f"resume, config.json is {name}",
+                   ["train", support.config(), "--resume", "--output", folder,
+                    "--set", "training.max_updates=6"], 1, "config.json: ")
     for assignment, wanted in (("model.dim=32", "model.dim"),
                                ("training.seed=9", "seed")):
         folder = support.copy_model(f"resume-other-{wanted}")
