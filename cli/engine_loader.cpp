@@ -23,7 +23,7 @@ const EngineTable* load() {
   std::string looked;
   for (const auto& path : candidates) {
     if (!std::filesystem::exists(path)) {
-      looked += "\n  " + path.string();
+      looked += " " + path.string() + ";";
       continue;
     }
     load_libtorch();
@@ -51,7 +51,7 @@ const EngineTable* load() {
       kLibrary,
       ", which is in none of these places:",
       looked,
-      "\nBuild the target seqconv_engine, or install again.");
+      " build the target seqconv_engine, or install again");
 }
 
 }  // namespace

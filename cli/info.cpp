@@ -5,6 +5,7 @@
 #include "program.h"
 #include "seqconv/base/elements.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/one_line.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/model_description.h"
 #include "seqconv/text/vocabulary.h"
@@ -28,7 +29,7 @@ void write_rows(const Json& table, const std::string& path, std::ostream& out) {
     if (value.is_object())
       write_rows(value, where, out);
     else
-      out << where << ": " << detail::show_json(value) << '\n';
+      out << one_line(concat(where, ": ", detail::show_json(value))) << '\n';
   }
 }
 
@@ -50,7 +51,7 @@ void write_parameters(const fs::path& checkpoint, std::ostream& out) {
       << "parameters: " << parameters << '\n'
       << "tensors: " << reader.tensors().size() << '\n';
   for (const auto& [key, value] : reader.metadata())
-    out << "checkpoint." << key << ": " << value << '\n';
+    out << one_line(concat("checkpoint.", key, ": ", value)) << '\n';
 }
 
 void write_vocabularies(const ModelFiles& model, std::ostream& out) {

@@ -145,7 +145,7 @@ int run(int argc, char** argv, StandardOutput& out) {
   } catch (const CLI::ExtrasError& error) {
     reject_extras(app);
   } catch (const CLI::ParseError& error) {
-    fail_usage(error.what(), "\nRun seqconv --help for the flags.");
+    fail_usage(error.what(), "; seqconv --help shows the flags");
   }
   if (!program.run) {
     std::cerr << app.help();
@@ -172,6 +172,14 @@ int guarded(int argc, char** argv) {
     return report(error.what(), kUsage);
   } catch (const Error& error) {
     return report(error.what(), kFailure);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(
+        concat(
+            "cannot use '",
+            error.path1().string(),
+            "': ",
+            error.code().message()),
+        kFailure);
   } catch (const std::bad_alloc&) {
     return report("out of memory", kFailure);
   } catch (const std::exception& error) {

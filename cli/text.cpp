@@ -1,8 +1,8 @@
 #include "flags.h"
 #include "program.h"
+#include "seqconv/base/one_line.h"
 #include "seqconv/data/fairseq_data.h"
 #include "seqconv/text/bpe.h"
-#include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 
 namespace seqconv::cli {

@@ -16,7 +16,10 @@ constexpr const char* kTrainExamples =
     "\n"
     "SIGINT, SIGTERM, SIGHUP and SIGUSR1 save the state and leave; --resume "
     "goes\n"
-    "on from there and gives the same numbers as a run that was never stopped.";
+    "on from there and gives the same numbers as a run that was never "
+    "stopped.\n"
+    "A second SIGINT or SIGTERM, a second or more after the first, leaves at "
+    "once.";
 
 struct TrainFlags {
   TrainArguments arguments;

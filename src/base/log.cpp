@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "seqconv/base/one_line.h"
+
 namespace seqconv {
 namespace {
 
@@ -35,7 +37,7 @@ LogLevel log_level() {
 void log_line(LogLevel level, const std::string& line) {
   if (level < g_level)
     return;
-  const std::string text = prefix(level) + line + "\n";
+  const std::string text = prefix(level) + one_line(line) + "\n";
   size_t written = 0;
   while (written < text.size()) {
     const ssize_t n =

@@ -19,9 +19,9 @@ std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < kMostListed; ++i)
-    text += "\n    " + names[i];
+    text += (i == 0 ? " " : ", ") + names[i];
   if (names.size() > kMostListed)
-    text += concat("\n    and ", names.size() - kMostListed, " more");
+    text += concat(" and ", names.size() - kMostListed, " more");
   return text;
 }
 
@@ -84,9 +84,9 @@ class Matcher {
       return;
     fail(
         checkpoint_.where(),
-        ": the tensors do not make up the model that was found;",
-        missing_.empty() ? "" : concat("\n  missing:", list(missing_)),
-        left_over.empty() ? "" : concat("\n  left over:", list(left_over)));
+        ": the tensors do not make up the model that was found",
+        missing_.empty() ? "" : concat("; missing:", list(missing_)),
+        left_over.empty() ? "" : concat("; left over:", list(left_over)));
   }
 
   void check_shape(const MatchedParameter& parameter) const {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/one_line.h"
 
 namespace seqconv {
 namespace {
@@ -20,16 +21,6 @@ UChar32 decode(std::string_view text, size_t& position) {
   UChar32 c = 0;
   U8_NEXT(text.data(), position, text.size(), c);
   return c;
-}
-
-bool is_plain_ascii(unsigned char byte) {
-  return byte >= 0x20 && byte < 0x7F;
-}
-
-bool becomes_blank(UChar32 c) {
-  const int8_t category = u_charType(c);
-  return category == U_CONTROL_CHAR || category == U_LINE_SEPARATOR ||
-      category == U_PARAGRAPH_SEPARATOR;
 }
 
 /// Bytes of the line's end that begins at `position`, 0 when none does.
@@ -201,27 +192,6 @@ std::string to_lower(std::string_view text) {
     if (fits)
       return out;
   }
-}
-
-std::string one_line(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  size_t position = 0;
-  while (position < text.size()) {
-    const size_t start = position;
-    if (is_plain_ascii(static_cast<unsigned char>(text[position]))) {
-      out += text[position++];
-      continue;
-    }
-    const UChar32 c = decode(text, position);
-    if (c < 0)
-      out += kReplacement;
-    else if (becomes_blank(c))
-      out += ' ';
-    else
-      out += text.substr(start, position - start);
-  }
-  return out;
 }
 
 std::string clean_line(std::string_view line) {

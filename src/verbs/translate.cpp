@@ -6,9 +6,9 @@
 #include <ostream>
 
 #include "seqconv/base/log.h"
+#include "seqconv/base/one_line.h"
 #include "seqconv/base/options.h"
 #include "seqconv/pipeline/translator.h"
-#include "seqconv/text/unicode.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
 #include "verbs/request_reader.h"

@@ -70,6 +70,15 @@ TEST(Log, WritesWhatTheLevelAllowsToStandardErrorAlone) {
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
 }
 
+TEST(Log, AMessageIsOneLineOfUtf8WhateverItQuotes) {
+  ::testing::internal::CaptureStderr();
+  log_warning("'a\xFF\nb\r\tc\x1B[31m\xC2\x85\xE2\x80\xA8\xE2\x80\xA9z'");
+  log_info("gr\xC3\xBC\xC3\x9F");
+  EXPECT_EQ(
+      ::testing::internal::GetCapturedStderr(),
+      "warning: 'a\xEF\xBF\xBD b  c [31m   z'\ngr\xC3\xBC\xC3\x9F\n");
+}
+
 TEST(Signals, TheFirstOneSetsAFlagAndTheNextAtOnceChangeNothing) {
   for (const int first : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
     ASSERT_EQ(stop_signal(), 0);

@@ -372,6 +372,29 @@ class Score(unittest.TestCase):
             )
 
 
+class Messages(unittest.TestCase):
+    def test_one_message_is_one_line_of_utf8(self):
+        bad = "a\nb\u2028\u0085\x1b[1m\udcff"
+        for arguments in (
+            ["translate", "--model", bad], [bad], ["train", bad], ["info", bad],
+            ["translate", f"--{bad}"], ["translate", "--model", "m", "--format", bad],
+            ["train", support.config(), "--set", bad], ["average", "-o", bad, bad],
+        ):
+            with self.subTest(arguments=arguments):
+                result = run(*arguments)
+                self.assertIn(result.code, (1, 2))
+                message = result.err.decode("utf-8")
+                self.assertEqual(len(message.splitlines()), 1, message)
+                self.assertTrue(message[:-1].isprintable(), ascii(message))
+
+    def test_names_that_no_system_takes_are_told_as_such(self):
+        for arguments in (["average", "-o", "x" * 300, support.model()],
+                          ["info", "x" * 300]):
+            result = run(*arguments)
+            self.assertEqual(result.code, 1)
+            self.assertNotIn("internal", result.message)
+
+
 class Average(unittest.TestCase):
     def test_the_mean_of_a_model_with_itself_translates_the_same(self):
         mean = support.scratch() / "mean"

@@ -6,6 +6,7 @@
 #include <random>
 #include <sstream>
 
+#include "seqconv/base/one_line.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

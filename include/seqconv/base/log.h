@@ -13,7 +13,8 @@ enum class LogLevel { kInfo, kWarning, kError };
 void set_log_level(LogLevel level);
 LogLevel log_level();
 
-/// One line on standard error, in one write. Never on standard output.
+/// One line on standard error, in one write; what a message quotes may hold
+/// anything, and is shown as by one_line. Never on standard output.
 void log_line(LogLevel level, const std::string& line);
 
 template <class... Parts>

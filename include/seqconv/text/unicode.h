@@ -51,11 +51,6 @@ std::string_view skip_byte_order_mark(std::string_view text);
 /// one of the two Unicode versions does not know.
 std::string to_lower(std::string_view text);
 
-/// The text as one line for every reader, always valid UTF-8: ill-formed bytes
-/// as U+FFFD, control characters (line ends, tabs and NUL among them) and
-/// Unicode's line and paragraph separators as blanks.
-std::string one_line(std::string_view text);
-
 /// A line as the model's text path sees it: one_line, without one trailing
 /// carriage return.
 std::string clean_line(std::string_view line);

@@ -1,6 +1,7 @@
 """What the families of bad input share: a case is one run of the program."""
 
 import random
+import unicodedata
 
 import support
 from support import run
@@ -8,6 +9,15 @@ from support import run
 LONG = 100_000
 GARBAGE = random.Random(7).randbytes(4096)
 TRANSLATE = ["--max-length-b", "5", "--beam", "2"]
+
+
+def is_clean(message):
+    """Whether bytes are UTF-8 without control characters and odd line ends."""
+    try:
+        text = message.decode().replace("\n", "")
+    except UnicodeDecodeError:
+        return False
+    return not any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text)
 
 
 class Case:
@@ -33,6 +43,8 @@ class Case:
             return said
         if "internal error" in message:
             return f"{said}\nan error of ours must have a message of ours"
+        if not is_clean(result.err):
+            return f"{said}\na message must be lines of UTF-8"
         if result.code == 0:
             return None
         if "error: " not in message:
