@@ -25,9 +25,10 @@ void check_list(
     return;
   fail_usage(
       key,
-      " must have 1 or ",
-      layers,
-      " entries (one a layer), but got ",
+      " must have 1 ",
+      layers == 1 ? std::string("entry")
+                  : concat("or ", layers, " entries (one a layer)"),
+      ", but got ",
       size);
 }
 

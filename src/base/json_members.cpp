@@ -9,6 +9,7 @@ namespace seqconv {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Where the digits from `at` on end.
 size_t digits_end(std::string_view text, size_t at) {
@@ -125,6 +126,9 @@ class MemberReader {
 std::optional<std::vector<JsonMember>> json_members(
     std::string_view text,
     const std::string& where) {
+  // Where files were joined there may be one in front of any line.
+  while (text.starts_with(kByteOrderMark))
+    text.remove_prefix(kByteOrderMark.size());
   JsonGuard::check(
       with_small_numbers(text),
       kMaxJsonDepth,

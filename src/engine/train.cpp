@@ -70,7 +70,9 @@ std::string config_as_markdown() {
       "is read first, and the file's own keys win. `--set KEY=VALUE` on the\n"
       "command line wins over both.\n"
       "Whole numbers are not negative. Where a list is wanted, a single entry\n"
-      "stands for a list of one, and \"\" unsets a list of names.\n\n"
+      "stands for a list of one; `[]` or `\"\"` gives a list its default "
+      "back,\n"
+      "whatever an included file says.\n\n"
       "`seqconv train --help-config` prints the same as a TOML file. This page "
       "is\n"
       "written by `tools/make_reference.sh`.\n";

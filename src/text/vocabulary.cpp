@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
+#include <utility>
 
 #include "seqconv/base/error.h"
 #include "seqconv/text/unicode.h"
@@ -21,6 +23,30 @@ struct Entry {
   bool overwrite = false;
 };
 
+/// The number that Python's int() reads from `text`: a sign perhaps, digits, a
+/// single underscore between two of them perhaps; the nearest that there is
+/// where 64 bits do not hold it. False when `text` is none.
+bool parse_count(std::string_view text, int64_t& count) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+'))
+    text.remove_prefix(1);
+  std::string digits(negative ? "-" : "");
+  bool digit = false;  // before this character
+  for (const char c : text) {
+    const bool was_digit = std::exchange(digit, c >= '0' && c <= '9');
+    if (digit)
+      digits += c;
+    else if (c != '_' || !was_digit)
+      return false;
+  }
+  const char* const end = digits.data() + digits.size();
+  if (std::from_chars(digits.data(), end, count).ec ==
+      std::errc::result_out_of_range)
+    count = negative ? std::numeric_limits<int64_t>::min()
+                     : std::numeric_limits<int64_t>::max();
+  return digit;
+}
+
 Entry parse_entry(std::string_view line, const std::string& where) {
   Entry entry;
   std::string_view rest = trim_end(line);
@@ -34,13 +60,8 @@ Entry parse_entry(std::string_view line, const std::string& where) {
   };
   if (blank == std::string_view::npos || blank == 0)
     wrong();
-  const std::string_view number = rest.substr(blank + 1);
-  const auto [end, error] = std::from_chars(
-      number.data(),
-      number.data() + number.size(),
-      entry.count);
   // A count below 0 is what scores of pieces become; nothing depends on it.
-  if (error != std::errc() || end != number.data() + number.size())
+  if (!parse_count(rest.substr(blank + 1), entry.count))
     wrong();
   entry.symbol = rest.substr(0, blank);
   return entry;

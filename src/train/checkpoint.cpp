@@ -1,5 +1,6 @@
 #include "checkpoint.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -16,6 +17,7 @@ constexpr std::string_view kFormat = "seqconv-training-state-";  // + version
 constexpr const char* kParameters = "parameters";
 constexpr const char* kGradients = "gradients";
 constexpr const char* kChecksum = "checksum";
+const std::string kOptimizer = "optimizer.";  // + name
 
 /// The flat buffers by the names of their tensors in the file.
 std::map<std::string, at::Tensor> named_buffers(
@@ -26,7 +28,7 @@ std::map<std::string, at::Tensor> named_buffers(
   if (with_gradients)
     buffers[kGradients] = tensors.parameters.gradients();
   for (const auto& [name, tensor] : tensors.optimizer.tensors())
-    buffers["optimizer." + name] = tensor;
+    buffers[kOptimizer + name] = tensor;
   return buffers;
 }
 
@@ -96,6 +98,69 @@ void check_version(const SafetensorsReader& reader) {
           : "'");
 }
 
+/// Error for numbers of batches and updates that no run counts to.
+void check_position(const fs::path& file, const Position& position) {
+  const std::pair<const char*, int64_t> counts[] = {
+      {"epoch", position.epoch},
+      {"batch", position.batch},
+      {"update", position.update},
+      {"micro_batch", position.micro_batch},
+      {"skips_in_a_row", position.skips_in_a_row},
+      {"metrics_records", position.metrics_records},
+      {"optimizer.steps", position.optimizer.steps}};
+  for (const auto& [key, count] : counts)
+    SEQCONV_CHECK(
+        count >= 0,
+        file.string(),
+        ": the training state is damaged: its ",
+        key,
+        " must be >= 0, but got ",
+        count);
+}
+
+size_t count_negative(const at::Tensor& values) {
+  const float* first = values.const_data_ptr<float>();
+  return static_cast<size_t>(
+      std::count_if(first, first + values.numel(), [](float value) {
+        return value < 0;
+      }));
+}
+
+/// The first parameter for which `buffer` holds unsound numbers; `name` is the
+/// buffer's, "" for that of the parameters themselves.
+std::optional<UnsoundTensor> find_unsound_in(
+    const at::Tensor& buffer,
+    const FlatParameters& parameters,
+    const std::string& name) {
+  const bool squares = name == kOptimizer + Optimizer::kSecondMoment;
+  for (const ParameterSlot& slot : parameters.slots()) {
+    const at::Tensor values = buffer.narrow(0, slot.offset, slot.count);
+    UnsoundTensor found;
+    found.not_finite = count_not_finite(ElementType::kF32, bytes_of(values));
+    found.negative = squares ? count_negative(values) : 0;
+    if (found.not_finite + found.negative == 0)
+      continue;
+    const std::string parameter = concat("parameter '", slot.name, "'");
+    found.name = name.empty() ? parameter : concat(name, " of ", parameter);
+    return found;
+  }
+  return std::nullopt;
+}
+
+void check_sound(const fs::path& file, const RunTensors& tensors) {
+  const auto unsound = find_unsound(tensors);
+  if (!unsound)
+    return;
+  const std::string where = concat(file.string(), ": ", unsound->name);
+  require_finite(unsound->not_finite, where);
+  fail(
+      where,
+      " must hold squares, but ",
+      unsound->negative,
+      unsound->negative == 1 ? " of them is" : " of them are",
+      " below 0: the file is damaged");
+}
+
 }  // namespace
 
 std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
@@ -122,6 +187,16 @@ void save_state(
   write_safetensors(file, views, metadata);
 }
 
+std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors) {
+  const FlatParameters& parameters = tensors.parameters;
+  if (auto found = find_unsound_in(parameters.values(), parameters, ""))
+    return found;
+  for (const auto& [name, tensor] : tensors.optimizer.tensors())
+    if (auto found = find_unsound_in(tensor, parameters, kOptimizer + name))
+      return found;
+  return std::nullopt;
+}
+
 SavedState read_state(const fs::path& file) {
   const SafetensorsReader reader(file);
   check_version(reader);
@@ -141,6 +216,7 @@ SavedState read_state(const fs::path& file) {
   } catch (const UsageError& error) {
     fail(file.string(), ": ", error.what());
   }
+  check_position(file, saved.position);
   return saved;
 }
 
@@ -172,13 +248,7 @@ void load_state_tensors(
         view.data.data(),
         view.data.size());
   }
-  for (const ParameterSlot& slot : tensors.parameters.slots()) {
-    const at::Tensor values =
-        tensors.parameters.values().narrow(0, slot.offset, slot.count);
-    require_finite(
-        count_not_finite(ElementType::kF32, bytes_of(values)),
-        concat(file.string(), ": parameter '", slot.name, "'"));
-  }
+  check_sound(file, tensors);
   tensors.optimizer.scalars() = position.optimizer;
 }
 

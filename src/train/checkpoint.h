@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "position.h"
 #include "seqconv/base/options.h"
@@ -36,10 +38,21 @@ void save_state(
     const Json& settings,
     const RunTensors& tensors);
 
+/// A tensor with which no run can go on.
+struct UnsoundTensor {
+  std::string name;       ///< "parameter 'bias'" or of the optimizer's state
+  size_t not_finite = 0;  ///< numbers that are NaN or infinite
+  size_t negative = 0;    ///< squares below 0
+};
+
+/// The first one, if there is one. Gradients under way may be infinite: their
+/// update will be skipped.
+std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors);
+
 /// What save_state wrote, read back in two steps: the texts first, the tensors
 /// when the model stands. Error for a file that is truncated, damaged, from
-/// another version of the program, for another model or with parameters that
-/// are not finite.
+/// another version of the program, for another model or with numbers that no
+/// run can go on with.
 struct SavedState {
   Position position;
   Json settings;

@@ -6,16 +6,19 @@
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
+#include "seqconv/text/bpe.h"
 #include "seqconv/text/segmenter.h"
 
 namespace seqconv {
 namespace {
 
 /// Keys that learning reads, and nothing after it.
-constexpr std::array<const char*, 5> kLearningKeys = {
+constexpr std::array<const char*, 7> kLearningKeys = {
     "subword_size",
     "sentencepiece_kind",
     "character_coverage",
+    "sentencepiece_byte_fallback",
+    "sentencepiece_user_symbols",
     "min_count",
     "max_vocabulary"};
 
@@ -41,8 +44,20 @@ template <class... Parts>
       parts...);
 }
 
+/// The text that the configuration wants. Keys that mean nothing for the model
+/// are in no folder: they are as in `given`.
+TextOptions wanted_text(const TrainConfig& config, const TextOptions& given) {
+  TextOptions pieces = config.text;
+  pieces.subword = given.subword;
+  TextOptions wanted = config.text;
+  wanted.subword_fallback = pieces.falls_back();
+  if (config.task == Task::kLanguageModel)
+    wanted.joined = given.joined;
+  return wanted;
+}
+
 void check_keys(const TrainRequest& request, const TextOptions& given) {
-  const Json wanted = write_options(request.config.text);
+  const Json wanted = write_options(wanted_text(request.config, given));
   const Json has = write_options(given);
   for (const auto& [key, value] : wanted.items()) {
     const bool compared = request.named_text.contains(key) &&
@@ -89,18 +104,22 @@ void check_dictionary(const TrainRequest& request, const GivenSide& side) {
 void check_subwords(const TrainRequest& request, const TextPipeline& text) {
   const Segmenter& has = text.segmenter();
   const TextOptions& options = request.config.text;
-  const auto check = [&](const char* key, const std::string& file) {
-    if (!file.empty() && read_file(file) != has.model())
-      fail_start(
-          request.init_from,
-          "text.",
-          key,
-          " = '",
-          file,
-          "' is another than the model's own");
+  const auto other = [&](const char* key, const std::string& file) {
+    fail_start(
+        request.init_from,
+        "text.",
+        key,
+        " = '",
+        file,
+        "' is another than the model's own");
   };
-  check("bpe_codes", options.bpe_codes);
-  check("sentencepiece_model", options.sentencepiece_model);
+  // A model keeps the lines of codes, whatever their ends were.
+  if (const std::string& file = options.bpe_codes;
+      !file.empty() && Bpe::load(file).codes() != has.model())
+    other("bpe_codes", file);
+  if (const std::string& file = options.sentencepiece_model;
+      !file.empty() && read_file(file) != has.model())
+    other("sentencepiece_model", file);
 }
 
 void report_unused(const TrainRequest& request) {

@@ -7,32 +7,64 @@
 #include <cstring>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 
 namespace seqconv {
 namespace {
 
-/// Bytes of the first `records` lines of `text`; counts those it finds.
-size_t prefix_size(const std::string& text, int64_t records, int64_t& found) {
-  size_t size = 0;
-  for (found = 0; found < records; ++found) {
-    const size_t end = text.find('\n', size);
+/// The first `wanted` lines of a log, or as many as there are.
+struct Kept {
+  size_t bytes = 0;
+  int64_t records = 0;
+  int64_t damaged = 0;  ///< of them, no JSON objects
+};
+
+Kept kept_lines(const std::string& text, int64_t wanted) {
+  Kept kept;
+  for (; kept.records < wanted; ++kept.records) {
+    const size_t end = text.find('\n', kept.bytes);
     if (end == std::string::npos)
       break;
-    size = end + 1;
+    const std::string_view line(text.data() + kept.bytes, end - kept.bytes);
+    kept.damaged += !line.starts_with('{') || !Json::accept(line);
+    kept.bytes = end + 1;
   }
-  return size;
+  return kept;
+}
+
+void warn_of_damage(const std::string& file, const Kept& kept, int64_t wanted) {
+  if (kept.records < wanted)
+    log_warning(
+        file,
+        " holds ",
+        kept.records,
+        " of the ",
+        wanted,
+        " records that the run has written; the others are lost");
+  if (kept.damaged > 0)
+    log_warning(
+        file,
+        " is damaged: ",
+        kept.damaged,
+        kept.damaged == 1 ? " of its lines is no record"
+                          : " of its lines are no records");
 }
 
 }  // namespace
 
 MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t records)
     : path_(file) {
-  size_t size = 0;
-  if (records > 0 && std::filesystem::exists(file))
-    size = prefix_size(read_file(file), records, records_);
+  Kept kept;
+  if (records > 0) {
+    if (std::filesystem::exists(file))
+      kept = kept_lines(read_file(file), records);
+    warn_of_damage(file.string(), kept, records);
+  }
+  records_ = kept.records;
   fd_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  const bool open = fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(size)) == 0;
+  const bool open =
+      fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(kept.bytes)) == 0;
   if (!open) {
     const std::string why = std::strerror(errno);
     if (fd_ >= 0)

@@ -12,7 +12,8 @@ namespace seqconv {
 class MetricsLog {
  public:
   /// Opens the file and cuts it back to its first `records` lines: what came
-  /// after the state that a run resumes from will come again.
+  /// after the state that a run resumes from will come again. Warns where it
+  /// holds fewer, or lines that are no records.
   MetricsLog(const std::filesystem::path& file, int64_t records);
   MetricsLog(const MetricsLog&) = delete;
   ~MetricsLog();

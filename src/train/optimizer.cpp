@@ -12,7 +12,6 @@ namespace seqconv {
 namespace {
 
 constexpr const char* kFirstMoment = "first_moment";
-constexpr const char* kSecondMoment = "second_moment";
 constexpr const char* kMomentum = "momentum";
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "checkpoint.h"
-#include "seqconv/base/elements.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
@@ -143,22 +142,24 @@ void TrainLoop::count_skip(double gradient_norm) {
   ++position_.logged_skips;
   ++position_.skips_in_a_row;
   progress_.clear();
-  const std::string what = position_.current.broken > 0
-      ? std::string("its loss")
-      : concat("its gradient (norm ", gradient_norm, ")");
+  const bool too_large =
+      position_.current.broken == 0 && std::isfinite(gradient_norm);
   log_warning(
       "update ",
       position_.update,
       " is skipped: ",
-      what,
-      " is not finite");
+      position_.current.broken > 0
+          ? std::string("its loss")
+          : concat("its gradient (norm ", gradient_norm, ")"),
+      too_large ? " is too large to be squared in float32" : " is not finite");
   SEQCONV_CHECK(
       position_.skips_in_a_row < kMostSkipsInARow,
       "training has diverged: ",
       kMostSkipsInARow,
       " updates in a row, up to update ",
       position_.update,
-      ", had no finite loss and gradient. Lower schedule.learning_rate (",
+      ", had no finite loss and gradient, or too large a one. Lower "
+      "schedule.learning_rate (",
       setup_.config.schedule.learning_rate,
       "), set optimizer.clip_norm (",
       setup_.config.optimizer.clip_norm,
@@ -266,14 +267,16 @@ void TrainLoop::write_parameters(const std::filesystem::path& file) {
 
 /// Nothing may replace what was saved before by what no program opens.
 bool TrainLoop::can_be_saved() {
-  const at::Tensor& values = parameters_.values();
-  if (count_not_finite(ElementType::kF32, bytes_of(values)) == 0)
+  const auto unsound = find_unsound({parameters_, optimizer_});
+  if (!unsound)
     return true;
   progress_.clear();
   log_warning(
       "after update ",
       position_.update,
-      " parameters are NaN or infinite: nothing is saved");
+      " numbers are NaN or infinite (",
+      unsound->name,
+      "): nothing is saved");
   return false;
 }
 
@@ -322,7 +325,8 @@ void TrainLoop::stop_if_asked() {
           position_.update,
           saved ? "; the state is saved, go on with the same command and "
                   "--resume"
-                : "; its parameters are not finite, an earlier state stays"));
+                : "; its parameters or the optimizer's are not finite, an "
+                  "earlier state stays"));
 }
 
 void TrainLoop::finish(const std::string& reason) {
@@ -335,7 +339,8 @@ void TrainLoop::finish(const std::string& reason) {
       position_.saved_update == position_.update,
       "training has diverged: after its last update, ",
       position_.update,
-      ", parameters are NaN or infinite. Lower schedule.learning_rate (",
+      ", parameters or the optimizer's state are NaN or infinite. Lower "
+      "schedule.learning_rate (",
       setup_.config.schedule.learning_rate,
       "). The last saved checkpoint is untouched");
   metrics_->write(end_record(position_, reason));

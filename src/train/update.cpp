@@ -6,6 +6,12 @@
 #include "seqconv/nn/dropout_plan.h"
 
 namespace seqconv {
+namespace {
+
+/// Squares up to 1e38 and their running means are finite in float32.
+constexpr double kLargestNorm = 1e19;
+
+}  // namespace
 
 void accumulate_batch(
     const SequenceModel& model,
@@ -43,11 +49,11 @@ StepResult apply_update(
       1.0 / static_cast<double>(std::max<int64_t>(sums.target_tokens, 1));
   StepResult result;
   result.gradient_norm = gradient_norm(gradients) * per_token;
-  result.skipped = sums.broken > 0 || !std::isfinite(result.gradient_norm);
-  if (!result.skipped) {
-    const double clip = clip_factor(result.gradient_norm, options.clip_norm);
+  const double clip = clip_factor(result.gradient_norm, options.clip_norm);
+  result.skipped =
+      sums.broken > 0 || !(result.gradient_norm * clip <= kLargestNorm);
+  if (!result.skipped)
     optimizer.step(gradients, per_token * clip, options.learning_rate);
-  }
   gradients.zero_();
   return result;
 }

@@ -82,6 +82,44 @@ TEST(ModelOptionsErrors, PositionsOfASideAreCheckedAsTheModelsAre) {
         HasSubstr("model.dim must be at least 4 for sinusoidal positions"));
 }
 
+TEST(ModelOptionsErrors, AListForOneLayerHasOneEntry) {
+  EXPECT_EQ(
+      message({"encoder.layers=1", "encoder.kernel_sizes=[3, 5]"}),
+      "model.encoder.kernel_sizes must have 1 entry, but got 2");
+  EXPECT_EQ(
+      message({"encoder.layers=1", "encoder.conv_dim=[0, 0]"}),
+      "model.encoder.conv_dim must have 1 entry, but got 2");
+}
+
+TEST(ModelOptions, AnUnsetListIsItsDefault) {
+  const Json defaults = write_options(StackOptions{});
+  for (const auto& [key, value] : defaults.items()) {
+    if (!value.is_array())
+      continue;
+    for (const char* nothing : {"", "[]", "\"\""}) {
+      Json table = Json::object();
+      apply_override(table, concat("encoder.", key, "=", nothing));
+      ModelOptions options;
+      options.encoder = {
+          .block = {BlockKind::kTalk},
+          .kernel_sizes = {5},
+          .max_offsets = {5},
+          .conv_heads = {5},
+          .conv_dim = {5},
+          .glu = false,
+          .normalization = {kernels::Normalization::kTanh},
+          .renormalize_edges = true,
+          .conv_bias = true,
+          .filter_bias = true,
+          .query = {QuerySource::kBlockInput},
+          .average_ffn = false};
+      EXPECT_NE(write_options(options.encoder)[key], value) << key;
+      read_options(table, "model", options);
+      EXPECT_EQ(write_options(options.encoder)[key], value) << key;
+    }
+  }
+}
+
 TEST(ModelOptionsErrors, HeadsDivideTheChannels) {
   EXPECT_THAT(
       message({"dim=30", "encoder.heads=4"}),

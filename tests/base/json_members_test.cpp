@@ -44,6 +44,16 @@ TEST(JsonMembers, LoseTheBlanksBetweenTokensAlone) {
       R"("a":[1,2.0],"b c":" d  e ")");
 }
 
+TEST(JsonMembers, MayComeAfterByteOrderMarks) {
+  for (const char* mark : {"\uFEFF", "\uFEFF\uFEFF", "\uFEFF\uFEFF\uFEFF \t"})
+    EXPECT_EQ(joined(concat(mark, "{\"a\":\"\uFEFF1\"}")), "\"a\":\"\uFEFF1\"");
+  for (const char* text : {"\uFEFF", " \uFEFF{}", "{\uFEFF}"})
+    EXPECT_THAT(
+        error_of([&] { json_members(text, "file:3"); }),
+        HasSubstr("file:3: not valid JSON: "))
+        << text;
+}
+
 TEST(JsonMembers, HaveTheNameThatIsMeant) {
   const auto members = json_members(R"({"te\u0078t": 1, "\"": 2})", "line");
   ASSERT_THAT(*members, SizeIs(2));

@@ -45,7 +45,7 @@ struct Outer {
 };
 
 struct Files {
-  std::vector<std::string> names = {"of an included file"};
+  std::vector<std::string> names;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -101,7 +101,7 @@ TEST(Options, AreReadWhateverTheirType) {
   EXPECT_THAT(options.encoder.kernels, ElementsAre(31));
   EXPECT_THAT(options.encoder.colours, ElementsAre(Colour::kRed, Colour::kRed));
   ASSERT_EQ(options.layers.size(), 2u);
-  EXPECT_THAT(options.layers[0].kernels, IsEmpty());
+  EXPECT_THAT(options.layers[0].kernels, ElementsAre(3, 7));
   EXPECT_THAT(options.layers[1].kernels, ElementsAre(3, 7));
 }
 
@@ -298,8 +298,37 @@ TEST(OptionsLists, OfTruthValuesAreReadAndWritten) {
   }
 }
 
+TEST(OptionsLists, AreTheirDefaultWhereTheyAreUnset) {
+  for (const char* nothing : {"[]", "\"\""}) {
+    FlagOptions flags;
+    flags.flags = {false, false};
+    const Json unset = Json::parse(nothing);
+    read_options(Json{{"flags", unset}}, "model", flags);
+    EXPECT_EQ(flags.flags, (std::vector<bool>{true}));
+    Outer options;
+    options.encoder.kernels = {31};
+    options.encoder.colours = {Colour::kRed};
+    options.layers.resize(2);
+    const Json encoder{{"kernels", unset}, {"colours", unset}};
+    read_options(
+        Json{{"encoder", encoder}, {"layers", unset}},
+        "model",
+        options);
+    EXPECT_EQ(write_options(options), write_options(Outer()));
+  }
+  EXPECT_THAT(
+      usage_error(R"({"encoder": {"kernels": [""]}})"),
+      HasSubstr("model.encoder.kernels[0] must be a whole number"));
+  EXPECT_THAT(
+      usage_error(R"({"encoder": {"kernels": " "}})"),
+      HasSubstr("model.encoder.kernels must be a whole number"));
+  EXPECT_THAT(
+      usage_error(R"({"heads": ""})"),
+      HasSubstr("model.heads must be a whole number"));
+}
+
 TEST(OptionsLists, OfNamesAreUnsetByAnEmptyString) {
-  Files files;
+  Files files{{"of an included file"}};
   read_options(Json{{"names", ""}}, "", files);
   EXPECT_EQ(files.names.size(), 0u);
   read_options(Json{{"names", "a"}}, "", files);

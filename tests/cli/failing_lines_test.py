@@ -188,9 +188,14 @@ class Fields(unittest.TestCase):
 
     def test_blanks_line_ends_and_marks_do_not_matter(self):
         wanted = requests("--format", "json", stdin=GOOD).out
-        for spelled in ("\ufeff" + GOOD, GOOD + "\r\n", f" \t{GOOD} \n",
+        for spelled in ("\ufeff" + GOOD, "\ufeff\ufeff" + GOOD, GOOD + "\r\n", f" \t{GOOD} \n",
                         '{"id" :1,\t"text"\t: "1 2"}'):
             self.assertEqual(requests("--format", "json", stdin=spelled).out, wanted)
+
+    def test_a_mark_where_files_were_joined_does_not_matter(self):
+        wanted = requests("--format", "json", stdin=f"{GOOD}\n{GOOD}\n").out
+        joined = requests("--format", "json", stdin=f"\ufeff{GOOD}\n\ufeff{GOOD}\n")
+        self.assertEqual((joined.code, joined.out), (0, wanted), joined.message)
 
     def test_a_line_of_a_megabyte_is_one_like_others(self):
         many = ",".join(f'"k{i}":{i}' for i in range(100_000))
@@ -287,6 +292,16 @@ class Score(unittest.TestCase):
                 self.assertEqual((strict.code, strict.out), (1, b""))
                 self.assertIn(wanted[0], strict.message)
 
+    def test_a_target_may_spell_a_word_that_only_fills_the_dictionary_up(self):
+        model = support.scratch() / "filled-up"
+        result = run("train", support.config(), "--output", model,
+                     "--set", "text.max_vocabulary=22")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("madeupword0001 0", (model / "dict.txt").read_text())
+        result = self.score("1\n2\n", "eins\nmadeupword0000 eins\n", model=lambda: model)
+        self.assertEqual(result.code, 0, result.message)
+        self.assertTrue(all(math.isfinite(float(line)) for line in result.lines[:2]))
+
     def test_what_fits_just_is_scored(self):
         result = self.score("2 " * 7 + "\n", "zwei " * 7 + "\n")
         self.assertEqual(result.code, 0, result.message)
@@ -320,6 +335,36 @@ class Perplexity(unittest.TestCase):
         self.assertEqual(result.code, 1, result.message)
         self.assertEqual(json.loads(result.out), {**whole, "failed_lines": 1})
         self.assertIn("standard input:3: a line of", result.message)
+
+
+class LongLines(unittest.TestCase):
+    """Of a megabyte, whatever reads them: one line in, one line out."""
+
+    def test_are_lines_like_others(self):
+        word, words = b"x" * 1_000_000, b"ab b. " * 170_000
+        codes = written("long.codes", "#version: 0.2\na b\nx x\nxx xx\n")
+        for name, arguments in (
+            ("translate", ["translate", "--model", support.model(), *TRANSLATE]),
+            ("tokens", ["tokenize", "--language", "en"]),
+            ("text", ["tokenize", "--language", "en", "--undo"]),
+            ("codes", ["bpe", "apply", "--codes", codes]),
+        ):
+            for line in (word, words):
+                with self.subTest(name):
+                    result = run(*arguments, stdin=line + b"\n1\n")
+                    self.assertEqual((result.code, result.out.count(b"\n")), (0, 2),
+                                     result.message[-300:])
+        for line in (word, words):
+            reference = written("long.reference", line + b"\n")
+            for metric in ("bleu", "chrf"):
+                with self.subTest(metric):
+                    result = run("evaluate", metric, "--reference", reference, stdin=line + b"\n")
+                    self.assertEqual(result.code, 0, result.message[-300:])
+            with self.subTest("score"):
+                result = run("score", "--model", support.model(), "--source", reference,
+                             "--target", written("short.target", "eins\n"))
+                self.assertEqual(result.code, 0, result.message[-300:])
+                self.assertTrue(math.isfinite(float(result.lines[0])))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ struct LittleRun {
     position.optimizer = optimizer->scalars();
   }
   RunTensors tensors() { return {parameters, *optimizer}; }
+  /// Where the bias begins in the flat buffers.
+  int64_t bias() const { return parameters.slots().back().offset; }
 
   torch::nn::Linear module;
   FlatParameters parameters;
@@ -90,6 +92,72 @@ TEST_F(TrainingState, ParametersThatAreNotFiniteAreRefused) {
           ": parameter 'bias' must hold finite numbers, but 1 of them is NaN "
           "or "
           "infinite: the training diverged, or the file is damaged");
+}
+
+TEST_F(TrainingState, NumbersOfTheOptimizerThatStopItAreRefused) {
+  const auto error = [&](LittleRun& run) {
+    save_state(file(), run.position, {}, run.tensors());
+    return testing::error_of(
+        [&] { load_state_tensors(file(), run.position, run.tensors()); });
+  };
+  for (const auto& [kind, name, value] :
+       std::vector<std::tuple<OptimizerKind, std::string, float>>{
+           {OptimizerKind::kAdam, "first_moment", INFINITY},
+           {OptimizerKind::kAdam, "second_moment", INFINITY},
+           {OptimizerKind::kAdam, "second_moment", NAN},
+           {OptimizerKind::kNag, "momentum", -INFINITY}}) {
+    LittleRun run(5, kind);
+    EXPECT_FALSE(find_unsound(run.tensors()));
+    run.optimizer->tensors().at(name)[run.bias()].fill_(value);
+    EXPECT_EQ(
+        error(run),
+        concat(
+            file().string(),
+            ": optimizer.",
+            name,
+            " of parameter 'bias' must hold finite numbers, but 1 of them is "
+            "NaN or infinite: the training diverged, or the file is damaged"));
+    EXPECT_EQ(find_unsound(run.tensors())->not_finite, 1u);
+  }
+  LittleRun run;
+  run.optimizer->tensors().at("first_moment").fill_(-1);
+  run.optimizer->tensors().at("second_moment")[0].fill_(-0.0f);
+  save_state(file(), run.position, {}, run.tensors());
+  EXPECT_NO_THROW(load_state_tensors(file(), run.position, run.tensors()));
+  run.optimizer->tensors().at("second_moment").narrow(0, 1, 2).fill_(-1);
+  EXPECT_EQ(
+      error(run),
+      file().string() +
+          ": optimizer.second_moment of parameter 'weight' must hold squares, "
+          "but 2 of them are below 0: the file is damaged");
+}
+
+TEST_F(TrainingState, APartialGradientThatIsNotFiniteComesBack) {
+  // An uninterrupted run would skip the update at its end.
+  LittleRun run;
+  run.position.micro_batch = 1;
+  run.parameters.gradients()[0].fill_(INFINITY);
+  save_state(file(), run.position, {}, run.tensors());
+  LittleRun other;
+  load_state_tensors(file(), run.position, other.tensors());
+  EXPECT_TRUE(other.parameters.gradients().equal(run.parameters.gradients()));
+}
+
+TEST_F(TrainingState, CountsBelowZeroAreRefused) {
+  LittleRun run;
+  run.position.batch = -1;
+  save_state(file(), run.position, {}, run.tensors());
+  EXPECT_EQ(
+      testing::error_of([&] { read_state(file()); }),
+      file().string() +
+          ": the training state is damaged: its batch must be >= 0, but got "
+          "-1");
+  run.position.batch = 0;
+  run.position.optimizer.steps = -2;
+  save_state(file(), run.position, {}, run.tensors());
+  EXPECT_THAT(
+      testing::error_of([&] { read_state(file()); }),
+      HasSubstr("its optimizer.steps must be >= 0, but got -2"));
 }
 
 TEST_F(TrainingState, TruncationAnywhereIsAClearError) {

@@ -84,6 +84,47 @@ TEST_F(FineTuningRun, ATextThatTheConfigurationWantsOtherwiseIsRefused) {
   EXPECT_NO_THROW(train_model(same));
 }
 
+TEST_F(FineTuningRun, TheModelsOwnConfigurationIsTakenWhateverItsText) {
+  join_digits("train.source");
+  std::map<std::string, TextOptions> texts;
+  TextOptions words;
+  words.subword = Subword::kNone;
+  words.min_count = 2;
+  texts["words"] = words;
+  texts["characters"].subword = Subword::kCharacters;
+  texts["bytes"].subword = Subword::kBytes;
+  texts["bpe"].subword = Subword::kBpe;
+  texts["bpe"].subword_size = 3;
+  texts["unsplit"] = texts["bpe"];
+  texts["unsplit"].subword_fallback = false;
+  TextOptions pieces;
+  pieces.subword_size = 280;
+  pieces.sentencepiece_byte_fallback = true;
+  pieces.sentencepiece_user_symbols = {"<year>"};
+  texts["pieces"] = pieces;
+  TextOptions moses = words;
+  moses.tokenizer = Tokenizer::kMoses;
+  moses.source_language = "de";
+  moses.target_language = "en";
+  moses.moses_escape = moses.lowercase = true;
+  texts["moses"] = moses;
+  config_.training.max_updates = 1;
+  texts["given"].subword = Subword::kBpe;
+  texts["given"].bpe_codes =
+      folder_.write("codes", "\uFEFF#version: 0.2\r\n1 2</w>");
+  for (const auto& [name, text] : texts) {
+    SCOPED_TRACE(name);
+    config_.text = text;
+    train_model(request(name));
+    TrainRequest tune = request(name + "-tuned");
+    tune.init_from = path(name);
+    // As the run wrote it down: every key is named.
+    for (const auto& [key, value] : write_options(text).items())
+      tune.named_text.insert(key);
+    EXPECT_NO_THROW(train_model(tune));
+  }
+}
+
 TEST_F(FineTuningRun, CodesOfAnotherModelAreRefused) {
   join_digits("train.source");
   config_.text.subword = Subword::kBpe;

@@ -135,11 +135,14 @@ TEST_F(LanguageModelRun, ResumedTheBitsAreTheSame) {
 
 TEST_F(LanguageModelRun, BeginsWithAnotherModel) {
   train_model(request("base"));
-  config_.text.min_count = 3;  // not used: the text comes with the model
+  config_.text.min_count = 3;   // not used: the text comes with the model
+  config_.text.joined = false;  // means nothing here
   config_.schedule.learning_rate = config_.schedule.warmup_start = 1e-30;
   config_.data.stream.block_tokens = 20;
   TrainRequest tune = request("tuned");
   tune.init_from = path("base");
+  for (const auto& [key, value] : write_options(config_.text).items())
+    tune.named_text.insert(key);
   train_model(tune);
   const auto base = load_language_model(path("base"));
   const auto tuned = load_language_model(path("tuned"));

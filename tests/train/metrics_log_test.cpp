@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
@@ -30,6 +31,45 @@ TEST(MetricsLog, ResumingCutsWhatCameLater) {
   log.write({{"a", 9}});
   EXPECT_EQ(read_file(file), "{\"a\":1}\n{\"a\":2}\n{\"a\":9}\n");
   EXPECT_EQ(log.records(), 3);
+}
+
+TEST(MetricsLog, WhatIsLostOrDamagedIsWarnedOf) {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  const auto warnings = [&](const char* content, int64_t records) {
+    if (content == nullptr)
+      std::filesystem::remove(file);
+    else
+      folder.write("metrics.jsonl", content);
+    set_log_level(LogLevel::kWarning);
+    ::testing::internal::CaptureStderr();
+    MetricsLog log(file, records);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string name = file.string();
+  EXPECT_EQ(warnings("{}\n{}\n{}\n", 2), "");
+  EXPECT_EQ(warnings(nullptr, 0), "");
+  for (const auto& [content, found] : std::vector<std::pair<const char*, int>>{
+           {"{}\n{}\n{\"half", 2},
+           {"", 0},
+           {nullptr, 0}})
+    EXPECT_THAT(
+        warnings(content, 3),
+        ::testing::HasSubstr(concat(
+            name,
+            " holds ",
+            found,
+            " of the 3 records that the run has written; the others are "
+            "lost")));
+  EXPECT_THAT(
+      warnings(
+          "{}\n\x7B\"a\"\xBA"
+          "1}\n{}\n",
+          3),
+      ::testing::HasSubstr(name + " is damaged: 1 of its lines is no record"));
+  EXPECT_THAT(
+      warnings("[]\n{]\n{}\n", 3),
+      ::testing::HasSubstr("2 of its lines are no records"));
 }
 
 TEST(MetricsLog, ANewRunBeginsANewFile) {

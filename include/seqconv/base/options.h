@@ -62,65 +62,6 @@ std::string join_key(const std::string& path, const char* key);
 /// A value for a message: short, never throws, whatever it holds.
 std::string show_json(const Json& j);
 
-class Reader {
- public:
-  Reader(const Json& table, std::string path)
-      : table_(table), path_(std::move(path)) {}
-
-  template <class T>
-  void operator()(const char* key, T& value, const char* /*help*/) {
-    known_.emplace_back(key);
-    const auto found = table_.find(key);
-    if (found != table_.end())
-      read(*found, join_key(path_, key), value);
-  }
-
-  void finish() const { reject_unknown_keys(table_, path_, known_); }
-
- private:
-  template <class T>
-  static void read(const Json& j, const std::string& where, T& value) {
-    if constexpr (std::is_enum_v<T>) {
-      std::string name;
-      read_value(j, where, name);
-      value = parse_enum<T>(name, where);
-    } else if constexpr (IsVector<T>) {
-      T items;
-      const auto add = [&](const Json& entry, const std::string& place) {
-        typename T::value_type item{};  // a list of bool has no references
-        read(entry, place, item);
-        items.push_back(std::move(item));
-      };
-      // "" unsets what an included file sets.
-      const bool unset = std::is_same_v<typename T::value_type, std::string> &&
-          j.is_string() && j.template get_ref<const std::string&>().empty();
-      if (unset) {
-        value.clear();
-        return;
-      }
-      if (j.is_array()) {
-        for (size_t i = 0; i < j.size(); ++i)
-          add(j[i], concat(where, "[", i, "]"));
-      } else {  // a single entry stands for a list of one
-        add(j, where);
-      }
-      value = std::move(items);
-    } else if constexpr (requires(Reader r) { value.visit(r); }) {
-      if (!j.is_object())
-        fail_usage(where, " must be a table, but got ", show_json(j));
-      Reader reader(j, where);
-      value.visit(reader);
-      reader.finish();
-    } else {
-      read_value(j, where, value);
-    }
-  }
-
-  const Json& table_;
-  std::string path_;
-  std::vector<std::string> known_;
-};
-
 class Writer {
  public:
   template <class T>
@@ -151,6 +92,88 @@ class Writer {
   }
 
   Json table_ = Json::object();
+};
+
+/// What writes the defaults of options that have any.
+template <class Options>
+Json (*defaults_of())() {
+  if constexpr (std::is_default_constructible_v<Options>)
+    return [] {
+      Writer writer;
+      Options options;
+      options.visit(writer);
+      return writer.take();
+    };
+  else
+    return nullptr;
+}
+
+class Reader {
+ public:
+  /// `defaults` writes the options as they are when nothing is said.
+  Reader(const Json& table, std::string path, Json (*defaults)())
+      : table_(table), path_(std::move(path)), defaults_(defaults) {}
+
+  template <class T>
+  void operator()(const char* key, T& value, const char* /*help*/) {
+    known_.emplace_back(key);
+    const auto found = table_.find(key);
+    if (found == table_.end())
+      return;
+    if (IsVector<T> && is_unset(*found) && defaults_ != nullptr)
+      read(defaults_().at(key), join_key(path_, key), value);
+    else
+      read(*found, join_key(path_, key), value);
+  }
+
+  void finish() const { reject_unknown_keys(table_, path_, known_); }
+
+ private:
+  /// What takes a list's value of an included file away.
+  static bool is_unset(const Json& j) {
+    return j.is_string() ? j.get_ref<const std::string&>().empty()
+                         : j.is_array() && j.empty();
+  }
+
+  template <class T>
+  static void read(const Json& j, const std::string& where, T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      std::string name;
+      read_value(j, where, name);
+      value = parse_enum<T>(name, where);
+    } else if constexpr (IsVector<T>) {
+      T items;
+      const auto add = [&](const Json& entry, const std::string& place) {
+        typename T::value_type item{};  // a list of bool has no references
+        read(entry, place, item);
+        items.push_back(std::move(item));
+      };
+      if (is_unset(j)) {
+        value.clear();
+        return;
+      }
+      if (j.is_array()) {
+        for (size_t i = 0; i < j.size(); ++i)
+          add(j[i], concat(where, "[", i, "]"));
+      } else {  // a single entry stands for a list of one
+        add(j, where);
+      }
+      value = std::move(items);
+    } else if constexpr (requires(Reader r) { value.visit(r); }) {
+      if (!j.is_object())
+        fail_usage(where, " must be a table, but got ", show_json(j));
+      Reader reader(j, where, defaults_of<T>());
+      value.visit(reader);
+      reader.finish();
+    } else {
+      read_value(j, where, value);
+    }
+  }
+
+  const Json& table_;
+  std::string path_;
+  Json (*defaults_)();
+  std::vector<std::string> known_;
 };
 
 /// A type in words: "list of whole number", "'post' or 'pre'".
@@ -196,9 +219,10 @@ class Describer {
 
 }  // namespace detail
 
-/// Fills `options` from a table. Keys that are absent keep their value; unknown
-/// keys and wrong types are UsageErrors that name the key (and the nearest
-/// valid one). `path` prefixes keys in messages, for example "model.encoder".
+/// Fills `options` from a table. Keys that are absent keep their value; [] and
+/// "" give a list its default back; unknown keys and wrong types are
+/// UsageErrors that name the key (and the nearest valid one). `path` prefixes
+/// keys in messages, for example "model.encoder".
 template <class Options>
 void read_options(
     const Json& table,
@@ -206,7 +230,7 @@ void read_options(
     Options& options) {
   if (!table.is_object())
     fail_usage(path, " must be a table, but got ", detail::show_json(table));
-  detail::Reader reader(table, path);
+  detail::Reader reader(table, path, detail::defaults_of<Options>());
   options.visit(reader);
   reader.finish();
 }

@@ -14,6 +14,9 @@ namespace seqconv {
 /// is decoupled, times the learning rate, and holds for every parameter.
 class Optimizer {
  public:
+  /// The state tensor of Adam that holds means of squares: never below 0.
+  static constexpr const char* kSecondMoment = "second_moment";
+
   /// values [P] float32: updated in place by step().
   Optimizer(const OptimizerOptions& options, const at::Tensor& values);
 

@@ -28,14 +28,15 @@ struct StepOptions {
 };
 
 struct StepResult {
-  bool skipped = false;      ///< the loss or the gradient was not finite
+  bool skipped = false;      ///< no finite loss and gradient, or too large
   double gradient_norm = 0;  ///< per target token, before clipping
 };
 
 /// Ends an update: gradients summed over processes, divided by the target
 /// tokens of the whole effective batch, clipped, one optimiser step, gradients
-/// zeroed. Where the loss or the gradient is not finite, parameters and
-/// optimiser stay as they are.
+/// zeroed. Where the loss or the gradient is not finite, or the gradient so
+/// large that the optimiser's float32 cannot hold its square (clipped norms
+/// above 1e19), parameters and optimiser stay as they are.
 StepResult apply_update(
     const FlatParameters& parameters,
     Optimizer& optimizer,

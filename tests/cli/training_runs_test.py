@@ -1,0 +1,115 @@
+"""Training runs from outside: started twice, stopped, killed, begun from another model."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+import support
+from support import run
+
+
+def repeated(name, suffix, times):
+    """A file of the data, its lines so many times."""
+    path = support.scratch() / f"{times}-{name}.{suffix}"
+    path.write_text((support.data() / f"{name}.{suffix}").read_text() * times)
+    return path
+
+
+def kinds(folder):
+    lines = (folder / "training" / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line)["kind"] for line in lines]
+
+
+class Runs(unittest.TestCase):
+    def start(self, *arguments):
+        process = subprocess.Popen(
+            [os.fspath(support.PROGRAM), *map(os.fspath, arguments)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_of_two_started_at_once_exactly_one_trains(self):
+        for number in range(3):
+            folder = support.scratch() / f"twice{number}"
+            both = [self.start("train", support.config(), "--output", folder) for _ in range(2)]
+            messages = [process.communicate(timeout=support.TIMEOUT)[1] for process in both]
+            codes = [process.returncode for process in both]
+            self.assertEqual(sorted(codes)[0], 0, messages)
+            self.assertIn(sorted(codes)[1], (1, 2), messages)
+            refusal = messages[codes.index(max(codes))].decode()
+            self.assertRegex(refusal, "is in use|already holds a model")
+            self.assertEqual(kinds(folder), ["start", *["train"] * 4, "validation", "end"])
+            self.assertEqual(run("translate", "--model", folder, stdin="1\n").code, 0)
+
+    def test_a_signal_during_validation_saves(self):
+        folder = support.scratch() / "validating"
+        command = ["train", support.config(), "--output", folder,
+                   "--set", f"data.valid_source={repeated('valid', 'src', 1000)}",
+                   "--set", f"data.valid_target={repeated('valid', 'tgt', 1000)}",
+                   "--set", "training.validate_every=2"]
+        process = self.start(*command)
+        for line in process.stderr:
+            if b"update 2 " in line:
+                break
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=support.TIMEOUT)
+        self.assertEqual(process.returncode, 143, rest)
+        self.assertIn(b"after update 2; the state is saved", rest)
+        self.assertEqual(kinds(folder), ["start", "train", "train", "end"])
+        result = run(*command, "--resume", "--set", "training.max_updates=2")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("validation  epoch 1  update 2", result.message)
+
+    def test_one_killed_while_it_prepares_its_data_begins_again(self):
+        folder = support.scratch() / "unprepared"
+        command = ["train", support.config(), "--output", folder,
+                   "--set", f"data.train_source={repeated('train', 'src', 1000)}",
+                   "--set", f"data.train_target={repeated('train', 'tgt', 1000)}",
+                   "--set", "training.max_updates=1"]
+        process = self.start(*command)
+        while not list(folder.glob("training/data/*.tmp-*")):
+            self.assertIsNone(process.poll(), "it ended by itself")
+            time.sleep(0.01)
+        process.kill()
+        process.communicate(timeout=support.TIMEOUT)
+        self.assertTrue(list(folder.glob("training/data/*.tmp-*")))
+        result = run(*command)
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(list(folder.rglob("*.tmp-*")), [])
+
+    def test_a_model_begins_with_one_of_its_own_configuration(self):
+        base = support.scratch() / "pieces"
+        text = ["--set", "text.subword=sentencepiece", "--set", "text.subword_size=300",
+                "--set", "text.sentencepiece_byte_fallback=true",
+                "--set", 'text.sentencepiece_user_symbols=["<year>"]']
+        result = run("train", support.config(), "--output", base, *text)
+        self.assertEqual(result.code, 0, result.message)
+        for number, configuration in enumerate((
+                [support.config(), *text], [base / "training" / "config.toml"])):
+            result = run("train", *configuration, "--init-from", base,
+                         "--output", support.scratch() / f"of-pieces{number}")
+            self.assertEqual(result.code, 0, result.message)
+            self.assertIn("text.sentencepiece_user_symbols", result.message)
+
+    def test_a_log_that_lost_records_is_told_of(self):
+        wanted = "4 of the 7 records that the run has written"
+        folder = support.copy_model("lost-records")
+        log = folder / "training" / "metrics.jsonl"
+        log.write_text("".join(log.read_text().splitlines(keepends=True)[:4]))
+        result = run("train", support.config(), "--output", folder, "--resume",
+                     "--set", "training.max_updates=5")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("warning: ", result.message)
+        # The record of the end is not one of those that the state counts.
+        self.assertRegex(result.message, wanted.replace("7", "[67]"))
+
+
+if __name__ == "__main__":
+    unittest.main()
