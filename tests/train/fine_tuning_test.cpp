@@ -119,7 +119,8 @@ TEST_F(FineTuningRun, TheModelsOwnConfigurationIsTakenWhateverItsText) {
     TrainRequest tune = request(name + "-tuned");
     tune.init_from = path(name);
     // As the run wrote it down: every key is named.
-    for (const auto& [key, value] : write_options(text).items())
+    const Json keys = write_options(text);
+    for (const auto& [key, value] : keys.items())
       tune.named_text.insert(key);
     EXPECT_NO_THROW(train_model(tune));
   }

@@ -141,7 +141,8 @@ TEST_F(LanguageModelRun, BeginsWithAnotherModel) {
   config_.data.stream.block_tokens = 20;
   TrainRequest tune = request("tuned");
   tune.init_from = path("base");
-  for (const auto& [key, value] : write_options(config_.text).items())
+  const Json keys = write_options(config_.text);
+  for (const auto& [key, value] : keys.items())
     tune.named_text.insert(key);
   train_model(tune);
   const auto base = load_language_model(path("base"));
