@@ -148,7 +148,8 @@ void check_output(const TrainRequest& request) {
         "--resume goes on from the output folder's own state: --init-from "
         "cannot be given with it");
   // There, what looks for a checkpoint's config.json would find the new one.
-  if (is_inside_training(resolve_path(request.output).parent_path()))
+  const auto output = resolve_path(request.output);
+  if (is_inside_training(output) || is_inside_training(output.parent_path()))
     fail_usage(
         "the output folder '",
         request.output.string(),
