@@ -136,8 +136,10 @@ void FairseqCheckpoint::read_model(const PickleValue& model) {
   for (const auto& [key, value] : model.entries()) {
     const std::string name = unwrapped(key.node().text, wrapper_.size());
     StridedTensor tensor = file_.tensor(value, name);
-    if (is_bookkeeping(name))
+    if (is_bookkeeping(name)) {
+      bookkeeping_.insert(name);
       continue;
+    }
     SEQCONV_CHECK(
         tensors_.emplace(name, std::move(tensor)).second,
         where(),

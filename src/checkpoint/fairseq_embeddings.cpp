@@ -246,9 +246,10 @@ PositionKind
 kind_without_table(Clues& clues, const PositionNames& names, bool none) {
   const char* argument = "no_token_positional_embeddings";
   const std::string buffer = names.side + ".embed_positions._float_tensor";
-  const bool silent = !clues.boolean(argument) && !clues.has(buffer);
+  const bool buffered = clues.checkpoint().bookkeeping().contains(buffer);
+  const bool silent = !clues.boolean(argument) && !buffered;
   SEQCONV_CHECK(
-      !none || !clues.has(buffer),
+      !none || !buffered,
       clues.where(),
       ": the stored argument ",
       argument,

@@ -107,8 +107,9 @@ class WithoutRootsRights {
     EXPECT_EQ(::seteuid(root_ ? kNobody : ::geteuid()), 0);
   }
   ~WithoutRootsRights() {
-    if (root_)
+    if (root_) {
       EXPECT_EQ(::seteuid(0), 0);
+    }
   }
 
  private:

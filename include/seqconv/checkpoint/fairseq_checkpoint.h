@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class FairseqCheckpoint {
   const std::map<std::string, StridedTensor>& tensors() const {
     return tensors_;
   }
+  /// Names of those bookkeeping ones.
+  const std::set<std::string>& bookkeeping() const { return bookkeeping_; }
   /// The tensor called `name`, whose storage is checked first; Error when there
   /// is none.
   const StridedTensor& read(const std::string& name) const;
@@ -54,6 +57,7 @@ class FairseqCheckpoint {
 
   PyTorchFile file_;
   std::map<std::string, StridedTensor> tensors_;
+  std::set<std::string> bookkeeping_;
   std::map<std::string, PickleId> values_;
   std::string wrapper_;
   Json arguments_ = Json::object();
