@@ -126,9 +126,12 @@ fs::path enclosing_run(const fs::path& path) {
 }
 
 bool is_inside_training(const fs::path& path) {
-  const fs::path run = enclosing_run(path);
-  return !run.empty() &&
-      *resolve_path(path).lexically_relative(run).begin() == kTraining;
+  // Whatever runs were begun in between.
+  for (fs::path folder = resolve_path(path); folder != folder.parent_path();
+       folder = folder.parent_path())
+    if (folder.filename() == kTraining && holds_run(folder.parent_path()))
+      return true;
+  return false;
 }
 
 void check_output_folder(const fs::path& output) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "engine/verbs.h"
+#include "engine/functions.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
 #include "seqconv/torch_backend/backend.h"

@@ -4,7 +4,7 @@
 #include "seqconv/train/options.h"
 #include "seqconv/train/trainer.h"
 
-#include "engine/verbs.h"
+#include "engine/functions.h"
 
 namespace seqconv::engine {
 

@@ -140,7 +140,6 @@ class ModelStepDecoder : public StepDecoder {
           candidates_[row]);
       if (candidates_[row].empty() && !any_finite(log_probs))
         throw NoProbability(
-            sentence_of_row_[row],
             "the model gives no token a finite probability: its weights are "
             "too large, or damaged");
     }

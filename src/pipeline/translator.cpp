@@ -157,8 +157,8 @@ void Translator::note_if_cut(const Sentence& sentence, const Hypothesis& best)
       " positions"));
 }
 
-/// One batch; NoProbability when one of it fails.
-void Translator::translate_group(const Group& group) const {
+/// One batch; NoProbability when one of it has none.
+void Translator::translate_batch(const Group& group) const {
   std::vector<std::vector<int32_t>> sources;
   std::vector<SearchInput> inputs;
   for (const Sentence* sentence : group) {
@@ -180,8 +180,21 @@ void Translator::translate_group(const Group& group) const {
   }
 }
 
-/// Sentences with the same options, in batches. Where one has no probability,
-/// those of its batch go one by one: it alone fails, whatever is beside it.
+/// One batch. Where a sentence has no probability they go one by one: it alone
+/// fails, whatever is beside it.
+void Translator::translate_group(const Group& group) const {
+  try {
+    translate_batch(group);
+  } catch (const NoProbability& error) {
+    if (group.size() == 1)
+      group[0]->result->error = error.what();
+    else
+      for (const Sentence* sentence : group)
+        translate_group({sentence});
+  }
+}
+
+/// Sentences with the same options, in batches.
 void Translator::translate_alike(const Group& sentences) const {
   std::vector<int64_t> lengths;
   for (const Sentence* sentence : sentences)
@@ -190,22 +203,7 @@ void Translator::translate_alike(const Group& sentences) const {
     Group group;
     for (const size_t item : items)
       group.push_back(sentences[item]);
-    try {
-      translate_group(group);
-      continue;
-    } catch (const NoProbability& error) {
-      if (group.size() == 1) {
-        group[0]->result->error = error.what();
-        continue;
-      }
-    }
-    for (const Sentence* sentence : group) {
-      try {
-        translate_group({sentence});
-      } catch (const NoProbability& error) {
-        sentence->result->error = error.what();
-      }
-    }
+    translate_group(group);
   }
 }
 

@@ -148,8 +148,7 @@ void check_output(const TrainRequest& request) {
         "--resume goes on from the output folder's own state: --init-from "
         "cannot be given with it");
   // There, what looks for a checkpoint's config.json would find the new one.
-  const auto output = resolve_path(request.output);
-  if (is_inside_training(output) || is_inside_training(output.parent_path()))
+  if (is_inside_training(request.output))
     fail_usage(
         "the output folder '",
         request.output.string(),

@@ -79,10 +79,20 @@ TEST_F(TrainerErrors, ADamagedConfigurationOfAResumedRunIsNamed) {
 
 TEST_F(TrainerErrors, ARunAmongTheFilesOfAnotherIsRefused) {
   train_model(request("run"));
-  for (const char* output : {"run/training", "run/training/checkpoints/x"})
-    EXPECT_THAT(
-        testing::error_of<UsageError>([&] { train_model(request(output)); }),
-        HasSubstr("lies among the files of another training"));
+  const auto refused = [&] {
+    for (const char* output : {"run/training", "run/training/checkpoints/x"})
+      EXPECT_THAT(
+          testing::error_of<UsageError>([&] { train_model(request(output)); }),
+          HasSubstr("lies among the files of another training"));
+  };
+  refused();
+  // Nor where a run stands already.
+  for (const char* lock : {"training/lock", "checkpoints/x/training/lock"}) {
+    const auto file = folder_.path() / "run" / "training" / lock;
+    create_folder(file.parent_path());
+    write_file_atomically(file, "");
+  }
+  refused();
   EXPECT_NO_THROW(train_model(request("run/tuned")));
 }
 

@@ -12,10 +12,9 @@ namespace seqconv {
 /// A file that appears under its name only when commit() has put all of it on
 /// the disk; until then, and after an error, the old file stays. A symbolic
 /// link stays too, it is the file behind it that is replaced. A device or a
-/// pipe
-/// (/dev/stdout) is written directly, there is nothing to replace. What ended
-/// processes left of the same file is deleted. Errors name the file and the
-/// system's reason.
+/// pipe (/dev/stdout) is written directly, there is nothing to replace. What
+/// ended processes left of the same file is deleted. Errors name the file and
+/// the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

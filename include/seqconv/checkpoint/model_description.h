@@ -99,7 +99,7 @@ void check_parameters(
 /// none. `path` need not be there; it may lead through links and "..".
 std::filesystem::path enclosing_run(const std::filesystem::path& path);
 
-/// Whether `path` is the folder `training` of a run, or lies in it.
+/// Whether `path` is the folder `training` of a run, or lies in one.
 bool is_inside_training(const std::filesystem::path& path);
 
 /// Error when `output`, where a model is to be written, is or lies in the

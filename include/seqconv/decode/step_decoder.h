@@ -13,12 +13,7 @@ namespace seqconv {
 /// numbers overflow, or are NaN.
 class SEQCONV_VISIBLE NoProbability : public Error {
  public:
-  NoProbability(int64_t sentence, const std::string& what)
-      : Error(what), sentence_(sentence) {}
-  int64_t sentence() const { return sentence_; }  ///< from 0
-
- private:
-  int64_t sentence_;
+  using Error::Error;
 };
 
 /// What a row may produce next. Everything optional; empty means no limit.

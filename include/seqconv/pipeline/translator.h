@@ -84,6 +84,7 @@ class Translator {
   void note_if_cut(const Sentence& sentence, const Hypothesis& best) const;
   void translate_alike(const Group& sentences) const;
   void translate_group(const Group& group) const;
+  void translate_batch(const Group& group) const;
 
   TranslationSystem system_;
   TranslatorOptions options_;

@@ -11,7 +11,8 @@
 namespace seqconv {
 
 /// Live modules as a backend, which shares their parameters: a change to them
-/// shows. UsageError for an ensemble whose target vocabularies differ in size.
+/// shows. start() throws for an ensemble whose target vocabularies differ in
+/// size.
 std::shared_ptr<const TranslationBackend> make_torch_backend(
     std::vector<TranslationModel> models);
 std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model);
