@@ -47,6 +47,9 @@ struct EnumNames<Task> {
            {"language_model", Task::kLanguageModel}});
 };
 
+/// Which side of a model a layer belongs to.
+enum class Side { kEncoder, kDecoder };
+
 /// Layer normalisation after the residual sum, or before each block.
 enum class NormPlacement { kPost, kPre };
 template <>

@@ -12,9 +12,6 @@
 
 namespace seqconv {
 
-/// Which side of the model a layer belongs to.
-enum class Side { kEncoder, kDecoder };
-
 /// What mixes information along time in a layer: linear1, gate,
 /// convolution and linear2; self-attention with its four projections; average
 /// attention with its network and gate; or an ordinary convolution alone.
