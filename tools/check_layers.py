@@ -32,10 +32,11 @@ BELOW = {
     "models": ["architecture", "nn", "decode", "data"],
     "pipeline": ["checkpoint"],
     "verbs": ["pipeline"],
+    "runtime": ["pipeline"],
     "torch_backend": ["pipeline", "models"],
     "train": ["torch_backend", "metrics"],
     "engine": ["train"],
-    "cli": ["engine", "verbs", "metrics"],
+    "cli": ["engine", "verbs", "runtime", "metrics"],
 }
 # cli is the program, which starts without LibTorch; it may call what loads it.
 TORCH_LAYERS = {"ops", "nn", "models", "torch_backend", "train", "engine"}
