@@ -23,7 +23,8 @@ MixerOptions mixer_options(
       mixer.renormalize_edges = stack.renormalize_edges_at(layer);
       mixer.conv_bias = stack.conv_bias_at(layer);
       mixer.filter_bias = stack.filter_bias_at(layer);
-      mixer.query = stack.query_at(layer);
+      if (mixer.kind == BlockKind::kDynamicConv)
+        mixer.query = stack.query_at(layer);
       return mixer;
     case BlockKind::kSelfAttention:
       mixer.heads = stack.heads;

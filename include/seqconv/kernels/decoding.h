@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+
+#include "seqconv/kernels/conv.h"
+
+/// One position at a time, float32: what it sees are rows that lie anywhere in
+/// memory, so that hypotheses share the past that they have in common. Every
+/// result depends on its own arguments alone, bit for bit.
+namespace seqconv::kernels {
+
+/// Rows of C = H * R channels, oldest first.
+struct SeenRows {
+  const float* const* rows = nullptr;
+  int64_t count = 0;
+};
+
+/// How the logits of H kernels of K taps become taps.
+struct TapMaker {
+  Normalization normalization = Normalization::kSoftmax;
+  bool renormalize_edges = false;
+  int64_t heads = 1;
+  int64_t kernel_size = 1;
+
+  /// Elements from the taps of one head to those of the next.
+  int64_t stride() const;
+  /// Elements of memory for the taps of all heads.
+  int64_t size() const;
+  /// logits [H, K] -> taps [H, stride()]. `seen` inputs exist up to this one:
+  /// with renormalize_edges the first K - seen taps get no weight.
+  void make(const float* logits, int64_t seen, float* taps) const;
+};
+
+/// y[c] = bias[c] + sum over j of taps[h][j] * rows[j][c] for the channels c of
+/// head h.
+struct WeightedRows {
+  int64_t heads = 1;
+  int64_t channels = 0;         ///< C
+  const float* taps = nullptr;  ///< of the first head and row
+  int64_t tap_stride = 0;       ///< from one head to the next
+  const float* bias = nullptr;  ///< [C] or null
+};
+void weighted_rows(const WeightedRows& args, const SeenRows& x, float* y);
+
+/// Scaled dot-product attention of one query [C] to keys and values [C] of
+/// `count` positions, at least one; y [C]. scores: scratch, [H, count].
+struct AttentionRow {
+  int64_t heads = 1;
+  int64_t channels = 0;  ///< C
+  const float* query = nullptr;
+  const float* const* keys = nullptr;
+  const float* const* values = nullptr;
+  int64_t count = 0;
+  float* scores = nullptr;
+};
+void attend(const AttentionRow& args, float* y);
+
+/// y = x * sigmoid(gates[0, C)) + average * sigmoid(gates[C, 2C)): the gate of
+/// average attention. Any may be y.
+struct AverageGate {
+  const float* x = nullptr;
+  const float* average = nullptr;
+  const float* gates = nullptr;
+};
+void average_gate(const AverageGate& args, int64_t channels, float* y);
+
+/// y[i] = sigmoid(x[i]).
+void sigmoid_row(const float* x, int64_t count, float* y);
+
+/// x [count] -> x - log(sum of exp(x)), in place. The sum of all in float64.
+void log_softmax_row(float* x, int64_t count);
+
+}  // namespace seqconv::kernels

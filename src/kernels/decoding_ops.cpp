@@ -1,0 +1,39 @@
+#include "kernels/decoding_ops.h"
+
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/decoding_ops.cpp"
+#include "kernels/each_target.h"
+// clang-format on
+#include "kernels/decoding-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
+
+/// The table of this instruction set.
+struct Tables {
+  static const DecodingOps& decoding() {
+    static constexpr DecodingOps kTable = {
+        .weigh = weigh_rows,
+        .attend = attend_row,
+        .gate = gate_average,
+        .sigmoid = sigmoids,
+        .log_softmax = log_softmax};
+    return kTable;
+  }
+};
+
+}  // namespace
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace seqconv::kernels {
+
+const DecodingOps& decoding_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, decoding());
+}
+
+}  // namespace seqconv::kernels
+#endif

@@ -1,0 +1,217 @@
+#include "attention.h"
+
+#include <algorithm>
+
+#include "seqconv/kernels/decoding.h"
+
+namespace seqconv::runtime {
+namespace {
+
+/// Multi-head self-attention, of a window or of all positions.
+class SelfAttentionMixer : public Mixer {
+ public:
+  SelfAttentionMixer(
+      const MixerOptions& options,
+      const Weights& weights,
+      const std::string& name)
+      : options_(options),
+        in_(weights.linear(name + "attention.in_proj")),
+        out_(weights.linear(name + "attention.out_proj")) {}
+
+  void forward(
+      const Sequences& sequences,
+      const LayerRows& rows,
+      Workspace& space) const override {
+    Workspace::Frame frame(space);
+    const int64_t count = sequences.rows(), C = options_.dim;
+    float* const y = frame.take(count * C);
+    const float* const qkv = projected(count, rows.x, frame);
+    Places places(count, frame);
+    for (int64_t r = 0; r < count; ++r) {
+      places.keys[r] = qkv + r * 3 * C + C;
+      places.values[r] = qkv + r * 3 * C + 2 * C;
+    }
+    float* const scores = frame.take(options_.heads * longest(sequences));
+    for (int64_t i = 0; i < sequences.count(); ++i) {
+      const int64_t first = sequences.first(i), end = sequences.first(i + 1);
+      for (int64_t r = first; r < end; ++r) {
+        const auto [from, to] = visible(r, first, end);
+        kernels::attend(
+            {.heads = options_.heads,
+             .channels = C,
+             .query = qkv + r * 3 * C,
+             .keys = places.keys + from,
+             .values = places.values + from,
+             .count = to - from,
+             .scores = scores},
+            y + r * C);
+      }
+    }
+    finish(count, y, rows);
+  }
+
+  int64_t reach() const override {
+    return options_.kernel_size > 0 ? options_.kernel_size - 1 : kAllSteps;
+  }
+  std::unique_ptr<MixerSteps> start() const override;
+
+ private:
+  class Steps;
+
+  /// Where keys and values of `count` rows lie.
+  struct Places {
+    Places(int64_t count, Workspace::Frame& frame)
+        : keys(frame.take<const float*>(count)),
+          values(frame.take<const float*>(count)) {}
+    const float** keys;
+    const float** values;
+  };
+
+  static int64_t longest(const Sequences& sequences) {
+    int64_t steps = 0;
+    for (int64_t i = 0; i < sequences.count(); ++i)
+      steps = std::max(steps, sequences.length(i));
+    return steps;
+  }
+
+  /// The rows [from, to) that row r of a sequence [first, end) sees.
+  std::pair<int64_t, int64_t> visible(int64_t r, int64_t first, int64_t end)
+      const {
+    const int64_t K = options_.kernel_size;
+    if (K == 0)
+      return {first, options_.causal ? r + 1 : end};
+    const int64_t left = options_.padding_left();
+    return {std::max(first, r - left), std::min(end, r + K - left)};
+  }
+
+  /// Queries, keys and values [rows, 3C].
+  float* projected(int64_t rows, const float* x, Workspace::Frame& frame)
+      const {
+    float* const qkv = frame.take(rows * 3 * options_.dim);
+    in_.run({.rows = rows, .x = x, .y = qkv});
+    return qkv;
+  }
+
+  void finish(int64_t count, const float* y, const LayerRows& rows) const {
+    out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
+  }
+
+  MixerOptions options_;
+  Linear in_;
+  Linear out_;
+};
+
+class SelfAttentionMixer::Steps : public MixerSteps {
+ public:
+  explicit Steps(const SelfAttentionMixer& mixer)
+      : mixer_(mixer), log_(2 * mixer.options_.dim, mixer.reach()) {}
+
+  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
+      override {
+    Workspace::Frame frame(space);
+    const int64_t C = mixer_.options_.dim, H = mixer_.options_.heads;
+    const int64_t N = ancestry.rows(), count = ancestry.steps() * N;
+    const int64_t last = ancestry.first() + ancestry.steps() - 1;
+    const int64_t most = Ancestry::seen(last, mixer_.reach());
+    float* const y = frame.take(count * C);
+    const float* const qkv = mixer_.projected(count, rows.x, frame);
+    const Places places(most, frame);
+    float* const scores = frame.take(H * most);
+    for (int64_t t = 0; t < ancestry.steps(); ++t) {
+      const int64_t step = ancestry.first() + t;
+      float* const kept = log_.add(step, N);
+      for (int64_t r = 0; r < N; ++r)
+        std::copy_n(qkv + (t * N + r) * 3 * C + C, 2 * C, kept + r * 2 * C);
+      const int64_t seen = Ancestry::seen(step, mixer_.reach());
+      for (int64_t r = 0; r < N; ++r) {
+        ancestry.find(log_, step, r, seen, places.keys);
+        for (int64_t i = 0; i < seen; ++i)
+          places.values[i] = places.keys[i] + C;
+        kernels::attend(
+            {.heads = H,
+             .channels = C,
+             .query = qkv + (t * N + r) * 3 * C,
+             .keys = places.keys,
+             .values = places.values,
+             .count = seen,
+             .scores = scores},
+            y + (t * N + r) * C);
+      }
+    }
+    mixer_.finish(count, y, rows);
+  }
+
+ private:
+  const SelfAttentionMixer& mixer_;
+  RowLog log_;  // keys, values
+};
+
+std::unique_ptr<MixerSteps> SelfAttentionMixer::start() const {
+  return std::make_unique<Steps>(*this);
+}
+
+}  // namespace
+
+std::unique_ptr<Mixer> make_self_attention(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name) {
+  return std::make_unique<SelfAttentionMixer>(options, weights, name);
+}
+
+CrossAttention::CrossAttention(
+    int64_t heads,
+    int64_t dim,
+    const Weights& weights,
+    const std::string& name)
+    : heads_(heads),
+      dim_(dim),
+      query_(weights.linear(name + "query_proj")),
+      key_value_(weights.linear(name + "key_value_proj")),
+      out_(weights.linear(name + "out_proj")) {}
+
+SourceMemory CrossAttention::memory(
+    const Sequences& sources,
+    const float* states) const {
+  const int64_t count = sources.rows();
+  SourceMemory memory;
+  memory.rows.resize(static_cast<size_t>(count * 2 * dim_));
+  key_value_.run({.rows = count, .x = states, .y = memory.rows.data()});
+  for (int64_t r = 0; r < count; ++r) {
+    memory.keys.push_back(memory.rows.data() + r * 2 * dim_);
+    memory.values.push_back(memory.keys.back() + dim_);
+  }
+  return memory;
+}
+
+void CrossAttention::run(
+    const Sequences& sources,
+    const SourceMemory& memory,
+    std::span<const int32_t> sentence_of_row,
+    const LayerRows& rows,
+    Workspace& space) const {
+  Workspace::Frame frame(space);
+  const auto count = static_cast<int64_t>(sentence_of_row.size());
+  float* const query = frame.take(count * dim_);
+  float* const y = frame.take(count * dim_);
+  query_.run({.rows = count, .x = rows.x, .y = query});
+  int64_t longest = 0;
+  for (const int32_t i : sentence_of_row)
+    longest = std::max(longest, sources.length(i));
+  float* const scores = frame.take(heads_ * longest);
+  for (int64_t r = 0; r < count; ++r) {
+    const int64_t i = sentence_of_row[static_cast<size_t>(r)];
+    kernels::attend(
+        {.heads = heads_,
+         .channels = dim_,
+         .query = query + r * dim_,
+         .keys = memory.keys.data() + sources.first(i),
+         .values = memory.values.data() + sources.first(i),
+         .count = sources.length(i),
+         .scores = scores},
+        y + r * dim_);
+  }
+  out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
+}
+
+}  // namespace seqconv::runtime

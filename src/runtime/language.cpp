@@ -1,0 +1,109 @@
+#include <algorithm>
+
+#include "model.h"
+#include "seqconv/base/error.h"
+#include "seqconv/runtime/runtime.h"
+
+namespace seqconv {
+namespace {
+
+using runtime::Decoder;
+
+/// Ids of a text that are read at once.
+constexpr size_t kReadAtATime = 256;
+
+class RuntimeReader : public TextReader {
+ public:
+  explicit RuntimeReader(std::shared_ptr<const Decoder> decoder)
+      : decoder_(std::move(decoder)),
+        past_(decoder_->start()),
+        next_(static_cast<size_t>(decoder_->vocabulary())) {}
+
+  std::span<const float> read(std::span<const int32_t> ids) override {
+    SEQCONV_CHECK(!ids.empty(), "a language model must be given a token");
+    for (const int32_t id : ids)
+      SEQCONV_CHECK(
+          id >= 0 && id < decoder_->vocabulary(),
+          "tokens must be in [0, ",
+          decoder_->vocabulary(),
+          "), but got ",
+          id);
+    constexpr int32_t kItself[] = {0};
+    for (size_t first = 0; first < ids.size(); first += kReadAtATime) {
+      const auto part =
+          ids.subspan(first, std::min(kReadAtATime, ids.size() - first));
+      const auto steps = static_cast<int64_t>(part.size());
+      runtime::Workspace::Frame frame(space_);
+      float* const hidden = frame.take(steps * decoder_->dim());
+      decoder_->step(kItself, part, nullptr, {}, past_, hidden, space_);
+      if (first + part.size() == ids.size())
+        decoder_->output().log_probabilities(
+            1,
+            hidden + (steps - 1) * decoder_->dim(),
+            next_.data(),
+            space_);
+    }
+    return next_;
+  }
+
+ private:
+  std::shared_ptr<const Decoder> decoder_;
+  runtime::PastSteps past_;
+  runtime::Workspace space_;
+  std::vector<float> next_;  // [V]
+};
+
+class RuntimeLanguage : public LanguageBackend {
+ public:
+  explicit RuntimeLanguage(std::shared_ptr<const Decoder> decoder)
+      : decoder_(std::move(decoder)) {}
+
+  std::unique_ptr<TextReader> start() const override {
+    return std::make_unique<RuntimeReader>(decoder_);
+  }
+
+  std::vector<std::vector<float>> score(
+      const std::vector<std::span<const int32_t>>& pieces) const override {
+    runtime::Ids given, wanted;
+    for (const std::span<const int32_t> piece : pieces) {
+      given.add(piece.first(piece.size() - 1));
+      wanted.add(piece.subspan(1));
+    }
+    std::vector<float> scores(wanted.ids.size());
+    runtime::Workspace space;
+    decoder_->score(
+        given.sequences,
+        given.ids,
+        wanted.ids,
+        nullptr,
+        scores.data(),
+        space);
+    std::vector<std::vector<float>> found;
+    auto next = scores.begin();
+    for (const std::span<const int32_t> piece : pieces) {
+      const auto end = next + static_cast<std::ptrdiff_t>(piece.size()) - 1;
+      found.emplace_back(next, end);
+      next = end;
+    }
+    return found;
+  }
+
+  int64_t max_tokens() const override { return decoder_->max_tokens(); }
+
+ private:
+  std::shared_ptr<const Decoder> decoder_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LanguageBackend> RuntimeBackends::language(
+    const ModelToRun& model) const {
+  const runtime::Weights weights(model, Task::kLanguageModel);
+  return std::make_shared<RuntimeLanguage>(std::make_shared<const Decoder>(
+      model.options,
+      Task::kLanguageModel,
+      model.vocabulary,
+      weights));
+}
+
+}  // namespace seqconv

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <optional>
+
+#include "attention.h"
+#include "feed_forward.h"
+#include "mixer.h"
+
+namespace seqconv::runtime {
+
+/// Layer normalisation over rows of C channels.
+class LayerNorm {
+ public:
+  LayerNorm(const Weights& weights, const std::string& name)
+      : weight_(weights.numbers(name + ".weight")),
+        bias_(weights.numbers(name + ".bias")) {}
+
+  /// x [rows, C] -> y [rows, C], which may be x.
+  void run(int64_t rows, const float* x, float* y) const;
+
+ private:
+  std::vector<float> weight_;
+  std::vector<float> bias_;
+};
+
+/// The sources of a decoder, as one layer sees them, and which row looks at
+/// which.
+struct SourceView {
+  const Sequences* sources = nullptr;
+  const SourceMemory* memory = nullptr;
+  std::span<const int32_t> sentence_of_row;
+};
+
+/// Mixer, the look at the source (of translation decoders), feed-forward
+/// network; each with residual and norm (semantics.md 2.1).
+class Layer {
+ public:
+  Layer(
+      const LayerOptions& options,
+      const Weights& weights,
+      const std::string& name);
+
+  /// x [rows, C] of whole sequences, in place. view: null without a source.
+  void forward(
+      const Sequences& sequences,
+      const SourceView* view,
+      float* x,
+      Workspace& space) const;
+  /// x [T', N, C] of the next steps, in place.
+  void step(
+      const Ancestry& ancestry,
+      MixerSteps& past,
+      const SourceView* view,
+      float* x,
+      Workspace& space) const;
+
+  const Mixer& mixer() const { return *mixer_; }
+  const CrossAttention& cross_attention() const { return *cross_attention_; }
+
+ private:
+  template <class Part>
+  void run_part(
+      const LayerNorm& norm,
+      int64_t rows,
+      float* x,
+      Workspace& space,
+      const Part& part) const;
+  void finish(int64_t rows, const SourceView* view, float* x, Workspace& space)
+      const;
+
+  int64_t dim_;
+  NormPlacement placement_;
+  std::unique_ptr<Mixer> mixer_;
+  LayerNorm mixer_norm_;
+  std::optional<CrossAttention> cross_attention_;
+  std::optional<LayerNorm> cross_attention_norm_;
+  FeedForward feed_forward_;
+  LayerNorm feed_forward_norm_;
+};
+
+}  // namespace seqconv::runtime

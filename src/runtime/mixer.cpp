@@ -1,0 +1,125 @@
+#include "mixer.h"
+
+#include "seqconv/base/error.h"
+
+namespace seqconv::runtime {
+namespace {
+
+class ConvolutionMixer : public Mixer {
+ public:
+  ConvolutionMixer(
+      const MixerOptions& options,
+      const Weights& weights,
+      const std::string& name,
+      std::unique_ptr<Convolution> convolution)
+      : options_(options),
+        linear1_(weights.linear(name + "linear1", options.glu)),
+        convolution_(std::move(convolution)),
+        linear2_(weights.linear(name + "linear2")) {}
+
+  void forward(
+      const Sequences& sequences,
+      const LayerRows& rows,
+      Workspace& space) const override {
+    Workspace::Frame frame(space);
+    const int64_t count = sequences.rows();
+    float* const h = gated(count, rows.x, frame);
+    float* const y = frame.take(count * options_.conv_dim);
+    convolution_->forward(sequences, h, query(h, rows.x), y, space);
+    finish(count, y, rows);
+  }
+
+  int64_t reach() const override { return convolution_->reach(); }
+  std::unique_ptr<MixerSteps> start() const override;
+
+ private:
+  class Steps;
+
+  /// [rows, D] behind linear1 and the gate.
+  float* gated(int64_t rows, const float* x, Workspace::Frame& frame) const {
+    float* const h = frame.take(rows * options_.conv_dim);
+    linear1_.run(
+        {.rows = rows,
+         .x = x,
+         .end = options_.glu ? kernels::LinearEnd::kGlu
+                             : kernels::LinearEnd::kNone,
+         .y = h});
+    return h;
+  }
+
+  const float* query(const float* h, const float* x) const {
+    return options_.query == QuerySource::kBlockInput ? x : h;
+  }
+
+  void finish(int64_t count, const float* y, const LayerRows& rows) const {
+    linear2_.run(
+        {.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
+  }
+
+  MixerOptions options_;
+  Linear linear1_;
+  std::unique_ptr<Convolution> convolution_;
+  Linear linear2_;
+};
+
+class ConvolutionMixer::Steps : public MixerSteps {
+ public:
+  explicit Steps(const ConvolutionMixer& mixer)
+      : mixer_(mixer), log_(mixer.options_.conv_dim, mixer.reach()) {}
+
+  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
+      override {
+    Workspace::Frame frame(space);
+    const int64_t count = ancestry.steps() * ancestry.rows();
+    float* const h = mixer_.gated(count, rows.x, frame);
+    float* const y = frame.take(count * mixer_.options_.conv_dim);
+    mixer_.convolution_
+        ->step(ancestry, log_, h, mixer_.query(h, rows.x), y, space);
+    mixer_.finish(count, y, rows);
+  }
+
+ private:
+  const ConvolutionMixer& mixer_;
+  RowLog log_;
+};
+
+std::unique_ptr<MixerSteps> ConvolutionMixer::start() const {
+  return std::make_unique<Steps>(*this);
+}
+
+}  // namespace
+
+std::unique_ptr<Mixer> surround(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name,
+    std::unique_ptr<Convolution> convolution) {
+  return std::make_unique<ConvolutionMixer>(
+      options,
+      weights,
+      name,
+      std::move(convolution));
+}
+
+std::unique_ptr<Mixer> make_mixer(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name) {
+  switch (options.kind) {
+    case BlockKind::kLightConv:
+      return make_lightconv(options, weights, name);
+    case BlockKind::kDynamicConv:
+      return make_dynamicconv(options, weights, name);
+    case BlockKind::kTalk:
+      return make_talk(options, weights, name);
+    case BlockKind::kSelfAttention:
+      return make_self_attention(options, weights, name);
+    case BlockKind::kAverageAttention:
+      return make_average_attention(options, weights, name);
+    case BlockKind::kCnn:
+      return make_cnn(options, weights, name);
+  }
+  fail("unknown block kind");
+}
+
+}  // namespace seqconv::runtime

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "history.h"
+#include "seqconv/architecture/layers.h"
+#include "sequences.h"
+#include "weights.h"
+#include "workspace.h"
+
+/// What mixes information along time in a layer, as the runtime runs it.
+namespace seqconv::runtime {
+
+/// Rows of C channels that pass through a part of a layer: y = residual +
+/// part(x). Nothing overlaps, but that y may be the residual.
+struct LayerRows {
+  const float* x = nullptr;
+  const float* residual = nullptr;
+  float* y = nullptr;
+};
+
+/// A mixer with its past in one decoder.
+class MixerSteps {
+ public:
+  virtual ~MixerSteps() = default;
+  /// The next steps' rows [T', N, C].
+  virtual void
+  run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) = 0;
+};
+
+class Mixer {
+ public:
+  virtual ~Mixer() = default;
+  /// Whole sequences, [rows, C].
+  virtual void forward(
+      const Sequences& sequences,
+      const LayerRows& rows,
+      Workspace& space) const = 0;
+  /// How many steps back it looks.
+  virtual int64_t reach() const = 0;
+  /// A past of no inputs; it refers to this mixer.
+  virtual std::unique_ptr<MixerSteps> start() const = 0;
+};
+
+/// What stands between the linear maps of a convolution block.
+class Convolution {
+ public:
+  virtual ~Convolution() = default;
+  /// h [rows, D], what kernels are predicted from [rows, D or C] -> y [rows,
+  /// D].
+  virtual void forward(
+      const Sequences& sequences,
+      const float* h,
+      const float* query,
+      float* y,
+      Workspace& space) const = 0;
+  virtual int64_t reach() const = 0;
+  /// The rows of the next steps, whose h are in `log` or go there.
+  virtual void step(
+      const Ancestry& ancestry,
+      RowLog& log,
+      const float* h,
+      const float* query,
+      float* y,
+      Workspace& space) const = 0;
+};
+
+/// linear1, gate, convolution and linear2.
+std::unique_ptr<Mixer> surround(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name,
+    std::unique_ptr<Convolution> convolution);
+
+// Each in a file of its own; `name` is that of its parameters, with a dot.
+std::unique_ptr<Mixer> make_lightconv(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name);
+std::unique_ptr<Mixer> make_dynamicconv(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name);
+std::unique_ptr<Mixer> make_talk(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name);
+std::unique_ptr<Mixer> make_self_attention(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name);
+std::unique_ptr<Mixer> make_average_attention(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name);
+std::unique_ptr<Mixer> make_cnn(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name);
+
+/// The mixer of any kind.
+std::unique_ptr<Mixer> make_mixer(
+    const MixerOptions& options,
+    const Weights& weights,
+    const std::string& name);
+
+}  // namespace seqconv::runtime

@@ -1,0 +1,191 @@
+#include "model.h"
+
+#include <algorithm>
+
+#include "seqconv/base/error.h"
+#include "seqconv/base/special_ids.h"
+
+namespace seqconv::runtime {
+namespace {
+
+std::string side_name(Side side) {
+  return side == Side::kEncoder ? "encoder." : "decoder.";
+}
+
+/// The name of the target words' matrix.
+std::string target_words(const ModelOptions& options, Task task) {
+  return task == Task::kTranslation && options.tie == Tying::kAll
+      ? "encoder.embedding.weight"
+      : "decoder.embedding.weight";
+}
+
+/// ids of whole sequences with their places.
+std::vector<Embedding::Word> words_of(
+    const Sequences& sequences,
+    std::span<const int32_t> ids) {
+  std::vector<Embedding::Word> words;
+  for (int64_t i = 0; i < sequences.count(); ++i)
+    for (int64_t t = 0; t < sequences.length(i); ++t)
+      words.push_back({ids[words.size()], t});
+  return words;
+}
+
+}  // namespace
+
+Stack::Stack(
+    const ModelOptions& options,
+    Task task,
+    Side side,
+    const Weights& weights) {
+  const bool decodes = side == Side::kDecoder;
+  const StackOptions& stack = decodes ? options.decoder : options.encoder;
+  const std::string name = side_name(side);
+  for (int64_t i = 0; i < stack.layers; ++i)
+    layers_.emplace_back(
+        layer_options(options, task, side, i),
+        weights,
+        concat(name, "layer", i, "."));
+  if (task == Task::kTranslation &&
+      options.norm_of(stack) == NormPlacement::kPre)
+    final_norm_.emplace(weights, name + "final_norm");
+}
+
+void Stack::finish(int64_t rows, float* x) const {
+  if (final_norm_)
+    final_norm_->run(rows, x, x);
+}
+
+SourceView Sources::view(size_t layer, std::span<const int32_t> sentence_of_row)
+    const {
+  return {&sequences, &memories[layer], sentence_of_row};
+}
+
+Decoder::Decoder(
+    const ModelOptions& options,
+    Task task,
+    const VocabularySizes& vocabulary,
+    const Weights& weights)
+    : dim_(options.dim),
+      vocabulary_(vocabulary.target),
+      embedding_(
+          options,
+          weights,
+          {Side::kDecoder, vocabulary.target, target_words(options, task)}),
+      stack_(options, task, Side::kDecoder, weights),
+      output_(make_output(
+          options,
+          weights,
+          vocabulary.target,
+          options.tie == Tying::kNone ? "" : target_words(options, task))) {}
+
+Sources Decoder::look_at(Sequences sequences, const float* states) const {
+  Sources sources{std::move(sequences), {}};
+  for (const Layer& layer : stack_.layers())
+    sources.memories.push_back(
+        layer.cross_attention().memory(sources.sequences, states));
+  return sources;
+}
+
+PastSteps Decoder::start() const {
+  PastSteps past;
+  int64_t reach = 0;
+  for (const Layer& layer : stack_.layers()) {
+    past.mixers.push_back(layer.mixer().start());
+    reach = std::max(reach, layer.mixer().reach());
+  }
+  past.ancestry = Ancestry(reach);
+  return past;
+}
+
+void Decoder::step(
+    std::span<const int32_t> parents,
+    std::span<const int32_t> ids,
+    const Sources* sources,
+    std::span<const int32_t> sentence_of_row,
+    PastSteps& past,
+    float* hidden,
+    Workspace& space) const {
+  const size_t rows = parents.size();
+  past.ancestry.advance(parents, static_cast<int64_t>(ids.size() / rows));
+  Workspace::Frame frame(space);
+  auto* const words =
+      frame.take<Embedding::Word>(static_cast<int64_t>(ids.size()));
+  for (size_t i = 0; i < ids.size(); ++i)
+    words[i] = {ids[i], past.ancestry.first() + static_cast<int64_t>(i / rows)};
+  embedding_.run({words, ids.size()}, hidden, space);
+  const std::vector<Layer>& layers = stack_.layers();
+  for (size_t i = 0; i < layers.size(); ++i) {
+    SourceView view;
+    if (sources != nullptr)
+      view = sources->view(i, sentence_of_row);
+    layers[i].step(past.ancestry, *past.mixers[i], &view, hidden, space);
+  }
+  stack_.finish(static_cast<int64_t>(ids.size()), hidden);
+}
+
+void Decoder::score(
+    const Sequences& sequences,
+    std::span<const int32_t> ids,
+    std::span<const int32_t> words,
+    const Sources* sources,
+    float* out,
+    Workspace& space) const {
+  Workspace::Frame frame(space);
+  float* const x = frame.take(sequences.rows() * dim_);
+  embedding_.run(words_of(sequences, ids), x, space);
+  std::vector<int32_t> sentence_of_row;
+  for (int64_t i = 0; i < sequences.count(); ++i)
+    sentence_of_row.insert(
+        sentence_of_row.end(),
+        static_cast<size_t>(sequences.length(i)),
+        static_cast<int32_t>(i));
+  const std::vector<Layer>& layers = stack_.layers();
+  for (size_t i = 0; i < layers.size(); ++i) {
+    SourceView view;
+    if (sources != nullptr)
+      view = sources->view(i, sentence_of_row);
+    layers[i].forward(sequences, &view, x, space);
+  }
+  stack_.finish(sequences.rows(), x);
+  output_->score(words, x, out, space);
+}
+
+TranslationModel::TranslationModel(const ModelToRun& model)
+    : TranslationModel(model, Weights(model, Task::kTranslation)) {}
+
+TranslationModel::TranslationModel(
+    const ModelToRun& model,
+    const Weights& weights)
+    : dim_(model.options.dim),
+      source_limit_(model.options.learned_positions(model.options.encoder)),
+      target_limit_(model.options.learned_positions(model.options.decoder)),
+      embedding_(
+          model.options,
+          weights,
+          {Side::kEncoder,
+           model.vocabulary.source,
+           "encoder.embedding.weight"}),
+      encoder_(model.options, Task::kTranslation, Side::kEncoder, weights),
+      decoder_(model.options, Task::kTranslation, model.vocabulary, weights) {}
+
+Sources TranslationModel::read(
+    const std::vector<std::vector<int32_t>>& sources,
+    Workspace& space) const {
+  Ids all;
+  std::vector<int32_t> ended;
+  for (const std::vector<int32_t>& source : sources) {
+    ended = source;
+    ended.push_back(kEndId);
+    all.add(ended);
+  }
+  Workspace::Frame frame(space);
+  const int64_t rows = all.sequences.rows();
+  float* const x = frame.take(rows * dim_);
+  embedding_.run(words_of(all.sequences, all.ids), x, space);
+  for (const Layer& layer : encoder_.layers())
+    layer.forward(all.sequences, nullptr, x, space);
+  encoder_.finish(rows, x);
+  return decoder_.look_at(std::move(all.sequences), x);
+}
+
+}  // namespace seqconv::runtime

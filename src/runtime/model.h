@@ -1,0 +1,131 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "embedding.h"
+#include "layer.h"
+#include "output.h"
+
+/// Models of the runtime. They change nothing when they run, so that threads
+/// share them; what a decoder remembers is a PastSteps of its own.
+namespace seqconv::runtime {
+
+/// One side's layers and final norm.
+class Stack {
+ public:
+  Stack(
+      const ModelOptions& options,
+      Task task,
+      Side side,
+      const Weights& weights);
+
+  const std::vector<Layer>& layers() const { return layers_; }
+  /// x [rows, C], in place.
+  void finish(int64_t rows, float* x) const;
+
+ private:
+  std::vector<Layer> layers_;
+  std::optional<LayerNorm> final_norm_;
+};
+
+/// Sources as a decoder sees them.
+struct Sources {
+  Sequences sequences;
+  std::vector<SourceMemory> memories;  ///< one a layer
+
+  SourceView view(size_t layer, std::span<const int32_t> sentence_of_row) const;
+};
+
+/// What a decoder remembers between steps.
+struct PastSteps {
+  Ancestry ancestry;
+  std::vector<std::unique_ptr<MixerSteps>> mixers;  ///< one a layer
+};
+
+/// Embedding, layers and output of a decoder.
+class Decoder {
+ public:
+  Decoder(
+      const ModelOptions& options,
+      Task task,
+      const VocabularySizes& vocabulary,
+      const Weights& weights);
+
+  int64_t dim() const { return dim_; }
+  int64_t vocabulary() const { return vocabulary_; }
+  int64_t max_tokens() const { return embedding_.max_tokens(); }
+  const Output& output() const { return *output_; }
+
+  /// The sources as its layers see them, of encoder states [rows, C].
+  Sources look_at(Sequences sequences, const float* states) const;
+
+  PastSteps start() const;
+  /// The next steps: ids [T', N] -> hidden [T', N, C]. Row r of the first
+  /// continues old row parents[r] and looks at source sentence_of_row[r];
+  /// sources: null in a language model. One step at a time if there are any.
+  void step(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> ids,
+      const Sources* sources,
+      std::span<const int32_t> sentence_of_row,
+      PastSteps& past,
+      float* hidden,
+      Workspace& space) const;
+
+  /// Natural log-probabilities of words [rows] -> out, where ids [rows] are
+  /// what is read: whole sequences, number i of which has source i.
+  void score(
+      const Sequences& sequences,
+      std::span<const int32_t> ids,
+      std::span<const int32_t> words,
+      const Sources* sources,
+      float* out,
+      Workspace& space) const;
+
+ private:
+  int64_t dim_;
+  int64_t vocabulary_;
+  Embedding embedding_;
+  Stack stack_;
+  std::unique_ptr<Output> output_;
+};
+
+/// A model that translates.
+class TranslationModel {
+ public:
+  explicit TranslationModel(const ModelToRun& model);
+
+  const Decoder& decoder() const { return decoder_; }
+  /// Most ids of a source, </s> counted; 0: no limit.
+  int64_t source_limit() const { return source_limit_; }
+  int64_t target_limit() const { return target_limit_; }
+  /// Reads sources without </s>.
+  Sources read(
+      const std::vector<std::vector<int32_t>>& sources,
+      Workspace& space) const;
+
+ private:
+  TranslationModel(const ModelToRun& model, const Weights& weights);
+
+  int64_t dim_;
+  int64_t source_limit_;
+  int64_t target_limit_;
+  Embedding embedding_;
+  Stack encoder_;
+  Decoder decoder_;
+};
+
+/// Sequences with their ids one after the other.
+struct Ids {
+  Sequences sequences;
+  std::vector<int32_t> ids;
+
+  void add(std::span<const int32_t> more) {
+    ids.insert(ids.end(), more.begin(), more.end());
+    sequences.add(static_cast<int64_t>(more.size()));
+  }
+};
+
+}  // namespace seqconv::runtime

@@ -1,0 +1,163 @@
+#include "step_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "seqconv/decode/candidates.h"
+
+namespace seqconv::runtime {
+namespace {
+
+bool any_finite(std::span<const float> values) {
+  return std::any_of(values.begin(), values.end(), [](float value) {
+    return std::isfinite(value);
+  });
+}
+
+/// One model's share of a decoder.
+struct Voter {
+  std::shared_ptr<const TranslationModel> model;
+  Sources sources;
+  PastSteps past;
+};
+
+class RuntimeDecoder : public StepDecoder {
+ public:
+  RuntimeDecoder(
+      std::vector<std::shared_ptr<const TranslationModel>> models,
+      const std::vector<std::vector<int32_t>>& sources) {
+    for (auto& model : models) {
+      Sources read = model->read(sources, space_);
+      PastSteps past = model->decoder().start();
+      voters_.push_back({std::move(model), std::move(read), std::move(past)});
+    }
+    for (size_t i = 0; i < sources.size(); ++i)
+      sentence_of_row_.push_back(static_cast<int32_t>(i));
+  }
+
+  int64_t sentences() const override {
+    return voters_[0].sources.sequences.count();
+  }
+  int64_t vocabulary_size() const override {
+    return voters_[0].model->decoder().vocabulary();
+  }
+  int64_t max_steps() const override {
+    int64_t steps = voters_[0].model->decoder().max_tokens();
+    for (const Voter& voter : voters_)
+      steps = std::min(steps, voter.model->decoder().max_tokens());
+    return steps;
+  }
+
+  const std::vector<std::vector<Candidate>>& advance(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      const StepConstraints& constraints,
+      int64_t count) override {
+    follow(parents);
+    const auto rows = static_cast<int64_t>(tokens.size());
+    Workspace::Frame frame(space_);
+    const float* const scores = vote(parents, tokens, frame);
+    candidates_.resize(tokens.size());
+    for (int64_t row = 0; row < rows; ++row)
+      choose(
+          {scores + row * vocabulary_size(),
+           static_cast<size_t>(vocabulary_size())},
+          constraints,
+          count,
+          static_cast<size_t>(row));
+    return candidates_;
+  }
+
+ private:
+  void follow(std::span<const int32_t> parents) {
+    old_.swap(sentence_of_row_);
+    sentence_of_row_.resize(parents.size());
+    for (size_t i = 0; i < parents.size(); ++i)
+      sentence_of_row_[i] = old_[static_cast<size_t>(parents[i])];
+  }
+
+  /// Log-probabilities [N, V] of one model's next tokens.
+  void run(
+      Voter& voter,
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      float* out) {
+    const auto rows = static_cast<int64_t>(tokens.size());
+    const Decoder& decoder = voter.model->decoder();
+    Workspace::Frame frame(space_);
+    float* const hidden = frame.take(rows * decoder.dim());
+    decoder.step(
+        parents,
+        tokens,
+        &voter.sources,
+        sentence_of_row_,
+        voter.past,
+        hidden,
+        space_);
+    decoder.output().log_probabilities(rows, hidden, out, space_);
+  }
+
+  /// Those of all models together.
+  const float* vote(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      Workspace::Frame& frame) {
+    const int64_t size =
+        static_cast<int64_t>(tokens.size()) * vocabulary_size();
+    const auto models = static_cast<int64_t>(voters_.size());
+    float* const all = frame.take(size * models);
+    for (int64_t m = 0; m < models; ++m)
+      run(voters_[static_cast<size_t>(m)], parents, tokens, all + m * size);
+    for (int64_t i = 0; models > 1 && i < size; ++i)
+      all[i] = mean(all + i, size, models);
+    return all;
+  }
+
+  /// log(mean of exp) of `count` numbers, `stride` apart.
+  static float mean(const float* values, int64_t stride, int64_t count) {
+    float highest = values[0];
+    for (int64_t m = 1; m < count; ++m)
+      highest = std::max(highest, values[m * stride]);
+    if (!std::isfinite(highest))
+      return highest;
+    double sum = 0;
+    for (int64_t m = 0; m < count; ++m)
+      sum += std::exp(static_cast<double>(values[m * stride] - highest));
+    return highest +
+        static_cast<float>(std::log(sum / static_cast<double>(count)));
+  }
+
+  void choose(
+      std::span<const float> scores,
+      const StepConstraints& constraints,
+      int64_t count,
+      size_t row) {
+    select_candidates(
+        scores,
+        constraints.rows.empty() ? nullptr : &constraints.rows[row],
+        constraints.unknown_penalty,
+        constraints.excluded,
+        count,
+        candidates_[row]);
+    if (candidates_[row].empty() && !any_finite(scores))
+      throw NoProbability(
+          "the model gives no token a finite probability: its weights are "
+          "too large, or damaged");
+  }
+
+  std::vector<Voter> voters_;
+  Workspace space_;
+  std::vector<int32_t> sentence_of_row_;
+  std::vector<int32_t> old_;
+  std::vector<std::vector<Candidate>> candidates_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepDecoder> make_step_decoder(
+    std::vector<std::shared_ptr<const TranslationModel>> models,
+    const std::vector<std::vector<int32_t>>& sources) {
+  return std::make_unique<RuntimeDecoder>(std::move(models), sources);
+}
+
+}  // namespace seqconv::runtime

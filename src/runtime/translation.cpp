@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "seqconv/base/error.h"
+#include "seqconv/base/special_ids.h"
+#include "seqconv/runtime/runtime.h"
+#include "step_decoder.h"
+
+namespace seqconv {
+namespace {
+
+/// The smaller of two limits, of which 0 is none.
+int64_t least_limit(int64_t a, int64_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
+using Models = std::vector<std::shared_ptr<const runtime::TranslationModel>>;
+
+class RuntimeTranslation : public TranslationBackend {
+ public:
+  explicit RuntimeTranslation(Models models) : models_(std::move(models)) {
+    for (const auto& model : models_)
+      limits_ = {
+          least_limit(limits_.source, model->source_limit()),
+          least_limit(limits_.target, model->target_limit())};
+  }
+
+  std::unique_ptr<StepDecoder> start(
+      const std::vector<std::vector<int32_t>>& sources) const override {
+    SEQCONV_CHECK(!sources.empty(), "a batch must have a source, but got none");
+    return runtime::make_step_decoder(models_, sources);
+  }
+
+  std::vector<double> score(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& targets) const override;
+
+  PositionLimits limits() const override { return limits_; }
+
+ private:
+  Models models_;
+  PositionLimits limits_;
+};
+
+std::vector<double> RuntimeTranslation::score(
+    const std::vector<std::vector<int32_t>>& sources,
+    const std::vector<std::vector<int32_t>>& targets) const {
+  SEQCONV_CHECK(
+      models_.size() == 1,
+      "one model scores at a time, but there are ",
+      models_.size());
+  SEQCONV_CHECK(
+      sources.size() == targets.size(),
+      "every source must have a target, but there are ",
+      sources.size(),
+      " and ",
+      targets.size());
+  if (sources.empty())
+    return {};
+  runtime::Workspace space;
+  const runtime::Sources read = models_[0]->read(sources, space);
+  runtime::Ids given, wanted;
+  std::vector<int32_t> ids;
+  for (const std::vector<int32_t>& target : targets) {
+    ids.assign(1, kEndId);
+    ids.insert(ids.end(), target.begin(), target.end());
+    given.add(ids);
+    ids.push_back(kEndId);
+    wanted.add(std::span(ids).subspan(1));
+  }
+  std::vector<float> scores(wanted.ids.size());
+  models_[0]->decoder().score(
+      given.sequences,
+      given.ids,
+      wanted.ids,
+      &read,
+      scores.data(),
+      space);
+  std::vector<double> sums(targets.size(), 0.0);
+  for (size_t i = 0; i < targets.size(); ++i)
+    for (int64_t t = given.sequences.begin[i]; t < given.sequences.begin[i + 1];
+         ++t)
+      sums[i] += scores[static_cast<size_t>(t)];
+  return sums;
+}
+
+}  // namespace
+
+std::shared_ptr<const TranslationBackend> RuntimeBackends::translation(
+    const std::vector<ModelToRun>& models) const {
+  SEQCONV_CHECK(!models.empty(), "decoding needs at least one model");
+  Models opened;
+  for (const ModelToRun& model : models) {
+    SEQCONV_CHECK(
+        model.vocabulary.target == models[0].vocabulary.target,
+        "models of an ensemble must have the same target vocabulary, but got ",
+        models[0].vocabulary.target,
+        " and ",
+        model.vocabulary.target,
+        " symbols");
+    opened.push_back(std::make_shared<const runtime::TranslationModel>(model));
+  }
+  return std::make_shared<RuntimeTranslation>(std::move(opened));
+}
+
+}  // namespace seqconv

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "seqconv/architecture/parameters.h"
+#include "seqconv/base/safetensors.h"
+#include "seqconv/kernels/packed_linear.h"
+#include "seqconv/pipeline/system.h"
+
+namespace seqconv::runtime {
+
+/// How ParallelFor runs here: threads are shared out by whole batches.
+inline const kernels::ParallelFor& one_thread() {
+  static const kernels::ParallelFor kOne =
+      [](int64_t count, int64_t, const auto& body) {
+        if (count > 0)
+          body(0, count);
+      };
+  return kOne;
+}
+
+/// x [rows, K] -> [rows, N] by weights of the runtime.
+struct Linear {
+  kernels::PackedLinear weight;
+  std::vector<float> bias;  ///< or none
+
+  /// What is not a field of `pass` already: bias and threads.
+  void run(kernels::LinearPass pass) const {
+    if (!bias.empty())
+      pass.bias = bias.data();
+    kernels::packed_linear(weight, pass, one_thread());
+  }
+};
+
+/// Rows of a matrix that are looked up, as the file has them.
+class Table {
+ public:
+  Table() = default;
+  Table(std::shared_ptr<const SafetensorsReader> file, const TensorView* view)
+      : file_(std::move(file)), view_(view) {}
+
+  int64_t rows() const { return view_->shape[0]; }
+  int64_t width() const { return view_->shape[1]; }
+  /// Row `id` as float32 -> out [width].
+  void copy_row(int64_t id, float* out) const;
+
+ private:
+  std::shared_ptr<const SafetensorsReader> file_;
+  const TensorView* view_ = nullptr;
+};
+
+/// The parameters of one model: its file, mapped, and checked against what its
+/// options say.
+class Weights {
+ public:
+  /// Error for a parameter that is missing, left over, of another shape, not
+  /// floating-point or not finite.
+  Weights(const ModelToRun& model, Task task);
+
+  bool contains(const std::string& name) const { return file_->contains(name); }
+  const std::vector<int64_t>& shape(const std::string& name) const {
+    return file_->at(name).shape;
+  }
+  /// All numbers of a parameter, as float32.
+  std::vector<float> numbers(const std::string& name) const;
+  Table table(const std::string& name) const;
+  /// A matrix [N, K] as a linear map, without bias.
+  Linear matrix(const std::string& name) const;
+  /// A matrix [K, N] as the linear map of its transpose.
+  Linear transposed(const std::string& name) const;
+  /// name + ".weight" and name + ".bias".
+  Linear linear(const std::string& name, bool gated = false) const;
+
+ private:
+  std::shared_ptr<const SafetensorsReader> file_;
+};
+
+}  // namespace seqconv::runtime
