@@ -6,6 +6,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
+#include "seqconv/base/random.h"
 #include "seqconv/decode/candidates.h"
 
 namespace seqconv {
@@ -23,6 +24,12 @@ double sum(const std::vector<double>& weights) {
 }
 
 }  // namespace
+
+double uniform_number(uint64_t seed, uint64_t index) {
+  const auto words = philox(seed, index);
+  const uint64_t bits = (uint64_t{words[0]} << 32 | words[1]) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
 
 void SamplingOptions::validate(const std::string& path) const {
   const auto key = [&](const char* name) {

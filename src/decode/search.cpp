@@ -5,6 +5,7 @@
 
 #include "decode/beam.h"
 #include "decode/constraints.h"
+#include "decode/search_inputs.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
 #include "seqconv/decode/candidates.h"
@@ -50,51 +51,6 @@ void check_finite(const std::string& path, const char* key, double value) {
         detail::join_key(path, key),
         " must be a finite number, but got ",
         value);
-}
-
-void check_prefix(
-    size_t sentence,
-    const std::vector<int32_t>& prefix,
-    int64_t vocabulary_size) {
-  for (size_t i = 0; i < prefix.size(); ++i)
-    SEQCONV_CHECK(
-        is_producible(prefix[i]) && prefix[i] < vocabulary_size,
-        "prefix tokens must be between 2 and ",
-        vocabulary_size - 1,
-        " (no <s>, no <pad>), but got ",
-        prefix[i],
-        " at position ",
-        i,
-        " of sentence ",
-        sentence);
-}
-
-void check_inputs(
-    const StepDecoder& decoder,
-    const std::vector<SearchInput>& inputs) {
-  SEQCONV_CHECK(
-      decoder.sentences() == static_cast<int64_t>(inputs.size()),
-      "search needs an input for each of the decoder's ",
-      decoder.sentences(),
-      " sentences, but got ",
-      inputs.size());
-  SEQCONV_CHECK(
-      decoder.vocabulary_size() > kEndId,
-      "the vocabulary must hold </s> (at least 3 ids), but it has ",
-      decoder.vocabulary_size());
-  SEQCONV_CHECK(
-      decoder.max_steps() >= 1,
-      "the decoder must be able to make a step, but its limit is ",
-      decoder.max_steps());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    SEQCONV_CHECK(
-        inputs[i].source_length >= 0,
-        "the source length must be at least 0, but got ",
-        inputs[i].source_length,
-        " for sentence ",
-        i);
-    check_prefix(i, inputs[i].prefix, decoder.vocabulary_size());
-  }
 }
 
 /// The beams of all sentences and the decoder's rows that belong to them.
@@ -274,10 +230,7 @@ std::vector<std::vector<Hypothesis>> search(
     const SearchOptions& options,
     std::span<const int32_t> excluded) {
   options.validate("");
-  check_inputs(decoder, inputs);
-  SEQCONV_CHECK(
-      std::is_sorted(excluded.begin(), excluded.end()),
-      "excluded tokens must be ascending");
+  decode::check_inputs(decoder, inputs, excluded);
   return Search(decoder, inputs, options, excluded).run();
 }
 

@@ -123,9 +123,9 @@ class ModelStepDecoder : public StepDecoder {
       int64_t count) override {
     at::NoGradGuard no_grad;
     follow(parents);
-    const at::Tensor scores = combine(to_tensor(tokens)).contiguous();
-    const int64_t vocabulary = scores.size(1);
-    const float* data = scores.const_data_ptr<float>();
+    scores_ = combine(to_tensor(tokens)).contiguous();
+    const int64_t vocabulary = scores_.size(1);
+    const float* data = scores_.const_data_ptr<float>();
     candidates_.resize(tokens.size());
     for (size_t row = 0; row < tokens.size(); ++row) {
       const std::span<const float> log_probs(
@@ -144,6 +144,13 @@ class ModelStepDecoder : public StepDecoder {
             "too large, or damaged");
     }
     return candidates_;
+  }
+
+  std::span<const float> log_probabilities(int64_t row) const override {
+    const int64_t vocabulary = scores_.size(1);
+    return {
+        scores_.const_data_ptr<float>() + row * vocabulary,
+        static_cast<size_t>(vocabulary)};
   }
 
  private:
@@ -176,6 +183,7 @@ class ModelStepDecoder : public StepDecoder {
   std::vector<ModelRows> models_;
   std::vector<int32_t> sentence_of_row_;
   int64_t sentences_ = 0;
+  at::Tensor scores_;  // [N, V] of the last step
   std::vector<std::vector<Candidate>> candidates_;
 };
 

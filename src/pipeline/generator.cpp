@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numbers>
 
-#include "seqconv/base/random.h"
 #include "seqconv/base/stopwatch.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
@@ -66,14 +65,6 @@ void check_length(const LanguageSystem& model, int64_t prompt, int64_t length) {
         " were to follow");
 }
 
-/// In [0, 1), a function of seed and step.
-double uniform(int64_t seed, int64_t step) {
-  const auto words =
-      philox(static_cast<uint64_t>(seed), static_cast<uint64_t>(step));
-  const uint64_t bits = (uint64_t{words[0]} << 32 | words[1]) >> 11;
-  return static_cast<double>(bits) * 0x1p-53;
-}
-
 }  // namespace
 
 std::string TextStream::add(int32_t id) {
@@ -131,7 +122,9 @@ GenerationReport generate_text(
     const SampledToken drawn = sampler.draw(
         next,
         model.text.text->vocabulary().padding(),
-        uniform(options.seed, report.tokens));
+        uniform_number(
+            static_cast<uint64_t>(options.seed),
+            static_cast<uint64_t>(report.tokens)));
     ++report.tokens;
     report.log2_probability += drawn.log_probability / std::numbers::ln2;
     const bool line_over = one_line && drawn.token == kEndId;

@@ -57,6 +57,9 @@ class RuntimeDecoder : public StepDecoder {
     const auto rows = static_cast<int64_t>(tokens.size());
     Workspace::Frame frame(space_);
     const float* const scores = vote(parents, tokens, frame);
+    kept_.clear();
+    if (constraints.keep_probabilities)
+      kept_.assign(scores, scores + rows * vocabulary_size());
     candidates_.resize(tokens.size());
     for (int64_t row = 0; row < rows; ++row)
       choose(
@@ -66,6 +69,11 @@ class RuntimeDecoder : public StepDecoder {
           count,
           static_cast<size_t>(row));
     return candidates_;
+  }
+
+  std::span<const float> log_probabilities(int64_t row) const override {
+    const auto size = static_cast<size_t>(vocabulary_size());
+    return std::span(kept_).subspan(static_cast<size_t>(row) * size, size);
   }
 
  private:
@@ -149,6 +157,7 @@ class RuntimeDecoder : public StepDecoder {
   Workspace space_;
   std::vector<int32_t> sentence_of_row_;
   std::vector<int32_t> old_;
+  std::vector<float> kept_;  // [N, V] where they are asked for
   std::vector<std::vector<Candidate>> candidates_;
 };
 

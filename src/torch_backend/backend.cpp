@@ -32,6 +32,10 @@ class TorchDecoder : public StepDecoder {
     });
   }
 
+  std::span<const float> log_probabilities(int64_t row) const override {
+    return decoder_->log_probabilities(row);
+  }
+
  private:
   std::unique_ptr<StepDecoder> decoder_;
 };

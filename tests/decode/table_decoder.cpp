@@ -104,12 +104,28 @@ const std::vector<std::vector<Candidate>>& TableDecoder::advance(
     const RowConstraint* constraint =
         constraints.rows.empty() ? nullptr : &constraints.rows[r];
     candidates_.push_back(ranked(scores(rows_[r]), constraint, constraints));
-    if (static_cast<int64_t>(candidates_.back().size()) > count)
-      candidates_.back().resize(static_cast<size_t>(count));
   }
+  keep(constraints);
+  for (auto& row : candidates_)
+    row.resize(std::min(row.size(), static_cast<size_t>(count)));
+  if (!constraints.keep_probabilities)
+    offered_ = candidates_;
   ++steps_;
   rows_by_step_.push_back(rows_.size());
   return candidates_;
+}
+
+void TableDecoder::keep(const StepConstraints& constraints) {
+  kept_.clear();
+  if (!constraints.keep_probabilities)
+    return;
+  offered_ = candidates_;
+  for (const Row& row : rows_)
+    kept_.push_back(scores(row));
+}
+
+std::span<const float> TableDecoder::log_probabilities(int64_t row) const {
+  return kept_.at(static_cast<size_t>(row));
 }
 
 void TableDecoder::check_continues(size_t parent, int32_t token) const {
@@ -118,7 +134,7 @@ void TableDecoder::check_continues(size_t parent, int32_t token) const {
     return;
   }
   EXPECT_NE(token, 2) << "a finished hypothesis must not go on";
-  const auto& offered = candidates_[parent];
+  const auto& offered = offered_[parent];
   EXPECT_TRUE(std::any_of(
       offered.begin(),
       offered.end(),

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "seqconv/base/enum_names.h"
 
 /// What the parts of a model can be, by the names that configurations have.

@@ -30,7 +30,12 @@ struct SamplingOptions {
 
   /// UsageError when a value makes no sense; `path` prefixes the keys.
   void validate(const std::string& path) const;
+
+  bool operator==(const SamplingOptions&) const = default;
 };
+
+/// In [0, 1), a function of seed and index.
+double uniform_number(uint64_t seed, uint64_t index);
 
 /// What Sampler::draw chose.
 struct SampledToken {

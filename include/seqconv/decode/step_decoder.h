@@ -35,6 +35,8 @@ struct StepConstraints {
   std::span<const int32_t> excluded{};
   /// One entry a row, or empty: no row is constrained.
   std::span<const RowConstraint> rows;
+  /// Whether log_probabilities() is asked for afterwards.
+  bool keep_probabilities = false;
 };
 
 struct Candidate {
@@ -73,6 +75,11 @@ class StepDecoder {
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) = 0;
+
+  /// Of row `row` of the last call, which was asked to keep them: natural
+  /// log-probabilities [V] of its next token, whatever its constraints, valid
+  /// until the next call.
+  virtual std::span<const float> log_probabilities(int64_t row) const = 0;
 };
 
 }  // namespace seqconv

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "seqconv/decode/sample.h"
+#include "seqconv/decode/search.h"
+
+namespace seqconv {
+
+/// How the translations of one sentence are drawn.
+struct SampledInput {
+  SearchInput sentence;
+  uint64_t seed = 1;  ///< with which all its draws are made
+};
+
+/// Draws options.n_best translations of each sentence token by token, instead
+/// of searching for the best (for back-translation: Edunov et al. 2018). The
+/// other options hold as in search(), but that the beam counts for nothing.
+/// Best first, equal ones in the order in which they were drawn. A sentence's
+/// result is a function of its input and seed, whatever else is in the batch.
+std::vector<std::vector<Hypothesis>> sampled_search(
+    StepDecoder& decoder,
+    const std::vector<SampledInput>& inputs,
+    const SearchOptions& options,
+    const SamplingOptions& sampling,
+    std::span<const int32_t> excluded = {});
+
+}  // namespace seqconv

@@ -1,0 +1,187 @@
+#include "seqconv/decode/sampled_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "decode/constraints.h"
+#include "decode/search_inputs.h"
+#include "seqconv/base/random.h"
+#include "seqconv/base/special_ids.h"
+
+namespace seqconv {
+namespace {
+
+/// A translation that is being drawn, and its row of the decoder.
+struct Draw {
+  size_t sentence = 0;
+  uint64_t number = 0;  ///< of the sentence's draws
+  int32_t row = 0;
+  Hypothesis drawn;
+
+  bool ended() const {
+    return !drawn.tokens.empty() && drawn.tokens.back() == kEndId;
+  }
+};
+
+class SampledSearch {
+ public:
+  SampledSearch(
+      StepDecoder& decoder,
+      const std::vector<SampledInput>& inputs,
+      const SearchOptions& options,
+      const SamplingOptions& sampling,
+      std::span<const int32_t> excluded)
+      : decoder_(decoder),
+        inputs_(inputs),
+        options_(options),
+        sampler_(sampling),
+        excluded_(excluded) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      limits_.push_back(decode::make_limits(
+          options,
+          inputs[i].sentence,
+          decoder.max_steps()));
+      for (int64_t n = 0; n < options.n_best; ++n)
+        running_.push_back(
+            {i, static_cast<uint64_t>(n), static_cast<int32_t>(i), {}});
+    }
+    results_.resize(inputs.size());
+  }
+
+  std::vector<std::vector<Hypothesis>> run() {
+    for (int64_t step = 0; !running_.empty(); ++step) {
+      ask_decoder(step);
+      for (Draw& draw : running_)
+        extend(draw, step);
+      retire();
+    }
+    for (auto& drawn : results_)
+      std::stable_sort(
+          drawn.begin(),
+          drawn.end(),
+          [](const Hypothesis& a, const Hypothesis& b) {
+            return a.score > b.score;
+          });
+    return std::move(results_);
+  }
+
+ private:
+  /// In the first step all draws of a sentence share its row.
+  void ask_decoder(int64_t step) {
+    parents_.clear();
+    tokens_.clear();
+    constraints_.clear();
+    for (Draw& draw : running_) {
+      if (step == 0 && draw.number > 0)
+        continue;
+      parents_.push_back(draw.row);
+      tokens_.push_back(step == 0 ? kEndId : draw.drawn.tokens.back());
+      constraints_.push_back(constraint(draw, step));
+      if (step > 0)
+        draw.row = static_cast<int32_t>(parents_.size()) - 1;
+    }
+    best_ = &decoder_.advance(
+        parents_,
+        tokens_,
+        {.unknown_penalty = options_.unknown_penalty,
+         .excluded = excluded_,
+         .rows = constraints_,
+         .keep_probabilities = true},
+        /*count=*/1);
+  }
+
+  RowConstraint constraint(const Draw& draw, int64_t step) const {
+    std::vector<int32_t> history = {kEndId};
+    const auto& tokens = draw.drawn.tokens;
+    history.insert(history.end(), tokens.begin(), tokens.end());
+    return decode::row_constraint(limits_[draw.sentence], step, history);
+  }
+
+  void extend(Draw& draw, int64_t step) {
+    const auto row = static_cast<size_t>(draw.row);
+    const std::vector<Candidate>& best = (*best_)[row];
+    if (best.empty())  // as in a beam search that has nowhere to go
+      return append(draw, kEndId, -std::numeric_limits<float>::infinity());
+    if (constraints_[row].forced >= 0)
+      return append(draw, best.front().token, best.front().score);
+    const SampledToken token = sampler_.draw(
+        penalized(decoder_.log_probabilities(draw.row)),
+        banned(constraints_[row]),
+        uniform_number(
+            mix_words(inputs_[draw.sentence].seed, draw.number),
+            static_cast<uint64_t>(step)));
+    append(draw, token.token, token.log_probability);
+  }
+
+  std::span<const float> penalized(std::span<const float> all) {
+    if (options_.unknown_penalty == 0 || all.size() <= kUnknownId)
+      return all;
+    scores_.assign(all.begin(), all.end());
+    scores_[kUnknownId] -= static_cast<float>(options_.unknown_penalty);
+    return scores_;
+  }
+
+  std::span<const int32_t> banned(const RowConstraint& constraint) {
+    if (constraint.banned.empty())
+      return excluded_;
+    banned_ = constraint.banned;
+    banned_.insert(banned_.end(), excluded_.begin(), excluded_.end());
+    return banned_;
+  }
+
+  static void append(Draw& draw, int32_t token, float score) {
+    draw.drawn.tokens.push_back(token);
+    draw.drawn.token_scores.push_back(score);
+    draw.drawn.log_probability += score;
+  }
+
+  /// Draws that have ended leave.
+  void retire() {
+    for (Draw& draw : running_)
+      if (draw.ended()) {
+        Hypothesis& drawn = draw.drawn;
+        drawn.score = drawn.log_probability /
+            std::pow(static_cast<double>(drawn.tokens.size()),
+                     options_.length_penalty);
+        results_[draw.sentence].push_back(std::move(drawn));
+        draw.row = -1;
+      }
+    std::erase_if(running_, [](const Draw& draw) { return draw.row < 0; });
+  }
+
+  StepDecoder& decoder_;
+  const std::vector<SampledInput>& inputs_;
+  const SearchOptions& options_;
+  Sampler sampler_;
+  std::span<const int32_t> excluded_;
+  std::vector<decode::Limits> limits_;
+  std::vector<Draw> running_;
+  std::vector<std::vector<Hypothesis>> results_;
+  const std::vector<std::vector<Candidate>>* best_ = nullptr;
+  std::vector<int32_t> parents_;
+  std::vector<int32_t> tokens_;
+  std::vector<RowConstraint> constraints_;
+  std::vector<int32_t> banned_;
+  std::vector<float> scores_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> sampled_search(
+    StepDecoder& decoder,
+    const std::vector<SampledInput>& inputs,
+    const SearchOptions& options,
+    const SamplingOptions& sampling,
+    std::span<const int32_t> excluded) {
+  SearchOptions checked = options;
+  checked.beam = std::max(options.beam, options.n_best);
+  checked.validate("");
+  std::vector<SearchInput> sentences;
+  for (const SampledInput& input : inputs)
+    sentences.push_back(input.sentence);
+  decode::check_inputs(decoder, sentences, excluded);
+  return SampledSearch(decoder, inputs, options, sampling, excluded).run();
+}
+
+}  // namespace seqconv

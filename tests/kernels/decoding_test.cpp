@@ -1,0 +1,243 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/decoding_ops.h"
+#include "kernels/kernel_support.h"
+
+/// The loops of decoding against the same things said in doubles.
+namespace seqconv::kernels {
+namespace {
+
+using testing::draw;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// Rows of their own memory, each as long as needed and no longer.
+class Rows {
+ public:
+  Rows(std::mt19937& random, int64_t count, int64_t channels) {
+    for (int64_t i = 0; i < count; ++i)
+      rows_.push_back(draw<float>(random, channels));
+    for (const auto& row : rows_)
+      pointers_.push_back(row.data());
+  }
+  const float* const* pointers() const { return pointers_.data(); }
+  double at(int64_t row, int64_t channel) const {
+    return rows_[static_cast<size_t>(row)][static_cast<size_t>(channel)];
+  }
+
+ private:
+  std::vector<std::vector<float>> rows_;
+  std::vector<const float*> pointers_;
+};
+
+struct Sizes {
+  int64_t heads;
+  int64_t head_channels;
+  int64_t count;
+};
+constexpr Sizes kSizes[] = {
+    {1, 1, 1},
+    {1, 31, 2},
+    {2, 32, 3},
+    {3, 33, 5},
+    {4, 64, 31},
+    {2, 100, 7},
+    {5, 3, 40},
+    {1, 8, 600}};
+
+class DecodingLoops : public ::testing::TestWithParam<Isa> {
+ protected:
+  const DecodingOps& ops() const { return decoding_ops(GetParam()); }
+
+  std::mt19937 random_{1};
+};
+
+TEST_P(DecodingLoops, WeightRowsHeadByHead) {
+  for (const auto& [H, R, count] : kSizes) {
+    const int64_t C = H * R, stride = count + 3;
+    const Rows rows(random_, count, C);
+    const auto taps = draw<float>(random_, H * stride);
+    const auto bias = draw<float>(random_, C);
+    for (const bool biased : {false, true}) {
+      std::vector<float> y(static_cast<size_t>(C));
+      ops().weigh(
+          {.heads = H,
+           .channels = C,
+           .taps = taps.data(),
+           .tap_stride = stride,
+           .bias = biased ? bias.data() : nullptr},
+          {rows.pointers(), count},
+          y.data());
+      for (int64_t c = 0; c < C; ++c) {
+        double sum = biased ? bias[static_cast<size_t>(c)] : 0.0, size = 1;
+        for (int64_t j = 0; j < count; ++j) {
+          const double part =
+              taps[static_cast<size_t>(c / R * stride + j)] * rows.at(j, c);
+          sum += part;
+          size += std::abs(part);
+        }
+        EXPECT_NEAR(y[static_cast<size_t>(c)], sum, 1e-6 * size)
+            << H << " " << R << " " << count << " " << c;
+      }
+    }
+  }
+}
+
+TEST_P(DecodingLoops, AttendAsTheSoftmaxOfScaledProducts) {
+  for (const auto& [H, R, count] : kSizes) {
+    const int64_t C = H * R;
+    const Rows keys(random_, count, C), values(random_, count, C);
+    const auto query = draw<float>(random_, C);
+    std::vector<float> y(static_cast<size_t>(C));
+    std::vector<float> scores(static_cast<size_t>(H * count));
+    ops().attend(
+        {.heads = H,
+         .channels = C,
+         .query = query.data(),
+         .keys = keys.pointers(),
+         .values = values.pointers(),
+         .count = count,
+         .scores = scores.data()},
+        y.data());
+    for (int64_t h = 0; h < H; ++h) {
+      std::vector<double> weights;
+      double total = 0;
+      for (int64_t s = 0; s < count; ++s) {
+        double product = 0;
+        for (int64_t c = h * R; c < (h + 1) * R; ++c)
+          product += query[static_cast<size_t>(c)] * keys.at(s, c);
+        weights.push_back(
+            std::exp(product / std::sqrt(static_cast<double>(R))));
+        total += weights.back();
+      }
+      for (int64_t c = h * R; c < (h + 1) * R; ++c) {
+        double sum = 0;
+        for (int64_t s = 0; s < count; ++s)
+          sum += weights[static_cast<size_t>(s)] / total * values.at(s, c);
+        EXPECT_NEAR(y[static_cast<size_t>(c)], sum, 2e-6)
+            << H << " " << R << " " << count << " " << c;
+      }
+    }
+  }
+}
+
+TEST_P(DecodingLoops, GateAnAverage) {
+  for (const int64_t C : {1, 7, 16, 65}) {
+    const auto x = draw<float>(random_, C), average = draw<float>(random_, C);
+    const auto gates = draw<float>(random_, 2 * C);
+    auto y = x;  // in place
+    ops().gate({y.data(), average.data(), gates.data()}, C, y.data());
+    const auto sigmoid = [&](int64_t i) {
+      return 1 / (1 + std::exp(-double{gates[static_cast<size_t>(i)]}));
+    };
+    for (int64_t c = 0; c < C; ++c) {
+      const auto i = static_cast<size_t>(c);
+      EXPECT_NEAR(y[i], x[i] * sigmoid(c) + average[i] * sigmoid(C + c), 1e-6);
+    }
+  }
+}
+
+TEST_P(DecodingLoops, NormaliseLogarithms) {
+  for (const int64_t count : {1, 2, 15, 16, 511, 512, 513, 2000}) {
+    auto x = draw<float>(random_, count);
+    for (float& value : x)
+      value = 20 * value + 300;
+    if (count > 2)
+      x[1] = -kInfinity;
+    double total = 0;
+    for (const float value : x)
+      total += std::exp(double{value} - 300);
+    auto y = x;
+    ops().log_softmax(y.data(), count);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::isinf(x[i]))
+        EXPECT_EQ(y[i], -kInfinity);
+      else
+        EXPECT_NEAR(y[i], x[i] - 300 - std::log(total), 5e-5);
+    }
+    x[0] = std::nanf("");
+    ops().log_softmax(x.data(), count);
+    for (const float value : x)
+      EXPECT_TRUE(std::isnan(value)) << count;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfEveryIsa,
+    DecodingLoops,
+    ::testing::ValuesIn(supported_isas()),
+    testing::isa_name);
+
+/// Taps [K] of one head, made from logits by hand.
+std::vector<float> made(const TapMaker& maker, const float* logits, int64_t n) {
+  std::vector<float> taps(static_cast<size_t>(maker.size()));
+  maker.make(logits, n, taps.data());
+  taps.resize(static_cast<size_t>(maker.kernel_size));
+  return taps;
+}
+
+TEST(TapMaker, GivesNoWeightToInputsThatAreNotThere) {
+  std::mt19937 random(1);
+  for (const int64_t K : {1, 2, 3, 4, 5, 16, 17, 31, 63}) {
+    auto logits = draw<float>(random, K);
+    logits[0] = 200;  // were it not cut, nothing would be left of the others
+    const TapMaker maker{.renormalize_edges = true, .kernel_size = K};
+    for (int64_t seen = 1; seen <= K; ++seen) {
+      const std::vector<float> taps = made(maker, logits.data(), seen);
+      double total = 0;
+      for (int64_t j = K - seen; j < K; ++j)
+        total += std::exp(double{logits[static_cast<size_t>(j)]} - 200);
+      for (int64_t j = 0; j < K; ++j) {
+        const auto i = static_cast<size_t>(j);
+        const double exact =
+            j < K - seen ? 0.0 : std::exp(double{logits[i]} - 200) / total;
+        EXPECT_NEAR(taps[i], exact, 1e-6) << K << " " << seen << " " << j;
+      }
+    }
+  }
+}
+
+TEST(TapMaker, NormalisesEveryHeadByItself) {
+  std::mt19937 random(1);
+  for (const int64_t K : {1, 3, 5, 31}) {
+    constexpr int64_t kHeads = 5;
+    const auto logits = draw<float>(random, kHeads * K);
+    for (const Normalization normalization :
+         {Normalization::kNone,
+          Normalization::kSoftmax,
+          Normalization::kSigmoid,
+          Normalization::kTanh,
+          Normalization::kSquare,
+          Normalization::kAbs,
+          Normalization::kL1,
+          Normalization::kL2,
+          Normalization::kAbsL1,
+          Normalization::kAbsL2}) {
+      const TapMaker all{
+          .normalization = normalization,
+          .heads = kHeads,
+          .kernel_size = K};
+      const TapMaker one{.normalization = normalization, .kernel_size = K};
+      std::vector<float> taps(static_cast<size_t>(all.size()));
+      all.make(logits.data(), K, taps.data());
+      for (int64_t h = 0; h < kHeads; ++h) {
+        const std::vector<float> own = made(one, logits.data() + h * K, K);
+        EXPECT_TRUE(std::equal(
+            own.begin(),
+            own.end(),
+            taps.begin() + h * all.stride()));
+        if (normalization == Normalization::kNone) {
+          EXPECT_TRUE(
+              std::equal(own.begin(), own.end(), logits.begin() + h * K));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace seqconv::kernels
