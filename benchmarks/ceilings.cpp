@@ -41,6 +41,21 @@ void copy_streaming(const char* from, char* to, int64_t bytes) {
   hwy::FlushStream();
 }
 
+/// In four places at once: one stream would wait at the end of every page.
+double sum_floats(const float* from, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const int64_t part = count / 4;
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  for (int64_t i = 0; i < part; i += static_cast<int64_t>(hn::Lanes(d))) {
+    s0 = hn::Add(s0, hn::Load(d, from + i));
+    s1 = hn::Add(s1, hn::Load(d, from + part + i));
+    s2 = hn::Add(s2, hn::Load(d, from + 2 * part + i));
+    s3 = hn::Add(s3, hn::Load(d, from + 3 * part + i));
+  }
+  return hn::GetLane(
+      hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
 /// 12 independent chains hide the latency of the multiply-add.
 double fma_chains(int64_t rounds) {
   const hn::ScalableTag<float> d;
@@ -87,6 +102,7 @@ namespace seqconv::bench {
 
 HWY_EXPORT(copy_plain);
 HWY_EXPORT(copy_streaming);
+HWY_EXPORT(sum_floats);
 HWY_EXPORT(fma_chains);
 HWY_EXPORT(float_lanes);
 
@@ -125,6 +141,12 @@ void Copy::streaming() {
     HWY_DYNAMIC_DISPATCH(copy_streaming)
     (source_ + begin * kPage, target_ + begin * kPage, (end - begin) * kPage);
   });
+}
+
+double read_through(const void* from, int64_t bytes) {
+  return HWY_DYNAMIC_DISPATCH(sum_floats)(
+      static_cast<const float*>(from),
+      bytes / static_cast<int64_t>(sizeof(float)));
 }
 
 double fma_burst_flops(int threads) {

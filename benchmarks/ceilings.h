@@ -30,6 +30,10 @@ class Copy {
   char* target_;
 };
 
+/// Reads `bytes`, a multiple of 1 KB, from a cache line on, in one thread, and
+/// returns some sum of them.
+double read_through(const void* from, int64_t bytes);
+
 /// Floating-point operations of one call of `fma_burst`.
 double fma_burst_flops(int threads);
 

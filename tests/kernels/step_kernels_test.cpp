@@ -6,6 +6,7 @@
 #include "kernels/kernel_support.h"
 #include "seqconv/kernels/dynamicconv.h"
 #include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/packed_linear.h"
 #include "seqconv/kernels/talk.h"
 
 /// The one-token forms: what they cost besides their result.
@@ -84,6 +85,17 @@ TEST_F(StepTest, TakesNoMemory) {
   lightconv_step<float>(conv(40), run);
   dynamicconv_step(conv(40), run);
   talk_step(talk(40), run);
+  EXPECT_EQ(allocations - before, 0);
+}
+
+TEST_F(StepTest, ProductsTakeNoMemoryFromTheSecondOn) {
+  const std::vector<float> weight(kChannels * 2 * 24);
+  const PackedLinear packed(weight.data(), 24, 2 * kChannels);
+  const std::vector<float> inputs(kRows * 2 * kChannels);
+  const LinearPass pass = {.rows = kRows, .x = inputs.data(), .y = y.data()};
+  packed_linear(packed, pass, run.parallel_for);
+  const int64_t before = allocations;
+  packed_linear(packed, pass, run.parallel_for);
   EXPECT_EQ(allocations - before, 0);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/parallel_for.h"
@@ -17,12 +17,13 @@ enum class LinearEnd {
   kGlu     ///< a * sigmoid(b) of the halves of the outputs
 };
 
-/// A weight matrix [N, K], packed for one instruction set.
+/// A weight matrix [N, K], packed for one instruction set. Copies share it.
 class PackedLinear {
  public:
   PackedLinear() = default;
   /// weight [outputs, inputs], row-major. A map that ends with kGlu needs
-  /// `gated`: it has 2N rows, of which b of output n is row N + n.
+  /// `gated`, and no other does: it has 2N rows, of which b of output n is row
+  /// N + n.
   PackedLinear(
       const float* weight,
       int64_t outputs,
@@ -34,12 +35,9 @@ class PackedLinear {
   int64_t inputs() const { return inputs_; }    ///< K
   bool gated() const { return gated_; }
   /// Memory of the packed weights.
-  int64_t bytes() const {
-    return static_cast<int64_t>(data_.size() * sizeof(float));
-  }
+  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(float)); }
 
  private:
-  friend struct LinearPass;
   friend void packed_linear(
       const PackedLinear& weight,
       const struct LinearPass& pass,
@@ -49,7 +47,8 @@ class PackedLinear {
   int64_t inputs_ = 0;
   bool gated_ = false;
   Isa isa_ = Isa::kBaseline;
-  std::vector<float> data_;
+  int64_t size_ = 0;
+  std::shared_ptr<float> data_;  ///< never changes: copies share it
 };
 
 /// y = residual + end(x W^T + bias) over rows. Nothing overlaps, but that y may

@@ -1,0 +1,320 @@
+#include "seqconv/kernels/packed_linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/kernel_support.h"
+
+namespace seqconv::kernels {
+namespace {
+
+using testing::in_chunks;
+using testing::one_by_one;
+using testing::place;
+using testing::serial;
+
+constexpr LinearEnd kEnds[] = {
+    LinearEnd::kNone,
+    LinearEnd::kRelu,
+    LinearEnd::kSwish,
+    LinearEnd::kGlu};
+
+/// A map, its rows and what is added, with random values.
+struct LinearMap {
+  int64_t rows, K, N;
+  LinearEnd end;
+  std::vector<float> x, weight, bias, residual;
+
+  LinearMap(int64_t rows, int64_t K, int64_t N, LinearEnd end)
+      : rows(rows), K(K), N(N), end(end) {
+    std::mt19937 random(static_cast<uint32_t>(rows * 31 + K * 7 + N));
+    std::normal_distribution<float> normal;
+    for (const auto& [values, count] :
+         {std::pair{&x, rows * K},
+          {&weight, outputs() * K},
+          {&bias, outputs()},
+          {&residual, rows * N}}) {
+      values->resize(place(count));
+      for (float& value : *values)
+        value = normal(random);
+    }
+    // So that activations are seen where they bend.
+    for (float& w : weight)
+      w /= std::sqrt(static_cast<float>(K));
+  }
+
+  bool gated() const { return end == LinearEnd::kGlu; }
+  int64_t outputs() const { return gated() ? 2 * N : N; }
+  PackedLinear packed(Isa isa) const {
+    return {weight.data(), outputs(), K, gated(), isa};
+  }
+  LinearPass pass(std::vector<float>& y) const {
+    return {
+        .rows = rows,
+        .x = x.data(),
+        .bias = bias.data(),
+        .residual = residual.data(),
+        .end = end,
+        .y = y.data()};
+  }
+  /// y from rows one after the other.
+  std::vector<float> run(Isa isa, const ParallelFor& parallel_for) const {
+    std::vector<float> y(place(rows * N), 7);
+    packed_linear(packed(isa), pass(y), parallel_for);
+    return y;
+  }
+
+  /// A product in double, and the sizes of its terms, which bound the rounding
+  /// of a sum.
+  struct Sum {
+    double value = 0, size = 0;
+  };
+  Sum sum(int64_t row, int64_t output) const {
+    Sum sum;
+    const float* const a = x.data() + row * K;
+    const float* const b = weight.data() + output * K;
+    for (int64_t k = 0; k < K; ++k) {
+      sum.value += double{a[k]} * b[k];
+      sum.size += std::abs(double{a[k]} * b[k]);
+    }
+    return sum;
+  }
+  /// The end of z, with the gate g where there is one.
+  double ended(double z, double g) const {
+    switch (end) {
+      case LinearEnd::kNone:
+        return z;
+      case LinearEnd::kRelu:
+        return z < 0 ? 0 : z;
+      case LinearEnd::kSwish:
+        return z / (1 + std::exp(-z));
+      case LinearEnd::kGlu:
+        return z / (1 + std::exp(-g));
+    }
+    return 0;
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+      std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class PackedLinearPass : public ::testing::TestWithParam<Isa> {
+ protected:
+  /// With or without bias and residual, rows of y apart from each other.
+  static void expect_right(const LinearMap& map, bool biased, bool residual) {
+    const int64_t stride = map.N + 3;
+    std::vector<float> y(place(map.rows * stride), 7);
+    LinearPass pass = map.pass(y);
+    pass.y_stride = stride;
+    if (!biased)
+      pass.bias = nullptr;
+    if (!residual)
+      pass.residual = nullptr;
+    packed_linear(map.packed(GetParam()), pass, in_chunks(2));
+    const auto bias = [&](int64_t output) {
+      return biased ? double{map.bias[place(output)]} : 0.0;
+    };
+    for (int64_t row = 0; row < map.rows; ++row) {
+      const float* const got = y.data() + row * stride;
+      for (int64_t n = 0; n < map.N; ++n) {
+        const auto sum = map.sum(row, n);
+        const auto gate = map.gated() ? map.sum(row, map.N + n) : sum;
+        double want = map.ended(
+            sum.value + bias(n),
+            gate.value + bias(map.gated() ? map.N + n : n));
+        if (residual)
+          want += map.residual[place(row * map.N + n)];
+        ASSERT_NEAR(got[n], want, 1e-6 * (3 + sum.size + gate.size))
+            << map.rows << " x " << map.K << " x " << map.N << " end "
+            << static_cast<int>(map.end) << " row " << row << " n " << n;
+      }
+      for (int64_t n = map.N; n < stride; ++n)
+        ASSERT_EQ(got[n], 7) << "beyond row " << row;
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Isas,
+    PackedLinearPass,
+    ::testing::ValuesIn(supported_isas()),
+    testing::isa_name);
+
+TEST_P(PackedLinearPass, MatchesPlainLoopsForAwkwardSizes) {
+  int turn = 0;
+  const auto expect = [&](const LinearMap& map) {
+    ++turn;
+    expect_right(map, /*biased=*/turn % 2 == 0, /*residual=*/turn % 3 == 0);
+  };
+  for (const LinearEnd end : kEnds) {
+    for (const int64_t N : {1, 3, 8, 16, 17, 31, 33, 64, 65, 130, 257})
+      for (const int64_t K : {1, 2, 5, 66})
+        expect({1 + turn % 5, K, N, end});
+    for (int64_t rows = 1; rows < 30; ++rows)
+      expect({rows, 7, 130 + rows % 3, end});
+    for (const bool biased : {false, true})
+      for (const bool residual : {false, true})
+        expect_right({14, 9, 100, end}, biased, residual);
+  }
+  expect({50, 1024, 17, LinearEnd::kNone});
+  expect({13, 4097, 5, LinearEnd::kGlu});
+}
+
+TEST_P(PackedLinearPass, HasTheSameBitsHoweverItIsCut) {
+  for (const LinearEnd end : kEnds)
+    for (const auto& [rows, K] :
+         {std::pair{1, 300}, {3, 300}, {7, 300}, {13, 1024}, {37, 2048}}) {
+      const LinearMap map(rows, K, K > 1000 ? 34 : 150, end);
+      const PackedLinear packed = map.packed(GetParam());
+      std::vector<float> all(place(rows * map.N)), y(all.size());
+      packed_linear(packed, map.pass(all), serial);
+      for (const ParallelFor& split :
+           {in_chunks(2), in_chunks(5), ParallelFor(one_by_one)}) {
+        std::fill(y.begin(), y.end(), 7.0F);
+        packed_linear(packed, map.pass(y), split);
+        ASSERT_TRUE(same_bits(all, y)) << rows << " rows";
+      }
+      // Rows on their own.
+      for (int64_t row = 0; row < rows; ++row) {
+        LinearPass pass = map.pass(y);
+        pass.rows = 1;
+        pass.x += row * map.K;
+        pass.residual += row * map.N;
+        pass.y += row * map.N;
+        packed_linear(packed, pass, serial);
+      }
+      ASSERT_TRUE(same_bits(all, y)) << rows << " rows";
+    }
+}
+
+// Where an output stands among the others must not matter either: the same
+// weights in every place, tails of panels included.
+TEST_P(PackedLinearPass, HasTheSameBitsInEveryPlace) {
+  for (const LinearEnd end : kEnds) {
+    LinearMap map(14, 77, 203, end);
+    for (int64_t o = 0; o < map.outputs(); ++o) {
+      const int64_t first = o < map.N ? 0 : map.N;
+      std::copy_n(
+          map.weight.begin() + first * map.K,
+          map.K,
+          map.weight.begin() + o * map.K);
+      map.bias[place(o)] = map.bias[place(first)];
+    }
+    for (int64_t i = 0; i < map.rows * map.N; ++i)
+      map.residual[place(i)] = map.residual[place(i / map.N * map.N)];
+    const std::vector<float> y = map.run(GetParam(), serial);
+    for (int64_t i = 0; i < map.rows * map.N; ++i)
+      ASSERT_EQ(y[place(i)], y[place(i / map.N * map.N)])
+          << i / map.N << " " << i % map.N;
+  }
+}
+
+#if defined(__x86_64__)
+TEST_P(PackedLinearPass, AddsUpInAscendingOrder) {
+  const bool fused = GetParam() != Isa::kBaseline;
+  const LinearMap map(9, 300, 70, LinearEnd::kNone);
+  const std::vector<float> y = map.run(GetParam(), serial);
+  for (int64_t row = 0; row < map.rows; ++row)
+    for (int64_t n = 0; n < map.N; ++n) {
+      float sum = 0;
+      for (int64_t k = 0; k < map.K; ++k) {
+        const float a = map.x[place(row * map.K + k)];
+        const float b = map.weight[place(n * map.K + k)];
+        const volatile float product = a * b;
+        sum = fused ? std::fma(a, b, sum) : sum + product;
+      }
+      ASSERT_EQ(
+          y[place(row * map.N + n)],
+          map.residual[place(row * map.N + n)] + (sum + map.bias[place(n)]));
+    }
+}
+#endif
+
+TEST_P(PackedLinearPass, AddsToItsResidualInPlace) {
+  for (const LinearEnd end : kEnds) {
+    const LinearMap map(8, 40, 90, end);
+    const std::vector<float> want = map.run(GetParam(), serial);
+    std::vector<float> y = map.residual;
+    LinearPass pass = map.pass(y);
+    pass.residual = y.data();
+    packed_linear(map.packed(GetParam()), pass, in_chunks(3));
+    EXPECT_TRUE(same_bits(want, y));
+  }
+}
+
+TEST_P(PackedLinearPass, KeepsNanInItsRow) {
+  for (const LinearEnd end : kEnds) {
+    LinearMap map(15, 33, 50, end);
+    const std::vector<float> clean = map.run(GetParam(), serial);
+    map.x[place(4 * map.K + 20)] = std::nanf("");
+    const std::vector<float> y = map.run(GetParam(), serial);
+    for (int64_t i = 0; i < map.rows * map.N; ++i) {
+      if (i / map.N == 4)
+        ASSERT_TRUE(std::isnan(y[place(i)])) << i;
+      else
+        ASSERT_EQ(y[place(i)], clean[place(i)]) << i;
+    }
+  }
+}
+
+TEST_P(PackedLinearPass, KeepsNanOfGates) {
+  LinearMap map(3, 5, 20, LinearEnd::kGlu);
+  map.bias[place(map.N + 17)] = std::nanf("");
+  const std::vector<float> y = map.run(GetParam(), serial);
+  for (int64_t i = 0; i < map.rows * map.N; ++i)
+    ASSERT_EQ(std::isnan(y[place(i)]), i % map.N == 17);
+}
+
+// x w with w = 1, so that z is x: every input of the activations.
+TEST_P(PackedLinearPass, ActivatesToFourUnitsOfTheLastPlace) {
+  std::vector<float> x;
+  for (int i = -4000; i <= 4000; ++i)
+    x.push_back(static_cast<float>(i) / 47);
+  for (const float size : {1e-30F, 1e-6F, 87.F, 88.F, 100.F, 1e4F, 3e38F})
+    x.insert(x.end(), {size, -size});
+  const std::vector<float> weight = {1, 1};
+  std::vector<float> y(x.size());
+  for (const LinearEnd end : {LinearEnd::kSwish, LinearEnd::kGlu}) {
+    const bool gated = end == LinearEnd::kGlu;
+    packed_linear(
+        {weight.data(), gated ? 2 : 1, 1, gated, GetParam()},
+        {.rows = static_cast<int64_t>(x.size()),
+         .x = x.data(),
+         .end = end,
+         .y = y.data()},
+        serial);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double z = x[i], want = z / (1 + std::exp(-z));
+      // What is beside nothing may be nothing.
+      ASSERT_NEAR(y[i], want, 4.8e-7 * std::abs(want) + 2e-36) << z;
+    }
+  }
+}
+
+TEST_P(PackedLinearPass, IgnoresWhatIsNoRow) {
+  const LinearMap map(1, 4, 4, LinearEnd::kRelu);
+  std::vector<float> y(1, 7);
+  LinearPass pass = map.pass(y);
+  pass.rows = 0;
+  packed_linear(map.packed(GetParam()), pass, serial);
+  EXPECT_EQ(y[0], 7);
+}
+
+TEST_P(PackedLinearPass, TakesLittleMoreMemoryThanItsWeights) {
+  for (const int64_t N : {512, 1000, 2048, 10000}) {
+    const std::vector<float> weight(place(2 * N * 8));
+    const auto plain = static_cast<double>(weight.size() * sizeof(float));
+    for (const bool gated : {false, true}) {
+      const PackedLinear packed(weight.data(), 2 * N, 8, gated, GetParam());
+      EXPECT_LE(static_cast<double>(packed.bytes()), 1.025 * plain) << N;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace seqconv::kernels
