@@ -8,6 +8,7 @@
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 #include "token_batches.h"
+#include "workers.h"
 
 namespace seqconv {
 namespace {
@@ -142,28 +143,37 @@ void PerplexityMeter::score_rows() {
   std::vector<int64_t> lengths;
   for (const Row& row : rows_)
     lengths.push_back(std::ssize(row.ids) - 1);
-  for (const auto& group : group_by_tokens(lengths, options_.batch_tokens))
-    score_group(group);
+  const auto groups =
+      group_by_tokens(lengths, options_.batch_tokens, options_.workers);
+  std::vector<double> scores(rows_.size());
+  share_work(groups.size(), options_.workers, [&](size_t number) {
+    score_group(groups[number], scores);
+  });
+  // In the text's order: the sum does not depend on the batches.
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    SEQCONV_CHECK(
+        std::isfinite(scores[i]),
+        rows_[i].where,
+        ": the model gives the text here no finite probability: its weights "
+        "are too large, or damaged");
+    cost_.bits -= scores[i] / std::numbers::ln2;
+  }
   rows_.clear();
   row_tokens_ = 0;
 }
 
-void PerplexityMeter::score_group(const std::vector<size_t>& group) {
+void PerplexityMeter::score_group(
+    const std::vector<size_t>& group,
+    std::vector<double>& scores) const {
   std::vector<std::span<const int32_t>> pieces;
   for (const size_t row : group)
     pieces.emplace_back(rows_[row].ids);
-  const std::vector<std::vector<float>> scores = model_.backend->score(pieces);
-  for (size_t i = 0; i < group.size(); ++i) {
-    const Row& row = rows_[group[i]];
-    const double score =
-        std::accumulate(scores[i].end() - row.scored, scores[i].end(), 0.0);
-    SEQCONV_CHECK(
-        std::isfinite(score),
-        row.where,
-        ": the model gives the text here no finite probability: its weights "
-        "are too large, or damaged");
-    cost_.bits -= score / std::numbers::ln2;
-  }
+  const std::vector<std::vector<float>> found = model_.backend->score(pieces);
+  for (size_t i = 0; i < group.size(); ++i)
+    scores[group[i]] = std::accumulate(
+        found[i].end() - rows_[group[i]].scored,
+        found[i].end(),
+        0.0);
 }
 
 TextCost PerplexityMeter::finish() {

@@ -1,5 +1,6 @@
 #include "seqconv/pipeline/translator.h"
 #include "token_batches.h"
+#include "workers.h"
 
 namespace seqconv {
 
@@ -7,7 +8,8 @@ std::vector<double> score_pairs(
     const TranslationBackend& model,
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets,
-    int64_t batch_tokens) {
+    int64_t batch_tokens,
+    int64_t workers) {
   SEQCONV_CHECK(
       sources.size() == targets.size(),
       "source and target must have the same number of lines, but got ",
@@ -19,7 +21,9 @@ std::vector<double> score_pairs(
     lengths.push_back(
         std::max(std::ssize(sources[i]), std::ssize(targets[i])) + 1);
   std::vector<double> scores(sources.size());
-  for (const auto& group : group_by_tokens(lengths, batch_tokens)) {
+  const auto groups = group_by_tokens(lengths, batch_tokens, workers);
+  share_work(groups.size(), workers, [&](size_t number) {
+    const std::vector<size_t>& group = groups[number];
     std::vector<std::vector<int32_t>> source_rows, target_rows;
     for (const size_t item : group) {
       source_rows.push_back(sources[item]);
@@ -28,7 +32,7 @@ std::vector<double> score_pairs(
     const std::vector<double> found = model.score(source_rows, target_rows);
     for (size_t row = 0; row < group.size(); ++row)
       scores[group[row]] = found[row];
-  }
+  });
   return scores;
 }
 

@@ -4,10 +4,30 @@
 #include <numeric>
 
 namespace seqconv {
+namespace {
+
+/// The limit that cuts all items into as many groups as workers have to do, or
+/// a multiple of that: one group more would leave the others waiting for it.
+int64_t limit_of_shares(
+    const std::vector<int64_t>& lengths,
+    int64_t max_tokens,
+    int64_t workers) {
+  const int64_t total =
+      std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+  if (workers <= 1 || total <= 1 || max_tokens <= 1)
+    return max_tokens;
+  const auto parts = [&](int64_t part) { return (total - 1) / part + 1; };
+  const int64_t rounds = (parts(max_tokens) - 1) / workers + 1;
+  return std::min(max_tokens, parts(rounds * workers));
+}
+
+}  // namespace
 
 std::vector<std::vector<size_t>> group_by_tokens(
     const std::vector<int64_t>& lengths,
-    int64_t max_tokens) {
+    int64_t max_tokens,
+    int64_t workers) {
+  const int64_t limit = limit_of_shares(lengths, max_tokens, workers);
   std::vector<size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -18,7 +38,7 @@ std::vector<std::vector<size_t>> group_by_tokens(
     const bool fits = !groups.empty() &&
         static_cast<int64_t>(groups.back().size() + 1) *
                 lengths[groups.back().front()] <=
-            max_tokens;
+            limit;
     if (!fits)
       groups.emplace_back();
     groups.back().push_back(item);

@@ -6,6 +6,7 @@
 #include "seqconv/base/special_ids.h"
 #include "seqconv/text/unicode.h"
 #include "token_batches.h"
+#include "workers.h"
 
 namespace seqconv {
 
@@ -194,17 +195,31 @@ void Translator::translate_group(const Group& group) const {
   }
 }
 
-/// Sentences with the same options, in batches.
-void Translator::translate_alike(const Group& sentences) const {
-  std::vector<int64_t> lengths;
-  for (const Sentence* sentence : sentences)
-    lengths.push_back(sentence->input.source_length);
-  for (const auto& items : group_by_tokens(lengths, options_.batch_tokens)) {
-    Group group;
-    for (const size_t item : items)
-      group.push_back(sentences[item]);
-    translate_group(group);
+/// Sentences in batches of those with the same options.
+std::vector<Translator::Group> Translator::batches(
+    const std::vector<Sentence>& sentences) const {
+  std::vector<std::pair<SearchOptions, Group>> alike;
+  for (const Sentence& sentence : sentences) {
+    auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
+      return of.first == *sentence.search;
+    });
+    if (found == alike.end())
+      found = alike.insert(alike.end(), {*sentence.search, {}});
+    found->second.push_back(&sentence);
   }
+  std::vector<Group> batches;
+  for (const auto& [search, group] : alike) {
+    std::vector<int64_t> lengths;
+    for (const Sentence* sentence : group)
+      lengths.push_back(sentence->input.source_length);
+    for (const auto& items :
+         group_by_tokens(lengths, options_.batch_tokens, options_.workers)) {
+      batches.emplace_back();
+      for (const size_t item : items)
+        batches.back().push_back(group[item]);
+    }
+  }
+  return batches;
 }
 
 std::vector<TranslationResult> Translator::translate(
@@ -225,17 +240,10 @@ std::vector<TranslationResult> Translator::translate(
       results[i].error = error.what();
     }
   }
-  std::vector<std::pair<SearchOptions, Group>> alike;
-  for (const Sentence& sentence : sentences) {
-    auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
-      return of.first == *sentence.search;
-    });
-    if (found == alike.end())
-      found = alike.insert(alike.end(), {*sentence.search, {}});
-    found->second.push_back(&sentence);
-  }
-  for (const auto& [search, group] : alike)
-    translate_alike(group);
+  const std::vector<Group> groups = batches(sentences);
+  share_work(groups.size(), options_.workers, [&](size_t number) {
+    translate_group(groups[number]);
+  });
   return results;
 }
 

@@ -13,6 +13,7 @@ struct PerplexityOptions {
   int64_t block = 0;            ///< tokens seen at a time; 0 = as trained
   int64_t context_window = 0;   ///< of a block, those read again, not scored
   int64_t batch_tokens = 4096;  ///< padding counted
+  int64_t workers = 1;          ///< batches scored at a time
 };
 
 /// What a text costs under a model. Every line's end is predicted, so it counts
@@ -75,7 +76,9 @@ class PerplexityMeter {
   void end_sequence();
   void cut(int64_t end);
   void score_rows();
-  void score_group(const std::vector<size_t>& group);
+  void score_group(
+      const std::vector<size_t>& group,
+      std::vector<double>& scores) const;
 
   const LanguageSystem& model_;
   PerplexityOptions options_;

@@ -24,6 +24,7 @@ struct Translation {
 struct TranslatorOptions {
   SearchOptions search;         ///< of requests without their own
   int64_t batch_tokens = 4096;  ///< source tokens of a batch, padding counted
+  int64_t workers = 1;          ///< batches translated at a time
 };
 
 /// A line to translate and, optionally, how its translation must begin.
@@ -50,8 +51,11 @@ struct TranslationResult {
 };
 
 /// Raw lines to translations, in input order: text -> batches sorted by length
-/// -> search -> text. A line longer than the model's learned positions is cut,
-/// and so is a target prefix longer than a translation may be; notes say so.
+/// -> search -> text. With several workers batches are translated by threads of
+/// their own and made smaller, so that all have something to do; results are
+/// the same where the backend's do not depend on the batch. A line longer than
+/// the model's learned positions is cut, and so is a target prefix longer than
+/// a translation may be; notes say so.
 class Translator {
  public:
   /// UsageError when the options make no sense.
@@ -82,7 +86,7 @@ class Translator {
       int64_t source_length,
       TranslationResult& result) const;
   void note_if_cut(const Sentence& sentence, const Hypothesis& best) const;
-  void translate_alike(const Group& sentences) const;
+  std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
   void translate_group(const Group& group) const;
   void translate_batch(const Group& group) const;
 
@@ -92,10 +96,12 @@ class Translator {
 
 /// Natural log-probability of each target sentence given its source sentence,
 /// both as ids without </s>; not a finite number where the model's own are not.
+/// `workers`: batches scored at a time, by threads that end with the call.
 std::vector<double> score_pairs(
     const TranslationBackend& model,
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets,
-    int64_t batch_tokens);
+    int64_t batch_tokens,
+    int64_t workers = 1);
 
 }  // namespace seqconv
