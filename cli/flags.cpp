@@ -53,16 +53,6 @@ CLI::Option* add_model(CLI::App& app, std::string& model) {
       ->required();
 }
 
-CLI::Option* add_threads(CLI::App& app, int64_t& threads) {
-  return add_integer(
-      app,
-      "--threads",
-      threads,
-      "Threads within an operation, 0 = all cores",
-      0,
-      1024);
-}
-
 CLI::Option* add_strict(CLI::App& app, bool& strict) {
   return app.add_flag(
       "--strict",

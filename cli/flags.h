@@ -29,9 +29,6 @@ CLI::Option* add_integer(
 /// Adds `-m,--model DIR`, which must be given.
 CLI::Option* add_model(CLI::App& app, std::string& model);
 
-/// Adds `--threads N`, 0 for all cores.
-CLI::Option* add_threads(CLI::App& app, int64_t& threads);
-
 /// Adds `--strict`: the first line that fails ends the run.
 CLI::Option* add_strict(CLI::App& app, bool& strict);
 

@@ -1,4 +1,4 @@
-#include "engine_loader.h"
+#include "backend.h"
 #include "flags.h"
 #include "program.h"
 #include "seqconv/base/error.h"
@@ -22,6 +22,7 @@ constexpr const char* kGenerateExamples =
 
 struct GenerateFlags {
   GenerateArguments arguments;
+  BackendFlags backend;
   std::string prompt_file;
   std::unique_ptr<FlagVisitor> sampling;
 };
@@ -32,10 +33,7 @@ void run_generate(GenerateFlags& flags, std::ostream& out) {
       fail_usage("--prompt and --prompt-file both give the prompt; give one");
     flags.arguments.prompt = skip_byte_order_mark(read_file(flags.prompt_file));
   }
-  verbs::generate(
-      flags.arguments,
-      engine().backends(flags.arguments.threads),
-      out);
+  verbs::generate(flags.arguments, backend(flags.backend), out);
 }
 
 }  // namespace
@@ -69,7 +67,7 @@ void add_generate(Program& program) {
       "--stats",
       arguments.stats,
       "Tokens and their rate on standard error at the end");
-  add_threads(verb, arguments.threads);
+  add_backend(verb, flags->backend);
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run_generate(*flags, program.out); };
   });

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "engine_loader.h"
+#include "backend.h"
 #include "flags.h"
 #include "program.h"
 #include "seqconv/verbs/verbs.h"
@@ -22,47 +22,54 @@ constexpr const char* kPerplexityExamples =
     "  seqconv perplexity --model runs/lm --context-window 256 < test.txt\n"
     "  seqconv perplexity --model runs/lm --input test.bin --format json";
 
+struct PerplexityFlags {
+  PerplexityArguments arguments;
+  BackendFlags backend;
+};
+
 }  // namespace
 
 void add_perplexity(Program& program) {
-  auto arguments = std::make_shared<PerplexityArguments>();
+  auto flags = std::make_shared<PerplexityFlags>();
+  PerplexityArguments& arguments = flags->arguments;
   CLI::App& verb = program.add_verb(
       "perplexity",
       "Measure a text under a language model",
       kPerplexityExamples);
-  add_model(verb, arguments->model);
+  add_model(verb, arguments.model);
   verb.add_option(
           "--input",
-          arguments->input,
+          arguments.input,
           "Text, or fairseq's binarised data (.bin, .idx), instead of "
           "standard input")
       ->type_name("FILE");
   add_integer(
       verb,
       "--block",
-      arguments->block,
+      arguments.block,
       "Tokens that the model sees at a time, 0 = as it was trained",
       0);
   add_integer(
       verb,
       "--context-window",
-      arguments->context_window,
+      arguments.context_window,
       "Tokens of a block that were counted before and are only read again",
       0);
-  add_choice(verb, "--format", arguments->format, "text or json");
+  add_choice(verb, "--format", arguments.format, "text or json");
   add_integer(
       verb,
       "--batch-tokens",
-      arguments->batch_tokens,
+      arguments.batch_tokens,
       "Most tokens of a batch, padding counted",
       1);
-  add_strict(verb, arguments->strict);
-  add_threads(verb, arguments->threads);
-  verb.callback([&program, arguments] {
-    program.run = [&program, arguments] {
+  add_strict(verb, arguments.strict);
+  add_backend(verb, flags->backend);
+  verb.callback([&program, flags] {
+    program.run = [&program, flags] {
+      flags->arguments.workers = workers(flags->backend);
       verbs::perplexity(
-          *arguments,
-          engine().backends(arguments->threads),
+          flags->arguments,
+          backend(flags->backend),
           std::cin,
           program.out);
     };

@@ -1,4 +1,4 @@
-#include "engine_loader.h"
+#include "backend.h"
 #include "flags.h"
 #include "program.h"
 #include "seqconv/verbs/verbs.h"
@@ -19,39 +19,43 @@ constexpr const char* kScoreExamples =
     "  seqconv score --model a --source s --target t | tail -n 1\n"
     "  seqconv score --model a --source test.de.bin --target test.en.bin";
 
+struct ScoreFlags {
+  ScoreArguments arguments;
+  BackendFlags backend;
+};
+
 }  // namespace
 
 void add_score(Program& program) {
-  auto arguments = std::make_shared<ScoreArguments>();
+  auto flags = std::make_shared<ScoreFlags>();
+  ScoreArguments& arguments = flags->arguments;
   CLI::App& verb =
       program.add_verb("score", "Score given sentence pairs", kScoreExamples);
-  add_model(verb, arguments->model);
+  add_model(verb, arguments.model);
   verb.add_option(
           "--source",
-          arguments->source,
+          arguments.source,
           "Source lines, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
   verb.add_option(
           "--target",
-          arguments->target,
+          arguments.target,
           "Target lines, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
   add_integer(
       verb,
       "--batch-tokens",
-      arguments->batch_tokens,
+      arguments.batch_tokens,
       "Most source tokens of a batch, padding counted",
       1);
-  add_strict(verb, arguments->strict);
-  add_threads(verb, arguments->threads);
-  verb.callback([&program, arguments] {
-    program.run = [&program, arguments] {
-      verbs::score(
-          *arguments,
-          engine().backends(arguments->threads),
-          program.out);
+  add_strict(verb, arguments.strict);
+  add_backend(verb, flags->backend);
+  verb.callback([&program, flags] {
+    program.run = [&program, flags] {
+      flags->arguments.workers = workers(flags->backend);
+      verbs::score(flags->arguments, backend(flags->backend), program.out);
     };
   });
 }

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "engine_loader.h"
+#include "backend.h"
 #include "flags.h"
 #include "program.h"
 #include "seqconv/verbs/verbs.h"
@@ -41,6 +41,7 @@ constexpr const char* kTranslateExamples =
 
 struct TranslateFlags {
   TranslateArguments arguments;
+  BackendFlags backend;
   std::unique_ptr<FlagVisitor> search;
   CLI::Option* buffer = nullptr;
 };
@@ -63,11 +64,8 @@ void run_translate(TranslateFlags& flags, std::ostream& out) {
   if (flags.buffer->count() == 0 && arguments.input.empty() &&
       ::isatty(STDIN_FILENO))
     arguments.buffer_lines = 1;
-  verbs::translate(
-      arguments,
-      engine().backends(arguments.threads),
-      std::cin,
-      out);
+  arguments.workers = workers(flags.backend);
+  verbs::translate(arguments, backend(flags.backend), std::cin, out);
 }
 
 }  // namespace
@@ -123,7 +121,7 @@ void add_translate(Program& program) {
       "Lines read, sorted by length and written at a time",
       1);
   flags->buffer->group("Speed and memory");
-  add_threads(verb, arguments.threads)->group("Speed and memory");
+  add_backend(verb, flags->backend, "Speed and memory");
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run_translate(*flags, program.out); };
   });

@@ -2,32 +2,18 @@
 
 #include <ATen/Parallel.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "engine/functions.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/threads.h"
 #include "seqconv/torch_backend/backend.h"
 #include "seqconv/torch_backend/guarded.h"
 
 namespace seqconv::engine {
 
 void set_threads(int64_t threads) {
-  if (threads <= 0)
-    return;
-  // Thousands of threads that wait for each other would stop the machine.
-  const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const int64_t most = std::min<int64_t>(threads, 4 * cores);
-  if (most < threads) {
-    log_warning(
-        threads,
-        " threads were asked for, but there are ",
-        cores,
-        " cores: using ",
-        most);
-  }
-  at::set_num_threads(static_cast<int>(most));
+  if (threads > 0)  // else LibTorch's own choice
+    at::set_num_threads(static_cast<int>(thread_count(threads)));
 }
 
 namespace {

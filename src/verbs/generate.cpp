@@ -52,7 +52,7 @@ void generate(
   if (last != '\n')
     out << '\n';
   if (arguments.stats)
-    log_info(summary(report));
+    log_info(summary(report), " (", opener.name(), ")");
 }
 
 }  // namespace seqconv::verbs

@@ -35,7 +35,8 @@ TextCost measure(
       model,
       {.block = arguments.block,
        .context_window = arguments.context_window,
-       .batch_tokens = arguments.batch_tokens});
+       .batch_tokens = arguments.batch_tokens,
+       .workers = arguments.workers});
   while (sentences.next()) {
     const std::string where = sentences.where();
     const auto ids =

@@ -147,7 +147,8 @@ void score(
       *model.backend,
       sources.ids,
       targets.ids,
-      arguments.batch_tokens);
+      arguments.batch_tokens,
+      arguments.workers);
   for (size_t i = 0; i < lines; ++i) {
     const bool read = !sources.failed(i) && !targets.failed(i);
     const bool scored = read && std::isfinite(scores[i]);

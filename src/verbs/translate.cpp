@@ -183,9 +183,11 @@ class BufferTranslator {
  public:
   BufferTranslator(
       const TranslateArguments& arguments,
-      const Translator& translator)
+      const Translator& translator,
+      std::string_view backend)
       : arguments_(arguments),
         translator_(translator),
+        backend_(backend),
         writer_(arguments, translator.options().search.n_best > 1),
         failed_(on_failure(arguments.strict)) {}
 
@@ -205,7 +207,7 @@ class BufferTranslator {
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
     if (arguments_.stats)
-      log_info(meter_.summary());
+      log_info(meter_.summary(), " (", backend_, ")");
     failed_.finish(reader.count());
   }
 
@@ -230,6 +232,7 @@ class BufferTranslator {
 
   const TranslateArguments& arguments_;
   const Translator& translator_;
+  std::string_view backend_;  // its name
   ResultWriter writer_;
   FailedLines failed_;
   Meter meter_;
@@ -249,6 +252,7 @@ void translate(
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
   options.batch_tokens = arguments.batch_tokens;
+  options.workers = arguments.workers;
   warn_of_positions(arguments, system.backend->limits().target);
   const Translator translator(std::move(system), options);
   RequestReader reader(
@@ -256,7 +260,7 @@ void translate(
       in,
       arguments.json_input,
       *translator.system().text.source);
-  BufferTranslator work(arguments, translator);
+  BufferTranslator work(arguments, translator, opener.name());
   for (RequestReader::Buffer buffer;
        reader.read(arguments.buffer_lines, buffer);)
     work.run(buffer, out);

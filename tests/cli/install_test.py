@@ -17,6 +17,7 @@ import unittest
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
 import support
 
+LIBTORCH = ["--backend", "libtorch"]
 INCLUDE = re.compile(r'^#include "(seqconv/[^"]+)"', re.MULTILINE)
 
 
@@ -66,14 +67,14 @@ def model():
 
 
 class Installation(unittest.TestCase):
-    def assert_translates(self, **environment):
-        done = run("translate", "--model", model(), stdin=b"1 2 3\n4\n", **environment)
+    def assert_translates(self, *flags, **environment):
+        done = run("translate", "--model", model(), *flags, stdin=b"1 2 3\n4\n", **environment)
         self.assertEqual(done.code, 0, done.message)
         self.assertEqual(len(done.lines), 2)
         return done
 
     def assert_refuses(self, *wanted, **options):
-        done = run("translate", "--model", model(), stdin=b"1\n", **options)
+        done = run("translate", "--model", model(), *LIBTORCH, stdin=b"1\n", **options)
         self.assertEqual((done.code, done.out), (1, b""), done.message)
         for text in wanted:
             self.assertIn(os.fspath(text), done.message)
@@ -121,6 +122,9 @@ class Installation(unittest.TestCase):
 
     def test_it_translates_with_nothing_of_the_build(self):
         done = self.assert_translates(LD_DEBUG="files")
+        self.assertNotRegex(done.message, "libtorch|libc10|seqconv_engine")
+        self.assertNotIn(os.fspath(support.BUILD.resolve()) + "/", done.message)
+        done = self.assert_translates(*LIBTORCH, LD_DEBUG="files")
         for library in ("seqconv_engine", "seqconv_ops"):
             self.assertIn(f"calling init: {installation()}/lib/lib{library}.so", done.message)
         self.assertNotIn(os.fspath(support.BUILD.resolve()) + "/", done.message)
@@ -142,7 +146,10 @@ class Installation(unittest.TestCase):
     def test_libtorch_may_lie_behind_a_link(self):
         link = support.scratch() / "a torch"
         link.symlink_to(torch_of_build())
-        self.assert_translates(SEQCONV_TORCH_DIR=os.fspath(link))
+        self.assert_translates(*LIBTORCH, SEQCONV_TORCH_DIR=os.fspath(link))
+
+    def test_it_translates_without_libtorch(self):
+        self.assert_translates(SEQCONV_TORCH_DIR="/nowhere")
 
     def test_a_folder_without_libtorch_is_named(self):
         wrong = os.fspath(support.scratch())
@@ -190,7 +197,7 @@ class Installation(unittest.TestCase):
         unshare = shutil.which("unshare") or "unshare"
         if subprocess.run([unshare, *moved, "true"], check=False).returncode != 0:
             self.skipTest("no right to make namespaces")
-        command = [*moved, installation() / "bin" / "seqconv", "translate", "--model", model()]
+        command = [*moved, installation() / "bin" / "seqconv", "translate", "--model", model(), *LIBTORCH]
         done = run(*command, program=unshare, stdin=b"1\n")
         self.assertEqual((done.code, done.out), (1, b""), done.message)
         self.assertIn("(where it was at the build)", done.message)

@@ -69,13 +69,32 @@ class TorchFreeStart(unittest.TestCase):
     def test_tokenize_maps_no_torch(self):
         self.assert_maps_no_torch("tokenize", "--language", "en")
 
-    def test_translate_does_map_torch(self):
+    def libraries_that_a_model_loads(self, *flags):
+        """What the loader says of each verb that runs a model."""
+        text = support.scratch() / "numbers"
+        text.write_text("eins zwei\n", encoding="utf-8")
+        for verb in (
+            ["translate", "--model", support.model()],
+            ["score", "--model", support.model(), "--source", text, "--target", text],
+            ["perplexity", "--model", support.language_model()],
+            ["generate", "--model", support.language_model(), "--length", "3"],
+        ):
+            with self.subTest(verb=verb[0]):
+                result = run(*verb, *flags, stdin="eins zwei\n",
+                             env={**os.environ, "LD_DEBUG": "files"})
+                self.assertEqual(result.code, 0, result.message)
+                self.assertIn("libstdc++", result.message)
+                yield result.message
+
+    def test_running_a_model_loads_no_torch(self):
+        for loaded in self.libraries_that_a_model_loads():
+            self.assertNotRegex(loaded, "torch|libc10|seqconv_engine")
+
+    def test_the_backend_of_libtorch_does_load_it(self):
         # The witness that the checks above can fail.
-        result = run(
-            "translate", "--model", support.model(),
-            env={**os.environ, "LD_DEBUG": "files"},
-        )
-        self.assertRegex(result.message, "libtorch_cpu")
+        for loaded in self.libraries_that_a_model_loads("--backend", "libtorch"):
+            self.assertRegex(loaded, "libtorch_cpu")
+            self.assertRegex(loaded, "seqconv_engine")
 
     def test_help_starts_in_under_30_ms(self):
         def milliseconds():
@@ -279,8 +298,32 @@ class Translate(unittest.TestCase):
         result = self.translate("--stats", stdin="1\n2\n")
         self.assertRegex(
             result.message,
-            r"translated 2 sentences into \d+ tokens in .* tokens/s",
+            r"translated 2 sentences into \d+ tokens in .* tokens/s \(runtime\)",
         )
+        result = self.translate("--stats", "--backend", "libtorch", stdin="1\n2\n")
+        self.assertRegex(result.message, r"tokens/s \(libtorch\)")
+
+    def test_the_backends_say_the_same(self):
+        text = "1 2 3\n\n4\n5 6 7 8 9 1\n"
+        flags = ["--n-best", "3", "--format", "json"]
+        answers = [
+            [json.loads(line) for line in self.translate(*flags, *more, stdin=text).lines]
+            for more in ([], ["--backend", "libtorch"])
+        ]
+        for ours, theirs in zip(*answers, strict=True):
+            self.assertEqual(len(ours["translations"]), len(theirs["translations"]))
+            for one, other in zip(ours["translations"], theirs["translations"]):
+                self.assertEqual(one["tokens"], other["tokens"])
+                self.assertAlmostEqual(
+                    one["log_probability"], other["log_probability"], delta=1e-4)
+
+    def test_threads_change_no_byte(self):
+        text = "".join(f"{i % 10} {i % 7} {i % 3}\n" * (i % 4) for i in range(60))
+        flags = ["--n-best", "2", "--format", "json", "--batch-tokens", "64"]
+        wanted = self.translate(*flags, "--threads", "1", stdin=text).out
+        for threads in ("0", "2", "5"):
+            self.assertEqual(
+                self.translate(*flags, "--threads", threads, stdin=text).out, wanted)
 
     def test_a_checkpoint_file_is_a_model(self):
         whole = self.translate(stdin="1 2\n").out
@@ -770,7 +813,7 @@ class LanguageModels(unittest.TestCase):
         stats = self.generate(*flags, "--stats")
         self.assertEqual(stats.out, plain.out)
         self.assertRegex(stats.message, r"read 4 tokens .*generated 30 in")
-        self.assertRegex(stats.message, r"tokens/s, \d+\.\d+ bits a token")
+        self.assertRegex(stats.message, r"tokens/s, \d+\.\d+ bits a token \(runtime\)")
 
     def test_a_prompt_may_lie_in_a_file(self):
         prompt = support.scratch() / "prompt"

@@ -25,8 +25,12 @@ def run(command, text=""):
     return done.stdout
 
 
-def check_row(program, model, row):
+BACKENDS = ("runtime", "libtorch")
+
+
+def check_row(program, model, row, backend):
     command = [program, "perplexity", "--model", model, "--format", "json"]
+    command += ["--backend", backend]
     found = json.loads(run(command, row["target"] + "\n"))
     tokens = len(row["target"].split()) + 1
     assert found["tokens"] == tokens, f"{found['tokens']} tokens, not {tokens}"
@@ -38,9 +42,10 @@ def check_row(program, model, row):
     assert math.isclose(loss, wanted, rel_tol=TOLERANCE), f"loss {loss}, not {wanted}"
 
 
-def check_continuation(program, model, words, case):
+def check_continuation(program, model, words, case, backend):
     length = len(case["tokens"])
     command = [program, "generate", "--model", model, "--length", str(length)]
+    command += ["--backend", backend]
     command += ["--temperature", "0", "--prompt", case["prompt_text"]]
     prompt = case["prompt_text"].split()
     found = run(command).split()
@@ -70,11 +75,13 @@ def check_model(program, golden, model):
     # The program leaves out blank lines of a model of lines.
     rows = [row for row in reference["rows"] if row["target"]]
     assert rows and reference["greedy"]
-    for row in rows:
-        check_row(program, model, row)
     words = read_words(golden / "dict.txt")
-    for case in reference["greedy"]:
-        check_continuation(program, model, words, case)
+    for backend in BACKENDS:
+        print(backend)
+        for row in rows:
+            check_row(program, model, row, backend)
+        for case in reference["greedy"]:
+            check_continuation(program, model, words, case, backend)
 
 
 def main():

@@ -108,18 +108,20 @@ def check_translations(setting, text):
     """Raw text through the imported model, all of a test set."""
     model = setting.folder / "text"
     text.import_model(setting, model)
-    answers = setting.run("translate", "--model", model, "--format", "json", text=text.source)
-    found = [best(json.loads(line)) for line in answers.splitlines()]
-    recorded = text.hypotheses()
-    assert len(found) == len(recorded) > 0
-    equal = sum(a["tokens"] == b for a, b in zip(found, recorded))
-    print(f"{text.golden.name}: hypotheses equal: {equal} of {len(found)}")
-    assert equal >= text.share_equal * len(found)
     raw = text.target.lower()
-    check_bleu(setting, text, "bleu_text", "".join(item["text"] + "\n" for item in found), raw, "13a")
-    tokens = "".join(without_bpe(item["tokens"]) + "\n" for item in found)
     reference = setting.run("tokenize", "--language", text.languages[1], "--lowercase", text=raw)
-    check_bleu(setting, text, "bleu_tokens", tokens, reference, "none")
+    recorded = text.hypotheses()
+    for backend in ("runtime", "libtorch"):
+        flags = ["--model", model, "--backend", backend, "--format", "json"]
+        answers = setting.run("translate", *flags, text=text.source)
+        found = [best(json.loads(line)) for line in answers.splitlines()]
+        assert len(found) == len(recorded) > 0
+        equal = sum(a["tokens"] == b for a, b in zip(found, recorded))
+        print(f"{text.golden.name}, {backend}: hypotheses equal: {equal} of {len(found)}")
+        assert equal >= text.share_equal * len(found)
+        check_bleu(setting, text, "bleu_text", "".join(item["text"] + "\n" for item in found), raw, "13a")
+        tokens = "".join(without_bpe(item["tokens"]) + "\n" for item in found)
+        check_bleu(setting, text, "bleu_tokens", tokens, reference, "none")
 
 
 def check_bleu(setting, text, name, hypotheses, references, tokenizer):

@@ -27,7 +27,7 @@ struct TrainArguments {
 enum class ConfigFormat { kToml, kMarkdown };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 7;
+inline constexpr int kEngineVersion = 8;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They

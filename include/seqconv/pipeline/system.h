@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "seqconv/checkpoint/model_description.h"
@@ -33,6 +34,8 @@ struct ModelToRun {
 class BackendOpener {
  public:
   virtual ~BackendOpener() = default;
+  /// What `--backend` and messages call it.
+  virtual std::string_view name() const = 0;
   virtual std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const = 0;
   virtual std::shared_ptr<const LanguageBackend> language(

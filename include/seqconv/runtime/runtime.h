@@ -10,6 +10,7 @@ namespace seqconv {
 /// fixed order: a sentence's numbers depend on nothing else in its batch.
 class RuntimeBackends : public BackendOpener {
  public:
+  std::string_view name() const override { return "runtime"; }
   std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const override;
   std::shared_ptr<const LanguageBackend> language(

@@ -24,6 +24,7 @@ LanguageSystem make_system(const LoadedLanguageModel& loaded);
 /// Opens models in LibTorch.
 class TorchBackends : public BackendOpener {
  public:
+  std::string_view name() const override { return "libtorch"; }
   std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const override;
   std::shared_ptr<const LanguageBackend> language(

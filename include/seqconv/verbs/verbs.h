@@ -30,7 +30,7 @@ struct TranslateArguments {
                                           ///< the model's defaults fill others
   int64_t batch_tokens = 4096;
   int64_t buffer_lines = 1024;
-  int64_t threads = 0;  ///< within an operation; 0 = all cores
+  int64_t workers = 1;  ///< batches translated at a time
   OutputFormat format = OutputFormat::kText;
   std::string input;        ///< a file of text or binarised; "": the stream
   bool json_input = false;  ///< objects with "text" and "target_prefix"
@@ -43,7 +43,7 @@ struct ScoreArguments {
   std::string source;
   std::string target;
   int64_t batch_tokens = 4096;
-  int64_t threads = 0;
+  int64_t workers = 1;  ///< batches scored at a time
   bool strict = false;
 };
 
@@ -53,7 +53,7 @@ struct PerplexityArguments {
   int64_t block = 0;           ///< tokens; 0 = as it was trained
   int64_t context_window = 0;  ///< tokens of a block that are read again
   int64_t batch_tokens = 4096;
-  int64_t threads = 0;
+  int64_t workers = 1;  ///< batches scored at a time
   OutputFormat format = OutputFormat::kText;
   bool strict = false;
 };
@@ -64,7 +64,6 @@ struct GenerateArguments {
   int64_t length = 200;  ///< tokens
   int64_t seed = 1;
   SamplingOptions sampling;
-  int64_t threads = 0;
   bool stats = false;  ///< speed on standard error at the end
 };
 

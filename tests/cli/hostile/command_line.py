@@ -19,6 +19,8 @@ def usage():
         (["translate", *model, "extra"], "extra"),
         (["translate", *model, "--format", "xml"], "xml"),
         (["translate", *model, "--format", ""], "--format"),
+        (["translate", *model, "--backend", "libtorc"], "libtorch"),
+        (["generate", *model, "--backend", ""], "runtime"),
         (["translate", *model, "--beam", "2", "--n-best", "3"], "n_best"),
         (["score", *model], "--source"),
         (["score", *model, "--source", "a"], "--target"),

@@ -1,0 +1,44 @@
+#include "backend.h"
+
+#include "engine_loader.h"
+#include "flags.h"
+#include "seqconv/base/threads.h"
+#include "seqconv/runtime/runtime.h"
+
+namespace seqconv::cli {
+
+void add_backend(CLI::App& app, BackendFlags& flags, const std::string& group) {
+  CLI::Option* const options[] = {
+      add_choice(
+          app,
+          "--backend",
+          flags.kind,
+          "What runs the model: runtime, on the CPU, or libtorch"),
+      add_integer(
+          app,
+          "--threads",
+          flags.threads,
+          "Threads: batches at a time (libtorch: within one); 0 = all cores",
+          0,
+          1024)};
+  if (!group.empty())
+    for (CLI::Option* option : options)
+      option->group(group);
+}
+
+const BackendOpener& backend(const BackendFlags& flags) {
+  static const RuntimeBackends kRuntime;
+  switch (flags.kind) {
+    case BackendKind::kRuntime:
+      return kRuntime;
+    case BackendKind::kLibTorch:
+      break;
+  }
+  return engine().backends(flags.threads);
+}
+
+int64_t workers(const BackendFlags& flags) {
+  return flags.kind == BackendKind::kRuntime ? thread_count(flags.threads) : 1;
+}
+
+}  // namespace seqconv::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "seqconv/base/enum_names.h"
+#include "seqconv/pipeline/system.h"
+
+namespace seqconv {
+
+/// What runs a model.
+enum class BackendKind { kRuntime, kLibTorch };
+template <>
+struct EnumNames<BackendKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, BackendKind>>(
+          {{"runtime", BackendKind::kRuntime},
+           {"libtorch", BackendKind::kLibTorch}});
+};
+
+namespace cli {
+
+/// What runs a model, and in how many threads; 0 = one for each core.
+struct BackendFlags {
+  BackendKind kind = BackendKind::kRuntime;
+  int64_t threads = 0;
+};
+
+/// Adds `--backend NAME` and `--threads N`; in `group` of the help where it is
+/// not "".
+void add_backend(
+    CLI::App& app,
+    BackendFlags& flags,
+    const std::string& group = "");
+
+/// An opener of models as the flags say; LibTorch and the engine are loaded for
+/// their backend alone.
+const BackendOpener& backend(const BackendFlags& flags);
+
+/// How many batches it is to work on at a time: LibTorch shares out every
+/// operation instead.
+int64_t workers(const BackendFlags& flags);
+
+}  // namespace cli
+}  // namespace seqconv
