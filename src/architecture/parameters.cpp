@@ -229,6 +229,35 @@ std::vector<int64_t> band_ends(
   return ends;
 }
 
+void check_vocabulary(
+    const ModelOptions& options,
+    Task task,
+    const VocabularySizes& vocabulary) {
+  if (task == Task::kTranslation) {
+    if (options.tie == Tying::kAll && vocabulary.source != vocabulary.target)
+      fail_usage(
+          "model.tie = \"all\" needs one vocabulary for both sides "
+          "(text.joined = true), but got ",
+          vocabulary.source,
+          " source and ",
+          vocabulary.target,
+          " target symbols");
+    return;
+  }
+  const auto check = [&](const char* key, const std::vector<int64_t>& cutoffs) {
+    if (!cutoffs.empty() && cutoffs.back() > vocabulary.target)
+      fail_usage(
+          "model.adaptive.",
+          key,
+          " must be at most the vocabulary of ",
+          vocabulary.target,
+          " symbols, but got ",
+          cutoffs.back());
+  };
+  check("softmax_cutoffs", options.adaptive.softmax_cutoffs);
+  check("input_cutoffs", options.adaptive.input_cutoffs);
+}
+
 std::vector<ParameterShape> list_parameters(
     const ModelOptions& options,
     Task task,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "seqconv/architecture/parameters.h"
 #include "seqconv/models/decoder.h"
 #include "seqconv/models/output_layer.h"
 #include "seqconv/nn/vocabulary_bands.h"
@@ -14,22 +15,6 @@ namespace {
 
 constexpr int64_t kReadAtATime = 512;
 
-/// The cutoffs, which options alone cannot judge, against the vocabulary.
-void check_vocabulary(const ModelOptions& options, int64_t vocabulary) {
-  const auto check = [&](const char* key, const std::vector<int64_t>& cutoffs) {
-    if (!cutoffs.empty() && cutoffs.back() > vocabulary)
-      fail_usage(
-          "model.adaptive.",
-          key,
-          " must be at most the vocabulary of ",
-          vocabulary,
-          " symbols, but got ",
-          cutoffs.back());
-  };
-  check("softmax_cutoffs", options.adaptive.softmax_cutoffs);
-  check("input_cutoffs", options.adaptive.input_cutoffs);
-}
-
 }  // namespace
 
 LanguageModelImpl::LanguageModelImpl(
@@ -38,7 +23,7 @@ LanguageModelImpl::LanguageModelImpl(
     std::optional<uint64_t> seed)
     : options_(options), vocabulary_(vocabulary) {
   options.validate("model", Task::kLanguageModel);
-  check_vocabulary(options, vocabulary);
+  check_vocabulary(options, Task::kLanguageModel, {0, vocabulary});
   const InitGenerator generator = make_generator(seed);
   decoder_ = register_module(
       "decoder",

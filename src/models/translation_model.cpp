@@ -2,6 +2,7 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include "seqconv/architecture/parameters.h"
 #include "seqconv/models/decoder.h"
 #include "seqconv/models/encoder.h"
 #include "seqconv/models/output_layer.h"
@@ -19,15 +20,10 @@ TranslationModelImpl::TranslationModelImpl(
       source_vocabulary_(source_vocabulary),
       target_vocabulary_(target_vocabulary) {
   options.validate("model");
-  if (options.tie == Tying::kAll && source_vocabulary != target_vocabulary) {
-    fail_usage(
-        "model.tie = \"all\" needs one vocabulary for both sides "
-        "(text.joined = true), but got ",
-        source_vocabulary,
-        " source and ",
-        target_vocabulary,
-        " target symbols");
-  }
+  check_vocabulary(
+      options,
+      Task::kTranslation,
+      {source_vocabulary, target_vocabulary});
   const InitGenerator generator = make_generator(seed);
   encoder_ = register_module(
       "encoder",

@@ -66,6 +66,10 @@ class RuntimeLanguage : public LanguageBackend {
       const std::vector<std::span<const int32_t>>& pieces) const override {
     runtime::Ids given, wanted;
     for (const std::span<const int32_t> piece : pieces) {
+      SEQCONV_CHECK(
+          piece.size() >= 2,
+          "a piece of a text needs 2 ids at least, but has ",
+          piece.size());
       given.add(piece.first(piece.size() - 1));
       wanted.add(piece.subspan(1));
     }

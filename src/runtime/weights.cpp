@@ -80,6 +80,7 @@ void Table::copy_row(int64_t id, float* out) const {
 
 Weights::Weights(const ModelToRun& model, Task task)
     : file_(std::make_shared<const SafetensorsReader>(model.parameters)) {
+  check_vocabulary(model.options, task, model.vocabulary);
   const std::vector<ParameterShape> wanted =
       list_parameters(model.options, task, model.vocabulary);
   for (const ParameterShape& parameter : wanted)

@@ -5,6 +5,8 @@
 #include "seqconv/base/files.h"
 #include "seqconv/checkpoint/fairseq_architecture.h"
 #include "seqconv/checkpoint/import.h"
+#include "seqconv/runtime/runtime.h"
+#include "seqconv/torch_backend/backend.h"
 #include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv::testing {
@@ -125,6 +127,24 @@ std::vector<std::string> GoldenModel::recorded_names(
     if (name.starts_with(prefix))
       names.push_back(name);
   return names;
+}
+
+ModelToRun GoldenModel::to_run() const {
+  return {options_, vocabulary_, model_.path() / "model.safetensors"};
+}
+
+std::vector<std::shared_ptr<const TranslationBackend>>
+GoldenModel::translation_backends() const {
+  return {
+      TorchBackends().translation({to_run()}),
+      RuntimeBackends().translation({to_run()})};
+}
+
+std::vector<std::shared_ptr<const LanguageBackend>>
+GoldenModel::language_backends() const {
+  return {
+      TorchBackends().language(to_run()),
+      RuntimeBackends().language(to_run())};
 }
 
 TranslationModel GoldenModel::translation_model() const {

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "seqconv/checkpoint/fairseq_checkpoint.h"
 #include "seqconv/checkpoint/fairseq_names.h"
+#include "seqconv/pipeline/system.h"
 #include "seqconv/torch_backend/model_folder.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
@@ -50,6 +52,11 @@ class GoldenModel {
   bool has(const std::string& name) const { return tensors_.contains(name); }
   std::vector<std::string> recorded_names(const std::string& prefix) const;
 
+  /// The imported model as backends open it: that of LibTorch and the runtime.
+  std::vector<std::shared_ptr<const TranslationBackend>> translation_backends()
+      const;
+  std::vector<std::shared_ptr<const LanguageBackend>> language_backends() const;
+
   /// Models with the imported parameters and no dropout.
   TranslationModel translation_model() const;
   LanguageModel language_model(bool fairseq_compatible = false) const;
@@ -58,6 +65,8 @@ class GoldenModel {
   /// Recorded tokens of a row without padding, [1, T]: kind "src", "tgt" or
   /// "prev_output".
   at::Tensor tokens(const std::string& kind, int64_t row) const;
+  /// The ids of a row without </s>: kind "src" or "tgt".
+  std::vector<int32_t> ids(const std::string& kind, int64_t row) const;
   /// Recorded rows as a batch, padded on the right.
   Batch batch(const std::vector<int64_t>& rows) const;
 
@@ -68,7 +77,7 @@ class GoldenModel {
   const ModelOptions& options() const { return options_; }
 
  private:
-  std::vector<int32_t> ids(const std::string& kind, int64_t row) const;
+  ModelToRun to_run() const;
 
   TemporaryFolder model_;
   Task task_ = Task::kTranslation;

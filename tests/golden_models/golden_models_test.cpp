@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "golden_checks.h"
@@ -21,8 +22,8 @@ using testing::kLoss;
 using testing::kOutputs;
 using testing::row_of;
 
-constexpr int64_t kPad = 1;
-constexpr int64_t kEnd = 2;
+constexpr size_t kPad = 1;
+constexpr int32_t kEnd = 2;
 
 class GoldenModels : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
@@ -137,49 +138,93 @@ TEST_P(GoldenModels, EveryLayer) {
 }
 
 TEST_P(GoldenTranslationModels, BeamSearch) {
-  const TranslationModel model = golden_.translation_model();
   const Json& rows = golden_.outputs().at("rows");
   ASSERT_EQ(static_cast<int64_t>(rows.size()), golden_.rows());
-  for (const auto& [key, beam] :
-       {std::pair<const char*, int64_t>{"beam5", 5}, {"greedy", 1}}) {
-    SearchOptions options{.beam = beam, .n_best = beam, .max_length_b = 60};
-    for (int64_t row = 0; row < golden_.rows(); ++row) {
-      SCOPED_TRACE(concat(key, ", row ", row));
-      const auto decoder = make_step_decoder({model}, golden_.batch({row}));
-      const int64_t length = golden_.tokens("src", row).size(1);
-      const auto found =
-          search(*decoder, {{.source_length = length, .prefix = {}}}, options);
-      Json wanted = rows.at(static_cast<size_t>(row)).at(key);
-      if (wanted.is_object())  // a single one
-        wanted = Json::array({wanted});
-      ASSERT_EQ(found.at(0).size(), wanted.size());
-      for (size_t i = 0; i < wanted.size(); ++i)
-        expect_hypothesis(found[0][i], wanted[i]);
+  for (const auto& backend : golden_.translation_backends())
+    for (const auto& [key, beam] :
+         {std::pair<const char*, int64_t>{"beam5", 5}, {"greedy", 1}}) {
+      SearchOptions options{.beam = beam, .n_best = beam, .max_length_b = 60};
+      for (int64_t row = 0; row < golden_.rows(); ++row) {
+        SCOPED_TRACE(concat(key, ", row ", row));
+        const auto source = golden_.ids("src", row);
+        const auto decoder = backend->start({source});
+        const auto found =
+            search(*decoder, {{std::ssize(source) + 1, {}}}, options);
+        Json wanted = rows.at(static_cast<size_t>(row)).at(key);
+        if (wanted.is_object())  // a single one
+          wanted = Json::array({wanted});
+        ASSERT_EQ(found.at(0).size(), wanted.size());
+        for (size_t i = 0; i < wanted.size(); ++i)
+          expect_hypothesis(found[0][i], wanted[i]);
+      }
     }
+}
+
+TEST_P(GoldenTranslationModels, ScoresOfBackends) {
+  std::vector<std::vector<int32_t>> sources, targets;
+  std::vector<double> wanted;
+  for (int64_t row = 0; row < golden_.rows(); ++row) {
+    sources.push_back(golden_.ids("src", row));
+    targets.push_back(golden_.ids("tgt", row));
+    wanted.push_back(row_of(
+                         golden_.recorded("target_logprobs"),
+                         row,
+                         std::ssize(targets.back()) + 1)
+                         .to(at::kDouble)
+                         .sum()
+                         .item<double>());
+  }
+  for (const auto& backend : golden_.translation_backends()) {
+    const std::vector<double> found = backend->score(sources, targets);
+    for (size_t row = 0; row < wanted.size(); ++row)
+      EXPECT_NEAR(found.at(row), wanted[row], kOutputs) << "row " << row;
   }
 }
 
-TEST_P(GoldenLanguageModels, Continuations) {
-  int tokens_seen = 0;
-  for (const Json& wanted : golden_.outputs().at("greedy")) {
-    LanguageModelReader reader(golden_.language_model());
-    std::vector<int64_t> prompt = {kEnd};
-    for (const int64_t id : wanted.at("prompt").get<std::vector<int64_t>>())
-      prompt.push_back(id);
-    at::Tensor next = reader.read(prompt);
-    const auto tokens = wanted.at("tokens").get<std::vector<int64_t>>();
-    const auto scores = wanted.at("logprobs").get<std::vector<double>>();
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      at::Tensor allowed = next.clone();
-      allowed[kPad] = allowed[kEnd] = -INFINITY;
-      const auto best = allowed.argmax().item<int64_t>();
-      ASSERT_EQ(best, tokens[i]) << "token " << i;
-      EXPECT_NEAR(next[best].item<double>(), scores[i], kOutputs);
-      next = reader.read({best});
-      ++tokens_seen;
+TEST_P(GoldenLanguageModels, ScoresOfBackends) {
+  for (const auto& backend : golden_.language_backends())
+    for (int64_t row = 0; row < golden_.rows(); ++row) {
+      std::vector<int32_t> piece = golden_.ids("tgt", row);
+      piece.insert(piece.begin(), kEnd);
+      piece.push_back(kEnd);
+      const std::vector<float> found = backend->score({piece}).at(0);
+      const at::Tensor wanted = row_of(
+                                    golden_.recorded("target_logprobs"),
+                                    row,
+                                    std::ssize(piece) - 1)
+                                    .squeeze(0);
+      for (size_t i = 0; i < found.size(); ++i)
+        EXPECT_NEAR(
+            found[i],
+            wanted[static_cast<int64_t>(i)].item<double>(),
+            kOutputs)
+            << "row " << row << ", token " << i;
     }
+}
+
+TEST_P(GoldenLanguageModels, Continuations) {
+  for (const auto& backend : golden_.language_backends()) {
+    int tokens_seen = 0;
+    for (const Json& wanted : golden_.outputs().at("greedy")) {
+      const auto reader = backend->start();
+      auto prompt = wanted.at("prompt").get<std::vector<int32_t>>();
+      prompt.insert(prompt.begin(), kEnd);
+      std::span<const float> next = reader->read(prompt);
+      const auto tokens = wanted.at("tokens").get<std::vector<int32_t>>();
+      const auto scores = wanted.at("logprobs").get<std::vector<double>>();
+      for (size_t i = 0; i < tokens.size(); ++i) {
+        std::vector<float> allowed(next.begin(), next.end());
+        allowed[kPad] = allowed[kEnd] = -INFINITY;
+        const auto best = static_cast<int32_t>(
+            std::max_element(allowed.begin(), allowed.end()) - allowed.begin());
+        ASSERT_EQ(best, tokens[i]) << "token " << i;
+        EXPECT_NEAR(allowed[static_cast<size_t>(best)], scores[i], kOutputs);
+        next = reader->read({&best, 1});
+        ++tokens_seen;
+      }
+    }
+    EXPECT_GT(tokens_seen, 0);
   }
-  EXPECT_GT(tokens_seen, 0);
 }
 
 }  // namespace

@@ -79,26 +79,25 @@ TEST_P(GoldenText, EveryLayer) {
 }
 
 TEST_P(GoldenText, BeamSearch) {
-  const auto found = [&](int64_t row, const SearchOptions& options) {
-    const auto decoder = make_step_decoder({model_}, golden_.batch({row}));
-    const int64_t length = golden_.tokens("src", row).size(1);
-    return search(
-        *decoder,
-        {{.source_length = length, .prefix = {}}},
-        options)[0];
-  };
-  for (const Json& wanted : golden_.outputs().at("rows")) {
-    const int64_t row = wanted.at("row");
-    SCOPED_TRACE(concat("row ", row));
-    const auto best = found(row, {.beam = 5, .n_best = 5});
-    const Json& list = wanted.at("beam5_lenpen1");
-    ASSERT_EQ(best.size(), list.size());
-    for (size_t i = 0; i < list.size(); ++i)
-      expect_hypothesis(best[i], list[i]);
-    expect_hypothesis(
-        found(row, {.beam = 5, .length_penalty = 0.6})[0],
-        wanted.at("beam5_lenpen0.6_best"));
-    expect_hypothesis(found(row, {.beam = 1})[0], wanted.at("beam1"));
+  for (const auto& backend : golden_.translation_backends()) {
+    const auto found = [&](int64_t row, const SearchOptions& options) {
+      const auto source = golden_.ids("src", row);
+      const auto decoder = backend->start({source});
+      return search(*decoder, {{std::ssize(source) + 1, {}}}, options)[0];
+    };
+    for (const Json& wanted : golden_.outputs().at("rows")) {
+      const int64_t row = wanted.at("row");
+      SCOPED_TRACE(concat("row ", row));
+      const auto best = found(row, {.beam = 5, .n_best = 5});
+      const Json& list = wanted.at("beam5_lenpen1");
+      ASSERT_EQ(best.size(), list.size());
+      for (size_t i = 0; i < list.size(); ++i)
+        expect_hypothesis(best[i], list[i]);
+      expect_hypothesis(
+          found(row, {.beam = 5, .length_penalty = 0.6})[0],
+          wanted.at("beam5_lenpen0.6_best"));
+      expect_hypothesis(found(row, {.beam = 1})[0], wanted.at("beam1"));
+    }
   }
 }
 

@@ -32,6 +32,13 @@ std::vector<ParameterShape> list_parameters(
 /// Scalars in all of these.
 int64_t parameter_count(const std::vector<ParameterShape>& parameters);
 
+/// UsageError for what options alone do not tell: a matrix that sides with
+/// vocabularies of two sizes share, cutoffs beyond the vocabulary.
+void check_vocabulary(
+    const ModelOptions& options,
+    Task task,
+    const VocabularySizes& vocabulary);
+
 /// The ids at which the bands of an adaptive input or softmax end, V last
 /// (semantics.md 2.2).
 std::vector<int64_t> band_ends(

@@ -1,0 +1,347 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "comparison.h"
+#include "random_models.h"
+#include "seqconv/decode/sampled_search.h"
+#include "support/temporary_folder.h"
+#include "variants.h"
+
+// Translation models in the runtime: the numbers of LibTorch, and its own to
+// the bit whatever is beside a sentence.
+namespace seqconv {
+namespace {
+
+using testing::bytes_of;
+using testing::expect_alike;
+using testing::expect_near;
+using testing::libtorch;
+using testing::random_sentences;
+using testing::random_translation_model;
+using testing::run_search;
+using testing::runtime;
+using testing::search_cases;
+using testing::SearchCase;
+using testing::Variant;
+
+using Sentences = std::vector<std::vector<int32_t>>;
+using Backend = std::shared_ptr<const TranslationBackend>;
+
+/// Backends of random models, and sentences that they can read.
+class RandomTranslation {
+ public:
+  explicit RandomTranslation(const std::vector<ModelOptions>& models) {
+    for (const ModelOptions& options : models)
+      models_.push_back(random_translation_model(
+          options,
+          folder_.path() / concat(models_.size(), ".safetensors"),
+          11 + models_.size()));
+  }
+
+  Backend open(const BackendOpener& opener) const {
+    return opener.translation(models_);
+  }
+
+  Sentences sources(size_t count, uint64_t seed = 5) const {
+    return sentences(
+        count,
+        longest([](const ModelOptions& model) {
+          return model.learned_positions(model.encoder);
+        }),
+        models_[0].vocabulary.source,
+        seed);
+  }
+  /// Without <pad>, which scores as nothing.
+  Sentences targets(size_t count, uint64_t seed = 6) const {
+    Sentences targets = sentences(
+        count,
+        longest([](const ModelOptions& model) {
+          return model.learned_positions(model.decoder);
+        }),
+        models_[0].vocabulary.target,
+        seed);
+    for (auto& target : targets)
+      std::replace(target.begin(), target.end(), kPadId, kUnknownId);
+    return targets;
+  }
+
+ private:
+  template <class Limit>
+  size_t longest(const Limit& limit) const {
+    size_t longest = 40;
+    for (const ModelToRun& model : models_)
+      if (const int64_t most = limit(model.options); most > 0)
+        longest = std::min(longest, static_cast<size_t>(most) - 1);
+    return longest;
+  }
+  static Sentences
+  sentences(size_t count, size_t longest, int64_t vocabulary, uint64_t seed) {
+    if (count == 1)
+      return {testing::random_ids(17, vocabulary, seed)};
+    return random_sentences(count, longest, vocabulary, seed);
+  }
+
+  testing::TemporaryFolder folder_;
+  std::vector<ModelToRun> models_;
+};
+
+void expect_same_searches(const RandomTranslation& model) {
+  const Backend ours = model.open(runtime()), theirs = model.open(libtorch());
+  EXPECT_EQ(ours->limits().source, theirs->limits().source);
+  EXPECT_EQ(ours->limits().target, theirs->limits().target);
+  for (const SearchCase& of : search_cases()) {
+    SCOPED_TRACE(of.name);
+    const Sentences sources = model.sources(of.sentences);
+    expect_alike(
+        run_search(*ours, sources, of),
+        run_search(*theirs, sources, of));
+  }
+}
+
+/// Every sentence by itself and with others, in two orders.
+void expect_same_bytes(const RandomTranslation& model) {
+  const Backend backend = model.open(runtime());
+  const SearchCase of = search_cases().back();
+  Sentences sources = model.sources(6);
+  std::vector<std::string> alone;
+  for (const auto& source : sources)
+    alone.push_back(bytes_of(run_search(*backend, {source}, of)[0]));
+  const auto forwards = run_search(*backend, sources, of);
+  std::reverse(sources.begin(), sources.end());
+  const auto backwards = run_search(*backend, sources, of);
+  for (size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_TRUE(bytes_of(forwards[i]) == alone[i]) << "sentence " << i;
+    EXPECT_TRUE(bytes_of(backwards[alone.size() - 1 - i]) == alone[i])
+        << "sentence " << i << " of the other order";
+  }
+}
+
+class RuntimeTranslation : public ::testing::TestWithParam<Variant> {
+ protected:
+  /// Made once for all tests of a variant.
+  static const RandomTranslation& model_of(const Variant& variant) {
+    static std::map<std::string, std::unique_ptr<RandomTranslation>> made;
+    auto& model = made[variant.name];
+    if (model == nullptr)
+      model = std::make_unique<RandomTranslation>(std::vector{variant.options});
+    return *model;
+  }
+
+  const RandomTranslation& model_ = model_of(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Models,
+    RuntimeTranslation,
+    ::testing::ValuesIn(testing::runtime_variants()),
+    testing::variant_name);
+
+TEST_P(RuntimeTranslation, FindsTheHypothesesOfLibTorch) {
+  expect_same_searches(model_);
+}
+
+TEST_P(RuntimeTranslation, GivesPairsTheScoresOfLibTorch) {
+  const Sentences sources = model_.sources(12), targets = model_.targets(12);
+  expect_near<double>(
+      model_.open(runtime())->score(sources, targets),
+      model_.open(libtorch())->score(sources, targets));
+}
+
+TEST_P(RuntimeTranslation, GivesASentenceTheSameBytesInAnyBatch) {
+  expect_same_bytes(model_);
+}
+
+TEST_P(RuntimeTranslation, GivesAPairTheSameBytesInAnyBatch) {
+  const Sentences sources = model_.sources(7), targets = model_.targets(7);
+  const Backend backend = model_.open(runtime());
+  const std::vector<double> together = backend->score(sources, targets);
+  for (size_t i = 0; i < sources.size(); ++i)
+    EXPECT_EQ(backend->score({sources[i]}, {targets[i]})[0], together[i]);
+}
+
+ModelOptions options_of(BlockKind kind) {
+  return testing::small_options(kind);
+}
+
+TEST(RuntimeSearch, FindsTheSameInLargeBatches) {
+  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+    SCOPED_TRACE(name);
+    const RandomTranslation model({options_of(kind)});
+    const Sentences sources = model.sources(32);
+    const SearchCase of = search_cases().back();
+    expect_alike(
+        run_search(*model.open(runtime()), sources, of),
+        run_search(*model.open(libtorch()), sources, of));
+  }
+}
+
+TEST(RuntimeSearch, DrawsTheTranslationsOfLibTorch) {
+  const SearchOptions options = {.n_best = 3, .max_length_b = 8};
+  const SamplingOptions sampling = {.temperature = 0.8, .top_p = 0.95};
+  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+    SCOPED_TRACE(name);
+    const RandomTranslation model({options_of(kind)});
+    const auto draw = [&](const Backend& backend, const Sentences& sources) {
+      std::vector<SampledInput> inputs;
+      for (const auto& source : sources)
+        inputs.push_back({{std::ssize(source) + 1, {}}, source.size() + 3});
+      const auto decoder = backend->start(sources);
+      return sampled_search(*decoder, inputs, options, sampling);
+    };
+    const Backend ours = model.open(runtime());
+    const Sentences sources = model.sources(8);
+    const auto found = draw(ours, sources);
+    expect_alike(found, draw(model.open(libtorch()), sources));
+    for (size_t i = 0; i < sources.size(); ++i)
+      EXPECT_TRUE(bytes_of(draw(ours, {sources[i]})[0]) == bytes_of(found[i]));
+  }
+}
+
+TEST(RuntimeSearch, KeepsTheProbabilitiesOfAStep) {
+  const RandomTranslation model({options_of(BlockKind::kDynamicConv)});
+  const auto decoder = model.open(runtime())->start(model.sources(3));
+  const std::vector<int32_t> rows = {2, 0, 1}, ends(3, kEndId);
+  const auto& best = decoder->advance(
+      rows,
+      ends,
+      {.unknown_penalty = 9, .keep_probabilities = true},
+      2);
+  for (int64_t row = 0; row < 3; ++row) {
+    const auto all = decoder->log_probabilities(row);
+    ASSERT_EQ(std::ssize(all), decoder->vocabulary_size());
+    double sum = 0;
+    for (const float number : all)
+      sum += std::exp(static_cast<double>(number));
+    EXPECT_NEAR(sum, 1, 1e-5);
+    for (const Candidate& candidate : best[static_cast<size_t>(row)]) {
+      const float penalty = candidate.token == kUnknownId ? 9 : 0;
+      EXPECT_EQ(
+          all[static_cast<size_t>(candidate.token)] - penalty,
+          candidate.score);
+    }
+  }
+}
+
+TEST(RuntimeSearch, TiesMayBeAllThatABeamHolds) {
+  // Wider than the vocabulary: every candidate of every row is wanted.
+  const RandomTranslation model({options_of(BlockKind::kDynamicConv)});
+  const SearchCase of = {
+      "wide",
+      {.beam = 60, .n_best = 60, .max_length_b = 3},
+      3};
+  const Sentences sources = model.sources(of.sentences);
+  expect_alike(
+      run_search(*model.open(runtime()), sources, of),
+      run_search(*model.open(libtorch()), sources, of));
+}
+
+TEST(RuntimeSearch, ScoresWhatItFinds) {
+  const RandomTranslation model({options_of(BlockKind::kTalk)});
+  const Backend backend = model.open(runtime());
+  const SearchCase of = {"beam", {.beam = 4, .max_length_b = 20}, 8};
+  const Sentences sources = model.sources(of.sentences);
+  const auto found = run_search(*backend, sources, of);
+  Sentences targets;
+  std::vector<double> wanted;
+  for (const auto& hypotheses : found) {
+    targets.push_back(hypotheses[0].tokens);
+    targets.back().pop_back();
+    wanted.push_back(hypotheses[0].log_probability);
+  }
+  expect_near<double>(backend->score(sources, targets), wanted);
+}
+
+TEST(RuntimeSearch, ADecoderOutlivesItsBackend) {
+  const RandomTranslation model({options_of(BlockKind::kAverageAttention)});
+  const Sentences sources = model.sources(4);
+  Backend backend = model.open(runtime());
+  const auto decoder = backend->start(sources);
+  backend.reset();
+  EXPECT_EQ(decoder->sentences(), 4);
+  const auto first = decoder->advance(
+      std::vector<int32_t>{0, 1, 2, 3},
+      std::vector<int32_t>(4, kEndId),
+      {},
+      3);
+  EXPECT_EQ(first.size(), 4u);
+}
+
+TEST(RuntimeSearch, RowsMayBeDroppedRepeatedAndReordered) {
+  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+    SCOPED_TRACE(name);
+    const RandomTranslation model({options_of(kind)});
+    const Sentences sources = model.sources(4);
+    const auto run = [&](const BackendOpener& opener) {
+      const auto decoder = model.open(opener)->start(sources);
+      std::vector<std::vector<Candidate>> all;
+      const auto advance = [&](const std::vector<int32_t>& parents,
+                               const std::vector<int32_t>& tokens) {
+        for (const auto& row : decoder->advance(parents, tokens, {}, 6))
+          all.push_back(row);
+      };
+      advance({0, 1, 2, 3}, {2, 2, 2, 2});
+      advance({3, 3, 0, 2, 2}, {5, 6, 7, 8, 9});
+      advance({4, 0, 0, 1}, {10, 11, 12, 3});
+      advance({3}, {13});
+      advance({0, 0, 0}, {14, 15, 15});
+      return all;
+    };
+    const auto found = run(runtime()), wanted = run(libtorch());
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t row = 0; row < wanted.size(); ++row)
+      for (size_t i = 0; i < wanted[row].size(); ++i) {
+        EXPECT_EQ(found[row].at(i).token, wanted[row][i].token);
+        EXPECT_NEAR(
+            found[row].at(i).score,
+            wanted[row][i].score,
+            testing::kBound);
+      }
+  }
+}
+
+TEST(RuntimeEnsemble, VotesLikeLibTorch) {
+  using enum BlockKind;
+  ModelOptions learned = options_of(kTalk);
+  learned.positions = PositionKind::kLearned;
+  learned.max_positions = 30;
+  learned.norm = NormPlacement::kPre;
+  for (const auto& other :
+       {options_of(kDynamicConv), options_of(kSelfAttention), learned}) {
+    const RandomTranslation models({options_of(kDynamicConv), other});
+    expect_same_searches(models);
+    expect_same_bytes(models);
+  }
+}
+
+TEST(RuntimeThreads, GiveTheBytesOfOne) {
+  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+    SCOPED_TRACE(name);
+    const RandomTranslation model({options_of(kind)});
+    const Backend backend = model.open(runtime());
+    const SearchCase of = search_cases().back();
+    const Sentences sources = model.sources(8), targets = model.targets(8);
+    const auto run = [&](size_t i) {
+      return bytes_of(run_search(*backend, {sources[i]}, of)[0]) +
+          bytes_of<double>(backend->score({sources[i]}, {targets[i]}));
+    };
+    std::vector<std::string> found(sources.size());
+    {
+      std::vector<std::jthread> threads;
+      for (size_t first = 0; first < 4; ++first)
+        threads.emplace_back([&, first] {
+          for (size_t i = first; i < found.size(); i += 4)
+            found[i] = run(i);
+        });
+    }
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_TRUE(found[i] == run(i)) << "sentence " << i;
+  }
+}
+
+}  // namespace
+}  // namespace seqconv
