@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "seqconv/base/error.h"
+#include "mixer_rules.h"
 #include "seqconv/base/special_ids.h"
 
 namespace seqconv {
@@ -14,13 +14,15 @@ class Lister {
   explicit Lister(const ModelOptions& model) : model_(model) {}
 
   void encoder(int64_t vocabulary) {
-    add("encoder.embedding.weight", {vocabulary, model_.dim});
+    list_.add("encoder.embedding.weight", {vocabulary, model_.dim});
     positions("encoder.embedding", model_.encoder);
     for (int64_t i = 0; i < model_.encoder.layers; ++i) {
       const std::string layer = concat("encoder.layer", i, ".");
-      block(layer + "block.", model_.encoder, i, /*causal=*/false);
+      const LayerOptions options =
+          layer_options(model_, Task::kTranslation, Side::kEncoder, i);
+      add_mixer_parameters(options.mixer, layer + "block.", list_);
       norm(layer + "block_norm");
-      feed_forward(layer, model_.encoder);
+      feed_forward(layer, options.ffn_dim);
     }
     if (model_.norm_of(model_.encoder) == NormPlacement::kPre)
       norm("encoder.final_norm");
@@ -31,11 +33,13 @@ class Lister {
     embedding(vocabulary, /*shared=*/translates && model_.tie == Tying::kAll);
     for (int64_t i = 0; i < model_.decoder.layers; ++i) {
       const std::string layer = concat("decoder.layer", i, ".");
-      block(layer + "block.", model_.decoder, i, /*causal=*/true);
+      const LayerOptions options =
+          layer_options(model_, task, Side::kDecoder, i);
+      add_mixer_parameters(options.mixer, layer + "block.", list_);
       norm(layer + "block_norm");
-      if (translates)
+      if (options.cross_heads > 0)
         cross_attention(layer);
-      feed_forward(layer, model_.decoder);
+      feed_forward(layer, options.ffn_dim);
     }
     if (translates && model_.norm_of(model_.decoder) == NormPlacement::kPre)
       norm("decoder.final_norm");
@@ -43,44 +47,34 @@ class Lister {
 
   void output(int64_t vocabulary) {
     if (model_.output_width() != model_.dim)
-      add("output.projection", {model_.output_width(), model_.dim});
+      list_.add("output.projection", {model_.output_width(), model_.dim});
     if (!model_.adaptive.softmax_cutoffs.empty())
       adaptive_softmax(vocabulary);
     else if (model_.tie == Tying::kNone)
-      add("output.weight", {vocabulary, model_.output_width()});
+      list_.add("output.weight", {vocabulary, model_.output_width()});
   }
 
-  std::vector<ParameterShape> take() { return std::move(list_); }
+  std::vector<ParameterShape> take() { return std::move(list_.all); }
 
  private:
-  void add(const std::string& name, std::vector<int64_t> shape) {
-    list_.push_back({name, std::move(shape)});
-  }
-
-  void linear(const std::string& name, int64_t out, int64_t in) {
-    add(name + ".weight", {out, in});
-    add(name + ".bias", {out});
-  }
-
   void norm(const std::string& name) {
-    add(name + ".weight", {model_.dim});
-    add(name + ".bias", {model_.dim});
+    list_.add(name + ".weight", {model_.dim});
+    list_.add(name + ".bias", {model_.dim});
   }
 
-  void feed_forward(const std::string& layer, const StackOptions& stack) {
-    const int64_t hidden = model_.ffn_dim_of(stack);
-    linear(layer + "feed_forward.fc1", hidden, model_.dim);
-    linear(layer + "feed_forward.fc2", model_.dim, hidden);
+  void feed_forward(const std::string& layer, int64_t hidden) {
+    list_.linear(layer + "feed_forward.fc1", hidden, model_.dim);
+    list_.linear(layer + "feed_forward.fc2", model_.dim, hidden);
     norm(layer + "feed_forward_norm");
   }
 
   void cross_attention(const std::string& layer) {
-    linear(layer + "cross_attention.query_proj", model_.dim, model_.dim);
-    linear(
+    list_.linear(layer + "cross_attention.query_proj", model_.dim, model_.dim);
+    list_.linear(
         layer + "cross_attention.key_value_proj",
         2 * model_.dim,
         model_.dim);
-    linear(layer + "cross_attention.out_proj", model_.dim, model_.dim);
+    list_.linear(layer + "cross_attention.out_proj", model_.dim, model_.dim);
     norm(layer + "cross_attention_norm");
   }
 
@@ -97,7 +91,9 @@ class Lister {
 
   void positions(const std::string& embedding, const StackOptions& side) {
     if (const int64_t learned = model_.learned_positions(side); learned > 0)
-      add(embedding + ".positions", {learned + kFirstPosition, model_.dim});
+      list_.add(
+          embedding + ".positions",
+          {learned + kFirstPosition, model_.dim});
   }
 
   /// The decoder's, as a module has it: its own parameters first, then those of
@@ -106,9 +102,9 @@ class Lister {
     const std::string name = "decoder.embedding";
     const AdaptiveOptions& adaptive = model_.adaptive;
     if (adaptive.input_cutoffs.empty() && !shared)
-      add(name + ".weight", {vocabulary, model_.input_width()});
+      list_.add(name + ".weight", {vocabulary, model_.input_width()});
     if (model_.input_width() != model_.dim)
-      add(name + ".projection", {model_.dim, model_.input_width()});
+      list_.add(name + ".projection", {model_.dim, model_.input_width()});
     positions(name, model_.decoder);
     if (adaptive.input_cutoffs.empty())
       return;
@@ -117,8 +113,8 @@ class Lister {
     for (const int64_t end : band_ends(adaptive.input_cutoffs, vocabulary)) {
       const int64_t width =
           narrowed(first_band_width(), adaptive.input_factor, band);
-      add(concat(name, ".bands.table", band), {end - begin, width});
-      add(concat(name, ".bands.projection", band), {model_.dim, width});
+      list_.add(concat(name, ".bands.table", band), {end - begin, width});
+      list_.add(concat(name, ".bands.projection", band), {model_.dim, width});
       begin = end;
       ++band;
     }
@@ -133,10 +129,12 @@ class Lister {
     const auto tails = static_cast<int64_t>(ends.size()) - 1;
     if (tied) {
       if (first_band_width() != hidden)
-        add("output.adaptive.head_projection", {first_band_width(), hidden});
-      add("output.adaptive.class_projection", {tails, hidden});
+        list_.add(
+            "output.adaptive.head_projection",
+            {first_band_width(), hidden});
+      list_.add("output.adaptive.class_projection", {tails, hidden});
     } else {
-      add("output.adaptive.head", {ends[0] + tails, hidden});
+      list_.add("output.adaptive.head", {ends[0] + tails, hidden});
     }
     for (int64_t i = 0; i < tails; ++i) {
       const std::string tail = concat("output.adaptive.tail", i);
@@ -145,77 +143,14 @@ class Lister {
           : narrowed(hidden, adaptive.softmax_factor, i + 1);
       const auto at = static_cast<size_t>(i);
       if (!adaptive.tie_projections)
-        add(tail + "_projection", {width, hidden});
+        list_.add(tail + "_projection", {width, hidden});
       if (!tied)
-        add(tail + "_words", {ends[at + 1] - ends[at], width});
+        list_.add(tail + "_words", {ends[at + 1] - ends[at], width});
     }
-  }
-
-  void block(
-      const std::string& name,
-      const StackOptions& stack,
-      int64_t layer,
-      bool causal) {
-    switch (stack.block_at(layer)) {
-      case BlockKind::kLightConv:
-      case BlockKind::kDynamicConv:
-      case BlockKind::kTalk:
-        return conv_block(name, stack, layer, causal);
-      case BlockKind::kSelfAttention:
-        linear(name + "attention.in_proj", 3 * model_.dim, model_.dim);
-        return linear(name + "attention.out_proj", model_.dim, model_.dim);
-      case BlockKind::kAverageAttention:
-        if (stack.average_ffn_at(layer)) {
-          const int64_t hidden = model_.ffn_dim_of(stack);
-          linear(name + "attention.ffn.fc1", hidden, model_.dim);
-          linear(name + "attention.ffn.fc2", model_.dim, hidden);
-        }
-        return linear(name + "attention.gate", 2 * model_.dim, 2 * model_.dim);
-      case BlockKind::kCnn:
-        add(name + "conv.weight",
-            {model_.dim, model_.dim, stack.kernel_size_at(layer)});
-        return conv_bias(name, stack, layer, model_.dim);
-    }
-    fail("unknown block kind");
-  }
-
-  void conv_block(
-      const std::string& name,
-      const StackOptions& stack,
-      int64_t layer,
-      bool causal) {
-    const int64_t dim = model_.dim;
-    const int64_t width = stack.conv_dim_at(layer, dim);
-    const int64_t heads = stack.conv_heads_at(layer);
-    const int64_t taps = stack.kernel_size_at(layer);
-    linear(name + "linear1", stack.glu_at(layer) ? 2 * width : width, dim);
-    const BlockKind kind = stack.block_at(layer);
-    if (kind == BlockKind::kTalk) {
-      linear(name + "conv.offsets", causal ? heads : 2 * heads, width);
-    } else if (kind == BlockKind::kLightConv) {
-      add(name + "conv.weight", {heads, taps});
-      conv_bias(name, stack, layer, width);
-    } else {
-      const bool own = stack.query_at(layer) == QuerySource::kConvInput;
-      add(name + "conv.weight_linear", {heads * taps, own ? width : dim});
-      if (stack.filter_bias_at(layer))
-        add(name + "conv.weight_linear_bias", {heads * taps});
-      conv_bias(name, stack, layer, width);
-    }
-    linear(name + "linear2", dim, width);
-  }
-
-  void conv_bias(
-      const std::string& name,
-      const StackOptions& stack,
-      int64_t layer,
-      int64_t width) {
-    if (stack.conv_bias_at(layer))
-      add(name + "conv.bias", {width});
   }
 
   const ModelOptions& model_;
-  std::vector<ParameterShape> list_;
+  ParameterList list_;
 };
 
 }  // namespace

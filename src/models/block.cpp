@@ -14,31 +14,24 @@
 namespace seqconv {
 namespace {
 
-struct ConvBlockOptions {
-  int64_t dim = 0;
-  int64_t conv_dim = 0;  ///< channels of the convolution
-  bool glu = true;
-  double input_dropout = 0;
-  QuerySource query = QuerySource::kConvInput;  ///< DynamicConv only
-};
-
 /// dropout -> linear1 -> gate -> convolution -> linear2, with Operator one of
 /// LightConv, DynamicConv, Talk.
 template <class Operator>
 class ConvBlock : public Block {
  public:
+  /// `conv` was drawn first.
   ConvBlock(
-      const ConvBlockOptions& options,
+      const MixerOptions& mixer,
+      double input_dropout,
       const InitGenerator& generator,
       Operator conv)
-      : options_(options) {
-    const int64_t width = options.conv_dim;
+      : input_dropout_(input_dropout), glu_(mixer.glu), query_(mixer.query) {
+    const int64_t dim = mixer.dim, width = mixer.conv_dim;
     linear1_ = register_module(
         "linear1",
-        Linear(options.dim, options.glu ? 2 * width : width, generator));
+        Linear(dim, glu_ ? 2 * width : width, generator));
     conv_ = register_module("conv", std::move(conv));
-    linear2_ =
-        register_module("linear2", Linear(width, options.dim, generator));
+    linear2_ = register_module("linear2", Linear(width, dim, generator));
   }
 
   at::Tensor forward(
@@ -46,10 +39,10 @@ class ConvBlock : public Block {
       const std::optional<at::Tensor>& lengths,
       DropoutPlan& plan) const override {
     const at::Tensor dropped =
-        ops::dropout(x, plan.rate(options_.input_dropout), plan.next_seed());
+        ops::dropout(x, plan.rate(input_dropout_), plan.next_seed());
     // The operators count positions at and beyond a length as zero.
     if constexpr (kHasQuery)
-      if (options_.query == QuerySource::kBlockInput)
+      if (query_ == QuerySource::kBlockInput)
         return linear2_->forward(
             conv_->forward(gated(dropped), dropped, lengths, plan));
     return linear2_->forward(conv_->forward(gated(dropped), lengths, plan));
@@ -59,9 +52,9 @@ class ConvBlock : public Block {
       const at::Tensor& x,
       MixerState& state,
       const StepPosition& position) const override {
-    ConvState& past = std::get<ConvState>(state);
+    ConvState& past = state.as<ConvState>();
     if constexpr (kHasQuery)
-      if (options_.query == QuerySource::kBlockInput)
+      if (query_ == QuerySource::kBlockInput)
         return linear2_->forward(conv_->step(gated(x), x, past, position));
     return linear2_->forward(conv_->step(gated(x), past, position));
   }
@@ -75,10 +68,12 @@ class ConvBlock : public Block {
 
   at::Tensor gated(const at::Tensor& x) const {
     const at::Tensor hidden = linear1_->forward(x);  // [B, T, 2D] or [B, T, D]
-    return options_.glu ? ops::glu(hidden) : hidden;
+    return glu_ ? ops::glu(hidden) : hidden;
   }
 
-  ConvBlockOptions options_;
+  double input_dropout_;
+  bool glu_;
+  QuerySource query_;
   Linear linear1_{nullptr};
   Operator conv_{nullptr};
   Linear linear2_{nullptr};
@@ -108,7 +103,7 @@ class MixerBlock : public Block {
       const at::Tensor& x,
       MixerState& state,
       const StepPosition& position) const override {
-    return mixer_->step(x, std::get<State>(state), position);
+    return mixer_->step(x, state.as<State>(), position);
   }
 
   MixerState initial_state(int64_t rows) const override {
@@ -119,124 +114,96 @@ class MixerBlock : public Block {
   Mixer mixer_{nullptr};
 };
 
-/// One layer of one side, and what its options say.
-struct Place {
-  const ModelOptions& model;
-  const StackOptions& stack;
-  int64_t layer = 0;
-  bool causal = false;
-
-  int64_t conv_dim() const { return stack.conv_dim_at(layer, model.dim); }
-};
-
-ConvOptions conv_options(const Place& place) {
-  const StackOptions& stack = place.stack;
-  const bool block_input =
-      stack.query_at(place.layer) == QuerySource::kBlockInput;
+ConvOptions conv_options(const ModelOptions& model, const MixerOptions& mixer) {
   return {
-      .channels = place.conv_dim(),
-      .query_channels = block_input ? place.model.dim : 0,
-      .heads = stack.conv_heads_at(place.layer),
-      .kernel_size = stack.kernel_size_at(place.layer),
-      .causal = place.causal,
-      .weight_dropout = place.model.weight_dropout,
-      .normalization = stack.normalization_at(place.layer),
-      .renormalize_edges = stack.renormalize_edges_at(place.layer),
-      .bias = stack.conv_bias_at(place.layer),
-      .filter_bias = stack.filter_bias_at(place.layer)};
+      .channels = mixer.conv_dim,
+      .query_channels = mixer.query == QuerySource::kBlockInput ? mixer.dim : 0,
+      .heads = mixer.heads,
+      .kernel_size = mixer.kernel_size,
+      .causal = mixer.causal,
+      .weight_dropout = model.weight_dropout,
+      .normalization = mixer.normalization,
+      .renormalize_edges = mixer.renormalize_edges,
+      .bias = mixer.conv_bias,
+      .filter_bias = mixer.filter_bias};
 }
 
-TalkOptions talk_options(const Place& place) {
+TalkOptions talk_options(const ModelOptions& model, const MixerOptions& mixer) {
   return {
-      .channels = place.conv_dim(),
-      .heads = place.stack.conv_heads_at(place.layer),
-      .max_offset = place.stack.max_offset_at(place.layer),
-      .causal = place.causal,
-      .offset_dropout = place.model.weight_dropout};
+      .channels = mixer.conv_dim,
+      .heads = mixer.heads,
+      .max_offset = mixer.max_offset,
+      .causal = mixer.causal,
+      .offset_dropout = model.weight_dropout};
 }
 
-SelfAttentionOptions self_attention_options(const Place& place) {
+SelfAttentionOptions self_attention_options(
+    const ModelOptions& model,
+    const MixerOptions& mixer) {
   return {
-      .channels = place.model.dim,
-      .heads = place.stack.heads,
-      .kernel_size = place.stack.kernel_size_at(place.layer),
-      .causal = place.causal,
-      .dropout = place.model.attention_dropout};
+      .channels = mixer.dim,
+      .heads = mixer.heads,
+      .kernel_size = mixer.kernel_size,
+      .causal = mixer.causal,
+      .dropout = model.attention_dropout};
 }
 
-AverageAttentionOptions average_attention_options(const Place& place) {
+AverageAttentionOptions average_attention_options(
+    const ModelOptions& model,
+    const MixerOptions& mixer) {
   return {
-      .channels = place.model.dim,
-      .hidden = place.stack.average_ffn_at(place.layer)
-          ? place.model.ffn_dim_of(place.stack)
-          : 0,
-      .activation_dropout = place.model.activation_dropout};
+      .channels = mixer.dim,
+      .hidden = mixer.average_hidden,
+      .activation_dropout = model.activation_dropout};
 }
 
-DenseConvOptions dense_conv_options(const Place& place) {
+DenseConvOptions dense_conv_options(const MixerOptions& mixer) {
   return {
-      .channels = place.model.dim,
-      .kernel_size = place.stack.kernel_size_at(place.layer),
-      .causal = place.causal,
-      .bias = place.stack.conv_bias_at(place.layer)};
-}
-
-/// The projections around `conv`, which was drawn first.
-template <class Operator>
-std::shared_ptr<Block>
-surround(const Place& place, const InitGenerator& generator, Operator conv) {
-  const ConvBlockOptions options{
-      .dim = place.model.dim,
-      .conv_dim = place.conv_dim(),
-      .glu = place.stack.glu_at(place.layer),
-      .input_dropout = place.model.input_dropout,
-      .query = place.stack.query_at(place.layer)};
-  return std::make_shared<ConvBlock<Operator>>(
-      options,
-      generator,
-      std::move(conv));
+      .channels = mixer.dim,
+      .kernel_size = mixer.kernel_size,
+      .causal = mixer.causal,
+      .bias = mixer.conv_bias};
 }
 
 }  // namespace
 
 std::shared_ptr<Block> make_block(
-    const ModelOptions& options,
-    Side side,
-    int64_t layer,
+    const ModelOptions& model,
+    const MixerOptions& mixer,
     const InitGenerator& generator) {
-  const bool causal = side == Side::kDecoder;
-  const Place place{
-      options,
-      causal ? options.decoder : options.encoder,
-      layer,
-      causal};
-  switch (place.stack.block_at(layer)) {
+  const auto surround = [&]<class Operator>(Operator conv) {
+    return std::make_shared<ConvBlock<Operator>>(
+        mixer,
+        model.input_dropout,
+        generator,
+        std::move(conv));
+  };
+  switch (mixer.kind) {
     case BlockKind::kLightConv:
-      return surround(
-          place,
-          generator,
-          LightConv(conv_options(place), generator));
+      return surround(LightConv(conv_options(model, mixer), generator));
     case BlockKind::kDynamicConv:
-      return surround(
-          place,
-          generator,
-          DynamicConv(conv_options(place), generator));
+      return surround(DynamicConv(conv_options(model, mixer), generator));
     case BlockKind::kTalk:
-      return surround(place, generator, Talk(talk_options(place), generator));
+      return surround(Talk(talk_options(model, mixer), generator));
     case BlockKind::kSelfAttention:
       return std::make_shared<MixerBlock<SelfAttention, AttentionState>>(
           "attention",
-          SelfAttention(self_attention_options(place), generator));
+          SelfAttention(self_attention_options(model, mixer), generator));
     case BlockKind::kAverageAttention:
       return std::make_shared<MixerBlock<AverageAttention, AverageState>>(
           "attention",
-          AverageAttention(average_attention_options(place), generator));
+          AverageAttention(average_attention_options(model, mixer), generator));
     case BlockKind::kCnn:
       return std::make_shared<MixerBlock<DenseConv, ConvState>>(
           "conv",
-          DenseConv(dense_conv_options(place), generator));
+          DenseConv(dense_conv_options(mixer), generator));
   }
   fail("unknown block kind");
+}
+
+FeedForwardInit feed_forward_init(BlockKind kind) {
+  return kind == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn
+                                           : FeedForwardInit::kXavier;
 }
 
 }  // namespace seqconv

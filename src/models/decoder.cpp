@@ -5,34 +5,30 @@
 namespace seqconv {
 
 DecoderLayerImpl::DecoderLayerImpl(
-    const ModelOptions& options,
-    Task task,
-    int64_t layer,
+    const ModelOptions& model,
+    const LayerOptions& options,
     const InitGenerator& generator)
-    : norm_(options.norm_of(options.decoder)), dropout_(options.dropout) {
-  block_ = register_module(
-      "block",
-      make_block(options, Side::kDecoder, layer, generator));
-  block_norm_ = register_module("block_norm", LayerNorm(options.dim));
-  if (task == Task::kTranslation) {
+    : norm_(options.norm), dropout_(model.dropout) {
+  block_ =
+      register_module("block", make_block(model, options.mixer, generator));
+  block_norm_ = register_module("block_norm", LayerNorm(model.dim));
+  if (options.cross_heads > 0) {
     cross_attention_ = register_module(
         "cross_attention",
         CrossAttention(
             CrossAttentionOptions{
-                .channels = options.dim,
-                .heads = options.decoder.heads,
-                .dropout = options.attention_dropout},
+                .channels = model.dim,
+                .heads = options.cross_heads,
+                .dropout = model.attention_dropout},
             generator));
     cross_attention_norm_ =
-        register_module("cross_attention_norm", LayerNorm(options.dim));
+        register_module("cross_attention_norm", LayerNorm(model.dim));
   }
   feed_forward_ = register_module(
       "feed_forward",
-      FeedForward(
-          feed_forward_options(options, options.decoder, layer),
-          generator));
+      FeedForward(feed_forward_options(model, options), generator));
   feed_forward_norm_ =
-      register_module("feed_forward_norm", LayerNorm(options.dim));
+      register_module("feed_forward_norm", LayerNorm(model.dim));
 }
 
 at::Tensor DecoderLayerImpl::finish(
@@ -99,7 +95,10 @@ DecoderImpl::DecoderImpl(
   for (int64_t i = 0; i < options.decoder.layers; ++i) {
     layers_.push_back(register_module(
         concat("layer", i),
-        std::make_shared<DecoderLayerImpl>(options, task, i, generator)));
+        std::make_shared<DecoderLayerImpl>(
+            options,
+            layer_options(options, task, Side::kDecoder, i),
+            generator)));
   }
   if (task == Task::kTranslation &&
       options.norm_of(options.decoder) == NormPlacement::kPre)

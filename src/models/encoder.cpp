@@ -1,22 +1,20 @@
 #include "seqconv/models/encoder.h"
 
 namespace seqconv {
+
 EncoderLayerImpl::EncoderLayerImpl(
-    const ModelOptions& options,
-    int64_t layer,
+    const ModelOptions& model,
+    const LayerOptions& options,
     const InitGenerator& generator)
-    : norm_(options.norm_of(options.encoder)), dropout_(options.dropout) {
-  block_ = register_module(
-      "block",
-      make_block(options, Side::kEncoder, layer, generator));
-  block_norm_ = register_module("block_norm", LayerNorm(options.dim));
+    : norm_(options.norm), dropout_(model.dropout) {
+  block_ =
+      register_module("block", make_block(model, options.mixer, generator));
+  block_norm_ = register_module("block_norm", LayerNorm(model.dim));
   feed_forward_ = register_module(
       "feed_forward",
-      FeedForward(
-          feed_forward_options(options, options.encoder, layer),
-          generator));
+      FeedForward(feed_forward_options(model, options), generator));
   feed_forward_norm_ =
-      register_module("feed_forward_norm", LayerNorm(options.dim));
+      register_module("feed_forward_norm", LayerNorm(model.dim));
 }
 
 at::Tensor EncoderLayerImpl::forward(
@@ -43,7 +41,10 @@ EncoderImpl::EncoderImpl(
   for (int64_t i = 0; i < options.encoder.layers; ++i) {
     layers_.push_back(register_module(
         concat("layer", i),
-        std::make_shared<EncoderLayerImpl>(options, i, generator)));
+        std::make_shared<EncoderLayerImpl>(
+            options,
+            layer_options(options, Task::kTranslation, Side::kEncoder, i),
+            generator)));
   }
   if (options.norm_of(options.encoder) == NormPlacement::kPre)
     final_norm_ = register_module("final_norm", LayerNorm(options.dim));

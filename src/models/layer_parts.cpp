@@ -3,22 +3,6 @@
 #include "seqconv/ops/elementwise.h"
 
 namespace seqconv {
-namespace {
-
-ops::Activation activation_of(FeedForwardActivation choice, BlockKind block) {
-  switch (choice) {
-    case FeedForwardActivation::kAuto:
-      return block == BlockKind::kTalk ? ops::Activation::kSwish
-                                       : ops::Activation::kRelu;
-    case FeedForwardActivation::kRelu:
-      return ops::Activation::kRelu;
-    case FeedForwardActivation::kSwish:
-      return ops::Activation::kSwish;
-  }
-  fail("unknown activation");
-}
-
-}  // namespace
 
 EmbeddingOptions
 embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
@@ -44,17 +28,14 @@ embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
 }
 
 FeedForwardOptions feed_forward_options(
-    const ModelOptions& options,
-    const StackOptions& side,
-    int64_t layer) {
-  const BlockKind block = side.block_at(layer);
+    const ModelOptions& model,
+    const LayerOptions& layer) {
   return {
-      .channels = options.dim,
-      .hidden = options.ffn_dim_of(side),
-      .activation = activation_of(options.activation, block),
-      .activation_dropout = options.activation_dropout,
-      .init = block == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn
-                                                 : FeedForwardInit::kXavier};
+      .channels = model.dim,
+      .hidden = layer.ffn_dim,
+      .activation = layer.activation,
+      .activation_dropout = model.activation_dropout,
+      .init = feed_forward_init(layer.mixer.kind)};
 }
 
 at::Tensor add_and_norm(

@@ -61,7 +61,7 @@ class ModelRows {
       const at::Tensor& parents,
       const std::optional<at::Tensor>& sentence_of_row) {
     for (MixerState& layer : state_.layers)
-      reorder(layer, parents);
+      layer.reorder(parents);
     if (!sentence_of_row)
       return;
     for (size_t i = 0; i < rows_.size(); ++i) {

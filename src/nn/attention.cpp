@@ -3,6 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
@@ -143,6 +144,16 @@ at::Tensor SelfAttentionImpl::forward(
 
 namespace {
 
+/// A buffer for `room` places that begins with what is in use.
+at::Tensor
+with_room(const AttentionState& state, const at::Tensor& buffer, int64_t room) {
+  at::Tensor larger = at::empty(
+      {buffer.size(0), buffer.size(1), room, buffer.size(3)},
+      buffer.options());
+  larger.narrow(2, 0, state.kept()).copy_(state.in_use(buffer));
+  return larger;
+}
+
 /// [T', t]: which of the `seen` kept keys the last `steps` queries see; query i
 /// stands at place seen - steps + i. window 0: all before it.
 at::Tensor step_mask(int64_t steps, int64_t seen, int64_t window) {
@@ -154,13 +165,39 @@ at::Tensor step_mask(int64_t steps, int64_t seen, int64_t window) {
 
 }  // namespace
 
+at::Tensor AttentionState::in_use(const at::Tensor& buffer) const {
+  return buffer.narrow(2, begin, kept());
+}
+
+void AttentionState::append(
+    const at::Tensor& new_keys,
+    const at::Tensor& new_values) {
+  const int64_t added = new_keys.size(2);
+  if (end + added > keys.size(2)) {
+    const int64_t room = 2 * (kept() + added);
+    keys = with_room(*this, keys, room);
+    values = with_room(*this, values, room);
+    end = kept();
+    begin = 0;
+  }
+  keys.narrow(2, end, added).copy_(new_keys);
+  values.narrow(2, end, added).copy_(new_values);
+  end += added;
+}
+
+void AttentionState::reorder(const at::Tensor& parents) {
+  keys = at::index_select(in_use(keys), 0, parents);
+  values = at::index_select(in_use(values), 0, parents);
+  end = kept();
+  begin = 0;
+}
+
 at::Tensor SelfAttentionImpl::step(
     const at::Tensor& x,
     AttentionState& state,
     const StepPosition& /*position*/) const {
   const auto qkv = in_proj_->forward(x).chunk(3, -1);
-  append(
-      state,
+  state.append(
       split_heads(qkv[1], options_.heads),
       split_heads(qkv[2], options_.heads));
   const int64_t window = options_.kernel_size;
@@ -171,8 +208,8 @@ at::Tensor SelfAttentionImpl::step(
   DropoutPlan evaluation;
   const at::Tensor y = join_heads(attend(
       split_heads(qkv[0], options_.heads),
-      in_use(state, state.keys),
-      in_use(state, state.values),
+      state.in_use(state.keys),
+      state.in_use(state.values),
       mask,
       /*dropout=*/0,
       evaluation));

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/sigmoid.h>
 
@@ -18,6 +19,10 @@ at::Tensor average_attention_gate(
   const auto gates =  // [B, T, C] twice
       at::sigmoid(at::linear(at::cat({x, g}, -1), weight, bias)).chunk(2, -1);
   return at::addcmul(gates[0] * x, gates[1], g);
+}
+
+void AverageState::reorder(const at::Tensor& parents) {
+  sums = at::index_select(sums, 0, parents);
 }
 
 AverageAttentionImpl::AverageAttentionImpl(

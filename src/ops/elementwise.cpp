@@ -90,16 +90,6 @@ class DropoutAddFunction
   }
 };
 
-kernels::Activation kernel_activation(Activation activation) {
-  switch (activation) {
-    case Activation::kRelu:
-      return kernels::Activation::kRelu;
-    case Activation::kSwish:
-      return kernels::Activation::kSwish;
-  }
-  TORCH_CHECK(false, "[activation_dropout] unknown activation");
-}
-
 class ActivationDropoutFunction
     : public torch::autograd::Function<ActivationDropoutFunction> {
  public:
@@ -118,7 +108,7 @@ class ActivationDropoutFunction
           x.const_data_ptr<T>(),
           y.mutable_data_ptr<T>(),
           x.numel(),
-          kernel_activation(activation),
+          activation,
           make_dropout(p, seed),
           parallel_for());
     });
@@ -140,7 +130,7 @@ class ActivationDropoutFunction
           grad_y.const_data_ptr<T>(),
           grad_x.mutable_data_ptr<T>(),
           grad_y.numel(),
-          kernel_activation(activation),
+          activation,
           saved_dropout(ctx),
           parallel_for());
     });

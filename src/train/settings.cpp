@@ -69,6 +69,21 @@ Json as_list(const Json& value) {
   return value.is_array() ? value : Json::array({value});
 }
 
+/// Writes every list of a side with one entry a layer.
+struct EntryALayer {
+  int64_t layers;
+
+  template <class T>
+  void operator()(const char*, T& value, const char*) {
+    if constexpr (requires { value.front(); }) {
+      T full;
+      for (int64_t layer = 0; layer < layers; ++layer)
+        full.push_back(layer_entry(value, layer, typename T::value_type()));
+      value = std::move(full);
+    }
+  }
+};
+
 /// One entry a layer, so that equal layers compare equal, and what the side has
 /// of the model. A convolution as wide as the model is 0 wide; positions that
 /// are not learned have no limit, and so no parameter.
@@ -78,32 +93,13 @@ StackOptions expanded(const StackOptions& options, const ModelOptions& model) {
   full.ffn_dim = model.ffn_dim_of(options);
   full.positions = as_side_positions(model.positions_of(options));
   full.max_positions = model.learned_positions(options);
-  full.block.clear();
-  full.kernel_sizes.clear();
-  full.max_offsets.clear();
-  full.conv_heads.clear();
-  full.conv_dim.clear();
-  full.glu.clear();
-  full.normalization.clear();
-  full.renormalize_edges.clear();
-  full.conv_bias.clear();
-  full.filter_bias.clear();
-  full.query.clear();
-  full.average_ffn.clear();
+  EntryALayer expand{options.layers};
+  full.visit(expand);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    full.block.push_back(options.block_at(layer));
-    full.kernel_sizes.push_back(options.kernel_size_at(layer));
-    full.max_offsets.push_back(options.max_offset_at(layer));
-    full.conv_heads.push_back(options.conv_heads_at(layer));
+    const auto at = static_cast<size_t>(layer);
     const int64_t width = options.conv_dim_at(layer, model.dim);
-    full.conv_dim.push_back(width == model.dim ? 0 : width);
-    full.glu.push_back(options.glu_at(layer));
-    full.normalization.push_back(options.normalization_at(layer));
-    full.renormalize_edges.push_back(options.renormalize_edges_at(layer));
-    full.conv_bias.push_back(options.conv_bias_at(layer));
-    full.filter_bias.push_back(options.filter_bias_at(layer));
-    full.query.push_back(options.query_at(layer));
-    full.average_ffn.push_back(options.average_ffn_at(layer));
+    full.conv_dim[at] = width == model.dim ? 0 : width;
+    full.conv_heads[at] = options.conv_heads_at(layer);
   }
   return full;
 }

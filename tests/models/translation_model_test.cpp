@@ -6,6 +6,7 @@
 #include "seqconv/base/options.h"
 #include "seqconv/models/decoder.h"
 #include "seqconv/models/output_layer.h"
+#include "seqconv/nn/average_attention.h"
 #include "seqconv/nn/flat_parameters.h"
 #include "test_models.h"
 
@@ -314,7 +315,7 @@ TEST(TranslationModelConvDim, AStateIsAsWideAsItsConvolution) {
   TranslationModel model(options, 40, 40, 7);
   const DecoderState state = model->decoder().initial_state(3);
   const auto width = [&](int layer) {
-    return std::get<ConvState>(state.layers[layer]).window.sizes();
+    return state.layers[layer].as<ConvState>().window.sizes();
   };
   EXPECT_EQ(width(0), (at::IntArrayRef{3, 2, 16}));
   EXPECT_EQ(width(1), (at::IntArrayRef{3, 9, 40}));
@@ -410,7 +411,7 @@ TEST(TranslationModelAverage, AStateHasTheSameSizeAfterEveryStep) {
     model->decoder().step(at::full({1, 1}, 5, at::kLong), memories, state);
     for (const MixerState& layer : state.layers)
       EXPECT_EQ(
-          std::get<AverageState>(layer).sums.sizes(),
+          layer.as<AverageState>().sums.sizes(),
           (at::IntArrayRef{1, 24}));
   }
 }

@@ -99,10 +99,10 @@ TEST(SelfAttentionModule, StatesGoOnAfterReordering) {
   const at::Tensor wanted =
       attention->forward(at::index_select(x, 0, parents), {}, plan);
   MixerState state = attention->initial_state(2);
-  auto& past = std::get<AttentionState>(state);
+  auto& past = state.as<AttentionState>();
   for (int64_t t = 0; t < 5; ++t)
     attention->step(x.narrow(1, t, 1), past, {});
-  reorder(state, parents);
+  state.reorder(parents);
   for (int64_t t = 5; t < 9; t += 2)  // in chunks of two
     EXPECT_TRUE(at::allclose(
         attention

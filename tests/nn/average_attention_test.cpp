@@ -176,13 +176,13 @@ TEST(AverageAttentionModule, ReorderedStatesContinueTheirParents) {
   const at::Tensor parents = at::tensor({2, 0, 2, 1}, at::kLong);
   StepPosition position{.tensor = at::tensor({0}, at::kLong)};
   MixerState state = module->initial_state(3);
-  module->step(x.narrow(1, 0, 4), std::get<AverageState>(state), position);
-  reorder(state, parents);
+  module->step(x.narrow(1, 0, 4), state.as<AverageState>(), position);
+  state.reorder(parents);
   position.tensor.fill_(4);
   const at::Tensor followed = x.index_select(0, parents);
   const at::Tensor got = module->step(
       followed.narrow(1, 4, 3),
-      std::get<AverageState>(state),
+      state.as<AverageState>(),
       position);
   DropoutPlan plan;
   const at::Tensor want = module->forward(followed, {}, plan);

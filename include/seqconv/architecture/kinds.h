@@ -8,38 +8,6 @@
 /// What the parts of a model can be, by the names that configurations have.
 namespace seqconv {
 
-/// What mixes information along time in a layer.
-enum class BlockKind {
-  kLightConv,
-  kDynamicConv,
-  kTalk,
-  kSelfAttention,
-  kAverageAttention,
-  kCnn
-};
-template <>
-struct EnumNames<BlockKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BlockKind>>(
-          {{"lightconv", BlockKind::kLightConv},
-           {"dynamicconv", BlockKind::kDynamicConv},
-           {"talk", BlockKind::kTalk},
-           {"self_attention", BlockKind::kSelfAttention},
-           {"average_attention", BlockKind::kAverageAttention},
-           {"cnn", BlockKind::kCnn}});
-};
-
-/// What a dynamic convolution's kernels are predicted from: the input of the
-/// convolution itself (after linear1 and the gate), or that of its block.
-enum class QuerySource { kConvInput, kBlockInput };
-template <>
-struct EnumNames<QuerySource> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, QuerySource>>(
-          {{"conv_input", QuerySource::kConvInput},
-           {"block_input", QuerySource::kBlockInput}});
-};
-
 /// What a model does: from one text to another, or on with one.
 enum class Task { kTranslation, kLanguageModel };
 template <>

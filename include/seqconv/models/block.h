@@ -5,8 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "seqconv/architecture/options.h"
+#include "seqconv/architecture/layers.h"
 #include "seqconv/nn/dropout_plan.h"
+#include "seqconv/nn/feed_forward.h"
 #include "seqconv/nn/init.h"
 #include "seqconv/nn/state.h"
 
@@ -32,11 +33,14 @@ class Block : public torch::nn::Module {
   virtual MixerState initial_state(int64_t rows) const = 0;
 };
 
-/// The block of layer `layer`: the one place that knows all kinds.
+/// The block of a layer, with the rates of `model`: here and in
+/// feed_forward_init alone modules depend on the kind.
 std::shared_ptr<Block> make_block(
-    const ModelOptions& options,
-    Side side,
-    int64_t layer,
+    const ModelOptions& model,
+    const MixerOptions& mixer,
     const InitGenerator& generator);
+
+/// How the feed-forward network beside a block begins.
+FeedForwardInit feed_forward_init(BlockKind kind);
 
 }  // namespace seqconv

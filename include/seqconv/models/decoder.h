@@ -17,9 +17,8 @@ struct DecoderState {
 class DecoderLayerImpl : public torch::nn::Module {
  public:
   DecoderLayerImpl(
-      const ModelOptions& options,
-      Task task,
-      int64_t layer,
+      const ModelOptions& model,
+      const LayerOptions& options,
       const InitGenerator& generator);
 
   /// x [B, T, C] -> [B, T, C]. Target padding is on the right and the block is

@@ -10,8 +10,8 @@ namespace seqconv {
 class EncoderLayerImpl : public torch::nn::Module {
  public:
   EncoderLayerImpl(
-      const ModelOptions& options,
-      int64_t layer,
+      const ModelOptions& model,
+      const LayerOptions& options,
       const InitGenerator& generator);
 
   /// x [B, S, C], lengths [B] or empty -> [B, S, C].

@@ -2,7 +2,6 @@
 
 #include "seqconv/models/block.h"
 #include "seqconv/nn/embedding.h"
-#include "seqconv/nn/feed_forward.h"
 #include "seqconv/nn/layer_norm.h"
 
 /// What the layers of both sides share.
@@ -13,11 +12,10 @@ namespace seqconv {
 EmbeddingOptions
 embedding_options(const ModelOptions& options, Side side, int64_t vocabulary);
 
-/// The feed-forward options of a layer of a side (semantics.md 8.15).
+/// The feed-forward network of a layer, with the rates of `model`.
 FeedForwardOptions feed_forward_options(
-    const ModelOptions& options,
-    const StackOptions& side,
-    int64_t layer);
+    const ModelOptions& model,
+    const LayerOptions& layer);
 
 /// The end of a block: norm(residual + dropout(x)), or without the norm in
 /// pre-norm models.

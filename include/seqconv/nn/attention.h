@@ -46,6 +46,24 @@ at::Tensor local_attention(
     const LocalAttentionOptions& options,
     DropoutPlan& plan);
 
+/// The past of self-attention: keys and values of every position that can still
+/// be seen, places `begin` to `end` of buffers with room for more, so that a
+/// step need not copy them.
+struct AttentionState {
+  at::Tensor keys;    ///< [N, H, room, R]
+  at::Tensor values;  ///< [N, H, room, R]
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t kept() const { return end - begin; }
+  /// The keys or values in use, [N, H, kept, R]: a view of `buffer`.
+  at::Tensor in_use(const at::Tensor& buffer) const;
+  /// Puts keys and values [N, H, T', R] behind those that are kept; where the
+  /// room is too small it doubles.
+  void append(const at::Tensor& new_keys, const at::Tensor& new_values);
+  void reorder(const at::Tensor& parents);
+};
+
 struct SelfAttentionOptions {
   int64_t channels = 0;     ///< C
   int64_t heads = 1;        ///< H, divides C

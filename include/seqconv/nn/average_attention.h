@@ -20,6 +20,14 @@ at::Tensor average_attention_gate(
     const at::Tensor& weight,
     const at::Tensor& bias);
 
+/// The past of average attention: the sums of all inputs, [N, C] float64, whose
+/// size does not grow.
+struct AverageState {
+  at::Tensor sums;
+
+  void reorder(const at::Tensor& parents);
+};
+
 struct AverageAttentionOptions {
   int64_t channels = 0;  ///< C
   int64_t hidden = 0;    ///< width of the feed-forward network; 0: none

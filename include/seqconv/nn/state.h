@@ -1,50 +1,67 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
 
-#include <variant>
+#include <concepts>
+#include <memory>
+#include <typeinfo>
+#include <utility>
 
 namespace seqconv {
+
+/// What a layer remembers between two steps, for N rows; `reorder` makes new
+/// row r continue old row parents[r], parents [N'] int64.
+template <class State>
+concept RowState = requires(State state, const at::Tensor& parents) {
+  { state.reorder(parents) } -> std::same_as<void>;
+};
 
 /// The past of a convolution: the last inputs, [N, L, C], a ring over time
 /// whose size does not grow (L = K-1, or TaLK's largest reach).
 struct ConvState {
   at::Tensor window;
+
+  void reorder(const at::Tensor& parents);
 };
 
-/// The past of self-attention: keys and values of every position that can still
-/// be seen, places `begin` to `end` of buffers with room for more, so that a
-/// step need not copy them.
-struct AttentionState {
-  at::Tensor keys;    ///< [N, H, room, R]
-  at::Tensor values;  ///< [N, H, room, R]
-  int64_t begin = 0;
-  int64_t end = 0;
+/// The state of a mixer of any kind. What it holds stands beside its module.
+class MixerState {
+ public:
+  template <RowState State>
+  MixerState(State state)
+      : held_(std::make_unique<Holder<State>>(std::move(state))) {}
 
-  int64_t kept() const { return end - begin; }
+  /// What is held; Error when that is not a State.
+  template <RowState State>
+  const State& as() const {
+    const Held& held = *held_;
+    TORCH_CHECK(
+        typeid(held) == typeid(Holder<State>),
+        "the state of a mixer must be that of its own module");
+    return static_cast<const Holder<State>&>(held).state;
+  }
+  template <RowState State>
+  State& as() {
+    return const_cast<State&>(std::as_const(*this).as<State>());
+  }
+
+  void reorder(const at::Tensor& parents) { held_->reorder(parents); }
+
+ private:
+  struct Held {
+    virtual ~Held() = default;
+    virtual void reorder(const at::Tensor& parents) = 0;
+  };
+  template <class State>
+  struct Holder : Held {
+    explicit Holder(State held) : state(std::move(held)) {}
+    void reorder(const at::Tensor& parents) override { state.reorder(parents); }
+    State state;
+  };
+
+  std::unique_ptr<Held> held_;
 };
-
-/// Puts keys and values [N, H, T', R] behind those that are kept; where the
-/// room is too small it doubles.
-void append(
-    AttentionState& state,
-    const at::Tensor& keys,
-    const at::Tensor& values);
-
-/// The keys or values in use, [N, H, kept, R]: a view of `buffer`.
-at::Tensor in_use(const AttentionState& state, const at::Tensor& buffer);
-
-/// The past of average attention: the sums of all inputs, [N, C] float64. Its
-/// size does not grow either.
-struct AverageState {
-  at::Tensor sums;
-};
-
-/// What one layer remembers between two steps.
-using MixerState = std::variant<ConvState, AttentionState, AverageState>;
-
-/// New row r continues old row parents[r]; parents [N'] int64.
-void reorder(MixerState& state, const at::Tensor& parents);
 
 /// How many inputs a decoder has seen, on the host and as the tensor that the
 /// step operators read.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "seqconv/kernels/activation.h"
 #include "seqconv/ops/common.h"
 
 /// The small fused elementwise operations between matrix products. Dropout
@@ -43,7 +44,7 @@ at::Tensor layer_norm(
     const at::Tensor& bias,
     double epsilon = 1e-5);
 
-enum class Activation { kRelu, kSwish };
+using kernels::Activation;
 
 /// dropout(activation(x)), one pass each way.
 at::Tensor activation_dropout(

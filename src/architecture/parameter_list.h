@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seqconv/architecture/parameters.h"
+
+namespace seqconv {
+
+/// Parameters in the order in which modules register them.
+struct ParameterList {
+  std::vector<ParameterShape> all;
+
+  void add(const std::string& name, std::vector<int64_t> shape) {
+    all.push_back({name, std::move(shape)});
+  }
+  /// A linear map with a bias.
+  void linear(const std::string& name, int64_t out, int64_t in) {
+    add(name + ".weight", {out, in});
+    add(name + ".bias", {out});
+  }
+};
+
+}  // namespace seqconv
