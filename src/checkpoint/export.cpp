@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "fairseq_mixers.h"
 #include "fairseq_settings.h"
 #include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"
@@ -61,15 +62,6 @@ class Bookkeeping {
   std::deque<int64_t> wholes_;
 };
 
-/// The shape under which fairseq keeps a kernel: [H, 1, K].
-std::vector<int64_t> their_shape(
-    const std::string& name,
-    const std::vector<int64_t>& shape) {
-  if (name.ends_with(".conv.weight") && shape.size() == 2)
-    return {shape[0], 1, shape[1]};
-  return shape;
-}
-
 /// Splits one of our tensors, row after row, into as many equal ones as the
 /// checkpoint has.
 void add_parts(
@@ -113,22 +105,26 @@ void add_bookkeeping(
     bool main,
     Bookkeeping& store,
     std::vector<NamedTensor>& tensors) {
-  const auto add_side = [&](const std::string& side,
-                            const StackOptions& stack) {
-    tensors.push_back(store.real(side + ".version", {1}, 2));
+  const auto add_side = [&](const std::string& name, Side side) {
+    const StackOptions& stack =
+        side == Side::kEncoder ? model.options.encoder : model.options.decoder;
+    tensors.push_back(store.real(name + ".version", {1}, 2));
     if (!main && model.options.positions_of(stack) == PositionKind::kSinusoidal)
       tensors.push_back(
-          store.real(side + ".embed_positions._float_tensor", {1}, 0));
-    for (int64_t layer = 0; layer < stack.layers; ++layer)
-      if (stack.block_at(layer) == BlockKind::kDynamicConv)
+          store.real(name + ".embed_positions._float_tensor", {1}, 0));
+    for (int64_t layer = 0; layer < stack.layers; ++layer) {
+      const auto shape = unused_bias_shape(
+          layer_options(model.options, model.task, side, layer).mixer);
+      if (!shape.empty())
         tensors.push_back(store.real(
-            concat(side, ".layers.", layer, ".conv.conv_bias"),
-            {1, 1, stack.conv_dim_at(layer, model.options.dim)},
+            concat(name, ".layers.", layer, ".conv.conv_bias"),
+            shape,
             0));
+    }
   };
   if (model.task == Task::kTranslation)
-    add_side("encoder", model.options.encoder);
-  add_side("decoder", model.options.decoder);
+    add_side("encoder", Side::kEncoder);
+  add_side("decoder", Side::kDecoder);
   const AdaptiveOptions& adaptive = model.options.adaptive;
   if (!adaptive.input_cutoffs.empty())
     tensors.push_back(store.real("decoder.embed_tokens._float_tensor", {1}, 0));

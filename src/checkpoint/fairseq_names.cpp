@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "fairseq_mixers.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv {
@@ -34,7 +35,7 @@ class LayerNames {
 
   void fill(std::string_view name, Correspondence& found) const {
     if (strip(name, "block."))
-      return fill_block(name, found);
+      return add(found, their_mixer_parameter(name));
     if (strip(name, "block_norm"))
       return fill_norm(name, encoder_ ? "0" : "conv_layer_norm", found);
     if (strip(name, "feed_forward_norm"))
@@ -50,13 +51,6 @@ class LayerNames {
  private:
   void add(Correspondence& found, const std::string& name) const {
     found.alternatives.push_back({{theirs_ + name}});
-  }
-
-  void fill_block(std::string_view name, Correspondence& found) const {
-    if (name == "conv.weight_linear")
-      add(found, "conv.weight_linear.weight");
-    else
-      add(found, std::string(name));
   }
 
   /// The encoder's norms have changed their names.
@@ -211,45 +205,21 @@ shared_tensors(const ModelOptions& options, Task task, int64_t vocabulary) {
   return shared;
 }
 
-void check_layer(
-    const StackOptions& stack,
-    int64_t layer,
-    const std::string& side) {
-  const auto reject = [&](const auto&... what) {
-    fail_usage(
-        "fairseq has no module for ",
-        side,
-        " layer ",
-        layer,
-        ": ",
-        what...);
-  };
-  const BlockKind kind = stack.block_at(layer);
-  switch (kind) {
-    case BlockKind::kLightConv:
-    case BlockKind::kDynamicConv:
-    case BlockKind::kTalk:
-      break;
-    case BlockKind::kSelfAttention:
-    case BlockKind::kAverageAttention:
-    case BlockKind::kCnn:
-      reject("its block is ", enum_name(kind));
+void check_side(const ModelOptions& options, Task task, Side side) {
+  const bool encoder = side == Side::kEncoder;
+  const StackOptions& stack = encoder ? options.encoder : options.decoder;
+  for (int64_t i = 0; i < stack.layers; ++i) {
+    const std::string why =
+        why_not_theirs(layer_options(options, task, side, i).mixer);
+    if (!why.empty())
+      fail_usage(
+          "fairseq has no module for ",
+          encoder ? "encoder" : "decoder",
+          " layer ",
+          i,
+          ": ",
+          why);
   }
-  const kernels::Normalization normalization = stack.normalization_at(layer);
-  if (normalization != kernels::Normalization::kSoftmax &&
-      normalization != kernels::Normalization::kNone)
-    reject("its normalization is ", enum_name(normalization));
-  if (stack.conv_bias_at(layer) || stack.filter_bias_at(layer))
-    reject("its convolution has a bias");
-  if (stack.renormalize_edges_at(layer))
-    reject("its edges are renormalised");
-  if (stack.query_at(layer) != QuerySource::kConvInput)
-    reject("its kernels are predicted from the block's input");
-}
-
-void check_stack(const StackOptions& stack, const std::string& side) {
-  for (int64_t layer = 0; layer < stack.layers; ++layer)
-    check_layer(stack, layer, side);
 }
 
 }  // namespace
@@ -259,8 +229,8 @@ FairseqLayout fairseq_layout(
     Task task,
     const VocabularySizes& vocabulary) {
   if (task == Task::kTranslation)
-    check_stack(options.encoder, "encoder");
-  check_stack(options.decoder, "decoder");
+    check_side(options, task, Side::kEncoder);
+  check_side(options, task, Side::kDecoder);
   FairseqLayout layout;
   for (const ParameterShape& ours : list_parameters(options, task, vocabulary))
     layout.parameters.push_back(place(ours, options.dim));

@@ -1,7 +1,6 @@
 #include "fairseq_settings.h"
 
-#include <algorithm>
-
+#include "fairseq_mixers.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv {
@@ -72,9 +71,8 @@ void add_stack(
         talk ? stack.max_offset_at(layer) : stack.kernel_size_at(layer));
   settings[side + "_kernel_size_list"] = widths;
   settings[side + "_glu"] = stack.glu_at(0);
-  if (!talk)
-    settings[side + "_conv_type"] =
-        stack.block_at(0) == BlockKind::kLightConv ? "lightweight" : "dynamic";
+  if (const char* type = fairseq_mixer(stack.block_at(0))->conv_type)
+    settings[side + "_conv_type"] = type;
   settings[side + "_normalize_before"] =
       options.norm_of(stack) == NormPlacement::kPre;
   settings[side + "_learned_pos"] =
@@ -124,7 +122,7 @@ void add_adaptive(Json& settings, const ModelOptions& options) {
 }  // namespace
 
 bool is_talk(const ModelOptions& options) {
-  return options.decoder.block_at(0) == BlockKind::kTalk;
+  return is_talk(options.decoder.block_at(0));
 }
 
 Json fairseq_settings(
@@ -133,8 +131,7 @@ Json fairseq_settings(
     const Languages& languages) {
   check_activation(options);
   const bool translates = task == Task::kTranslation;
-  if (translates &&
-      is_talk(options) != (options.encoder.block_at(0) == BlockKind::kTalk))
+  if (translates && is_talk(options) != is_talk(options.encoder.block_at(0)))
     fail_usage(
         "no other program has TaLK convolutions on one side only, but this "
         "model does");

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "clues.h"
+#include "fairseq_mixers.h"
 
 namespace seqconv {
 namespace {
@@ -78,12 +79,9 @@ class StackReader {
   }
 
   BlockKind kind(int64_t layer) const {
-    if (clues_.has(place(layer, "conv.weight")))
-      return BlockKind::kLightConv;
-    if (clues_.has(place(layer, "conv.weight_linear.weight")))
-      return BlockKind::kDynamicConv;
-    if (clues_.has(place(layer, "conv.offsets.weight")))
-      return BlockKind::kTalk;
+    for (const FairseqMixer& mixer : fairseq_mixers())
+      if (clues_.has(place(layer, mixer.tensor)))
+        return mixer.kind;
     fail(
         clues_.where(),
         ": layer ",
@@ -133,24 +131,19 @@ class StackReader {
     stack_.conv_dim = {width == dim_ ? 0 : width};
   }
 
-  /// Heads that a layer's own tensors tell.
-  std::optional<int64_t> heads_by_shape(int64_t layer) const {
-    switch (stack_.block_at(layer)) {
-      case BlockKind::kLightConv:
-        return clues_.shape(place(layer, "conv.weight"), 2)[0];
-      case BlockKind::kTalk: {
-        const int64_t rows =
-            clues_.shape(place(layer, "conv.offsets.weight"), 2)[0];
-        return side_ == "encoder" ? rows / 2 : rows;
-      }
-      default:
-        return {};
-    }
+  /// The tensor that tells heads and kernel of a layer.
+  std::string telling(int64_t layer) const {
+    return place(layer, fairseq_mixer(stack_.block_at(layer))->tensor);
+  }
+  const Numbers& telling_shape(int64_t layer) const {
+    return clues_.shape(telling(layer), 2);
   }
 
-  /// Taps times heads of a dynamic convolution.
-  int64_t filter_rows(int64_t layer) const {
-    return clues_.shape(place(layer, "conv.weight_linear.weight"), 2)[0];
+  std::optional<int64_t> heads_of(int64_t layer) const {
+    return heads_by_shape(
+        stack_.block_at(layer),
+        telling_shape(layer),
+        /*causal=*/side_ == "decoder");
   }
 
   void read_heads() {
@@ -158,20 +151,20 @@ class StackReader {
     std::optional<int64_t> given = clues_.integer(argument);
     const auto kernels = clues_.integers(side_ + "_kernel_size_list");
     if (!given && kernels && !kernels->empty() && kernels->front() > 0 &&
-        stack_.block_at(0) == BlockKind::kDynamicConv)
-      given = filter_rows(0) / kernels->front();
+        !heads_of(0))
+      given = telling_shape(0)[0] / kernels->front();  // a row a head and tap
     std::optional<int64_t> preset;
     if (preset_)
       preset = preset_->heads;
     stack_.heads = clues_.decide<int64_t>(
         key("heads"),
-        heads_by_shape(0),
+        heads_of(0),
         place(0, "conv"),
         given,
         argument,
         preset);
     for (int64_t layer = 1; layer < stack_.layers; ++layer)
-      if (const auto heads = heads_by_shape(layer))
+      if (const auto heads = heads_of(layer))
         SEQCONV_CHECK(
             *heads == stack_.heads,
             clues_.where(),
@@ -202,17 +195,15 @@ class StackReader {
     const auto given = clues_.integers(argument);
     Numbers kernels, offsets;
     for (int64_t layer = 0; layer < stack_.layers; ++layer) {
-      const BlockKind kind = stack_.block_at(layer);
-      const bool talk = kind == BlockKind::kTalk;
+      const bool talk = is_talk(stack_.block_at(layer));
       std::optional<int64_t> preset;
       if (preset_ && layer < preset_->layers)
         preset = talk ? preset_->max_offset_at(layer)
                       : preset_->kernel_size_at(layer);
-      const auto [shape, tensor] = width_by_shape(layer);
       const int64_t width = clues_.decide<int64_t>(
           concat(key(talk ? "max_offsets" : "kernel_sizes"), "[", layer, "]"),
-          shape,
-          tensor,
+          kernel_size_of(layer),
+          telling(layer),
           entry(given, layer),
           argument,
           preset);
@@ -230,34 +221,25 @@ class StackReader {
       stack_.max_offsets = offsets;
   }
 
-  /// The kernel's width and the tensor that tells it.
-  std::pair<std::optional<int64_t>, std::string> width_by_shape(int64_t layer) {
-    switch (stack_.block_at(layer)) {
-      case BlockKind::kLightConv: {
-        const std::string name = place(layer, "conv.weight");
-        return {clues_.shape(name, 2).back(), name};
-      }
-      case BlockKind::kDynamicConv: {
-        const std::string name = place(layer, "conv.weight_linear.weight");
-        const int64_t rows = filter_rows(layer);
-        SEQCONV_CHECK(
-            stack_.heads > 0 && rows % stack_.heads == 0,
-            clues_.where(),
-            ": '",
-            name,
-            "' must have as many rows for each of ",
-            stack_.heads,
-            " heads, but has ",
-            rows);
-        return {rows / stack_.heads, name};
-      }
-      default:
-        return {};
-    }
+  /// The kernel's width by the tensor that tells it.
+  std::optional<int64_t> kernel_size_of(int64_t layer) const {
+    const Numbers& shape = telling_shape(layer);
+    const auto width =
+        kernel_size_by_shape(stack_.block_at(layer), shape, stack_.heads);
+    SEQCONV_CHECK(
+        width != -1,
+        clues_.where(),
+        ": '",
+        telling(layer),
+        "' must have as many rows for each of ",
+        stack_.heads,
+        " heads, but has ",
+        shape[0]);
+    return width;
   }
 
   void read_normalization() {
-    if (stack_.block_at(0) == BlockKind::kTalk)
+    if (is_talk(stack_.block_at(0)))
       return;
     using kernels::Normalization;
     const char* reason = "assumed: fairseq's default";
