@@ -1,0 +1,65 @@
+"""check_mixers.py finds what it is there for, and nothing else."""
+import unittest
+
+from checked_project import check
+
+TOOL = "check_mixers.py"
+
+TABLE = """## A mixer that uses it
+
+| file | what goes there |
+|---|---|
+| `include/seqconv/architecture/mixers.h` | the kind |
+| `include/seqconv/nn/NOUN.h` | the module |
+| `src/models/block.cpp` | a case |
+| `src/runtime/` | a case |
+"""
+PROJECT = {
+    "docs/adding_an_operator.md": TABLE,
+    "include/seqconv/architecture/mixers.h": "enum class BlockKind { kTalk };",
+    "include/seqconv/nn/talk.h": "TORCH_MODULE(Talk);",
+    "src/models/block.cpp":
+        '#include "seqconv/nn/talk.h"\ncase BlockKind::kTalk: return Talk(o);',
+    "src/checkpoint/fairseq_mixers.cpp": "{BlockKind::kTalk}",
+}
+
+
+class CheckMixers(unittest.TestCase):
+    def expect(self, files, *errors):
+        self.assertEqual(check(TOOL, {**PROJECT, **files}),
+                         (list(errors), 1 if errors else 0))
+
+    def unlisted(self, path):
+        return (f"{path}: knows kTalk, but docs/adding_an_operator.md does not "
+                "list it")
+
+    def test_listed_files_may_know_a_kind(self):
+        self.expect({"src/runtime/a.cpp": "case BlockKind::kTalk:",
+                     "src/ops/talk.cpp": "ConvKind::kTalk"})
+
+    def test_others_that_name_a_kind_are_named(self):
+        self.expect({"src/a/a.cpp": "if (kind == BlockKind::kTalk)",
+                     "src/a/b.cpp": "using enum BlockKind; case kTalk:"},
+                    self.unlisted("src/a/a.cpp"), self.unlisted("src/a/b.cpp"))
+
+    def test_a_second_file_of_a_folder_is_named(self):
+        self.expect({"src/runtime/a.cpp": "case BlockKind::kTalk:",
+                     "src/runtime/b.cpp": "case BlockKind::kTalk:"},
+                    self.unlisted("src/runtime/b.cpp"))
+
+    def test_others_that_include_its_module_are_named(self):
+        self.expect({"src/a/a.cpp": '#include "seqconv/nn/talk.h"'},
+                    self.unlisted("src/a/a.cpp"))
+
+    def test_files_of_its_module_are_counted(self):
+        self.expect({"src/nn/talk.cpp": ""}, self.unlisted("src/nn/talk.cpp"))
+
+    def test_a_list_that_grows_is_an_error(self):
+        rows = "".join(f"| `src/models/f{i}.cpp` | more |\n" for i in range(5))
+        self.expect({"docs/adding_an_operator.md": TABLE + rows},
+                    "docs/adding_an_operator.md: a mixer may need 8 files, but "
+                    "the list has 9")
+
+
+if __name__ == "__main__":
+    unittest.main()
