@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "attention.h"
+#include "cross_attention.h"
 #include "feed_forward.h"
 #include "mixer.h"
 

@@ -1,10 +1,17 @@
 #include "mixer.h"
 
+#include "average_attention.h"
+#include "cnn.h"
+#include "dynamicconv.h"
+#include "lightconv.h"
+#include "self_attention.h"
 #include "seqconv/base/error.h"
+#include "talk.h"
 
 namespace seqconv::runtime {
 namespace {
 
+/// linear1, gate, convolution and linear2.
 class ConvolutionMixer : public Mixer {
  public:
   ConvolutionMixer(
@@ -87,19 +94,20 @@ std::unique_ptr<MixerSteps> ConvolutionMixer::start() const {
   return std::make_unique<Steps>(*this);
 }
 
-}  // namespace
-
+/// A convolution with its linear maps.
+template <class Operator>
 std::unique_ptr<Mixer> surround(
     const MixerOptions& options,
     const Weights& weights,
-    const std::string& name,
-    std::unique_ptr<Convolution> convolution) {
+    const std::string& name) {
   return std::make_unique<ConvolutionMixer>(
       options,
       weights,
       name,
-      std::move(convolution));
+      std::make_unique<Operator>(options, weights, name));
 }
+
+}  // namespace
 
 std::unique_ptr<Mixer> make_mixer(
     const MixerOptions& options,
@@ -107,17 +115,17 @@ std::unique_ptr<Mixer> make_mixer(
     const std::string& name) {
   switch (options.kind) {
     case BlockKind::kLightConv:
-      return make_lightconv(options, weights, name);
+      return surround<LightConvolution>(options, weights, name);
     case BlockKind::kDynamicConv:
-      return make_dynamicconv(options, weights, name);
+      return surround<DynamicConvolution>(options, weights, name);
     case BlockKind::kTalk:
-      return make_talk(options, weights, name);
+      return surround<TalkConvolution>(options, weights, name);
     case BlockKind::kSelfAttention:
-      return make_self_attention(options, weights, name);
+      return std::make_unique<SelfAttentionMixer>(options, weights, name);
     case BlockKind::kAverageAttention:
-      return make_average_attention(options, weights, name);
+      return std::make_unique<AverageAttentionMixer>(options, weights, name);
     case BlockKind::kCnn:
-      return make_cnn(options, weights, name);
+      return std::make_unique<CnnMixer>(options, weights, name);
   }
   fail("unknown block kind");
 }

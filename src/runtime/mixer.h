@@ -66,39 +66,6 @@ class Convolution {
       Workspace& space) const = 0;
 };
 
-/// linear1, gate, convolution and linear2.
-std::unique_ptr<Mixer> surround(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name,
-    std::unique_ptr<Convolution> convolution);
-
-// Each in a file of its own; `name` is that of its parameters, with a dot.
-std::unique_ptr<Mixer> make_lightconv(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
-std::unique_ptr<Mixer> make_dynamicconv(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
-std::unique_ptr<Mixer> make_talk(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
-std::unique_ptr<Mixer> make_self_attention(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
-std::unique_ptr<Mixer> make_average_attention(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
-std::unique_ptr<Mixer> make_cnn(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
-
 /// The mixer of any kind.
 std::unique_ptr<Mixer> make_mixer(
     const MixerOptions& options,

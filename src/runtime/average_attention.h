@@ -1,13 +1,13 @@
-#include "seqconv/kernels/cumulative_average.h"
+#pragma once
 
 #include <optional>
 
 #include "feed_forward.h"
 #include "mixer.h"
+#include "seqconv/kernels/cumulative_average.h"
 #include "seqconv/kernels/decoding.h"
 
 namespace seqconv::runtime {
-namespace {
 
 /// Average attention (Zhang et al. 2018).
 class AverageAttentionMixer : public Mixer {
@@ -130,17 +130,8 @@ class AverageAttentionMixer::Steps : public MixerSteps {
   std::vector<double> next_;
 };
 
-std::unique_ptr<MixerSteps> AverageAttentionMixer::start() const {
+inline std::unique_ptr<MixerSteps> AverageAttentionMixer::start() const {
   return std::make_unique<Steps>(*this);
-}
-
-}  // namespace
-
-std::unique_ptr<Mixer> make_average_attention(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
-  return std::make_unique<AverageAttentionMixer>(options, weights, name);
 }
 
 }  // namespace seqconv::runtime

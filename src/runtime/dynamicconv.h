@@ -1,10 +1,11 @@
-#include "seqconv/kernels/dynamicconv.h"
+#pragma once
 
+#include "seqconv/kernels/dynamicconv.h"
 #include "taps.h"
 
 namespace seqconv::runtime {
-namespace {
 
+/// DynamicConv (Wu et al. 2019, equation 4).
 class DynamicConvolution : public Convolution {
  public:
   DynamicConvolution(
@@ -89,18 +90,5 @@ class DynamicConvolution : public Convolution {
   Linear predict_;
   std::vector<float> bias_;  // [D] or none
 };
-
-}  // namespace
-
-std::unique_ptr<Mixer> make_dynamicconv(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
-  return surround(
-      options,
-      weights,
-      name,
-      std::make_unique<DynamicConvolution>(options, weights, name));
-}
 
 }  // namespace seqconv::runtime

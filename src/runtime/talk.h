@@ -1,13 +1,14 @@
-#include "seqconv/kernels/talk.h"
+#pragma once
 
 #include <cmath>
 
 #include "seqconv/kernels/decoding.h"
+#include "seqconv/kernels/talk.h"
 #include "taps.h"
 
 namespace seqconv::runtime {
-namespace {
 
+/// TaLK convolution (Lioutas & Guo 2020).
 class TalkConvolution : public Convolution {
  public:
   TalkConvolution(
@@ -118,18 +119,5 @@ class TalkConvolution : public Convolution {
   MixerOptions options_;
   Linear offsets_;
 };
-
-}  // namespace
-
-std::unique_ptr<Mixer> make_talk(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
-  return surround(
-      options,
-      weights,
-      name,
-      std::make_unique<TalkConvolution>(options, weights, name));
-}
 
 }  // namespace seqconv::runtime

@@ -1,10 +1,11 @@
-#include "seqconv/kernels/lightconv.h"
+#pragma once
 
+#include "seqconv/kernels/lightconv.h"
 #include "taps.h"
 
 namespace seqconv::runtime {
-namespace {
 
+/// LightConv (Wu et al. 2019, equation 3): its taps are made when it is loaded.
 class LightConvolution : public Convolution {
  public:
   LightConvolution(
@@ -80,18 +81,5 @@ class LightConvolution : public Convolution {
   std::vector<float> bias_;    // [D] or none
   std::vector<float> taps_;    // of a row that sees K inputs
 };
-
-}  // namespace
-
-std::unique_ptr<Mixer> make_lightconv(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
-  return surround(
-      options,
-      weights,
-      name,
-      std::make_unique<LightConvolution>(options, weights, name));
-}
 
 }  // namespace seqconv::runtime

@@ -1,9 +1,10 @@
+#pragma once
+
 #include <algorithm>
 
 #include "taps.h"
 
 namespace seqconv::runtime {
-namespace {
 
 /// An ordinary convolution: a product with K rows side by side.
 class CnnMixer : public Mixer {
@@ -100,17 +101,8 @@ class CnnMixer::Steps : public MixerSteps {
   RowLog log_;
 };
 
-std::unique_ptr<MixerSteps> CnnMixer::start() const {
+inline std::unique_ptr<MixerSteps> CnnMixer::start() const {
   return std::make_unique<Steps>(*this);
-}
-
-}  // namespace
-
-std::unique_ptr<Mixer> make_cnn(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
-  return std::make_unique<CnnMixer>(options, weights, name);
 }
 
 }  // namespace seqconv::runtime
