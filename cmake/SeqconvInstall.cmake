@@ -17,7 +17,8 @@ install(TARGETS ${_libraries} LIBRARY DESTINATION lib)
 
 # Headers of what the libraries offer: the operators.
 install(DIRECTORY include/seqconv/ops DESTINATION include/seqconv)
-foreach(_header base/enum_names base/error kernels/bfloat16 kernels/conv
+foreach(_header base/enum_names base/error kernels/activation
+    kernels/bfloat16 kernels/conv kernels/dropout
     kernels/isa kernels/normalization_names kernels/parallel_for)
   cmake_path(GET _header PARENT_PATH _folder)
   install(FILES include/seqconv/${_header}.h
