@@ -21,6 +21,7 @@ constexpr const char* kTranslateExamples =
     "  seqconv translate --model a --model b --beam 8 < input.txt\n"
     "  seqconv translate --model a --input test.de-en.de.bin > output.txt\n"
     "  seqconv translate --model a --n-best 5 --format json < input.txt\n"
+    "  seqconv translate --model a --sample --temperature 0.8 < input.txt\n"
     "  echo '{\"text\": \"zwei\", \"target_prefix\": \"t\", \"id\": 7}' |\n"
     "    seqconv translate --model a --json-input --format json\n"
     "\n"
@@ -43,6 +44,10 @@ struct TranslateFlags {
   TranslateArguments arguments;
   BackendFlags backend;
   std::unique_ptr<FlagVisitor> search;
+  bool sample = false;
+  SamplingOptions sampling_options;
+  std::unique_ptr<FlagVisitor> sampling;
+  CLI::Option* seed = nullptr;
   CLI::Option* buffer = nullptr;
 };
 
@@ -56,10 +61,29 @@ void check_search(const TranslateArguments& arguments) {
   search.validate("");
 }
 
+/// What is asked for of draws, where translations are drawn.
+void read_sampling(TranslateFlags& flags) {
+  const auto& searched = flags.arguments.search_given;
+  const std::vector<std::string> given = flags.sampling->given();
+  if (!flags.sample) {
+    if (!given.empty() || flags.seed->count() > 0)
+      fail_usage(
+          "temperature, top-k, top-p, ban-unknown and seed are those of draws: "
+          "they need --sample");
+    return;
+  }
+  if (std::find(searched.begin(), searched.end(), "beam") != searched.end())
+    fail_usage("--beam is that of a search, but --sample draws translations; "
+               "--n-best says how many");
+  flags.sampling_options.validate("");
+  flags.arguments.sampling = flags.sampling_options;
+}
+
 void run_translate(TranslateFlags& flags, std::ostream& out) {
   TranslateArguments& arguments = flags.arguments;
   arguments.search_given = flags.search->given();
   check_search(arguments);
+  read_sampling(flags);
   // A person at the keyboard waits for each answer.
   if (flags.buffer->count() == 0 && arguments.input.empty() &&
       ::isatty(STDIN_FILENO))
@@ -87,6 +111,22 @@ void add_translate(Program& program) {
       ->required();
   flags->search = std::make_unique<FlagVisitor>(verb, "Search");
   arguments.search.visit(*flags->search);
+  verb.add_flag(
+          "--sample",
+          flags->sample,
+          "Draw n-best translations, token by token, instead of searching for "
+          "the best")
+      ->group("Sampling");
+  flags->sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
+  flags->sampling_options.visit(*flags->sampling);
+  flags->seed = add_integer(
+      verb,
+      "--seed",
+      arguments.seed,
+      "Seed of the draws; a line's are a function of it and its number",
+      0,
+      std::numeric_limits<int64_t>::max());
+  flags->seed->group("Sampling");
   verb.add_option(
           "--input",
           arguments.input,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "seqconv/base/special_ids.h"
+#include "seqconv/decode/sampled_search.h"
 #include "seqconv/text/unicode.h"
 #include "token_batches.h"
 #include "workers.h"
@@ -13,6 +14,8 @@ namespace seqconv {
 /// A request that can be translated.
 struct Translator::Sentence {
   const SearchOptions* search = nullptr;
+  const std::optional<SamplingOptions>* sampling = nullptr;
+  uint64_t seed = 1;
   std::vector<int32_t> source;
   SearchInput input;
   TranslationResult* result = nullptr;
@@ -45,6 +48,18 @@ void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
         id);
 }
 
+/// UsageError for options that make no sense together.
+void validate(
+    SearchOptions search,
+    const std::optional<SamplingOptions>& sampling,
+    const std::string& path) {
+  if (sampling) {
+    sampling->validate("sampling");
+    search.beam = std::max(search.beam, search.n_best);  // counts for nothing
+  }
+  search.validate(path);
+}
+
 int64_t or_no_limit(int64_t positions) {
   return positions > 0 ? positions : kNoLimit;
 }
@@ -66,7 +81,7 @@ Translator::Translator(
     TranslationSystem system,
     const TranslatorOptions& options)
     : system_(std::move(system)), options_(options) {
-  options_.search.validate("search");
+  validate(options_.search, options_.sampling, "search");
 }
 
 std::vector<int32_t> Translator::source_ids(
@@ -126,11 +141,12 @@ SearchInput Translator::search_input(
 Translator::Sentence Translator::prepare(
     const TranslationRequest& request,
     TranslationResult& result) const {
-  Sentence sentence{.search = &options_.search, .result = &result};
-  if (request.search) {
-    request.search->validate("");
-    sentence.search = &*request.search;
-  }
+  Sentence sentence{
+      .search = request.search ? &*request.search : &options_.search,
+      .sampling = request.sampling ? &request.sampling : &options_.sampling,
+      .seed = request.seed,
+      .result = &result};
+  validate(*sentence.search, *sentence.sampling, "");
   sentence.source = source_ids(request, result);
   if (sentence.source.empty() && !request.target_prefix.empty())
     result.notes.push_back(
@@ -158,21 +174,32 @@ void Translator::note_if_cut(const Sentence& sentence, const Hypothesis& best)
       " positions"));
 }
 
+/// Those of a batch: searched for, or drawn.
+std::vector<std::vector<Hypothesis>> Translator::hypotheses(
+    const Group& group,
+    StepDecoder& decoder) const {
+  const SearchOptions& options = *group.front()->search;
+  const auto excluded = system_.text.target->vocabulary().padding();
+  if (const auto& sampling = *group.front()->sampling) {
+    std::vector<SampledInput> inputs;
+    for (const Sentence* sentence : group)
+      inputs.push_back({sentence->input, sentence->seed});
+    return sampled_search(decoder, inputs, options, *sampling, excluded);
+  }
+  std::vector<SearchInput> inputs;
+  for (const Sentence* sentence : group)
+    inputs.push_back(sentence->input);
+  return search(decoder, inputs, options, excluded);
+}
+
 /// One batch; NoProbability when one of it has none.
 void Translator::translate_batch(const Group& group) const {
   std::vector<std::vector<int32_t>> sources;
-  std::vector<SearchInput> inputs;
-  for (const Sentence* sentence : group) {
+  for (const Sentence* sentence : group)
     sources.push_back(sentence->source);
-    inputs.push_back(sentence->input);
-  }
   const TextPipeline& target = *system_.text.target;
   const auto decoder = system_.backend->start(sources);
-  const auto found = search(
-      *decoder,
-      inputs,
-      *group.front()->search,
-      target.vocabulary().padding());
+  const auto found = hypotheses(group, *decoder);
   for (size_t row = 0; row < group.size(); ++row) {
     note_if_cut(*group[row], found[row].front());
     for (const Hypothesis& hypothesis : found[row])
@@ -198,17 +225,18 @@ void Translator::translate_group(const Group& group) const {
 /// Sentences in batches of those with the same options.
 std::vector<Translator::Group> Translator::batches(
     const std::vector<Sentence>& sentences) const {
-  std::vector<std::pair<SearchOptions, Group>> alike;
+  std::vector<Group> alike;
   for (const Sentence& sentence : sentences) {
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
-      return of.first == *sentence.search;
+      return *of.front()->search == *sentence.search &&
+          *of.front()->sampling == *sentence.sampling;
     });
     if (found == alike.end())
-      found = alike.insert(alike.end(), {*sentence.search, {}});
-    found->second.push_back(&sentence);
+      found = alike.insert(alike.end(), Group{});
+    found->push_back(&sentence);
   }
   std::vector<Group> batches;
-  for (const auto& [search, group] : alike) {
+  for (const Group& group : alike) {
     std::vector<int64_t> lengths;
     for (const Sentence* sentence : group)
       lengths.push_back(sentence->input.source_length);

@@ -8,6 +8,7 @@
 #include "seqconv/base/log.h"
 #include "seqconv/base/one_line.h"
 #include "seqconv/base/options.h"
+#include "seqconv/base/random.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
@@ -65,6 +66,8 @@ SearchOptions merge_search(
   // The model's own list is not longer than a beam that was asked for.
   if (std::ranges::count(arguments.search_given, "n_best") == 0)
     search.n_best = std::min(search.n_best, search.beam);
+  if (arguments.sampling)
+    search.beam = std::max(search.beam, search.n_best);  // counts for nothing
   search.validate("");
   return search;
 }
@@ -192,6 +195,10 @@ class BufferTranslator {
         failed_(on_failure(arguments.strict)) {}
 
   void run(RequestReader::Buffer& buffer, std::ostream& out) {
+    for (size_t i = 0; i < buffer.requests.size(); ++i)
+      buffer.requests[i].seed = mix_words(
+          static_cast<uint64_t>(arguments_.seed),
+          static_cast<uint64_t>(buffer.first_line) + i);
     const auto results = translator_.translate(buffer.requests, &symbols_);
     for (size_t i = 0; i < results.size(); ++i)
       write(
@@ -251,6 +258,7 @@ void translate(
       opener);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
+  options.sampling = arguments.sampling;
   options.batch_tokens = arguments.batch_tokens;
   options.workers = arguments.workers;
   warn_of_positions(arguments, system.backend->limits().target);

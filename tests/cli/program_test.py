@@ -288,6 +288,24 @@ class Translate(unittest.TestCase):
         )
         self.assertEqual(result.out.count(b"\n"), 2)
 
+    def test_draws_are_a_function_of_seed_and_line(self):
+        def draw(*flags, stdin="1 2\n\n3 4 5\n1 2\n"):
+            return self.translate("--sample", *flags, stdin=stdin).out
+
+        several = ["--n-best", "7", "--temperature", "1.5"]  # beyond the beam
+        wanted = draw(*several)
+        rows = [line.split("\t") for line in wanted.decode().splitlines()]
+        self.assertEqual([int(row[0]) for row in rows],
+                         [1] * 7 + [2] + [3] * 7 + [4] * 7)
+        texts = [row[2] for row in rows]
+        self.assertNotEqual(texts[:7], texts[15:], "lines are drawn apart")
+        for flags in (["--batch-tokens", "1"], ["--buffer-lines", "1"]):
+            self.assertEqual(draw(*several, *flags), wanted)
+        self.assertNotEqual(draw(*several, "--seed", "2"), wanted)
+        greedy = self.translate("--beam", "1", stdin="1 2\n3 4\n").out
+        self.assertEqual(
+            draw("--temperature", "0", stdin="1 2\n3 4\n"), greedy)
+
     def test_an_ensemble_of_twins_says_what_one_says(self):
         text = "1 2 3\n4\n"
         alone = self.translate(stdin=text).out

@@ -183,6 +183,10 @@ class SharedTranslation : public ::testing::Test {
         requests.back().target_prefix = "acht unbekannt";
       if (requests.size() % 5 == 0)
         requests.back().search = SearchOptions{.beam = 2, .max_length_b = 3};
+      if (requests.size() % 6 == 0) {
+        requests.back().sampling = SamplingOptions{.top_k = 4};
+        requests.back().seed = requests.size();
+      }
     }
     return requests;
   }

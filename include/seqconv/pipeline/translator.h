@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/decode/sample.h"
 #include "seqconv/decode/search.h"
 #include "seqconv/pipeline/system.h"
 #include "seqconv/text/symbol_count.h"
@@ -22,7 +23,9 @@ struct Translation {
 };
 
 struct TranslatorOptions {
-  SearchOptions search;         ///< of requests without their own
+  SearchOptions search;  ///< of requests without their own
+  /// Of requests without their own: drawn, not searched for, where given.
+  std::optional<SamplingOptions> sampling;
   int64_t batch_tokens = 4096;  ///< source tokens of a batch, padding counted
   int64_t workers = 1;          ///< batches translated at a time
 };
@@ -35,6 +38,10 @@ struct TranslationRequest {
   std::optional<std::vector<int32_t>> ids{};
   /// Its own search, where given.
   std::optional<SearchOptions> search{};
+  /// Its own sampling, where given: then n_best translations are drawn, and
+  /// the beam counts for nothing.
+  std::optional<SamplingOptions> sampling{};
+  uint64_t seed = 1;  ///< with which they are drawn, whatever is beside it
 };
 
 /// What became of a request.
@@ -88,6 +95,9 @@ class Translator {
   void note_if_cut(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
   void translate_group(const Group& group) const;
+  std::vector<std::vector<Hypothesis>> hypotheses(
+      const Group& group,
+      StepDecoder& decoder) const;
   void translate_batch(const Group& group) const;
 
   TranslationSystem system_;

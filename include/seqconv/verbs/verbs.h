@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct TranslateArguments {
   SearchOptions search;
   std::vector<std::string> search_given;  ///< keys set on the command line;
                                           ///< the model's defaults fill others
+  /// Translations are drawn, not searched for, where given.
+  std::optional<SamplingOptions> sampling;
+  int64_t seed = 1;  ///< of the draws, with the number of a line
   int64_t batch_tokens = 4096;
   int64_t buffer_lines = 1024;
   int64_t workers = 1;  ///< batches translated at a time
