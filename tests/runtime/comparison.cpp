@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "random_models.h"
@@ -27,10 +28,9 @@ std::vector<SearchCase> search_cases() {
 }
 
 std::vector<std::vector<Hypothesis>> run_search(
-    const TranslationBackend& backend,
+    StepDecoder& decoder,
     const std::vector<std::vector<int32_t>>& sources,
     const SearchCase& of) {
-  const auto decoder = backend.start(sources);
   std::vector<SearchInput> inputs;
   for (const auto& source : sources) {
     inputs.push_back({std::ssize(source) + 1, {}});
@@ -39,36 +39,51 @@ std::vector<std::vector<Hypothesis>> run_search(
       key = mix_words(key, static_cast<uint64_t>(id));
     if (of.prefixes && key % 3 == 0)
       inputs.back().prefix =
-          random_ids(1 + key % 4, decoder->vocabulary_size(), key);
+          random_ids(1 + key % 4, decoder.vocabulary_size(), key);
   }
-  return search(*decoder, inputs, of.options, of.excluded);
+  return search(decoder, inputs, of.options, of.excluded);
 }
 
-namespace {
-
-void expect_alike(const Hypothesis& found, const Hypothesis& wanted) {
-  EXPECT_NEAR(found.score, wanted.score, kBound)
-      << (found.tokens == wanted.tokens ? "another score"
-                                        : "another hypothesis, and no tie");
-  if (found.tokens != wanted.tokens)
-    return;
-  EXPECT_NEAR(found.log_probability, wanted.log_probability, kBound);
-  expect_near<float>(found.token_scores, wanted.token_scores);
+std::vector<std::vector<Hypothesis>> run_search(
+    const TranslationBackend& backend,
+    const std::vector<std::vector<int32_t>>& sources,
+    const SearchCase& of) {
+  return run_search(*backend.start(sources), sources, of);
 }
 
-}  // namespace
+PairedDecoder::PairedDecoder(
+    const TranslationBackend& first,
+    const TranslationBackend& second,
+    const std::vector<std::vector<int32_t>>& sources)
+    : first_(first.start(sources)), second_(second.start(sources)) {
+  EXPECT_EQ(first_->sentences(), second_->sentences());
+  EXPECT_EQ(first_->vocabulary_size(), second_->vocabulary_size());
+  EXPECT_EQ(first_->max_steps(), second_->max_steps());
+}
 
-void expect_alike(
-    const std::vector<std::vector<Hypothesis>>& found,
-    const std::vector<std::vector<Hypothesis>>& wanted) {
-  ASSERT_EQ(found.size(), wanted.size());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    ASSERT_EQ(found[i].size(), wanted[i].size()) << "sentence " << i;
-    for (size_t n = 0; n < wanted[i].size(); ++n) {
-      SCOPED_TRACE(concat("sentence ", i, ", hypothesis ", n));
-      expect_alike(found[i][n], wanted[i][n]);
-    }
+const std::vector<std::vector<Candidate>>& PairedDecoder::advance(
+    std::span<const int32_t> parents,
+    std::span<const int32_t> tokens,
+    const StepConstraints& constraints,
+    int64_t count) {
+  const auto& found = first_->advance(parents, tokens, constraints, count);
+  const auto& wanted = second_->advance(parents, tokens, constraints, count);
+  EXPECT_EQ(found.size(), wanted.size());
+  for (size_t row = 0; row < wanted.size(); ++row) {
+    EXPECT_EQ(found[row].size(), wanted[row].size()) << "row " << row;
+    for (size_t i = 0; i < std::min(found[row].size(), wanted[row].size()); ++i)
+      EXPECT_NEAR(found[row][i].score, wanted[row][i].score, kBound)
+          << "row " << row << ", candidates " << found[row][i].token << " and "
+          << wanted[row][i].token;
   }
+  return found;
+}
+
+std::span<const float> PairedDecoder::log_probabilities(int64_t row) const {
+  expect_near<float>(
+      first_->log_probabilities(row),
+      second_->log_probabilities(row));
+  return first_->log_probabilities(row);
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,17 +26,42 @@ struct SearchCase {
 /// Greedy and wide, alone and in batches, with every option of the search.
 std::vector<SearchCase> search_cases();
 
-/// What a backend finds. Prefixes of a sentence depend on it alone.
+/// What a decoder of these sources finds. Prefixes of a sentence depend on it
+/// alone.
+std::vector<std::vector<Hypothesis>> run_search(
+    StepDecoder& decoder,
+    const std::vector<std::vector<int32_t>>& sources,
+    const SearchCase& of);
 std::vector<std::vector<Hypothesis>> run_search(
     const TranslationBackend& backend,
     const std::vector<std::vector<int32_t>>& sources,
     const SearchCase& of);
 
-/// The same hypotheses with the same numbers, within kBound. Another one is
-/// right only where the scores of both are tied so closely.
-void expect_alike(
-    const std::vector<std::vector<Hypothesis>>& found,
-    const std::vector<std::vector<Hypothesis>>& wanted);
+/// Two decoders that make the same steps. The first one's candidates are given
+/// out; it is a failure where a score is not that of the second, within kBound.
+/// So a search follows the first, and every choice that it makes is one of the
+/// second or tied with it.
+class PairedDecoder : public StepDecoder {
+ public:
+  PairedDecoder(
+      const TranslationBackend& first,
+      const TranslationBackend& second,
+      const std::vector<std::vector<int32_t>>& sources);
+
+  int64_t sentences() const override { return first_->sentences(); }
+  int64_t vocabulary_size() const override { return first_->vocabulary_size(); }
+  int64_t max_steps() const override { return first_->max_steps(); }
+  const std::vector<std::vector<Candidate>>& advance(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      const StepConstraints& constraints,
+      int64_t count) override;
+  std::span<const float> log_probabilities(int64_t row) const override;
+
+ private:
+  std::unique_ptr<StepDecoder> first_;
+  std::unique_ptr<StepDecoder> second_;
+};
 
 /// Numbers within `bound`; both minus infinity or NaN is alike.
 template <class T>

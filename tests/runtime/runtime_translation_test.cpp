@@ -18,9 +18,9 @@ namespace seqconv {
 namespace {
 
 using testing::bytes_of;
-using testing::expect_alike;
 using testing::expect_near;
 using testing::libtorch;
+using testing::PairedDecoder;
 using testing::random_sentences;
 using testing::random_translation_model;
 using testing::run_search;
@@ -97,9 +97,8 @@ void expect_same_searches(const RandomTranslation& model) {
   for (const SearchCase& of : search_cases()) {
     SCOPED_TRACE(of.name);
     const Sentences sources = model.sources(of.sentences);
-    expect_alike(
-        run_search(*ours, sources, of),
-        run_search(*theirs, sources, of));
+    PairedDecoder decoder(*ours, *theirs, sources);
+    run_search(decoder, sources, of);
   }
 }
 
@@ -141,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(testing::runtime_variants()),
     testing::variant_name);
 
-TEST_P(RuntimeTranslation, FindsTheHypothesesOfLibTorch) {
+TEST_P(RuntimeTranslation, MakesTheStepsOfLibTorch) {
   expect_same_searches(model_);
 }
 
@@ -168,15 +167,16 @@ ModelOptions options_of(BlockKind kind) {
   return testing::small_options(kind);
 }
 
-TEST(RuntimeSearch, FindsTheSameInLargeBatches) {
+TEST(RuntimeSearch, IsTheSameInLargeBatches) {
   for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const Sentences sources = model.sources(32);
-    const SearchCase of = search_cases().back();
-    expect_alike(
-        run_search(*model.open(runtime()), sources, of),
-        run_search(*model.open(libtorch()), sources, of));
+    PairedDecoder decoder(
+        *model.open(runtime()),
+        *model.open(libtorch()),
+        sources);
+    run_search(decoder, sources, search_cases().back());
   }
 }
 
@@ -186,19 +186,20 @@ TEST(RuntimeSearch, DrawsTheTranslationsOfLibTorch) {
   for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
-    const auto draw = [&](const Backend& backend, const Sentences& sources) {
+    const auto draw = [&](StepDecoder& decoder, const Sentences& sources) {
       std::vector<SampledInput> inputs;
       for (const auto& source : sources)
         inputs.push_back({{std::ssize(source) + 1, {}}, source.size() + 3});
-      const auto decoder = backend->start(sources);
-      return sampled_search(*decoder, inputs, options, sampling);
+      return sampled_search(decoder, inputs, options, sampling);
     };
     const Backend ours = model.open(runtime());
     const Sentences sources = model.sources(8);
-    const auto found = draw(ours, sources);
-    expect_alike(found, draw(model.open(libtorch()), sources));
-    for (size_t i = 0; i < sources.size(); ++i)
-      EXPECT_TRUE(bytes_of(draw(ours, {sources[i]})[0]) == bytes_of(found[i]));
+    PairedDecoder decoder(*ours, *model.open(libtorch()), sources);
+    const auto found = draw(decoder, sources);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const auto alone = draw(*ours->start({sources[i]}), {sources[i]});
+      EXPECT_TRUE(bytes_of(alone[0]) == bytes_of(found[i]));
+    }
   }
 }
 
@@ -235,9 +236,11 @@ TEST(RuntimeSearch, TiesMayBeAllThatABeamHolds) {
       {.beam = 60, .n_best = 60, .max_length_b = 3},
       3};
   const Sentences sources = model.sources(of.sentences);
-  expect_alike(
-      run_search(*model.open(runtime()), sources, of),
-      run_search(*model.open(libtorch()), sources, of));
+  PairedDecoder decoder(
+      *model.open(runtime()),
+      *model.open(libtorch()),
+      sources);
+  run_search(decoder, sources, of);
 }
 
 TEST(RuntimeSearch, ScoresWhatItFinds) {
@@ -276,31 +279,19 @@ TEST(RuntimeSearch, RowsMayBeDroppedRepeatedAndReordered) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const Sentences sources = model.sources(4);
-    const auto run = [&](const BackendOpener& opener) {
-      const auto decoder = model.open(opener)->start(sources);
-      std::vector<std::vector<Candidate>> all;
-      const auto advance = [&](const std::vector<int32_t>& parents,
-                               const std::vector<int32_t>& tokens) {
-        for (const auto& row : decoder->advance(parents, tokens, {}, 6))
-          all.push_back(row);
-      };
-      advance({0, 1, 2, 3}, {2, 2, 2, 2});
-      advance({3, 3, 0, 2, 2}, {5, 6, 7, 8, 9});
-      advance({4, 0, 0, 1}, {10, 11, 12, 3});
-      advance({3}, {13});
-      advance({0, 0, 0}, {14, 15, 15});
-      return all;
+    PairedDecoder decoder(
+        *model.open(runtime()),
+        *model.open(libtorch()),
+        sources);
+    const auto advance = [&](const std::vector<int32_t>& parents,
+                             const std::vector<int32_t>& tokens) {
+      decoder.advance(parents, tokens, {}, 60);
     };
-    const auto found = run(runtime()), wanted = run(libtorch());
-    ASSERT_EQ(found.size(), wanted.size());
-    for (size_t row = 0; row < wanted.size(); ++row)
-      for (size_t i = 0; i < wanted[row].size(); ++i) {
-        EXPECT_EQ(found[row].at(i).token, wanted[row][i].token);
-        EXPECT_NEAR(
-            found[row].at(i).score,
-            wanted[row][i].score,
-            testing::kBound);
-      }
+    advance({0, 1, 2, 3}, {2, 2, 2, 2});
+    advance({3, 3, 0, 2, 2}, {5, 6, 7, 8, 9});
+    advance({4, 0, 0, 1}, {10, 11, 12, 3});
+    advance({3}, {13});
+    advance({0, 0, 0}, {14, 15, 15});
   }
 }
 
