@@ -2,13 +2,13 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
 #include <ATen/ops/log.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "seqconv/decode/candidates.h"
 #include "seqconv/models/decoder.h"
@@ -40,7 +40,16 @@ bool any_finite(std::span<const float> values) {
   });
 }
 
-/// One model's share of the decoder: its state and its view of the source.
+/// Which sentence each row looks at, when that has changed.
+struct Assignment {
+  /// The sentences that stay, by their places in the present memory, [M'];
+  /// undefined: all.
+  at::Tensor kept;
+  RowPlaces rows;
+};
+
+/// One model's share of the decoder: its state and its view of the source,
+/// which is kept once a sentence however many rows look at it.
 class ModelRows {
  public:
   ModelRows(TranslationModel model, const Batch& batch)
@@ -49,34 +58,30 @@ class ModelRows {
     const at::Tensor lengths = source_length_tensor(batch);
     const EncoderOutput memory =
         model_->encode(source_tensor(batch), lengths, evaluation);
-    sentences_ = model_->decoder().memories(
+    memories_ = model_->decoder().memories(
         memory.states,
         lengths_if_padded(lengths, batch.source_steps));
-    rows_ = sentences_;
     state_ = model_->decoder().initial_state(batch.rows);
   }
 
-  /// sentence_of_row [N] int64: given when the assignment changed.
   void reorder_rows(
       const at::Tensor& parents,
-      const std::optional<at::Tensor>& sentence_of_row) {
+      const std::optional<Assignment>& changed) {
     for (MixerState& layer : state_.layers)
       layer.reorder(parents);
-    if (!sentence_of_row)
+    if (!changed)
       return;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const CrossMemory& all = sentences_[i];
-      rows_[i].keys = at::index_select(all.keys, 0, *sentence_of_row);
-      rows_[i].values = at::index_select(all.values, 0, *sentence_of_row);
-      if (all.mask)
-        rows_[i].mask = at::index_select(*all.mask, 0, *sentence_of_row);
+    for (CrossMemory& memory : memories_) {
+      if (changed->kept.defined())
+        memory.keep(changed->kept);
+      memory.rows = changed->rows;
     }
   }
 
   /// tokens [N] -> log-probabilities of what comes next, [N, V].
   at::Tensor step(const at::Tensor& tokens) {
     const at::Tensor hidden =  // [N, 1, C]
-        model_->decoder().step(tokens.unsqueeze(1), rows_, state_);
+        model_->decoder().step(tokens.unsqueeze(1), memories_, state_);
     return model_->output().log_probabilities(hidden.squeeze(1));
   }
 
@@ -84,8 +89,7 @@ class ModelRows {
 
  private:
   TranslationModel model_;
-  std::vector<CrossMemory> sentences_;  // [sentences, H, S, R]
-  std::vector<CrossMemory> rows_;       // [N, H, S, R]
+  std::vector<CrossMemory> memories_;  // a layer, [M, H, S, R]
   DecoderState state_;
 };
 
@@ -94,12 +98,12 @@ class ModelStepDecoder : public StepDecoder {
   ModelStepDecoder(
       const std::vector<TranslationModel>& models,
       const Batch& batch)
-      : sentence_of_row_(batch.rows) {
+      : sentences_(batch.rows),
+        kept_(batch.rows),
+        sentence_of_row_(static_cast<size_t>(batch.rows)) {
     for (const TranslationModel& model : models)
       models_.emplace_back(model, batch);
-    for (int64_t i = 0; i < batch.rows; ++i)
-      sentence_of_row_[i] = static_cast<int32_t>(i);
-    sentences_ = batch.rows;
+    std::iota(sentence_of_row_.begin(), sentence_of_row_.end(), 0);
   }
 
   int64_t sentences() const override { return sentences_; }
@@ -159,14 +163,33 @@ class ModelStepDecoder : public StepDecoder {
       return;
     std::vector<int32_t> sentence_of_row(parents.size());
     for (size_t i = 0; i < parents.size(); ++i)
-      sentence_of_row[i] = sentence_of_row_[parents[i]];
-    std::optional<at::Tensor> changed;
+      sentence_of_row[i] = sentence_of_row_[static_cast<size_t>(parents[i])];
+    std::optional<Assignment> changed;
     if (sentence_of_row != sentence_of_row_)
-      changed = to_tensor(sentence_of_row);
+      changed = assign(sentence_of_row);
     const at::Tensor parent_rows = to_tensor(parents);
     for (ModelRows& rows : models_)
       rows.reorder_rows(parent_rows, changed);
     sentence_of_row_ = std::move(sentence_of_row);
+  }
+
+  /// Sentences that no row looks at leave the memory: those of the rows change
+  /// their numbers then.
+  Assignment assign(std::vector<int32_t>& sentence_of_row) {
+    std::vector<int32_t> kept = sentence_of_row;
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    Assignment assignment;
+    if (static_cast<int64_t>(kept.size()) < kept_) {
+      assignment.kept = to_tensor(kept);
+      for (int32_t& sentence : sentence_of_row)
+        sentence = static_cast<int32_t>(
+            std::lower_bound(kept.begin(), kept.end(), sentence) -
+            kept.begin());
+      kept_ = static_cast<int64_t>(kept.size());
+    }
+    assignment.rows = place_rows(sentence_of_row, kept_);
+    return assignment;
   }
 
   /// Log of the models' mean probability, [N, V].
@@ -181,9 +204,10 @@ class ModelStepDecoder : public StepDecoder {
   }
 
   std::vector<ModelRows> models_;
-  std::vector<int32_t> sentence_of_row_;
-  int64_t sentences_ = 0;
-  at::Tensor scores_;  // [N, V] of the last step
+  int64_t sentences_;
+  int64_t kept_;                          // sentences in the memory
+  std::vector<int32_t> sentence_of_row_;  // by their places there
+  at::Tensor scores_;                     // [N, V] of the last step
   std::vector<std::vector<Candidate>> candidates_;
 };
 

@@ -7,10 +7,12 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "seqconv/ops/elementwise.h"
 
@@ -257,18 +259,72 @@ CrossMemory CrossAttentionImpl::memory(
   return memory;
 }
 
+namespace {
+
+/// x [N, T, C] -> [M, W * T, C].
+at::Tensor to_places(const at::Tensor& x, const CrossMemory& memory) {
+  const RowPlaces& rows = memory.rows;
+  const at::Tensor placed =
+      rows.row_at.defined() ? at::index_select(x, 0, rows.row_at) : x;
+  return placed.view({memory.keys.size(0), rows.width * x.size(1), x.size(2)});
+}
+
+/// y [M, W * T, C] -> [N, T, C].
+at::Tensor
+from_places(const at::Tensor& y, int64_t steps, const RowPlaces& rows) {
+  const at::Tensor placed = y.view({y.size(0) * rows.width, steps, y.size(2)});
+  return rows.place_of.defined() ? at::index_select(placed, 0, rows.place_of)
+                                 : placed;
+}
+
+}  // namespace
+
+RowPlaces place_rows(
+    std::span<const int32_t> sentence_of_row,
+    int64_t sentences) {
+  std::vector<int64_t> count(static_cast<size_t>(sentences), 0);
+  std::vector<int64_t> turns;  // how many rows of its sentence came before
+  for (const int32_t sentence : sentence_of_row)
+    turns.push_back(count[static_cast<size_t>(sentence)]++);
+  RowPlaces places;
+  for (const int64_t rows : count)
+    places.width = std::max(places.width, rows);
+  std::vector<int64_t> row_at(static_cast<size_t>(sentences * places.width), 0);
+  std::vector<int64_t> place_of;
+  for (size_t row = 0; row < turns.size(); ++row) {
+    const int64_t place = sentence_of_row[row] * places.width + turns[row];
+    place_of.push_back(place);
+    row_at[static_cast<size_t>(place)] = static_cast<int64_t>(row);
+  }
+  // As beam search has them: in the order of the sentences, and as many each.
+  if (row_at.size() == place_of.size() &&
+      std::is_sorted(place_of.begin(), place_of.end()))
+    return places;
+  places.row_at = at::tensor(row_at, at::kLong);
+  places.place_of = at::tensor(place_of, at::kLong);
+  return places;
+}
+
+void CrossMemory::keep(const at::Tensor& sentences) {
+  keys = at::index_select(keys, 0, sentences);
+  values = at::index_select(values, 0, sentences);
+  if (mask)
+    mask = at::index_select(*mask, 0, sentences);
+}
+
 at::Tensor CrossAttentionImpl::forward(
     const at::Tensor& x,
     const CrossMemory& memory,
     DropoutPlan& plan) const {
-  const at::Tensor query = split_heads(query_proj_->forward(x), options_.heads);
-  return out_proj_->forward(join_heads(attend(
-      query,
+  const at::Tensor query = to_places(query_proj_->forward(x), memory);
+  const at::Tensor y = join_heads(attend(
+      split_heads(query, options_.heads),
       memory.keys,
       memory.values,
       memory.mask,
       options_.dropout,
-      plan)));
+      plan));
+  return out_proj_->forward(from_places(y, x.size(1), memory.rows));
 }
 
 }  // namespace seqconv

@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <string>
-
+#include "resident_memory.h"
 #include "seqconv/models/language_model.h"
 #include "test_models.h"
 
@@ -11,26 +9,10 @@
 namespace seqconv {
 namespace {
 
+using testing::reset_peak;
+using testing::status_kb;
+
 constexpr int kManyWords = 30'000;
-
-/// Kilobytes behind a name in /proc/self/status.
-int64_t status_kb(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string key; status >> key;) {
-    int64_t value = 0;
-    if (key == name + ":" && status >> value)
-      return value;
-  }
-  return 0;
-}
-
-/// Forgets the peak of resident memory; false where the system has no such
-/// thing.
-bool reset_peak() {
-  std::ofstream file("/proc/self/clear_refs");
-  file << "5" << std::flush;
-  return file.good();
-}
 
 /// Megabytes that a training step needs above what was there before it.
 double step_megabytes(const LanguageModel& model, int tokens) {

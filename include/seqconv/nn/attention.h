@@ -3,6 +3,8 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <span>
+
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/nn/linear.h"
 #include "seqconv/nn/state.h"
@@ -101,12 +103,32 @@ class SelfAttentionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(SelfAttention);
 
-/// Keys and values of the source, [B, H, S, R] each, made once a sentence, and
-/// which source positions are real, [B, 1, 1, S] (empty: all).
+/// Where N rows stand when those that look at the same sentence are its
+/// queries: W places a sentence, M * W in all.
+struct RowPlaces {
+  int64_t width = 1;  ///< W: the most rows of a sentence
+  /// Empty where row i stands at place i. Else the row at each place, [M * W]
+  /// int64 (any row where none stands), and the place of each row, [N] int64.
+  at::Tensor row_at;
+  at::Tensor place_of;
+};
+
+/// Rows, by the sentence of 0 to `sentences` - 1 that each looks at, in any
+/// order.
+RowPlaces place_rows(
+    std::span<const int32_t> sentence_of_row,
+    int64_t sentences);
+
+/// Keys and values of the source, [M, H, S, R] each, made once a sentence, and
+/// which source positions are real, [M, 1, 1, S] (empty: all).
 struct CrossMemory {
   at::Tensor keys;
   at::Tensor values;
   std::optional<at::Tensor> mask;
+  RowPlaces rows;  ///< row i looks at sentence i unless said otherwise
+
+  /// Keeps these sentences, [M'] int64, in this order.
+  void keep(const at::Tensor& sentences);
 };
 
 struct CrossAttentionOptions {
@@ -127,7 +149,7 @@ class CrossAttentionImpl : public torch::nn::Module {
   CrossMemory memory(
       const at::Tensor& states,
       const std::optional<at::Tensor>& lengths) const;
-  /// x [B, T, C] -> [B, T, C].
+  /// x [N, T, C], each row for the sentence that `memory` says -> [N, T, C].
   at::Tensor forward(
       const at::Tensor& x,
       const CrossMemory& memory,
