@@ -1,0 +1,211 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "runtime/history.h"
+#include "seqconv/architecture/parameters.h"
+#include "seqconv/base/random.h"
+#include "seqconv/base/safetensors.h"
+#include "seqconv/decode/sampled_search.h"
+#include "seqconv/runtime/runtime.h"
+#include "support/temporary_folder.h"
+
+/// The runtime without LibTorch, so that the sanitizers see it: every mixer
+/// with numbers at random, alone, in batches and by several threads.
+namespace seqconv {
+namespace {
+
+using runtime::Ancestry;
+using runtime::kAllSteps;
+using runtime::RowLog;
+
+float number_of(uint64_t seed, uint64_t index) {
+  return static_cast<float>(random_word(seed, index)) * 0x1p-31F - 1.0F;
+}
+
+/// Rows of widths, heads and kernels that fill no vector.
+ModelOptions options_of(BlockKind kind, Task task) {
+  ModelOptions options = ModelOptions::defaults(task);
+  options.dim = 10;
+  options.ffn_dim = 14;
+  options.tie = Tying::kDecoder;
+  const auto fill = [&](StackOptions& stack) {
+    stack.layers = 2;
+    stack.heads = 2;
+    stack.block = {kind};
+    stack.glu = kind == BlockKind::kLightConv ||
+        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
+    if (kind == BlockKind::kTalk)
+      stack.max_offsets = {2, 5};
+    else if (kind != BlockKind::kAverageAttention)
+      stack.kernel_sizes = {3, kind == BlockKind::kSelfAttention ? 0 : 6};
+  };
+  if (task == Task::kTranslation)
+    fill(options.encoder);
+  fill(options.decoder);
+  options.validate("model", task);
+  return options;
+}
+
+class SoundRuntime : public ::testing::TestWithParam<BlockKind> {
+ protected:
+  ModelToRun model(Task task) const {
+    ModelToRun model{
+        options_of(GetParam(), task),
+        {19, 23},
+        folder_.path() / "model"};
+    std::map<std::string, TensorView> views;
+    std::vector<std::vector<float>> numbers;
+    for (const ParameterShape& parameter :
+         list_parameters(model.options, task, model.vocabulary)) {
+      int64_t count = 1;
+      for (const int64_t size : parameter.shape)
+        count *= size;
+      std::vector<float>& own =
+          numbers.emplace_back(static_cast<size_t>(count));
+      for (size_t i = 0; i < own.size(); ++i)
+        own[i] = number_of(numbers.size(), i);
+      views[parameter.name] = {
+          ElementType::kF32,
+          parameter.shape,
+          std::as_bytes(std::span(own))};
+    }
+    write_safetensors(model.parameters, views, {});
+    return model;
+  }
+
+  static std::vector<std::vector<int32_t>> sources() {
+    std::vector<std::vector<int32_t>> sources;
+    for (const size_t length : {5, 1, 30, 0, 12}) {
+      std::vector<int32_t>& source = sources.emplace_back();
+      for (size_t i = 0; i < length; ++i)
+        source.push_back(3 + static_cast<int32_t>(random_word(length, i) % 16));
+    }
+    return sources;
+  }
+
+ private:
+  testing::TemporaryFolder folder_;
+};
+
+std::vector<std::vector<Hypothesis>> found(
+    const TranslationBackend& backend,
+    const std::vector<std::vector<int32_t>>& sources) {
+  std::vector<SearchInput> inputs;
+  for (const auto& source : sources)
+    inputs.push_back({.source_length = std::ssize(source) + 1});
+  SearchOptions options;
+  options.beam = options.n_best = 3;
+  options.max_length_a = 1;
+  options.max_length_b = 4;
+  return search(*backend.start(sources), inputs, options);
+}
+
+void expect_same_bytes(const Hypothesis& a, const Hypothesis& b) {
+  EXPECT_EQ(a.tokens, b.tokens);
+  EXPECT_EQ(a.token_scores, b.token_scores);
+  EXPECT_EQ(a.score, b.score);
+}
+
+TEST_P(SoundRuntime, GivesASentenceTheSameAloneAndByThreads) {
+  const auto backend =
+      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto all = sources();
+  const auto together = found(*backend, all);
+  std::vector<std::vector<std::vector<Hypothesis>>> alone(all.size());
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < all.size(); ++i)
+      threads.emplace_back([&, i] { alone[i] = found(*backend, {all[i]}); });
+  }
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t n = 0; n < 3; ++n)
+      expect_same_bytes(together[i][n], alone[i][0][n]);
+}
+
+TEST_P(SoundRuntime, ScoresWhatItFinds) {
+  const auto backend =
+      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto all = sources();
+  const auto hypotheses = found(*backend, all);
+  std::vector<std::vector<int32_t>> targets;
+  for (const auto& own : hypotheses)
+    targets.emplace_back(own[0].tokens.begin(), own[0].tokens.end() - 1);
+  const std::vector<double> scores = backend->score(all, targets);
+  for (size_t i = 0; i < all.size(); ++i)
+    EXPECT_NEAR(scores[i], hypotheses[i][0].log_probability, 1e-4);
+}
+
+TEST_P(SoundRuntime, ReadsATextTheSameInAnyChunksAndAsAPiece) {
+  const auto backend = RuntimeBackends().language(model(Task::kLanguageModel));
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < 40; ++i)
+    ids.push_back(2 + static_cast<int32_t>(random_word(1, i) % 20));
+  const std::vector<float> scores = backend->score({ids})[0];
+  const auto reader = backend->start();
+  for (size_t first = 0, length = 1; first + 1 < ids.size();
+       first += length, length = 1 + (length * 3) % 8) {
+    length = std::min(length, ids.size() - 1 - first);
+    const auto next = reader->read(std::span(ids).subspan(first, length));
+    const auto word = static_cast<size_t>(ids[first + length]);
+    EXPECT_NEAR(next[word], scores[first + length - 1], 1e-4) << first;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfEveryMixer,
+    SoundRuntime,
+    ::testing::ValuesIn([] {
+      std::vector<BlockKind> kinds;
+      for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
+        kinds.push_back(kind);
+      return kinds;
+    }()),
+    [](const auto& info) { return std::string(enum_name(info.param)); });
+
+/// Rows that carry all that they are, beside those of the history.
+TEST(Ancestry, FindsThePastOfRowsThatAreDroppedRepeatedAndReordered) {
+  for (const int64_t reach : {int64_t{0}, int64_t{1}, int64_t{4}, kAllSteps})
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      Ancestry ancestry(reach);
+      RowLog log(2, reach);
+      std::vector<std::vector<float>> past(3);  // a row: what it has seen
+      for (int64_t step = 0; step < 25; ++step) {
+        const auto word = [&](uint64_t i) {
+          return random_word(mix_words(seed, static_cast<uint64_t>(step)), i);
+        };
+        std::vector<int32_t> parents;
+        const uint64_t rows = step == 0 ? 3 : 1 + word(0) % 6;
+        for (uint64_t r = 0; r < rows; ++r)
+          parents.push_back(
+              static_cast<int32_t>(step == 0 ? r : word(1 + r) % past.size()));
+        ancestry.advance(parents);
+        std::vector<std::vector<float>> next;
+        float* const own = log.add(step, static_cast<int64_t>(rows));
+        for (uint64_t r = 0; r < rows; ++r) {
+          next.push_back(past[static_cast<size_t>(parents[r])]);
+          next.back().push_back(number_of(word(7), r));
+          own[2 * r] = next.back().back();
+        }
+        past = std::move(next);
+        const int64_t count = Ancestry::seen(step, reach);
+        EXPECT_EQ(
+            count,
+            reach == kAllSteps ? step + 1 : std::min(step, reach) + 1);
+        std::vector<const float*> where(static_cast<size_t>(count));
+        for (uint64_t r = 0; r < rows; ++r) {
+          ancestry
+              .find(log, step, static_cast<int64_t>(r), count, where.data());
+          for (int64_t i = 0; i < count; ++i)
+            EXPECT_EQ(
+                *where[static_cast<size_t>(i)],
+                past[r][past[r].size() - static_cast<size_t>(count - i)]);
+        }
+      }
+    }
+}
+
+}  // namespace
+}  // namespace seqconv
