@@ -1,5 +1,6 @@
 #include "decode_runners.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,14 +114,15 @@ class RivalRunner : public DecodeRunner {
       std::string name)
       : name_(std::move(name)), program_(program) {
     int to[2], from[2];
-    SEQCONV_CHECK(::pipe(to) == 0 && ::pipe(from) == 0, "cannot make a pipe");
+    // A rival that is started later must not keep this one's input open.
+    SEQCONV_CHECK(
+        ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0,
+        "cannot make a pipe");
     child_ = ::fork();
     SEQCONV_CHECK(child_ >= 0, "cannot start ", program);
     if (child_ == 0) {
       ::dup2(to[0], STDIN_FILENO);
       ::dup2(from[1], STDOUT_FILENO);
-      for (const int end : {to[0], to[1], from[0], from[1]})
-        ::close(end);
       ::execlp(
           program.c_str(),
           program.c_str(),
