@@ -1,6 +1,7 @@
 #include "seqconv/decode/candidates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "seqconv/base/error.h"
@@ -123,6 +124,28 @@ void select_candidates(
   for (; i < size; ++i)
     best.offer(static_cast<int32_t>(i), log_probs[i]);
   best.sort();
+}
+
+void select_row(
+    std::span<const float> log_probs,
+    const StepConstraints& constraints,
+    size_t row,
+    int64_t count,
+    std::vector<Candidate>& out) {
+  select_candidates(
+      log_probs,
+      constraints.rows.empty() ? nullptr : &constraints.rows[row],
+      constraints.unknown_penalty,
+      constraints.excluded,
+      count,
+      out);
+  if (out.empty() &&
+      std::none_of(log_probs.begin(), log_probs.end(), [](float value) {
+        return std::isfinite(value);
+      }))
+    throw NoProbability(
+        "the model gives no token a finite probability: its weights are too "
+        "large, or damaged");
 }
 
 }  // namespace seqconv

@@ -34,12 +34,6 @@ bool is_identity(std::span<const int32_t> parents, int64_t rows) {
   return true;
 }
 
-bool any_finite(std::span<const float> values) {
-  return std::any_of(values.begin(), values.end(), [](float value) {
-    return std::isfinite(value);
-  });
-}
-
 /// Which sentence each row looks at, when that has changed.
 struct Assignment {
   /// The sentences that stay, by their places in the present memory, [M'];
@@ -135,17 +129,7 @@ class ModelStepDecoder : public StepDecoder {
       const std::span<const float> log_probs(
           data + row * vocabulary,
           static_cast<size_t>(vocabulary));
-      select_candidates(
-          log_probs,
-          constraints.rows.empty() ? nullptr : &constraints.rows[row],
-          constraints.unknown_penalty,
-          constraints.excluded,
-          count,
-          candidates_[row]);
-      if (candidates_[row].empty() && !any_finite(log_probs))
-        throw NoProbability(
-            "the model gives no token a finite probability: its weights are "
-            "too large, or damaged");
+      select_row(log_probs, constraints, row, count, candidates_[row]);
     }
     return candidates_;
   }

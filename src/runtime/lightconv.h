@@ -6,18 +6,16 @@
 namespace seqconv::runtime {
 
 /// LightConv (Wu et al. 2019, equation 3): its taps are made when it is loaded.
-class LightConvolution : public Convolution {
+class LightConvolution : public TapConvolution {
  public:
   LightConvolution(
       const MixerOptions& options,
       const Weights& weights,
       const std::string& name)
-      : options_(options),
-        maker_(tap_maker(options)),
+      : TapConvolution(options, weights, name),
         logits_(weights.numbers(name + "conv.weight")),
-        bias_(conv_bias(options, weights, name)),
-        taps_(static_cast<size_t>(maker_.size())) {
-    maker_.make(logits_.data(), options.kernel_size, taps_.data());
+        taps_(static_cast<size_t>(maker().size())) {
+    maker().make(logits_.data(), options.kernel_size, taps_.data());
   }
 
   void forward(
@@ -28,20 +26,11 @@ class LightConvolution : public Convolution {
       Workspace& /*space*/) const override {
     const kernels::Execution run{.parallel_for = one_thread()};
     for (int64_t i = 0; i < sequences.count(); ++i) {
-      const int64_t at = sequences.first(i) * options_.conv_dim;
-      kernels::lightconv_forward<float>(
-          {.shape = conv_shape(options_, sequences.length(i)),
-           .normalization = options_.normalization,
-           .renormalize_edges = options_.renormalize_edges,
-           .x = h + at,
-           .logits = logits_.data(),
-           .bias = or_null(bias_),
-           .y = y + at},
-          run);
+      auto one = sequence(sequences, i, h, y);
+      one.logits = logits_.data();
+      kernels::lightconv_forward<float>(one, run);
     }
   }
-
-  int64_t reach() const override { return options_.kernel_size - 1; }
 
   void step(
       const Ancestry& ancestry,
@@ -51,34 +40,18 @@ class LightConvolution : public Convolution {
       float* y,
       Workspace& space) const override {
     Workspace::Frame frame(space);
-    const int64_t K = options_.kernel_size, D = options_.conv_dim;
-    const float** const rows = frame.take<const float*>(K);
-    float* const edge = frame.take(maker_.size());
-    const auto run = [&](int64_t step, int64_t row, int64_t number) {
-      const int64_t count = Ancestry::seen(step, K - 1);
-      const float* taps = taps_.data();
-      if (options_.renormalize_edges && count < K) {
-        maker_.make(logits_.data(), count, edge);
-        taps = edge;
-      }
-      ancestry.find(log, step, row, count, rows);
-      kernels::weighted_rows(
-          {.heads = options_.heads,
-           .channels = D,
-           .taps = taps + K - count,
-           .tap_stride = maker_.stride(),
-           .bias = or_null(bias_)},
-          {rows, count},
-          y + number * D);
+    float* const edge = frame.take(maker().size());
+    const auto taps = [&](int64_t /*number*/, int64_t count) {
+      if (!maker().renormalize_edges || count == maker().kernel_size)
+        return taps_.data();
+      maker().make(logits_.data(), count, edge);
+      return static_cast<const float*>(edge);
     };
-    for_step_rows(ancestry, log, h, D, run);
+    step_rows(ancestry, log, h, y, space, taps);
   }
 
  private:
-  MixerOptions options_;
-  kernels::TapMaker maker_;
   std::vector<float> logits_;  // [H, K]
-  std::vector<float> bias_;    // [D] or none
   std::vector<float> taps_;    // of a row that sees K inputs
 };
 

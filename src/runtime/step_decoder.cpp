@@ -8,12 +8,6 @@
 namespace seqconv::runtime {
 namespace {
 
-bool any_finite(std::span<const float> values) {
-  return std::any_of(values.begin(), values.end(), [](float value) {
-    return std::isfinite(value);
-  });
-}
-
 /// One model's share of a decoder.
 struct Voter {
   std::shared_ptr<const TranslationModel> model;
@@ -62,12 +56,13 @@ class RuntimeDecoder : public StepDecoder {
       kept_.assign(scores, scores + rows * vocabulary_size());
     candidates_.resize(tokens.size());
     for (int64_t row = 0; row < rows; ++row)
-      choose(
+      select_row(
           {scores + row * vocabulary_size(),
            static_cast<size_t>(vocabulary_size())},
           constraints,
+          static_cast<size_t>(row),
           count,
-          static_cast<size_t>(row));
+          candidates_[static_cast<size_t>(row)]);
     return candidates_;
   }
 
@@ -133,24 +128,6 @@ class RuntimeDecoder : public StepDecoder {
       sum += std::exp(static_cast<double>(values[m * stride] - highest));
     return highest +
         static_cast<float>(std::log(sum / static_cast<double>(count)));
-  }
-
-  void choose(
-      std::span<const float> scores,
-      const StepConstraints& constraints,
-      int64_t count,
-      size_t row) {
-    select_candidates(
-        scores,
-        constraints.rows.empty() ? nullptr : &constraints.rows[row],
-        constraints.unknown_penalty,
-        constraints.excluded,
-        count,
-        candidates_[row]);
-    if (candidates_[row].empty() && !any_finite(scores))
-      throw NoProbability(
-          "the model gives no token a finite probability: its weights are "
-          "too large, or damaged");
   }
 
   std::vector<Voter> voters_;

@@ -1,28 +1,20 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "mixer.h"
 #include "seqconv/kernels/decoding.h"
 
-/// What lightconv and dynamicconv share.
+/// What the convolutions share.
 namespace seqconv::runtime {
-
-/// The sizes of the convolution over one sequence of `steps` rows.
-kernels::ConvShape conv_shape(const MixerOptions& options, int64_t steps);
-
-kernels::TapMaker tap_maker(const MixerOptions& options);
 
 /// The bias after the convolution, or none.
 std::vector<float> conv_bias(
     const MixerOptions& options,
     const Weights& weights,
     const std::string& name);
-
-inline const float* or_null(const std::vector<float>& values) {
-  return values.empty() ? nullptr : values.data();
-}
 
 /// Calls row(step, r, number in [T', N, D]) for every row of the steps, in
 /// order; the rows of a step are in the log before.
@@ -41,5 +33,62 @@ void for_step_rows(
       row(step, r, t * N + r);
   }
 }
+
+/// A convolution with K taps a head, of whatever logits.
+class TapConvolution : public Convolution {
+ public:
+  TapConvolution(
+      const MixerOptions& options,
+      const Weights& weights,
+      const std::string& name);
+
+  int64_t reach() const override { return options_.kernel_size - 1; }
+
+ protected:
+  const MixerOptions& options() const { return options_; }
+  const kernels::TapMaker& maker() const { return maker_; }
+
+  /// The convolution of sequence `i`, but for its logits.
+  kernels::ConvForward<float, float> sequence(
+      const Sequences& sequences,
+      int64_t i,
+      const float* h,
+      float* y) const;
+
+  /// Rows of the next steps; taps(number, count) gives the taps of the row with
+  /// that number, which sees `count` inputs.
+  template <class Taps>
+  void step_rows(
+      const Ancestry& ancestry,
+      RowLog& log,
+      const float* h,
+      float* y,
+      Workspace& space,
+      const Taps& taps) const {
+    Workspace::Frame frame(space);
+    const int64_t K = options_.kernel_size, D = options_.conv_dim;
+    const float** const rows = frame.take<const float*>(K);
+    const auto run = [&](int64_t step, int64_t row, int64_t number) {
+      const int64_t count = Ancestry::seen(step, K - 1);
+      ancestry.find(log, step, row, count, rows);
+      kernels::weighted_rows(
+          {.heads = options_.heads,
+           .channels = D,
+           .taps = taps(number, count) + K - count,
+           .tap_stride = maker_.stride(),
+           .bias = bias()},
+          {rows, count},
+          y + number * D);
+    };
+    for_step_rows(ancestry, log, h, D, run);
+  }
+
+ private:
+  const float* bias() const { return bias_.empty() ? nullptr : bias_.data(); }
+
+  MixerOptions options_;
+  kernels::TapMaker maker_;
+  std::vector<float> bias_;  // [D] or none
+};
 
 }  // namespace seqconv::runtime

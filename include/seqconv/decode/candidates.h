@@ -30,4 +30,13 @@ void select_candidates(
     int64_t count,
     std::vector<Candidate>& out);
 
+/// The same for row `row` of a step. NoProbability where none of log_probs is
+/// finite, whatever the constraints.
+void select_row(
+    std::span<const float> log_probs,
+    const StepConstraints& constraints,
+    size_t row,
+    int64_t count,
+    std::vector<Candidate>& out);
+
 }  // namespace seqconv
