@@ -168,15 +168,18 @@ class SampledSearch {
 
 }  // namespace
 
+SearchOptions without_beam(SearchOptions options) {
+  options.beam = std::max(options.beam, options.n_best);
+  return options;
+}
+
 std::vector<std::vector<Hypothesis>> sampled_search(
     StepDecoder& decoder,
     const std::vector<SampledInput>& inputs,
     const SearchOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded) {
-  SearchOptions checked = options;
-  checked.beam = std::max(options.beam, options.n_best);
-  checked.validate("");
+  without_beam(options).validate("");
   std::vector<SearchInput> sentences;
   for (const SampledInput& input : inputs)
     sentences.push_back(input.sentence);

@@ -50,14 +50,12 @@ void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
 
 /// UsageError for options that make no sense together.
 void validate(
-    SearchOptions search,
+    const SearchOptions& search,
     const std::optional<SamplingOptions>& sampling,
     const std::string& path) {
-  if (sampling) {
+  if (sampling)
     sampling->validate("sampling");
-    search.beam = std::max(search.beam, search.n_best);  // counts for nothing
-  }
-  search.validate(path);
+  (sampling ? without_beam(search) : search).validate(path);
 }
 
 int64_t or_no_limit(int64_t positions) {

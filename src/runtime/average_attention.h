@@ -95,19 +95,15 @@ class AverageAttentionMixer::Steps : public MixerSteps {
     const int64_t N = ancestry.rows(), C = mixer_.dim_;
     const int64_t count = ancestry.steps() * N;
     float* const average = frame.take(count * C);
-    std::copy_n(rows.x, count * C, average);
     follow(ancestry);
     for (int64_t t = 0; t < ancestry.steps(); ++t)
-      for (int64_t r = 0; r < N; ++r) {
-        float* const row = average + (t * N + r) * C;
-        kernels::cumulative_average_step<float>(
-            {.shape = {.batch = 1, .steps = 1, .channels = C},
-             .position = ancestry.first() + t,
-             .x = row,
-             .sums = sums_.data() + r * C,
-             .y = row},
-            one_thread());
-      }
+      kernels::cumulative_average_step<float>(
+          {.shape = {.batch = N, .steps = 1, .channels = C},
+           .position = ancestry.first() + t,
+           .x = rows.x + t * N * C,
+           .sums = sums_.data(),
+           .y = average + t * N * C},
+          one_thread());
     mixer_.finish(count, average, rows, space);
   }
 

@@ -157,8 +157,9 @@ TranslationModel::TranslationModel(
     const ModelToRun& model,
     const Weights& weights)
     : dim_(model.options.dim),
-      source_limit_(model.options.learned_positions(model.options.encoder)),
-      target_limit_(model.options.learned_positions(model.options.decoder)),
+      limits_{
+          model.options.learned_positions(model.options.encoder),
+          model.options.learned_positions(model.options.decoder)},
       embedding_(
           model.options,
           weights,

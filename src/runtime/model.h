@@ -98,9 +98,7 @@ class TranslationModel {
   explicit TranslationModel(const ModelToRun& model);
 
   const Decoder& decoder() const { return decoder_; }
-  /// Most ids of a source, </s> counted; 0: no limit.
-  int64_t source_limit() const { return source_limit_; }
-  int64_t target_limit() const { return target_limit_; }
+  PositionLimits limits() const { return limits_; }
   /// Reads sources without </s>.
   Sources read(
       const std::vector<std::vector<int32_t>>& sources,
@@ -110,8 +108,7 @@ class TranslationModel {
   TranslationModel(const ModelToRun& model, const Weights& weights);
 
   int64_t dim_;
-  int64_t source_limit_;
-  int64_t target_limit_;
+  PositionLimits limits_;
   Embedding embedding_;
   Stack encoder_;
   Decoder decoder_;

@@ -45,7 +45,6 @@ class TapConvolution : public Convolution {
   int64_t reach() const override { return options_.kernel_size - 1; }
 
  protected:
-  const MixerOptions& options() const { return options_; }
   const kernels::TapMaker& maker() const { return maker_; }
 
   /// The convolution of sequence `i`, but for its logits.

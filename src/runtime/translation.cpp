@@ -8,20 +8,13 @@
 namespace seqconv {
 namespace {
 
-/// The smaller of two limits, of which 0 is none.
-int64_t least_limit(int64_t a, int64_t b) {
-  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
-}
-
 using Models = std::vector<std::shared_ptr<const runtime::TranslationModel>>;
 
 class RuntimeTranslation : public TranslationBackend {
  public:
   explicit RuntimeTranslation(Models models) : models_(std::move(models)) {
     for (const auto& model : models_)
-      limits_ = {
-          least_limit(limits_.source, model->source_limit()),
-          least_limit(limits_.target, model->target_limit())};
+      limits_ = limits_.within(model->limits());
   }
 
   std::unique_ptr<StepDecoder> start(

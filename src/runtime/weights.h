@@ -41,7 +41,6 @@ class Table {
   Table(std::shared_ptr<const SafetensorsReader> file, const TensorView* view)
       : file_(std::move(file)), view_(view) {}
 
-  int64_t rows() const { return view_->shape[0]; }
   int64_t width() const { return view_->shape[1]; }
   /// Row `id` as float32 -> out [width].
   void copy_row(int64_t id, float* out) const;

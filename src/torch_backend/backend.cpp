@@ -40,20 +40,15 @@ class TorchDecoder : public StepDecoder {
   std::unique_ptr<StepDecoder> decoder_;
 };
 
-/// The smaller of two limits, of which 0 is none.
-int64_t least(int64_t a, int64_t b) {
-  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
-}
-
 class TorchTranslation : public TranslationBackend {
  public:
   explicit TorchTranslation(std::vector<TranslationModel> models)
       : models_(std::move(models)) {
     for (const TranslationModel& model : models_) {
       const ModelOptions& options = model->options();
-      limits_ = {
-          least(limits_.source, options.learned_positions(options.encoder)),
-          least(limits_.target, options.learned_positions(options.decoder))};
+      limits_ = limits_.within(
+          {options.learned_positions(options.encoder),
+           options.learned_positions(options.decoder)});
     }
   }
 

@@ -9,6 +9,7 @@
 #include "seqconv/base/one_line.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/random.h"
+#include "seqconv/decode/sampled_search.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
@@ -67,7 +68,7 @@ SearchOptions merge_search(
   if (std::ranges::count(arguments.search_given, "n_best") == 0)
     search.n_best = std::min(search.n_best, search.beam);
   if (arguments.sampling)
-    search.beam = std::max(search.beam, search.n_best);  // counts for nothing
+    search = without_beam(search);
   search.validate("");
   return search;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,6 +16,14 @@ namespace seqconv {
 struct PositionLimits {
   int64_t source = 0;
   int64_t target = 0;
+
+  /// Those within both.
+  PositionLimits within(const PositionLimits& other) const {
+    const auto least = [](int64_t a, int64_t b) {
+      return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+    };
+    return {least(source, other.source), least(target, other.target)};
+  }
 };
 
 /// A translation model, or several that vote, ready to run. Its functions may

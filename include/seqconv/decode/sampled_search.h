@@ -15,6 +15,10 @@ struct SampledInput {
   uint64_t seed = 1;  ///< with which all its draws are made
 };
 
+/// The options of draws, for which the beam counts for nothing: one that n_best
+/// fits into.
+SearchOptions without_beam(SearchOptions options);
+
 /// Draws options.n_best translations of each sentence token by token, instead
 /// of searching for the best (for back-translation: Edunov et al. 2018). The
 /// other options hold as in search(), but that the beam counts for nothing.
