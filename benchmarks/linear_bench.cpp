@@ -2,6 +2,9 @@
 // and read at most and beside at::linear.
 //
 //   linear_bench [--rows 1 5 32 160] [--megabytes 64] [--repeats 5]
+//                [--type float32|bfloat16|int8]
+//
+// at::linear and the ceilings stay float32's, whatever the type.
 //
 // Every shape has as many weights, one after the other, as fill so many
 // megabytes: with more than the last-level cache they come from memory, as
@@ -15,6 +18,7 @@
 
 #include "ceilings.h"
 #include "seqconv/kernels/packed_linear.h"
+#include "seqconv/kernels/weight_type.h"
 #include "timing.h"
 
 namespace {
@@ -22,6 +26,7 @@ namespace {
 using namespace seqconv;
 using namespace seqconv::bench;
 using kernels::LinearEnd;
+using kernels::WeightType;
 
 struct LinearShape {
   int64_t K, N;
@@ -50,7 +55,11 @@ void serial(
 /// with.
 class LinearCase {
  public:
-  LinearCase(const LinearShape& shape, int64_t rows, int64_t bytes)
+  LinearCase(
+      const LinearShape& shape,
+      int64_t rows,
+      int64_t bytes,
+      WeightType type)
       : shape_(shape),
         x_(at::randn({rows, shape.K})),
         bias_(at::randn({shape.weight_rows()})),
@@ -63,7 +72,8 @@ class LinearCase {
           weight.const_data_ptr<float>(),
           shape.weight_rows(),
           shape.K,
-          shape.end == LinearEnd::kGlu);
+          shape.end == LinearEnd::kGlu,
+          type);
     }
   }
 
@@ -101,8 +111,9 @@ void time_shape(
     const LinearShape& shape,
     int64_t rows,
     int64_t megabytes,
+    WeightType type,
     const TimingOptions& timing) {
-  LinearCase timed(shape, rows, megabytes << 20);
+  LinearCase timed(shape, rows, megabytes << 20, type);
   const auto t = median_seconds(
       {[&] { timed.packed(); },
        [&] { timed.rival(); },
@@ -154,12 +165,19 @@ int main(int argc, char** argv) {
       "Products with packed weights against the machine and at::linear"};
   app.add_option("--rows", rows, "M")->check(CLI::PositiveNumber);
   app.add_option("--megabytes", megabytes, "of weights that take turns");
+  std::string type = "float32";
+  app.add_option("--type", type, "of the weights");
   app.add_option("--repeats", timing.repeats)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(1);
   time_packing();
   for (const LinearShape& shape : kShapes)
     for (const int64_t M : rows)
-      time_shape(shape, M, megabytes, timing);
+      time_shape(
+          shape,
+          M,
+          megabytes,
+          parse_enum<WeightType>(type, "--type"),
+          timing);
   return 0;
 }

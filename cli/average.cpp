@@ -8,6 +8,7 @@
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/parameters.h"
 
 namespace seqconv::cli {
 namespace fs = std::filesystem;
@@ -41,30 +42,6 @@ void check_same(const ModelFiles& first, const ModelFiles& other) {
   check_same_text(first, other, "checkpoints to average");
 }
 
-// Also where a link of the output leads to the model.
-void check_not_the_models_own(const fs::path& output, const ModelFiles& model) {
-  std::error_code none;
-  const fs::path folder = resolve_path(output);
-  if (fs::equivalent(folder, model.folder, none) ||
-      fs::equivalent(folder / "model.safetensors", model.parameters, none))
-    fail(
-        "--output must be another folder than the model's own, but got ",
-        output.string(),
-        ": its best checkpoint would be lost");
-}
-
-// Everything of a model folder but the parameters: config.json last, so that
-// an interrupted copy is no model.
-void copy_description(const fs::path& from, const fs::path& to) {
-  for (const auto& entry : fs::directory_iterator(from)) {
-    const fs::path name = entry.path().filename();
-    if (entry.is_regular_file() && name.extension() != ".safetensors" &&
-        name != "config.json" && !unfinished_file(name))
-      write_file_atomically(to / name, read_file(entry.path()));
-  }
-  write_file_atomically(to / "config.json", read_file(from / "config.json"));
-}
-
 void run_average(const AverageFlags& flags) {
   std::vector<ModelFiles> models;
   std::vector<fs::path> checkpoints;
@@ -75,18 +52,24 @@ void run_average(const AverageFlags& flags) {
     check_same(models.front(), models.back());
     if (parameters.empty())  // all of them have those of the first
       parameters = parameters_of_model(models.front().folder);
-    check_parameters(SafetensorsReader(checkpoints.back()), parameters);
+    const SafetensorsReader reader(checkpoints.back());
+    refuse_int8(reader, "average");
+    check_parameters(reader, parameters);
   }
   const fs::path output = flags.output;
   for (const ModelFiles& model : models)
-    check_not_the_models_own(output, model);
+    check_other_folder(output, model);
   check_output_folder(output);
   create_folder(output);
   average_safetensors(
       checkpoints,
       output / "model.safetensors",
       {{"averaged", std::to_string(checkpoints.size())}});
-  copy_description(models.front().folder, output);
+  const fs::path& first = models.front().folder;
+  copy_text_files(first, output);
+  write_file_atomically(
+      output / "config.json",
+      read_file(first / "config.json"));
   log_info(
       "averaged ",
       checkpoints.size(),

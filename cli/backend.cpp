@@ -3,7 +3,6 @@
 #include "engine_loader.h"
 #include "flags.h"
 #include "seqconv/base/threads.h"
-#include "seqconv/runtime/runtime.h"
 
 namespace seqconv::cli {
 
@@ -14,6 +13,11 @@ void add_backend(CLI::App& app, BackendFlags& flags, const std::string& group) {
           "--backend",
           flags.kind,
           "What runs the model: runtime, on the CPU, or libtorch"),
+      add_choice(
+          app,
+          "--compute-type",
+          flags.compute,
+          "Type of products: the model's, auto, float32, bfloat16 or int8"),
       add_integer(
           app,
           "--threads",
@@ -27,13 +31,21 @@ void add_backend(CLI::App& app, BackendFlags& flags, const std::string& group) {
 }
 
 const BackendOpener& backend(const BackendFlags& flags) {
-  static const RuntimeBackends kRuntime;
   switch (flags.kind) {
-    case BackendKind::kRuntime:
-      return kRuntime;
+    case BackendKind::kRuntime: {
+      static RuntimeBackends runtime;
+      runtime = RuntimeBackends(flags.compute);
+      return runtime;
+    }
     case BackendKind::kLibTorch:
       break;
   }
+  if (flags.compute == ComputeType::kBfloat16 ||
+      flags.compute == ComputeType::kInt8)
+    fail_usage(
+        "--compute-type ",
+        enum_name(flags.compute),
+        " needs --backend runtime, but got libtorch");
   return engine().backends(flags.threads);
 }
 

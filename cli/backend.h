@@ -5,7 +5,7 @@
 #include <string>
 
 #include "seqconv/base/enum_names.h"
-#include "seqconv/pipeline/system.h"
+#include "seqconv/runtime/runtime.h"
 
 namespace seqconv {
 
@@ -24,18 +24,20 @@ namespace cli {
 /// What runs a model, and in how many threads; 0 = one for each core.
 struct BackendFlags {
   BackendKind kind = BackendKind::kRuntime;
+  ComputeType compute = ComputeType::kModel;
   int64_t threads = 0;
 };
 
-/// Adds `--backend NAME` and `--threads N`; in `group` of the help where it is
-/// not "".
+/// Adds `--backend NAME`, `--compute-type NAME` and `--threads N`; in `group`
+/// of the help where it is not "".
 void add_backend(
     CLI::App& app,
     BackendFlags& flags,
     const std::string& group = "");
 
 /// An opener of models as the flags say; LibTorch and the engine are loaded for
-/// their backend alone.
+/// their backend alone. UsageError for a type that LibTorch does not compute
+/// in.
 const BackendOpener& backend(const BackendFlags& flags);
 
 /// How many batches it is to work on at a time: LibTorch shares out every

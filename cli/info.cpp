@@ -8,6 +8,7 @@
 #include "seqconv/base/one_line.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/parameters.h"
 #include "seqconv/text/vocabulary.h"
 
 namespace seqconv::cli {
@@ -33,11 +34,17 @@ void write_rows(const Json& table, const std::string& path, std::ostream& out) {
   }
 }
 
+// Whether a tensor has the scales of a matrix of int8.
+bool is_scale(const SafetensorsReader& reader, const std::string& name) {
+  return name.ends_with(scale_name("")) &&
+      reader.contains(name.substr(0, name.size() - scale_name("").size()));
+}
+
 void write_parameters(const fs::path& checkpoint, std::ostream& out) {
   const SafetensorsReader reader(checkpoint);
   int64_t parameters = 0;
   for (const auto& [name, tensor] : reader.tensors()) {
-    parameters += tensor.count();
+    parameters += is_scale(reader, name) ? 0 : tensor.count();
     if (const size_t bad = count_not_finite(tensor.type, tensor.data))
       log_warning(
           checkpoint.string(),

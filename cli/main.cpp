@@ -44,6 +44,7 @@ constexpr void (*kVerbs[])(Program&) = {
     add_bpe,
     add_import,
     add_export,
+    add_quantize,
     add_text,
     add_info,
     add_reference};

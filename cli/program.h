@@ -32,6 +32,7 @@ void add_tokenize(Program& program);
 void add_bpe(Program& program);
 void add_import(Program& program);
 void add_export(Program& program);
+void add_quantize(Program& program);
 void add_text(Program& program);
 void add_info(Program& program);
 void add_reference(Program& program);

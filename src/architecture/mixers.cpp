@@ -310,7 +310,7 @@ void add_mixer_parameters(
       break;
     case BlockKind::kDynamicConv: {
       const bool own = mixer.query == QuerySource::kConvInput;
-      list.add(name + "conv.weight_linear", {heads * taps, own ? width : dim});
+      list.matrix(name + "conv.weight_linear", heads * taps, own ? width : dim);
       if (mixer.filter_bias)
         list.add(name + "conv.weight_linear_bias", {heads * taps});
       break;

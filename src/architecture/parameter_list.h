@@ -15,9 +15,13 @@ struct ParameterList {
   void add(const std::string& name, std::vector<int64_t> shape) {
     all.push_back({name, std::move(shape)});
   }
+  /// Rows of outputs or of words.
+  void matrix(const std::string& name, int64_t rows, int64_t columns) {
+    all.push_back({name, {rows, columns}, /*is_matrix=*/true});
+  }
   /// A linear map with a bias.
   void linear(const std::string& name, int64_t out, int64_t in) {
-    add(name + ".weight", {out, in});
+    matrix(name + ".weight", out, in);
     add(name + ".bias", {out});
   }
 };

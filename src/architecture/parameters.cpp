@@ -14,7 +14,7 @@ class Lister {
   explicit Lister(const ModelOptions& model) : model_(model) {}
 
   void encoder(int64_t vocabulary) {
-    list_.add("encoder.embedding.weight", {vocabulary, model_.dim});
+    list_.matrix("encoder.embedding.weight", vocabulary, model_.dim);
     positions("encoder.embedding", model_.encoder);
     for (int64_t i = 0; i < model_.encoder.layers; ++i) {
       const std::string layer = concat("encoder.layer", i, ".");
@@ -47,11 +47,11 @@ class Lister {
 
   void output(int64_t vocabulary) {
     if (model_.output_width() != model_.dim)
-      list_.add("output.projection", {model_.output_width(), model_.dim});
+      list_.matrix("output.projection", model_.output_width(), model_.dim);
     if (!model_.adaptive.softmax_cutoffs.empty())
       adaptive_softmax(vocabulary);
     else if (model_.tie == Tying::kNone)
-      list_.add("output.weight", {vocabulary, model_.output_width()});
+      list_.matrix("output.weight", vocabulary, model_.output_width());
   }
 
   std::vector<ParameterShape> take() { return std::move(list_.all); }
@@ -102,9 +102,9 @@ class Lister {
     const std::string name = "decoder.embedding";
     const AdaptiveOptions& adaptive = model_.adaptive;
     if (adaptive.input_cutoffs.empty() && !shared)
-      list_.add(name + ".weight", {vocabulary, model_.input_width()});
+      list_.matrix(name + ".weight", vocabulary, model_.input_width());
     if (model_.input_width() != model_.dim)
-      list_.add(name + ".projection", {model_.dim, model_.input_width()});
+      list_.matrix(name + ".projection", model_.dim, model_.input_width());
     positions(name, model_.decoder);
     if (adaptive.input_cutoffs.empty())
       return;
@@ -113,8 +113,13 @@ class Lister {
     for (const int64_t end : band_ends(adaptive.input_cutoffs, vocabulary)) {
       const int64_t width =
           narrowed(first_band_width(), adaptive.input_factor, band);
-      list_.add(concat(name, ".bands.table", band), {end - begin, width});
-      list_.add(concat(name, ".bands.projection", band), {model_.dim, width});
+      list_.matrix(concat(name, ".bands.table", band), end - begin, width);
+      // Projections that the output shares are used by columns too.
+      const std::string projection = concat(name, ".bands.projection", band);
+      if (adaptive.tie_projections)
+        list_.add(projection, {model_.dim, width});
+      else
+        list_.matrix(projection, model_.dim, width);
       begin = end;
       ++band;
     }
@@ -129,12 +134,13 @@ class Lister {
     const auto tails = static_cast<int64_t>(ends.size()) - 1;
     if (tied) {
       if (first_band_width() != hidden)
-        list_.add(
+        list_.matrix(
             "output.adaptive.head_projection",
-            {first_band_width(), hidden});
-      list_.add("output.adaptive.class_projection", {tails, hidden});
+            first_band_width(),
+            hidden);
+      list_.matrix("output.adaptive.class_projection", tails, hidden);
     } else {
-      list_.add("output.adaptive.head", {ends[0] + tails, hidden});
+      list_.matrix("output.adaptive.head", ends[0] + tails, hidden);
     }
     for (int64_t i = 0; i < tails; ++i) {
       const std::string tail = concat("output.adaptive.tail", i);
@@ -143,9 +149,9 @@ class Lister {
           : narrowed(hidden, adaptive.softmax_factor, i + 1);
       const auto at = static_cast<size_t>(i);
       if (!adaptive.tie_projections)
-        list_.add(tail + "_projection", {width, hidden});
+        list_.matrix(tail + "_projection", width, hidden);
       if (!tied)
-        list_.add(tail + "_words", {ends[at + 1] - ends[at], width});
+        list_.matrix(tail + "_words", ends[at + 1] - ends[at], width);
     }
   }
 

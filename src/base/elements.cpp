@@ -83,6 +83,7 @@ void add_elements(
       });
     case ElementType::kI64:
     case ElementType::kI32:
+    case ElementType::kI8:
     case ElementType::kU8:
       break;
   }
@@ -90,6 +91,29 @@ void add_elements(
       where,
       ": only floating-point tensors can be averaged, but this one is ",
       element_name(type));
+}
+
+void copy_floats(
+    ElementType type,
+    std::span<const std::byte> bytes,
+    std::span<float> out) {
+  if (type == ElementType::kF32) {
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return;
+  }
+  std::vector<double> wide(out.size());
+  add_elements(type, bytes, wide, "a tensor");
+  std::transform(wide.begin(), wide.end(), out.begin(), [](double value) {
+    return static_cast<float>(value);
+  });
+}
+
+std::vector<float> to_floats(
+    ElementType type,
+    std::span<const std::byte> bytes) {
+  std::vector<float> values(bytes.size() / element_size(type));
+  copy_floats(type, bytes, values);
+  return values;
 }
 
 std::vector<float> mean_of(std::span<const double> sums, size_t count) {
@@ -111,6 +135,7 @@ size_t count_not_finite(ElementType type, std::span<const std::byte> bytes) {
       return count_full<uint16_t>(bytes, 0x7F80);
     case ElementType::kI64:
     case ElementType::kI32:
+    case ElementType::kI8:
     case ElementType::kU8:
       break;
   }

@@ -25,6 +25,7 @@ constexpr TypeInfo kTypes[] = {
     {ElementType::kBF16, "BF16", 2},
     {ElementType::kI64, "I64", 8},
     {ElementType::kI32, "I32", 4},
+    {ElementType::kI8, "I8", 1},
     {ElementType::kU8, "U8", 1},
 };
 

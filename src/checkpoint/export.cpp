@@ -4,11 +4,11 @@
 
 #include "fairseq_mixers.h"
 #include "fairseq_settings.h"
-#include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
 #include "seqconv/checkpoint/fairseq_names.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/parameters.h"
 #include "seqconv/checkpoint/pytorch_writer.h"
 
 namespace seqconv {
@@ -193,10 +193,10 @@ void export_model(
   check_output_file(output, files);
   const ExportedModel exported = read_model(files.folder);
   const SafetensorsReader reader(files.parameters);
+  refuse_int8(reader, "export");
   check_parameters(
       reader,
       list_parameters(exported.options, exported.task, exported.vocabulary));
-  require_finite(reader);
   switch (format) {
     case ExportFormat::kFairseq:
       export_fairseq(exported, reader, output);

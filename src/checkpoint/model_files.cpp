@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/safetensors.h"
@@ -87,35 +88,6 @@ void fail_other_text(
       difference);
 }
 
-void check_parameters(
-    const SafetensorsReader& reader,
-    const std::vector<ParameterShape>& wanted) {
-  for (const ParameterShape& parameter : wanted) {
-    const TensorView& found = reader.at(parameter.name);
-    SEQCONV_CHECK(
-        found.shape == parameter.shape,
-        reader.path().string(),
-        ": parameter '",
-        parameter.name,
-        "' must have shape ",
-        shape_text(parameter.shape),
-        " as config.json tells, but got ",
-        shape_text(found.shape));
-  }
-  for (const auto& [name, view] : reader.tensors())
-    SEQCONV_CHECK(
-        std::any_of(
-            wanted.begin(),
-            wanted.end(),
-            [&, &tensor = name](const auto& parameter) {
-              return parameter.name == tensor;
-            }),
-        reader.path().string(),
-        ": the model has no parameter '",
-        name,
-        "'");
-}
-
 fs::path enclosing_run(const fs::path& path) {
   for (fs::path folder = resolve_path(path);; folder = folder.parent_path()) {
     if (holds_run(folder))
@@ -149,6 +121,26 @@ void check_output_folder(const fs::path& output) {
       "' lies in '",
       run.string(),
       "', which holds its training");
+}
+
+void check_other_folder(const fs::path& output, const ModelFiles& model) {
+  std::error_code none;
+  const fs::path folder = resolve_path(output);
+  SEQCONV_CHECK(
+      !fs::equivalent(folder, model.folder, none) &&
+          !fs::equivalent(folder / "model.safetensors", model.parameters, none),
+      "--output must be another folder than the model's own, but got ",
+      output.string(),
+      ": its best checkpoint would be lost");
+}
+
+void copy_text_files(const fs::path& from, const fs::path& to) {
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const fs::path name = entry.path().filename();
+    if (entry.is_regular_file() && name.extension() != ".safetensors" &&
+        name != "config.json" && !unfinished_file(name))
+      write_file_atomically(to / name, read_file(entry.path()));
+  }
 }
 
 void check_output_file(const fs::path& output, const ModelFiles& model) {

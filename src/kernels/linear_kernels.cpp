@@ -10,14 +10,52 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 namespace {
 
-/// The table of this instruction set.
+template <class Products>
+float prepare_row(const float* x, int64_t K, void* row) {
+  static_assert(kLanes<float> <= kRowRoom);
+  return Products::prepare(x, K, static_cast<typename Products::Input*>(row));
+}
+
+template <class Products>
+constexpr LinearKernels make_table() {
+  LinearKernels table{
+      .panel = kPanel,
+      .rows = kLinearRows,
+      .group = Products::kGroup,
+      .weight_bytes = sizeof(typename Products::Weight),
+      .input_bytes = sizeof(typename Products::Input),
+      .input_offset = 0,
+      .prepare = nullptr,
+      .multiply = multiply_block<Products>};
+  if constexpr (!std::is_same_v<typename Products::Input, float>)
+    table.prepare = prepare_row<Products>;
+  if constexpr (std::is_same_v<typename Products::Input, uint8_t>)
+    table.input_offset = kInputOffset;
+  return table;
+}
+template <class Products>
+inline constexpr LinearKernels kTable = make_table<Products>();
+
+/// The tables of this instruction set.
 struct Tables {
-  static const LinearKernels& linear() {
-    static constexpr LinearKernels kTable = {
-        .panel = kPanel,
-        .rows = kLinearRows,
-        .multiply = multiply_block};
-    return kTable;
+  static const LinearKernels& linear(WeightType type, bool dot) {
+    switch (type) {
+      case WeightType::kFloat32:
+        break;
+      case WeightType::kBfloat16:
+#ifdef SEQCONV_DOT_BFLOAT16
+        if (dot)
+          return kTable<Bfloat16DotProducts>;
+#endif
+        return kTable<Bfloat16Products>;
+      case WeightType::kInt8:
+#ifdef SEQCONV_DOT_INT8
+        if (dot)
+          return kTable<Int8DotProducts>;
+#endif
+        return kTable<Int8Products>;
+    }
+    return kTable<Float32Products>;
   }
 };
 
@@ -28,8 +66,48 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace seqconv::kernels {
 
-const LinearKernels& linear_kernels(Isa isa) {
-  SEQCONV_CHOOSE(isa, linear());
+namespace {
+
+#if defined(__x86_64__)
+/// Whether this processor multiplies and adds narrow numbers at once, in
+/// vectors of the instruction set.
+bool has_dot(WeightType type, Isa isa) {
+  switch (type) {
+    case WeightType::kFloat32:
+      return false;
+    case WeightType::kBfloat16:
+      return isa == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16");
+    case WeightType::kInt8:
+      return isa == Isa::kAvx512
+          ? __builtin_cpu_supports("avx512vnni")
+          : isa == Isa::kAvx2 && __builtin_cpu_supports("avxvnni");
+  }
+  return false;
+}
+#else
+bool has_dot(WeightType, Isa) {
+  return false;
+}
+#endif
+
+}  // namespace
+
+std::vector<LinearTarget> linear_targets(WeightType type) {
+  std::vector<LinearTarget> targets;
+  for (const Isa isa : supported_isas()) {
+    targets.push_back({isa, false});
+    if (has_dot(type, isa))
+      targets.push_back({isa, true});
+  }
+  return targets;
+}
+
+LinearTarget best_linear_target(WeightType type) {
+  return linear_targets(type).back();
+}
+
+const LinearKernels& linear_kernels(WeightType type, LinearTarget target) {
+  SEQCONV_CHOOSE(target.isa, linear(type, target.dot));
 }
 
 }  // namespace seqconv::kernels

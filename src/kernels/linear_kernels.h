@@ -12,32 +12,61 @@ namespace seqconv::kernels {
 /// Most panels of one block.
 inline constexpr int64_t kPanelGroup = 4;
 
+/// What belongs to single outputs.
+struct OutputSides {
+  const float* bias = nullptr;  ///< [outputs] or null
+  /// Of whole numbers alone: a sum less its correction is a number in units of
+  /// its row times its scale.
+  const float* scales = nullptr;         ///< [outputs]
+  const int32_t* corrections = nullptr;  ///< [outputs]
+
+  /// Those from the n-th output on.
+  OutputSides from(int64_t n) const {
+    return {
+        bias == nullptr ? bias : bias + n,
+        scales == nullptr ? scales : scales + n,
+        corrections == nullptr ? corrections : corrections + n};
+  }
+};
+
 /// Some rows times some panels. A panel holds the weights of a few
-/// neighbouring outputs, [K, panel]; the next one follows. Of gated weights
-/// every other panel is one of gates, those of the panel before.
+/// neighbouring outputs, [K / group, panel, group]; the next one follows. Of
+/// gated weights every other panel is one of gates, those of the panel before.
 struct LinearBlock {
-  const float* x = nullptr;  ///< [rows, K]
-  int64_t x_stride = 0;
+  const void* x = nullptr;       ///< [rows, groups * group] of inputs
+  int64_t x_stride = 0;          ///< in inputs
+  const float* units = nullptr;  ///< [rows] of whole numbers, or null
   int64_t rows = 0;
-  const float* panels = nullptr;
+  const void* panels = nullptr;
   int64_t panel_count = 0;  ///< <= kPanelGroup; even where gated
-  int64_t inputs = 0;
+  int64_t groups = 0;
   int64_t outputs = 0;  ///< which the panels are of: the last may have fewer
   LinearEnd end = LinearEnd::kNone;
-  const float* bias = nullptr;       ///< [outputs] or null
-  const float* gate_bias = nullptr;  ///< [outputs], with bias and kGlu
-  const float* residual = nullptr;   ///< [rows, outputs] or null
+  OutputSides sides;
+  OutputSides gate_sides;           ///< with kGlu
+  const float* residual = nullptr;  ///< [rows, outputs] or null
   int64_t residual_stride = 0;
   float* y = nullptr;  ///< [rows, outputs]
   int64_t y_stride = 0;
 };
 
 struct LinearKernels {
-  int64_t panel;  ///< outputs of a panel
-  int64_t rows;   ///< of which the sums of a panel fit into registers
+  int64_t panel;         ///< outputs of a panel
+  int64_t rows;          ///< of which the sums of a panel fit into registers
+  int64_t group;         ///< inputs whose products go into a sum at once
+  int64_t weight_bytes;  ///< of one weight
+  int64_t input_bytes;   ///< of one input
+  /// What is added to inputs so that they have no sign.
+  int32_t input_offset;
+  /// Brings a row x [K] into the form of inputs, writing up to kRowRoom more,
+  /// and returns its unit. Null: inputs are x as it is.
+  float (*prepare)(const float* x, int64_t K, void* row);
   void (*multiply)(const LinearBlock& block);
 };
 
-const LinearKernels& linear_kernels(Isa isa);
+/// Inputs that a row may be longer by.
+inline constexpr int64_t kRowRoom = 16;
+
+const LinearKernels& linear_kernels(WeightType type, LinearTarget target);
 
 }  // namespace seqconv::kernels

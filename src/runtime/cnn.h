@@ -23,7 +23,7 @@ class CnnMixer : public Mixer {
           matrix[static_cast<size_t>((out * K + k) * C + in)] =
               taps[static_cast<size_t>((out * C + in) * K + k)];
     linear_ = {
-        kernels::PackedLinear(matrix.data(), C, K * C),
+        weights.pack(matrix.data(), C, K * C),
         conv_bias(options, weights, name)};
   }
 

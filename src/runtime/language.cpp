@@ -55,8 +55,10 @@ class RuntimeReader : public TextReader {
 
 class RuntimeLanguage : public LanguageBackend {
  public:
-  explicit RuntimeLanguage(std::shared_ptr<const Decoder> decoder)
-      : decoder_(std::move(decoder)) {}
+  RuntimeLanguage(
+      std::shared_ptr<const Decoder> decoder,
+      kernels::WeightType type)
+      : decoder_(std::move(decoder)), type_(type) {}
 
   std::unique_ptr<TextReader> start() const override {
     return std::make_unique<RuntimeReader>(decoder_);
@@ -94,20 +96,27 @@ class RuntimeLanguage : public LanguageBackend {
 
   int64_t max_tokens() const override { return decoder_->max_tokens(); }
 
+  std::string name() const override {
+    return concat("runtime, ", enum_name(type_));
+  }
+
  private:
   std::shared_ptr<const Decoder> decoder_;
+  kernels::WeightType type_;
 };
 
 }  // namespace
 
 std::shared_ptr<const LanguageBackend> RuntimeBackends::language(
     const ModelToRun& model) const {
-  const runtime::Weights weights(model, Task::kLanguageModel);
-  return std::make_shared<RuntimeLanguage>(std::make_shared<const Decoder>(
-      model.options,
-      Task::kLanguageModel,
-      model.vocabulary,
-      weights));
+  const runtime::Weights weights(model, Task::kLanguageModel, compute_);
+  return std::make_shared<RuntimeLanguage>(
+      std::make_shared<const Decoder>(
+          model.options,
+          Task::kLanguageModel,
+          model.vocabulary,
+          weights),
+      weights.type());
 }
 
 }  // namespace seqconv

@@ -150,8 +150,8 @@ void Decoder::score(
   output_->score(words, x, out, space);
 }
 
-TranslationModel::TranslationModel(const ModelToRun& model)
-    : TranslationModel(model, Weights(model, Task::kTranslation)) {}
+TranslationModel::TranslationModel(const ModelToRun& model, ComputeType compute)
+    : TranslationModel(model, Weights(model, Task::kTranslation, compute)) {}
 
 TranslationModel::TranslationModel(
     const ModelToRun& model,
@@ -160,6 +160,7 @@ TranslationModel::TranslationModel(
       limits_{
           model.options.learned_positions(model.options.encoder),
           model.options.learned_positions(model.options.decoder)},
+      type_(weights.type()),
       embedding_(
           model.options,
           weights,

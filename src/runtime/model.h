@@ -95,10 +95,11 @@ class Decoder {
 /// A model that translates.
 class TranslationModel {
  public:
-  explicit TranslationModel(const ModelToRun& model);
+  TranslationModel(const ModelToRun& model, ComputeType compute);
 
   const Decoder& decoder() const { return decoder_; }
   PositionLimits limits() const { return limits_; }
+  kernels::WeightType weight_type() const { return type_; }
   /// Reads sources without </s>.
   Sources read(
       const std::vector<std::vector<int32_t>>& sources,
@@ -109,6 +110,7 @@ class TranslationModel {
 
   int64_t dim_;
   PositionLimits limits_;
+  kernels::WeightType type_;
   Embedding embedding_;
   Stack encoder_;
   Decoder decoder_;

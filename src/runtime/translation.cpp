@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/special_ids.h"
@@ -28,6 +29,16 @@ class RuntimeTranslation : public TranslationBackend {
       const std::vector<std::vector<int32_t>>& targets) const override;
 
   PositionLimits limits() const override { return limits_; }
+
+  std::string name() const override {
+    std::set<std::string_view> types;
+    for (const auto& model : models_)
+      types.insert(enum_name(model->weight_type()));
+    std::string name = "runtime";
+    for (const std::string_view type : types)
+      name += concat(", ", type);
+    return name;
+  }
 
  private:
   Models models_;
@@ -90,7 +101,8 @@ std::shared_ptr<const TranslationBackend> RuntimeBackends::translation(
         " and ",
         model.vocabulary.target,
         " symbols");
-    opened.push_back(std::make_shared<const runtime::TranslationModel>(model));
+    opened.push_back(
+        std::make_shared<const runtime::TranslationModel>(model, compute_));
   }
   return std::make_shared<RuntimeTranslation>(std::move(opened));
 }

@@ -3,118 +3,115 @@
 #include <cstring>
 
 #include "seqconv/base/elements.h"
-#include "seqconv/base/error.h"
+#include "seqconv/checkpoint/parameters.h"
+#include "seqconv/kernels/isa.h"
 
 namespace seqconv::runtime {
 namespace {
 
-/// As float32: a number of another type may be too large for it.
-void to_float(
-    ElementType type,
-    std::span<const std::byte> bytes,
-    std::span<float> out) {
-  if (type == ElementType::kF32) {
-    std::memcpy(out.data(), bytes.data(), bytes.size());
-    return;
-  }
-  std::vector<double> wide(out.size());
-  add_elements(type, bytes, wide, "");
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] = static_cast<float>(wide[i]);
+using kernels::PackedLinear;
+using kernels::WeightType;
+
+/// The type that a file is of: int8 where a matrix is.
+WeightType stored_type(const SafetensorsReader& file) {
+  for (const auto& [name, view] : file.tensors())
+    if (view.type == ElementType::kI8)
+      return WeightType::kInt8;
+  return WeightType::kFloat32;
 }
 
-bool is_floating(ElementType type) {
-  switch (type) {
-    case ElementType::kF64:
-    case ElementType::kF32:
-    case ElementType::kF16:
-    case ElementType::kBF16:
-      return true;
-    case ElementType::kI64:
-    case ElementType::kI32:
-    case ElementType::kU8:
-      return false;
-  }
-  return false;
+float element(const TensorView& view, int64_t i) {
+  float value;
+  std::memcpy(
+      &value,
+      view.data.data() + static_cast<size_t>(i) * sizeof(value),
+      sizeof(value));
+  return value;
 }
 
-std::span<const std::byte> bytes_of(std::span<const float> values) {
-  return std::as_bytes(values);
+const int8_t* whole_numbers(const TensorView& view) {
+  return reinterpret_cast<const int8_t*>(view.data.data());
 }
 
-void check_parameter(
-    const SafetensorsReader& file,
-    const ParameterShape& wanted) {
-  const TensorView& view = file.at(wanted.name);
-  const std::string where =
-      concat(file.path().string(), ": parameter '", wanted.name, "'");
-  SEQCONV_CHECK(
-      view.shape == wanted.shape,
-      where,
-      " must have shape ",
-      shape_text(wanted.shape),
-      ", but got ",
-      shape_text(view.shape));
-  SEQCONV_CHECK(
-      is_floating(view.type),
-      where,
-      " must be of a floating-point type, but is ",
-      element_name(view.type));
-  if (view.type != ElementType::kF64)
-    return require_finite(count_not_finite(view.type, view.data), where);
-  std::vector<float> narrow(static_cast<size_t>(view.count()));
-  to_float(view.type, view.data, narrow);
-  require_finite(count_not_finite(ElementType::kF32, bytes_of(narrow)), where);
+/// Row `n` of a matrix of int8 as float32.
+void copy_int8_row(
+    const TensorView& view,
+    const TensorView& scales,
+    int64_t n,
+    float* out) {
+  const int64_t width = view.shape[1];
+  const int8_t* const row = whole_numbers(view) + n * width;
+  const float scale = element(scales, n);
+  for (int64_t i = 0; i < width; ++i)
+    out[i] = static_cast<float>(row[i]) * scale;
 }
 
 }  // namespace
 
 void Table::copy_row(int64_t id, float* out) const {
+  if (scales_ != nullptr)
+    return copy_int8_row(*view_, *scales_, id, out);
   const auto width = static_cast<size_t>(view_->shape[1]);
   const size_t bytes = width * element_size(view_->type);
-  to_float(
+  copy_floats(
       view_->type,
       view_->data.subspan(static_cast<size_t>(id) * bytes, bytes),
       {out, width});
 }
 
-Weights::Weights(const ModelToRun& model, Task task)
+Weights::Weights(const ModelToRun& model, Task task, ComputeType compute)
     : file_(std::make_shared<const SafetensorsReader>(model.parameters)) {
   check_vocabulary(model.options, task, model.vocabulary);
-  const std::vector<ParameterShape> wanted =
-      list_parameters(model.options, task, model.vocabulary);
-  for (const ParameterShape& parameter : wanted)
-    check_parameter(*file_, parameter);
-  if (file_->tensors().size() == wanted.size())
-    return;
-  for (const auto& [name, view] : file_->tensors()) {
-    const bool known =
-        std::any_of(wanted.begin(), wanted.end(), [&](const auto& parameter) {
-          return parameter.name == name;
-        });
-    SEQCONV_CHECK(
-        known,
-        file_->path().string(),
-        ": the model has no parameter '",
-        name,
-        "'");
-  }
+  check_parameters(
+      *file_,
+      list_parameters(model.options, task, model.vocabulary));
+  type_ = weight_type(compute, stored_type(*file_));
+}
+
+Weights::~Weights() {
+  file_->release();
+}
+
+PackedLinear Weights::pack(
+    const float* weight,
+    int64_t outputs,
+    int64_t inputs,
+    bool gated) const {
+  const bool fits =
+      type_ != WeightType::kInt8 || inputs < kernels::kMostInt8Inputs;
+  return {weight, outputs, inputs, gated, fits ? type_ : WeightType::kFloat32};
 }
 
 std::vector<float> Weights::numbers(const std::string& name) const {
   const TensorView& view = file_->at(name);
+  if (view.type != ElementType::kI8)
+    return to_floats(view.type, view.data);
   std::vector<float> values(static_cast<size_t>(view.count()));
-  to_float(view.type, view.data, values);
+  const TensorView& scales = file_->at(scale_name(name));
+  for (int64_t n = 0; n < view.shape[0]; ++n)
+    copy_int8_row(view, scales, n, values.data() + n * view.shape[1]);
   return values;
 }
 
 Table Weights::table(const std::string& name) const {
-  return {file_, &file_->at(name)};
+  const TensorView& view = file_->at(name);
+  return {
+      file_,
+      &view,
+      view.type == ElementType::kI8 ? &file_->at(scale_name(name)) : nullptr};
+}
+
+PackedLinear Weights::packed(const std::string& name, bool gated) const {
+  const TensorView& view = file_->at(name);
+  const int64_t N = view.shape[0], K = view.shape[1];
+  if (view.type != ElementType::kI8 || type_ != WeightType::kInt8)
+    return pack(numbers(name).data(), N, K, gated);
+  const std::vector<float> scales = numbers(scale_name(name));
+  return {{whole_numbers(view), scales.data()}, N, K, gated};
 }
 
 Linear Weights::matrix(const std::string& name) const {
-  const std::vector<int64_t>& sizes = shape(name);
-  return {kernels::PackedLinear(numbers(name).data(), sizes[0], sizes[1]), {}};
+  return {packed(name, /*gated=*/false), {}};
 }
 
 Linear Weights::transposed(const std::string& name) const {
@@ -126,18 +123,11 @@ Linear Weights::transposed(const std::string& name) const {
   for (size_t k = 0; k < K; ++k)
     for (size_t n = 0; n < N; ++n)
       columns[n * K + k] = rows[k * N + n];
-  return {kernels::PackedLinear(columns.data(), sizes[1], sizes[0]), {}};
+  return {pack(columns.data(), sizes[1], sizes[0]), {}};
 }
 
 Linear Weights::linear(const std::string& name, bool gated) const {
-  const std::vector<int64_t>& sizes = shape(name + ".weight");
-  return {
-      kernels::PackedLinear(
-          numbers(name + ".weight").data(),
-          sizes[0],
-          sizes[1],
-          gated),
-      numbers(name + ".bias")};
+  return {packed(name + ".weight", gated), numbers(name + ".bias")};
 }
 
 }  // namespace seqconv::runtime

@@ -8,6 +8,7 @@
 #include "seqconv/base/safetensors.h"
 #include "seqconv/kernels/packed_linear.h"
 #include "seqconv/pipeline/system.h"
+#include "seqconv/runtime/runtime.h"
 
 namespace seqconv::runtime {
 
@@ -38,8 +39,12 @@ struct Linear {
 class Table {
  public:
   Table() = default;
-  Table(std::shared_ptr<const SafetensorsReader> file, const TensorView* view)
-      : file_(std::move(file)), view_(view) {}
+  /// `scales`: of rows of int8, or null.
+  Table(
+      std::shared_ptr<const SafetensorsReader> file,
+      const TensorView* view,
+      const TensorView* scales)
+      : file_(std::move(file)), view_(view), scales_(scales) {}
 
   int64_t width() const { return view_->shape[1]; }
   /// Row `id` as float32 -> out [width].
@@ -48,20 +53,32 @@ class Table {
  private:
   std::shared_ptr<const SafetensorsReader> file_;
   const TensorView* view_ = nullptr;
+  const TensorView* scales_ = nullptr;
 };
 
 /// The parameters of one model: its file, mapped, and checked against what its
 /// options say.
 class Weights {
  public:
-  /// Error for a parameter that is missing, left over, of another shape, not
-  /// floating-point or not finite.
-  Weights(const ModelToRun& model, Task task);
+  /// Products are made as `compute` says. Errors of check_parameters.
+  Weights(const ModelToRun& model, Task task, ComputeType compute);
+  /// What was read for packing may leave memory.
+  ~Weights();
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+
+  kernels::WeightType type() const { return type_; }
 
   bool contains(const std::string& name) const { return file_->contains(name); }
   const std::vector<int64_t>& shape(const std::string& name) const {
     return file_->at(name).shape;
   }
+  /// A matrix [outputs, inputs] of which rows are in memory.
+  kernels::PackedLinear pack(
+      const float* weight,
+      int64_t outputs,
+      int64_t inputs,
+      bool gated = false) const;
   /// All numbers of a parameter, as float32.
   std::vector<float> numbers(const std::string& name) const;
   Table table(const std::string& name) const;
@@ -73,7 +90,10 @@ class Weights {
   Linear linear(const std::string& name, bool gated = false) const;
 
  private:
+  kernels::PackedLinear packed(const std::string& name, bool gated) const;
+
   std::shared_ptr<const SafetensorsReader> file_;
+  kernels::WeightType type_;
 };
 
 }  // namespace seqconv::runtime

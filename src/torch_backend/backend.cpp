@@ -11,6 +11,9 @@
 namespace seqconv {
 namespace {
 
+/// As reports have it.
+constexpr const char* kName = "libtorch, float32";
+
 /// A step decoder of modules.
 class TorchDecoder : public StepDecoder {
  public:
@@ -79,6 +82,7 @@ class TorchTranslation : public TranslationBackend {
   }
 
   PositionLimits limits() const override { return limits_; }
+  std::string name() const override { return kName; }
 
  private:
   std::vector<TranslationModel> models_;
@@ -130,6 +134,7 @@ class TorchLanguage : public LanguageBackend {
   }
 
   int64_t max_tokens() const override { return model_->max_tokens(); }
+  std::string name() const override { return kName; }
 
  private:
   LanguageModel model_;

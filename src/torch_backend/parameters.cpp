@@ -9,6 +9,7 @@
 #include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/safetensors.h"
+#include "seqconv/checkpoint/parameters.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -29,6 +30,7 @@ at::ScalarType scalar_type(
       return at::kBFloat16;
     case ElementType::kI64:
     case ElementType::kI32:
+    case ElementType::kI8:
     case ElementType::kU8:
       break;
   }
@@ -66,6 +68,7 @@ void save_parameters(
 void load_parameters(const fs::path& file, torch::nn::Module& model) {
   at::NoGradGuard no_grad;
   const SafetensorsReader reader(file);
+  refuse_int8(reader, "LibTorch");
   std::vector<std::string> names;
   for (const auto& item : model.named_parameters()) {
     names.push_back(item.key());

@@ -52,7 +52,7 @@ void generate(
   if (last != '\n')
     out << '\n';
   if (arguments.stats)
-    log_info(summary(report), " (", opener.name(), ")");
+    log_info(summary(report), " (", model.backend->name(), ")");
 }
 
 }  // namespace seqconv::verbs

@@ -187,11 +187,9 @@ class BufferTranslator {
  public:
   BufferTranslator(
       const TranslateArguments& arguments,
-      const Translator& translator,
-      std::string_view backend)
+      const Translator& translator)
       : arguments_(arguments),
         translator_(translator),
-        backend_(backend),
         writer_(arguments, translator.options().search.n_best > 1),
         failed_(on_failure(arguments.strict)) {}
 
@@ -215,7 +213,11 @@ class BufferTranslator {
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
     if (arguments_.stats)
-      log_info(meter_.summary(), " (", backend_, ")");
+      log_info(
+          meter_.summary(),
+          " (",
+          translator_.system().backend->name(),
+          ")");
     failed_.finish(reader.count());
   }
 
@@ -240,7 +242,6 @@ class BufferTranslator {
 
   const TranslateArguments& arguments_;
   const Translator& translator_;
-  std::string_view backend_;  // its name
   ResultWriter writer_;
   FailedLines failed_;
   Meter meter_;
@@ -269,7 +270,7 @@ void translate(
       in,
       arguments.json_input,
       *translator.system().text.source);
-  BufferTranslator work(arguments, translator, opener.name());
+  BufferTranslator work(arguments, translator);
   for (RequestReader::Buffer buffer;
        reader.read(arguments.buffer_lines, buffer);)
     work.run(buffer, out);

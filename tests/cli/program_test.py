@@ -316,10 +316,10 @@ class Translate(unittest.TestCase):
         result = self.translate("--stats", stdin="1\n2\n")
         self.assertRegex(
             result.message,
-            r"translated 2 sentences into \d+ tokens in .* tokens/s \(runtime\)",
+            r"translated 2 sentences into \d+ tokens in .* tokens/s \(runtime, float32\)",
         )
         result = self.translate("--stats", "--backend", "libtorch", stdin="1\n2\n")
-        self.assertRegex(result.message, r"tokens/s \(libtorch\)")
+        self.assertRegex(result.message, r"tokens/s \(libtorch, float32\)")
 
     def test_the_backends_say_the_same(self):
         text = "1 2 3\n\n4\n5 6 7 8 9 1\n"
@@ -831,7 +831,7 @@ class LanguageModels(unittest.TestCase):
         stats = self.generate(*flags, "--stats")
         self.assertEqual(stats.out, plain.out)
         self.assertRegex(stats.message, r"read 4 tokens .*generated 30 in")
-        self.assertRegex(stats.message, r"tokens/s, \d+\.\d+ bits a token \(runtime\)")
+        self.assertRegex(stats.message, r"tokens/s, \d+\.\d+ bits a token \(runtime, float32\)")
 
     def test_a_prompt_may_lie_in_a_file(self):
         prompt = support.scratch() / "prompt"

@@ -5,8 +5,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <tuple>
 
 #include "kernels/kernel_support.h"
+#include "seqconv/base/error.h"
+#include "seqconv/kernels/bfloat16.h"
+#include "seqconv/kernels/isa_names.h"
 
 namespace seqconv::kernels {
 namespace {
@@ -21,6 +26,46 @@ constexpr LinearEnd kEnds[] = {
     LinearEnd::kRelu,
     LinearEnd::kSwish,
     LinearEnd::kGlu};
+
+/// What is packed, and what multiplies it.
+struct LinearKind {
+  WeightType type;
+  LinearTarget target;
+};
+
+std::vector<LinearKind> all_kinds() {
+  std::vector<LinearKind> kinds;
+  for (const WeightType type :
+       {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8})
+    for (const LinearTarget target : linear_targets(type))
+      kinds.push_back({type, target});
+  return kinds;
+}
+
+std::string kind_name(const ::testing::TestParamInfo<LinearKind>& info) {
+  const char* const types[] = {"float32", "bfloat16", "int8"};
+  return concat(
+      types[static_cast<int>(info.param.type)],
+      "_",
+      enum_name(info.param.target.isa),
+      info.param.target.dot ? "_dot" : "");
+}
+
+/// A row [K] as whole numbers, and their unit (the definition, in plain words).
+struct WholeRow {
+  std::vector<int32_t> values;
+  float unit = 0;
+
+  WholeRow(const float* x, int64_t K) {
+    float size = 0;
+    for (int64_t k = 0; k < K; ++k)
+      size = std::max(size, std::abs(x[k]));
+    unit = size / 127;
+    for (int64_t k = 0; k < K; ++k)
+      values.push_back(
+          static_cast<int32_t>(std::nearbyint(x[k] * (127 / size))));
+  }
+};
 
 /// A map, its rows and what is added, with random values.
 struct LinearMap {
@@ -48,8 +93,8 @@ struct LinearMap {
 
   bool gated() const { return end == LinearEnd::kGlu; }
   int64_t outputs() const { return gated() ? 2 * N : N; }
-  PackedLinear packed(Isa isa) const {
-    return {weight.data(), outputs(), K, gated(), isa};
+  PackedLinear packed(LinearKind kind) const {
+    return {weight.data(), outputs(), K, gated(), kind.type, kind.target};
   }
   LinearPass pass(std::vector<float>& y) const {
     return {
@@ -61,9 +106,10 @@ struct LinearMap {
         .y = y.data()};
   }
   /// y from rows one after the other.
-  std::vector<float> run(Isa isa, const ParallelFor& parallel_for) const {
+  std::vector<float> run(LinearKind kind, const ParallelFor& parallel_for)
+      const {
     std::vector<float> y(place(rows * N), 7);
-    packed_linear(packed(isa), pass(y), parallel_for);
+    packed_linear(packed(kind), pass(y), parallel_for);
     return y;
   }
 
@@ -72,13 +118,29 @@ struct LinearMap {
   struct Sum {
     double value = 0, size = 0;
   };
-  Sum sum(int64_t row, int64_t output) const {
-    Sum sum;
+  Sum sum(LinearKind kind, int64_t row, int64_t output) const {
     const float* const a = x.data() + row * K;
     const float* const b = weight.data() + output * K;
+    if (kind.type == WeightType::kInt8) {
+      const WholeRow left(a, K), right(b, K);
+      const double whole = std::inner_product(
+          left.values.begin(),
+          left.values.end(),
+          right.values.begin(),
+          0.0);
+      const double value = whole * double{left.unit} * right.unit;
+      return {value, std::abs(value)};
+    }
+    const bool narrow = kind.type == WeightType::kBfloat16;
+    const auto rounded = [](float value, bool is_rounded) {
+      return double{is_rounded ? to_float(to_bfloat16(value)) : value};
+    };
+    Sum sum;
     for (int64_t k = 0; k < K; ++k) {
-      sum.value += double{a[k]} * b[k];
-      sum.size += std::abs(double{a[k]} * b[k]);
+      const double product =
+          rounded(a[k], kind.target.dot) * rounded(b[k], narrow);
+      sum.value += product;
+      sum.size += std::abs(product);
     }
     return sum;
   }
@@ -103,7 +165,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
       std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-class PackedLinearPass : public ::testing::TestWithParam<Isa> {
+class PackedLinearPass : public ::testing::TestWithParam<LinearKind> {
  protected:
   /// With or without bias and residual, rows of y apart from each other.
   static void expect_right(const LinearMap& map, bool biased, bool residual) {
@@ -122,8 +184,9 @@ class PackedLinearPass : public ::testing::TestWithParam<Isa> {
     for (int64_t row = 0; row < map.rows; ++row) {
       const float* const got = y.data() + row * stride;
       for (int64_t n = 0; n < map.N; ++n) {
-        const auto sum = map.sum(row, n);
-        const auto gate = map.gated() ? map.sum(row, map.N + n) : sum;
+        const auto sum = map.sum(GetParam(), row, n);
+        const auto gate =
+            map.gated() ? map.sum(GetParam(), row, map.N + n) : sum;
         double want = map.ended(
             sum.value + bias(n),
             gate.value + bias(map.gated() ? map.N + n : n));
@@ -140,10 +203,10 @@ class PackedLinearPass : public ::testing::TestWithParam<Isa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Isas,
+    Kinds,
     PackedLinearPass,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+    ::testing::ValuesIn(all_kinds()),
+    kind_name);
 
 TEST_P(PackedLinearPass, MatchesPlainLoopsForAwkwardSizes) {
   int turn = 0;
@@ -216,7 +279,9 @@ TEST_P(PackedLinearPass, HasTheSameBitsInEveryPlace) {
 
 #if defined(__x86_64__)
 TEST_P(PackedLinearPass, AddsUpInAscendingOrder) {
-  const bool fused = GetParam() != Isa::kBaseline;
+  if (GetParam().type != WeightType::kFloat32)
+    return;  // int8: below; bfloat16: as the processor does
+  const bool fused = GetParam().target.isa != Isa::kBaseline;
   const LinearMap map(9, 300, 70, LinearEnd::kNone);
   const std::vector<float> y = map.run(GetParam(), serial);
   for (int64_t row = 0; row < map.rows; ++row)
@@ -262,6 +327,14 @@ TEST_P(PackedLinearPass, KeepsNanInItsRow) {
   }
 }
 
+TEST_P(PackedLinearPass, SpoilsTheRowOfAnInfinity) {
+  LinearMap map(7, 33, 50, LinearEnd::kNone);
+  map.x[place(4 * map.K + 20)] = -std::numeric_limits<float>::infinity();
+  const std::vector<float> y = map.run(GetParam(), serial);
+  for (int64_t i = 0; i < map.rows * map.N; ++i)
+    ASSERT_EQ(std::isfinite(y[place(i)]), i / map.N != 4) << i;
+}
+
 TEST_P(PackedLinearPass, KeepsNanOfGates) {
   LinearMap map(3, 5, 20, LinearEnd::kGlu);
   map.bias[place(map.N + 17)] = std::nanf("");
@@ -272,6 +345,8 @@ TEST_P(PackedLinearPass, KeepsNanOfGates) {
 
 // x w with w = 1, so that z is x: every input of the activations.
 TEST_P(PackedLinearPass, ActivatesToFourUnitsOfTheLastPlace) {
+  if (GetParam().type != WeightType::kFloat32)
+    return;  // z is not x to the last place
   std::vector<float> x;
   for (int i = -4000; i <= 4000; ++i)
     x.push_back(static_cast<float>(i) / 47);
@@ -282,7 +357,12 @@ TEST_P(PackedLinearPass, ActivatesToFourUnitsOfTheLastPlace) {
   for (const LinearEnd end : {LinearEnd::kSwish, LinearEnd::kGlu}) {
     const bool gated = end == LinearEnd::kGlu;
     packed_linear(
-        {weight.data(), gated ? 2 : 1, 1, gated, GetParam()},
+        {weight.data(),
+         gated ? 2 : 1,
+         1,
+         gated,
+         GetParam().type,
+         GetParam().target},
         {.rows = static_cast<int64_t>(x.size()),
          .x = x.data(),
          .end = end,
@@ -308,12 +388,102 @@ TEST_P(PackedLinearPass, IgnoresWhatIsNoRow) {
 TEST_P(PackedLinearPass, TakesLittleMoreMemoryThanItsWeights) {
   for (const int64_t N : {512, 1000, 2048, 10000}) {
     const std::vector<float> weight(place(2 * N * 8));
-    const auto plain = static_cast<double>(weight.size() * sizeof(float));
+    const auto count = static_cast<double>(weight.size());
     for (const bool gated : {false, true}) {
-      const PackedLinear packed(weight.data(), 2 * N, 8, gated, GetParam());
-      EXPECT_LE(static_cast<double>(packed.bytes()), 1.025 * plain) << N;
+      const PackedLinear packed(
+          weight.data(),
+          2 * N,
+          8,
+          gated,
+          GetParam().type,
+          GetParam().target);
+      const auto bytes = static_cast<double>(packed.bytes());
+      switch (GetParam().type) {
+        case WeightType::kFloat32:
+          EXPECT_LE(bytes, 1.025 * 4 * count) << N;
+          break;
+        case WeightType::kBfloat16:
+          EXPECT_LE(bytes, 1.025 * 2 * count) << N;
+          break;
+        case WeightType::kInt8:
+          // Beside them eight bytes an output.
+          EXPECT_LE(bytes, 1.025 * count + 8.0 * 2 * N) << N;
+          break;
+      }
     }
   }
+}
+
+/// Whole numbers have one result, which every target must give to the bit.
+TEST(PackedInt8Linear, HasTheSameBitsOnEveryTarget) {
+  for (const auto& [rows, K, N] :
+       {std::tuple{1, 512, 70}, {9, 301, 33}, {14, 2050, 20}, {3, 4, 5}}) {
+    const LinearMap map(rows, K, N, LinearEnd::kNone);
+    std::vector<float> want(place(rows * N));
+    for (int64_t i = 0; i < int64_t{rows} * N; ++i) {
+      const WholeRow left(map.x.data() + i / N * K, K);
+      const WholeRow right(map.weight.data() + i % N * K, K);
+      int64_t sum = 0;
+      for (int64_t k = 0; k < K; ++k)
+        sum += left.values[place(k)] * right.values[place(k)];
+      const volatile float scale = left.unit * right.unit;
+      const volatile float product = static_cast<float>(sum) * scale;
+      const volatile float biased = product + map.bias[place(i % N)];
+      want[place(i)] = map.residual[place(i)] + biased;
+    }
+    for (const LinearTarget target : linear_targets(WeightType::kInt8))
+      EXPECT_TRUE(same_bits(map.run({WeightType::kInt8, target}, serial), want))
+          << enum_name(target.isa) << (target.dot ? " dot" : "");
+  }
+}
+
+// The largest sums there are: products of pairs that would not fit into 16
+// bits.
+TEST(PackedInt8Linear, NeverSaturates) {
+  constexpr int64_t kInputs = 60000;
+  for (const float sign : {1.0F, -1.0F}) {
+    const std::vector<float> x(kInputs, sign), weight(kInputs, 1);
+    for (const LinearTarget target : linear_targets(WeightType::kInt8)) {
+      float y = 0;
+      packed_linear(
+          {weight.data(), 1, kInputs, false, WeightType::kInt8, target},
+          {.rows = 1, .x = x.data(), .y = &y},
+          serial);
+      EXPECT_NEAR(y, sign * kInputs, 0.05) << enum_name(target.isa);
+    }
+  }
+}
+
+TEST(PackedInt8Linear, TakesTinyRowsForNothing) {
+  for (const float size : {0.0F, 1e-31F, 1e-44F}) {
+    const std::vector<float> x(40, size), weight(40, 1);
+    for (const LinearTarget target : linear_targets(WeightType::kInt8)) {
+      float y = 7;
+      packed_linear(
+          {weight.data(), 1, 40, false, WeightType::kInt8, target},
+          {.rows = 1, .x = x.data(), .y = &y},
+          serial);
+      EXPECT_EQ(y, 0) << enum_name(target.isa);
+    }
+  }
+}
+
+TEST(PackedInt8Linear, IsTheSameOfWholeNumbersAsOfThoseThatTheyWere) {
+  const LinearMap map(5, 77, 40, LinearEnd::kGlu);
+  std::vector<int8_t> values(map.weight.size());
+  std::vector<float> scales(place(map.outputs()));
+  for (int64_t n = 0; n < map.outputs(); ++n)
+    scales[place(n)] = quantize_row(
+        map.weight.data() + n * map.K,
+        map.K,
+        values.data() + n * map.K);
+  const LinearTarget target = best_linear_target(WeightType::kInt8);
+  std::vector<float> y(place(map.rows * map.N));
+  packed_linear(
+      {Int8Weights{values.data(), scales.data()}, map.outputs(), map.K, true},
+      map.pass(y),
+      serial);
+  EXPECT_TRUE(same_bits(map.run({WeightType::kInt8, target}, serial), y));
 }
 
 }  // namespace

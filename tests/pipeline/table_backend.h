@@ -96,6 +96,7 @@ class TableTranslation : public TranslationBackend {
   }
 
   PositionLimits limits() const override { return {0, 6}; }
+  std::string name() const override { return "tables"; }
   const Meeting& meeting() const { return meeting_; }
 
  private:
@@ -140,6 +141,7 @@ class TableLanguage : public LanguageBackend {
   }
 
   int64_t max_tokens() const override { return 1 << 20; }
+  std::string name() const override { return "tables"; }
   const Meeting& meeting() const { return meeting_; }
 
  private:

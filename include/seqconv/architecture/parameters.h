@@ -12,6 +12,9 @@ namespace seqconv {
 struct ParameterShape {
   std::string name;
   std::vector<int64_t> shape;
+  /// Whether it is a matrix of a linear map, or of words, a row each output or
+  /// word: quantized folders have those as whole numbers.
+  bool is_matrix = false;
 };
 
 /// The number of symbols of each side; a language model has a target alone.

@@ -19,6 +19,16 @@ void add_elements(
     std::span<double> sums,
     const std::string& where);
 
+/// The elements as float32, to which numbers of another type are rounded; the
+/// same Error. `out` has as many places as there are.
+void copy_floats(
+    ElementType type,
+    std::span<const std::byte> bytes,
+    std::span<float> out);
+std::vector<float> to_floats(
+    ElementType type,
+    std::span<const std::byte> bytes);
+
 /// The mean of `count` tensors out of their sum, as float32.
 std::vector<float> mean_of(std::span<const double> sums, size_t count);
 

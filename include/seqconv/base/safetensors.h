@@ -12,7 +12,7 @@
 
 namespace seqconv {
 
-enum class ElementType { kF64, kF32, kF16, kBF16, kI64, kI32, kU8 };
+enum class ElementType { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8 };
 
 /// Bytes of one element.
 size_t element_size(ElementType type);
@@ -50,6 +50,8 @@ class SafetensorsReader {
     return tensors_.contains(name);
   }
   const std::filesystem::path& path() const { return file_.path(); }
+  /// Lets the system take back the memory of what was read.
+  void release() const { file_.release(); }
 
  private:
   MappedFile file_;

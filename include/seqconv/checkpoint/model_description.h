@@ -19,7 +19,7 @@ namespace seqconv {
 /// The newest `format_version` of config.json. Whoever changes what a folder's
 /// ids, parameters or options mean raises it and leaves a folder of the version
 /// before in tests/checkpoint/folders: docs/model_folder.md has the rule.
-inline constexpr int64_t kModelFormatVersion = 3;
+inline constexpr int64_t kModelFormatVersion = 4;
 
 /// What config.json and the text files of a translation model say.
 struct TranslationDescription {
@@ -89,12 +89,6 @@ void check_same_text(
 std::vector<ParameterShape> parameters_of_model(
     const std::filesystem::path& folder);
 
-/// Error unless a file of parameters holds `wanted`, which config.json tells:
-/// all of them in their shapes and nothing else.
-void check_parameters(
-    const SafetensorsReader& reader,
-    const std::vector<ParameterShape>& wanted);
-
 /// The nearest folder at or above `path` that holds a training run, "" for
 /// none. `path` need not be there; it may lead through links and "..".
 std::filesystem::path enclosing_run(const std::filesystem::path& path);
@@ -106,6 +100,18 @@ bool is_inside_training(const std::filesystem::path& path);
 /// folder of a training run: its files belong together, and it may be under
 /// way.
 void check_output_folder(const std::filesystem::path& output);
+
+/// Error when a model is to be written into the folder, or over the file, that
+/// it is read from; also where a link leads there.
+void check_other_folder(
+    const std::filesystem::path& output,
+    const ModelFiles& model);
+
+/// Copies a model folder's vocabularies, codes and what else it has beside
+/// parameters and config.json, which comes last: until then there is no model.
+void copy_text_files(
+    const std::filesystem::path& from,
+    const std::filesystem::path& to);
 
 /// Error when the file `output`, to be written from a model, is its file of
 /// parameters, would replace a file of any model folder or could be taken for

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "seqconv/decode/step_decoder.h"
@@ -45,6 +46,9 @@ class TranslationBackend {
       const std::vector<std::vector<int32_t>>& targets) const = 0;
 
   virtual PositionLimits limits() const = 0;
+
+  /// What runs it, for reports: "runtime, float32".
+  virtual std::string name() const = 0;
 };
 
 /// One text on which a language model goes on, token by token. For models
@@ -75,6 +79,9 @@ class LanguageBackend {
 
   /// Most ids of a text: of learned positions, or a very large number.
   virtual int64_t max_tokens() const = 0;
+
+  /// What runs it, for reports.
+  virtual std::string name() const = 0;
 };
 
 }  // namespace seqconv

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/parallel_for.h"
+#include "seqconv/kernels/weight_type.h"
 
 /// Products of rows with weights that do not change.
 namespace seqconv::kernels {
@@ -17,38 +20,79 @@ enum class LinearEnd {
   kGlu     ///< a * sigmoid(b) of the halves of the outputs
 };
 
-/// A weight matrix [N, K], packed for one instruction set. Copies share it.
+/// What multiplies: loops of an instruction set, with or without its sums of
+/// products of narrow numbers (VNNI for int8, AVX512_BF16 for bfloat16).
+struct LinearTarget {
+  Isa isa = Isa::kBaseline;
+  bool dot = false;
+};
+
+/// Those that this processor has, the best one last.
+std::vector<LinearTarget> linear_targets(WeightType type);
+LinearTarget best_linear_target(WeightType type);
+
+/// Weights as whole numbers: row n is values[n] * scales[n].
+struct Int8Weights {
+  const int8_t* values = nullptr;  ///< [outputs, inputs], none below -127
+  const float* scales = nullptr;   ///< [outputs]
+};
+
+/// Rounds a row [K] of finite numbers to int8, to nearest with ties to even,
+/// its largest to 127 or -127. Returns its scale: 0 for a row of nothing but
+/// numbers below 1e-30.
+float quantize_row(const float* row, int64_t K, int8_t* values);
+
+/// Inputs that int8 weights may have at most, so that no sum overflows.
+inline constexpr int64_t kMostInt8Inputs = 1 << 16;
+
+/// A weight matrix [N, K], packed for one target. Copies share it.
 class PackedLinear {
  public:
   PackedLinear() = default;
   /// weight [outputs, inputs], row-major. A map that ends with kGlu needs
   /// `gated`, and no other does: it has 2N rows, of which b of output n is row
-  /// N + n.
+  /// N + n. With int8 there are less than kMostInt8Inputs inputs.
   PackedLinear(
       const float* weight,
       int64_t outputs,
       int64_t inputs,
       bool gated = false,
-      Isa isa = best_isa());
+      WeightType type = WeightType::kFloat32);
+  PackedLinear(
+      const float* weight,
+      int64_t outputs,
+      int64_t inputs,
+      bool gated,
+      WeightType type,
+      LinearTarget target);
+  PackedLinear(
+      Int8Weights weight,
+      int64_t outputs,
+      int64_t inputs,
+      bool gated = false,
+      LinearTarget target = best_linear_target(WeightType::kInt8));
 
   int64_t outputs() const { return outputs_; }  ///< 2N when gated
   int64_t inputs() const { return inputs_; }    ///< K
   bool gated() const { return gated_; }
+  WeightType type() const { return type_; }
   /// Memory of the packed weights.
-  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(float)); }
+  int64_t bytes() const { return bytes_; }
 
  private:
-  friend void packed_linear(
-      const PackedLinear& weight,
-      const struct LinearPass& pass,
-      const ParallelFor& parallel_for);
+  friend class LinearItems;
+  template <class Packed, class T>
+  void pack(const T* weight);
 
   int64_t outputs_ = 0;
   int64_t inputs_ = 0;
   bool gated_ = false;
-  Isa isa_ = Isa::kBaseline;
-  int64_t size_ = 0;
-  std::shared_ptr<float> data_;  ///< never changes: copies share it
+  WeightType type_ = WeightType::kFloat32;
+  LinearTarget target_;
+  int64_t bytes_ = 0;
+  // What never changes, so that copies share it.
+  std::shared_ptr<std::byte> panels_;
+  std::shared_ptr<const struct OutputScales> scales_;  ///< of int8 alone
 };
 
 /// y = residual + end(x W^T + bias) over rows. Nothing overlaps, but that y may
@@ -64,7 +108,8 @@ struct LinearPass {
 };
 
 /// Every output is one sum over k in ascending order: it depends on its row and
-/// its weights alone, never on the number of rows or threads.
+/// its weights alone, never on the number of rows or threads. A row of int8
+/// that is not finite gives NaN.
 void packed_linear(
     const PackedLinear& weight,
     const LinearPass& pass,

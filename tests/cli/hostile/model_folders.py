@@ -80,7 +80,7 @@ def corrupted_checkpoints():
                     "--output", support.scratch() / "from-nan"], 1, "NaN")
         yield Case(f"export, data byte {place} is NaN",
                    ["export", "--format", "pytorch", folder,
-                    support.scratch() / "nan.pt"], 1, "tensor '", "NaN")
+                    support.scratch() / "nan.pt"], 1, "parameter '", "NaN")
         yield Case(f"info, data byte {place} is NaN", ["info", folder], 0)
 
 
@@ -153,7 +153,7 @@ def model_descriptions():
         ("cut", json.dumps(good)[:200]),
         ("invalid UTF-8", b'{"format": "\xff"}'),
         ("another format", changed(["format"], "else"), "format"),
-        ("a later version", changed(["format_version"], 4), "version"),
+        ("a later version", changed(["format_version"], 5), "version"),
         ("a huge version", changed(["format_version"], 2**70), "version"),
         ("no format", changed(["format"], None), "format"),
         ("no version", changed(["format_version"], None), "format_version"),
