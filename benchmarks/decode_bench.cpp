@@ -4,6 +4,7 @@
 //
 //   decode_bench --size tiny --beam 5 1 --batch 32 --length 24
 //   decode_bench --size iwslt --rival benchmarks/ctranslate2_rival.py
+//   decode_bench --size tiny --backend runtime:int8 --rival-type int8 --rival ...
 //   decode_bench --size tiny --language --backend runtime libtorch
 
 #include <ATen/Parallel.h>
@@ -158,6 +159,22 @@ void print_head(const std::string& what) {
                "|---|---:|---|---:|\n";
 }
 
+/// "libtorch", "runtime", or "runtime:int8" and the like.
+std::unique_ptr<BackendOpener> backend_called(const std::string& name) {
+  if (name == "libtorch")
+    return std::make_unique<TorchBackends>();
+  const std::string kRuntime = "runtime";
+  if (name == kRuntime)
+    return std::make_unique<RuntimeBackends>();
+  if (!name.starts_with(kRuntime + ":"))
+    fail_usage(
+        "a backend must be libtorch, runtime or runtime:TYPE, but got ",
+        name);
+  return std::make_unique<RuntimeBackends>(parse_enum<ComputeType>(
+      name.substr(kRuntime.size() + 1),
+      "the type of a backend"));
+}
+
 /// The backends, opened once a size.
 class Opened {
  public:
@@ -168,12 +185,7 @@ class Opened {
         model_,
         settings.language ? Task::kLanguageModel : Task::kTranslation);
     for (const std::string& name : settings.backends) {
-      const bool torch = name == "libtorch";
-      if (!torch && name != "runtime")
-        fail_usage("a backend must be runtime or libtorch, but got ", name);
-      const std::unique_ptr<BackendOpener> opener = torch
-          ? std::unique_ptr<BackendOpener>(std::make_unique<TorchBackends>())
-          : std::make_unique<RuntimeBackends>();
+      const std::unique_ptr<BackendOpener> opener = backend_called(name);
       if (settings.language)
         language_.push_back(opener->language(model_));
       else

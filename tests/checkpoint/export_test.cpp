@@ -134,7 +134,7 @@ TEST(ExportErrors, NameATensorThatIsNotFinite) {
         error_of(
             [&] { export_model(model, format, folder.path() / "out.pt"); }),
         ::testing::AllOf(
-            HasSubstr("model.safetensors: tensor '"),
+            HasSubstr("model.safetensors: parameter '"),
             HasSubstr("1 of them is NaN or infinite")));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "out.pt"));
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,18 @@ struct RecordedCall {
   std::vector<c10::IValue> inputs;
 };
 
-/// What work() calls in this thread.
+/// What work() calls in this thread, and in those that differentiate for it:
+/// each device has one of its own, to which callbacks of a thread go along.
 template <class Work>
 std::vector<RecordedCall> recorded_calls(const Work& work) {
-  static thread_local std::vector<RecordedCall>* calls = nullptr;
+  static std::mutex mutex;
+  static std::vector<RecordedCall>* calls = nullptr;
   std::vector<RecordedCall> made;
   calls = &made;
   const auto start = [](const at::RecordFunction& call)
       -> std::unique_ptr<at::ObserverContext> {
     const auto inputs = call.inputs();
+    const std::lock_guard lock(mutex);
     calls->push_back(
         {call.name(), std::vector<c10::IValue>(inputs.begin(), inputs.end())});
     return nullptr;
