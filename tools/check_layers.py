@@ -33,6 +33,7 @@ BELOW = {
     "pipeline": ["checkpoint"],
     "verbs": ["pipeline"],
     "runtime": ["pipeline"],
+    "api": ["runtime"],
     "torch_backend": ["pipeline", "models"],
     "train": ["torch_backend", "metrics"],
     "engine": ["train"],

@@ -109,7 +109,11 @@ GenerationReport generate_text(
     if (const std::string fresh = text.add(id); !fresh.empty())
       write(fresh);
   };
-  std::for_each(ids.begin() + 1, ids.end(), show);
+  for (auto id = ids.begin() + 1; id != ids.end(); ++id)
+    if (options.show_prompt)
+      show(*id);
+    else
+      text.add(*id);
   GenerationReport report;
   report.prompt_tokens = std::ssize(ids) - 1;
   Stopwatch watch;
@@ -130,7 +134,8 @@ GenerationReport generate_text(
     const bool line_over = one_line && drawn.token == kEndId;
     if (!line_over)
       show(drawn.token);
-    if (line_over || report.tokens == options.length)
+    if (line_over || report.tokens == options.length ||
+        (options.stop && options.stop()))
       break;
     next = reader->read({&drawn.token, 1});
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
+#include <new>
 
 #include "seqconv/base/special_ids.h"
 #include "seqconv/decode/sampled_search.h"
@@ -19,6 +21,7 @@ struct Translator::Sentence {
   std::vector<int32_t> source;
   SearchInput input;
   TranslationResult* result = nullptr;
+  size_t request = 0;  ///< its number
 };
 
 namespace {
@@ -61,6 +64,43 @@ void validate(
 int64_t or_no_limit(int64_t positions) {
   return positions > 0 ? positions : kNoLimit;
 }
+
+/// No further step is made once a caller wants to stop.
+class Stopped : public Error {
+ public:
+  Stopped() : Error(kStopped) {}
+};
+
+/// A decoder that asks before every step.
+class StoppableDecoder : public StepDecoder {
+ public:
+  StoppableDecoder(
+      std::unique_ptr<StepDecoder> decoder,
+      const StopQuestion& stop)
+      : decoder_(std::move(decoder)), stop_(stop) {}
+
+  int64_t sentences() const override { return decoder_->sentences(); }
+  int64_t vocabulary_size() const override {
+    return decoder_->vocabulary_size();
+  }
+  int64_t max_steps() const override { return decoder_->max_steps(); }
+  const std::vector<std::vector<Candidate>>& advance(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      const StepConstraints& constraints,
+      int64_t count) override {
+    if (stop_ && stop_())
+      throw Stopped();
+    return decoder_->advance(parents, tokens, constraints, count);
+  }
+  std::span<const float> log_probabilities(int64_t row) const override {
+    return decoder_->log_probabilities(row);
+  }
+
+ private:
+  std::unique_ptr<StepDecoder> decoder_;
+  const StopQuestion& stop_;
+};
 
 Translation to_translation(
     const Hypothesis& hypothesis,
@@ -191,13 +231,16 @@ std::vector<std::vector<Hypothesis>> Translator::hypotheses(
 }
 
 /// One batch; NoProbability when one of it has none.
-void Translator::translate_batch(const Group& group) const {
+void Translator::translate_batch(const Group& group, const StopQuestion& stop)
+    const {
   std::vector<std::vector<int32_t>> sources;
   for (const Sentence* sentence : group)
     sources.push_back(sentence->source);
   const TextPipeline& target = *system_.text.target;
-  const auto decoder = system_.backend->start(sources);
-  const auto found = hypotheses(group, *decoder);
+  if (stop && stop())
+    throw Stopped();
+  StoppableDecoder decoder(system_.backend->start(sources), stop);
+  const auto found = hypotheses(group, decoder);
   for (size_t row = 0; row < group.size(); ++row) {
     note_if_cut(*group[row], found[row].front());
     for (const Hypothesis& hypothesis : found[row])
@@ -206,17 +249,28 @@ void Translator::translate_batch(const Group& group) const {
   }
 }
 
-/// One batch. Where a sentence has no probability they go one by one: it alone
-/// fails, whatever is beside it.
-void Translator::translate_group(const Group& group) const {
-  try {
-    translate_batch(group);
-  } catch (const NoProbability& error) {
+/// One batch. Where a sentence has no probability, or there is not memory
+/// enough for all, they go one by one: it alone fails, whatever is beside it.
+void Translator::translate_group(const Group& group, const StopQuestion& stop)
+    const {
+  const auto failed = [&](const char* why) {
+    for (const Sentence* sentence : group)
+      sentence->result->translations.clear();
     if (group.size() == 1)
-      group[0]->result->error = error.what();
+      group[0]->result->error = why;
     else
       for (const Sentence* sentence : group)
-        translate_group({sentence});
+        translate_group({sentence}, stop);
+  };
+  try {
+    translate_batch(group, stop);
+  } catch (const NoProbability& error) {
+    failed(error.what());
+  } catch (const std::bad_alloc&) {
+    failed("out of memory: a shorter line or a smaller beam needs less");
+  } catch (const Stopped& stopped) {
+    for (const Sentence* sentence : group)
+      sentence->result->error = stopped.what();
   }
 }
 
@@ -250,25 +304,37 @@ std::vector<Translator::Group> Translator::batches(
 
 std::vector<TranslationResult> Translator::translate(
     const std::vector<TranslationRequest>& requests,
-    SymbolCount* count) const {
+    const TranslationHooks& hooks) const {
   std::vector<TranslationResult> results(requests.size());
+  std::mutex hearing;
+  const auto done = [&](size_t request) {
+    if (!hooks.done)
+      return;
+    const std::lock_guard lock(hearing);
+    hooks.done(request, results[request]);
+  };
   std::vector<Sentence> sentences;  // those that are not empty
   for (size_t i = 0; i < requests.size(); ++i) {
     try {
       Sentence sentence = prepare(requests[i], results[i]);
-      if (count != nullptr)
-        *count += SymbolCount::of(sentence.source);
-      if (sentence.source.empty())
-        results[i].translations.emplace_back();
-      else
+      sentence.request = i;
+      if (hooks.count != nullptr)
+        *hooks.count += SymbolCount::of(sentence.source);
+      if (!sentence.source.empty()) {
         sentences.push_back(std::move(sentence));
+        continue;
+      }
+      results[i].translations.emplace_back();
     } catch (const Error& error) {
       results[i].error = error.what();
     }
+    done(i);
   }
   const std::vector<Group> groups = batches(sentences);
   share_work(groups.size(), options_.workers, [&](size_t number) {
-    translate_group(groups[number]);
+    translate_group(groups[number], hooks.stop);
+    for (const Sentence* sentence : groups[number])
+      done(sentence->request);
   });
   return results;
 }

@@ -198,7 +198,8 @@ class BufferTranslator {
       buffer.requests[i].seed = mix_words(
           static_cast<uint64_t>(arguments_.seed),
           static_cast<uint64_t>(buffer.first_line) + i);
-    const auto results = translator_.translate(buffer.requests, &symbols_);
+    const auto results =
+        translator_.translate(buffer.requests, {.count = &symbols_});
     for (size_t i = 0; i < results.size(); ++i)
       write(
           buffer.first_line + static_cast<int64_t>(i),

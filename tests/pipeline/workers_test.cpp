@@ -160,7 +160,7 @@ class SharedTranslation : public ::testing::Test {
     SymbolCount count;
     std::string all;
     for (const TranslationResult& result :
-         Translator(system, options).translate(requests, &count)) {
+         Translator(system, options).translate(requests, {.count = &count})) {
       all += concat("error: ", result.error, "\n");
       for (const Translation& translation : result.translations) {
         all += concat(translation.tokens, " ", translation.text);

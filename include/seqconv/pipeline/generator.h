@@ -36,6 +36,9 @@ struct GenerationOptions {
   int64_t length = 200;  ///< tokens to generate, at least one
   int64_t seed = 1;
   SamplingOptions sampling;
+  bool show_prompt = true;  ///< it is written first
+  /// Asked before every token; once it is true none follows.
+  std::function<bool()> stop{};
 };
 
 struct GenerationReport {

@@ -57,6 +57,22 @@ struct TranslationResult {
   std::vector<std::string> notes;
 };
 
+/// Asks to stop, from another thread: nothing, or whether to.
+using StopQuestion = std::function<bool()>;
+
+/// What the caller of a translation has to say and wants to hear.
+struct TranslationHooks {
+  /// The symbols of the source lines are added to it; or null.
+  SymbolCount* count = nullptr;
+  /// Called before every step of a batch. Once it is true no further step is
+  /// made; requests without a result then fail with kStopped.
+  StopQuestion stop{};
+  /// Called with the number of a request when its result is there, one at a
+  /// time, by whatever thread made it.
+  std::function<void(size_t request, const TranslationResult& result)> done{};
+};
+inline constexpr const char* kStopped = "stopped before it was translated";
+
 /// Raw lines to translations, in input order: text -> batches sorted by length
 /// -> search -> text. With several workers batches are translated by threads of
 /// their own and made smaller, so that all have something to do; results are
@@ -68,12 +84,12 @@ class Translator {
   /// UsageError when the options make no sense.
   Translator(TranslationSystem system, const TranslatorOptions& options);
 
-  /// One result a request. A request that fails leaves the others as they are.
-  /// Where `count` is given, the symbols of the source lines are added to it.
-  /// Safe to call from several threads at a time.
+  /// One result a request. A request that fails leaves the others as they are,
+  /// one for which there is not memory enough among them. Safe to call from
+  /// several threads at a time.
   std::vector<TranslationResult> translate(
       const std::vector<TranslationRequest>& requests,
-      SymbolCount* count = nullptr) const;
+      const TranslationHooks& hooks = {}) const;
 
   const TranslatorOptions& options() const { return options_; }
   const TranslationSystem& system() const { return system_; }
@@ -94,11 +110,11 @@ class Translator {
       TranslationResult& result) const;
   void note_if_cut(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
-  void translate_group(const Group& group) const;
+  void translate_group(const Group& group, const StopQuestion& stop) const;
   std::vector<std::vector<Hypothesis>> hypotheses(
       const Group& group,
       StepDecoder& decoder) const;
-  void translate_batch(const Group& group) const;
+  void translate_batch(const Group& group, const StopQuestion& stop) const;
 
   TranslationSystem system_;
   TranslatorOptions options_;
