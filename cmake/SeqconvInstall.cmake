@@ -15,7 +15,11 @@ set_target_properties(${_libraries} PROPERTIES
 install(TARGETS seqconv RUNTIME DESTINATION bin)
 install(TARGETS ${_libraries} LIBRARY DESTINATION lib)
 
-# Headers of what the libraries offer: the operators.
+# What other programs embed needs nothing beside it.
+install(TARGETS seqconv_api LIBRARY DESTINATION lib)
+
+# Headers of what the libraries offer: the operators, and models.
+install(DIRECTORY include/seqconv/api DESTINATION include/seqconv)
 install(DIRECTORY include/seqconv/ops DESTINATION include/seqconv)
 foreach(_header base/enum_names base/error kernels/activation
     kernels/bfloat16 kernels/conv kernels/dropout
