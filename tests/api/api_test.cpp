@@ -131,10 +131,10 @@ TEST(ApiTranslator, KeepsAFolderThatIsReplaced) {
 
 TEST(ApiErrors, HaveClasses) {
   EXPECT_THROW(Translator("nowhere"), ModelError);
-  EXPECT_THROW(Translator(kLanguageModel), ModelError);
+  EXPECT_THROW(Translator{kLanguageModel}, ModelError);
   EXPECT_THROW(Translator(kModel, {.threads = -1}), OptionError);
   EXPECT_THROW(Translator(kModel, {.batch_tokens = 0}), OptionError);
-  EXPECT_THROW(Generator(kModel), ModelError);
+  EXPECT_THROW(Generator{kModel}, ModelError);
   const Generator generator(kLanguageModel);
   EXPECT_THROW(generator.generate({.length = 0}), OptionError);
 }
