@@ -1,14 +1,25 @@
 #include <atomic>
 
+#include "guarded.h"
 #include "seqconv/api/runtime.h"
 
 namespace seqconv::api {
+namespace {
+
+const OutOfMemory kNoMemory("out of memory");
+
+}  // namespace
+
+const OutOfMemory& out_of_memory() {
+  return kNoMemory;
+}
 
 struct CancelState {
   std::atomic<bool> cancelled = false;
 };
 
-CancelToken::CancelToken() : state_(std::make_shared<CancelState>()) {}
+CancelToken::CancelToken()
+    : state_(guarded([] { return std::make_shared<CancelState>(); })) {}
 
 void CancelToken::cancel() const {
   state_->cancelled = true;

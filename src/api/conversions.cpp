@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <sstream>
 
+#include "guarded.h"
+#include "seqconv/base/threads.h"
+
 namespace seqconv::api {
 namespace {
+
+constexpr int64_t kMostThreads = 1024;
 
 template <class T>
 void set(T& option, const std::optional<T>& given) {
@@ -40,7 +45,37 @@ Translation to_translation(const seqconv::Translation& found) {
   return translation;
 }
 
+Status to_status(RequestStatus status) {
+  switch (status) {
+    case RequestStatus::kDone:
+      return Status::kOk;
+    case RequestStatus::kInvalid:
+      return Status::kInvalid;
+    case RequestStatus::kFailed:
+      return Status::kFailed;
+    case RequestStatus::kOutOfMemory:
+      return Status::kOutOfMemory;
+    case RequestStatus::kStopped:
+      return Status::kCancelled;
+  }
+  return Status::kFailed;
+}
+
 }  // namespace
+
+int64_t check_options(const RuntimeOptions& options) {
+  if (options.threads < 0 || options.threads > kMostThreads)
+    throw OptionError(concat(
+        "threads must be between 0 and ",
+        kMostThreads,
+        ", but got ",
+        options.threads));
+  if (options.batch_tokens < 1)
+    throw OptionError(concat(
+        "batch_tokens must be at least 1, but got ",
+        options.batch_tokens));
+  return options.threads > 0 ? options.threads : thread_count(0);
+}
 
 seqconv::SamplingOptions to_sampling(const SamplingSettings& settings) {
   return {
@@ -64,17 +99,49 @@ seqconv::TranslationRequest to_request(
   return result;
 }
 
-TranslationResult to_result(const seqconv::TranslationResult& result) {
-  TranslationResult converted{
-      .translations = {},
-      .error = result.error,
-      .cancelled = result.error == kStopped,
-      .notes = result.notes};
-  if (converted.cancelled)
-    converted.error = "cancelled";
-  for (const seqconv::Translation& translation : result.translations)
-    converted.translations.push_back(to_translation(translation));
+void set_failure(Result& result, Status status, const char* error) noexcept {
+  try {
+    result.error = error;
+    result.status = status;
+  } catch (const std::bad_alloc&) {
+    result.error = "out of memory";  // short enough to need none
+    result.status = Status::kOutOfMemory;
+  }
+}
+
+void set_outcome(Result& result, const RequestOutcome& outcome) noexcept {
+  try {
+    result.notes = outcome.notes;
+  } catch (const std::bad_alloc&) {
+    return set_failure(result, Status::kOutOfMemory, seqconv::kOutOfMemory);
+  }
+  if (outcome.status != RequestStatus::kDone)
+    set_failure(result, to_status(outcome.status), outcome.error.c_str());
+}
+
+TranslationResult to_result(const seqconv::TranslationResult& result) noexcept {
+  TranslationResult converted;
+  set_outcome(converted, result);
+  if (!converted.ok())
+    return converted;
+  try {
+    if (std::string note = unknown_note(result.symbols, "the text");
+        !note.empty())
+      converted.notes.push_back(std::move(note));
+    for (const seqconv::Translation& translation : result.translations)
+      converted.translations.push_back(to_translation(translation));
+  } catch (const std::bad_alloc&) {
+    converted.translations.clear();
+    set_failure(converted, Status::kOutOfMemory, seqconv::kOutOfMemory);
+  }
   return converted;
+}
+
+void require_ok(const Result& result) {
+  if (result.status == Status::kOutOfMemory)
+    throw out_of_memory();
+  if (!result.ok())
+    throw RequestError(result.error);
 }
 
 }  // namespace seqconv::api

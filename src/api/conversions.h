@@ -6,6 +6,9 @@
 /// Between the types of this library and those of the layers below.
 namespace seqconv::api {
 
+/// How many threads are meant; OptionError for options that make no sense.
+int64_t check_options(const RuntimeOptions& options);
+
 seqconv::SamplingOptions to_sampling(const SamplingSettings& settings);
 
 /// defaults: the model's own.
@@ -13,6 +16,15 @@ seqconv::TranslationRequest to_request(
     const TranslationRequest& request,
     const SearchOptions& defaults);
 
-TranslationResult to_result(const seqconv::TranslationResult& result);
+/// Status, error and notes. Where there is not memory enough for them the
+/// result says that.
+void set_outcome(Result& result, const RequestOutcome& outcome) noexcept;
+void set_failure(Result& result, Status status, const char* error) noexcept;
+
+/// Where there is not memory enough for a copy the result says that.
+TranslationResult to_result(const seqconv::TranslationResult& result) noexcept;
+
+/// RequestError or OutOfMemory for a result that is not ok.
+void require_ok(const Result& result);
 
 }  // namespace seqconv::api

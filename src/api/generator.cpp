@@ -1,20 +1,45 @@
 #include "seqconv/pipeline/generator.h"
 
+#include <numbers>
+
 #include "conversions.h"
 #include "guarded.h"
 #include "seqconv/runtime/runtime.h"
+#include "seqconv/text/unicode.h"
 
 namespace seqconv::api {
 
 class Generator::Impl {
  public:
+  /// Goes on with a prompt; result.text grows.
+  GenerationReport run(
+      const GenerationRequest& request,
+      const StopQuestion& stop,
+      const std::function<void(const std::string&)>& write) const {
+    const size_t at = find_invalid_utf8(request.prompt);
+    SEQCONV_CHECK(
+        at == std::string_view::npos,
+        "a prompt must be UTF-8, but is not at byte ",
+        at);
+    const SamplingOptions sampling = to_sampling(request.sampling);
+    sampling.validate("sampling");
+    return generate_text(
+        system,
+        request.prompt,
+        {.length = request.length,
+         .seed = static_cast<int64_t>(request.sampling.seed),
+         .sampling = sampling,
+         .show_prompt = false,
+         .stop = stop},
+        write);
+  }
+
   LanguageSystem system;
 };
 
-Generator::Generator(
-    const std::string& model,
-    const RuntimeOptions& /*options*/)
+Generator::Generator(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
+        check_options(options);
         return std::make_unique<Impl>(
             Impl{open_language_model(model, RuntimeBackends())});
       })) {}
@@ -23,30 +48,48 @@ Generator::~Generator() = default;
 Generator::Generator(Generator&&) noexcept = default;
 Generator& Generator::operator=(Generator&&) noexcept = default;
 
-std::string Generator::generate(
-    const Request& request,
+std::string Generator::generate(std::string_view prompt) const {
+  return guarded([&] {
+    GenerationResult result =
+        generate(GenerationRequest{.prompt = std::string(prompt)});
+    require_ok(result);
+    return std::move(result.text);
+  });
+}
+
+GenerationResult Generator::generate(
+    const GenerationRequest& request,
     const std::function<bool(std::string_view)>& on_text,
     const CancelToken& cancel) const {
-  return guarded([&] {
-    std::string written;
-    bool enough = false;
-    const GenerationOptions options{
-        .length = request.length,
-        .seed = static_cast<int64_t>(request.sampling.seed),
-        .sampling = to_sampling(request.sampling),
-        .show_prompt = false,
-        .stop = [&] { return enough || cancel.is_cancelled(); }};
-    generate_text(
-        impl_->system,
-        request.prompt,
-        options,
-        [&](const std::string& text) {
-          written += text;
-          if (!enough && on_text && !on_text(text))
-            enough = true;
-        });
-    return written;
+  GenerationResult result;
+  RequestOutcome outcome;
+  CallerFunction heard;
+  bool enough = false;
+  const auto write = [&](const std::string& text) {
+    result.text += text;
+    if (on_text && !enough)
+      heard.make([&] { enough = !on_text(text); });
+  };
+  const auto stop = [&] {
+    return enough || heard.has_thrown() || cancel.is_cancelled();
+  };
+  guarded([&] {
+    run_request(outcome, [&] {
+      const GenerationReport report = impl_->run(request, stop, write);
+      result.tokens = report.tokens;
+      result.log_probability = report.log2_probability * std::numbers::ln2;
+      if (std::string note = unknown_note(
+              {report.prompt_tokens, report.unknown_prompt_tokens},
+              "the prompt");
+          !note.empty())
+        outcome.notes.push_back(std::move(note));
+      if (report.stopped && !enough)
+        throw Stopped();
+    });
   });
+  heard.rethrow();
+  set_outcome(result, outcome);
+  return result;
 }
 
 }  // namespace seqconv::api

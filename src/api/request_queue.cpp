@@ -1,10 +1,17 @@
 #include "request_queue.h"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "conversions.h"
+#include "seqconv/base/error.h"
 
 namespace seqconv::api {
 namespace {
@@ -12,116 +19,225 @@ namespace {
 /// Requests that one thread takes at a time, at most.
 constexpr size_t kMostTogether = 64;
 
-TranslationResult failure(std::string error, bool cancelled) {
-  return {
-      .translations = {},
-      .error = std::move(error),
-      .cancelled = cancelled,
-      .notes = {}};
+std::atomic<uint64_t> forks_so_far = 0;
+
+/// How many forks led from the process that first asked to this one.
+uint64_t forks() {
+  static const bool counts = [] {
+    if (::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; }) != 0)
+      throw std::bad_alloc();
+    return true;
+  }();
+  static_cast<void>(counts);
+  return forks_so_far;
 }
 
 }  // namespace
 
-RequestQueue::~RequestQueue() {
+/// A request and to whom its result goes.
+class Waiting {
+ public:
+  Waiting(seqconv::TranslationRequest request, const CancelToken& cancel)
+      : request_(std::move(request)), cancel_(cancel) {}
+
+  const seqconv::TranslationRequest& request() const { return request_; }
+  std::future<TranslationResult> future() { return promise_.get_future(); }
+  bool is_told() const { return is_told_; }
+  bool is_cancelled() const { return cancel_.is_cancelled(); }
+
+  /// The first result is the one.
+  void tell(TranslationResult result) {
+    if (std::exchange(is_told_, true))
+      return;
+    promise_.set_value(std::move(result));
+  }
+  void tell(Status status, const char* error) {
+    if (is_told_)
+      return;
+    TranslationResult result;
+    set_failure(result, status, error);
+    tell(std::move(result));
+  }
+  void cancel() { tell(Status::kCancelled, "cancelled before it was done"); }
+
+ private:
+  seqconv::TranslationRequest request_;
+  CancelToken cancel_;
+  std::promise<TranslationResult> promise_;
+  bool is_told_ = false;
+};
+
+/// The threads of one process and what waits for them.
+class RequestQueue::Crew {
+ public:
+  Crew(const seqconv::Translator& translator, size_t threads)
+      : translator_(translator), most_threads_(threads) {}
+  ~Crew();
+
+  bool is_of_this_process() const { return forks_ == forks(); }
+  std::future<TranslationResult> add(
+      seqconv::TranslationRequest request,
+      const CancelToken& cancel);
+
+ private:
+  using Requests = std::list<Waiting>;
+
+  void start_thread();
+  void work();
+  bool take(Requests& taken);
+  void translate(Requests& taken) noexcept;
+  void translate_together(const std::vector<Waiting*>& requests) const;
+  bool stops(const std::vector<Waiting*>& requests) const;
+
+  const seqconv::Translator& translator_;
+  const size_t most_threads_;
+  const uint64_t forks_ = forks();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> stopping_ = false;
+  // Under the lock:
+  Requests waiting_;
+  size_t idle_ = 0;  // threads
+  std::vector<std::thread> threads_;
+};
+
+RequestQueue::Crew::~Crew() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
   for (std::thread& thread : threads_)
-    if (process_ == ::getpid())
-      thread.join();
-    else
-      thread.detach();  // of the parent process
+    thread.join();
   for (Waiting& waiting : waiting_)
-    waiting.promise.set_value(failure("cancelled", true));
+    waiting.cancel();
+}
+
+std::future<TranslationResult> RequestQueue::Crew::add(
+    seqconv::TranslationRequest request,
+    const CancelToken& cancel) {
+  Requests own;
+  std::future<TranslationResult> future =
+      own.emplace_back(std::move(request), cancel).future();
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() >= idle_ && threads_.size() < most_threads_)
+      start_thread();
+    waiting_.splice(waiting_.end(), own);
+  }
+  changed_.notify_one();
+  return future;
+}
+
+/// Where the system gives no further one, those that are there do the work.
+void RequestQueue::Crew::start_thread() {
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    if (threads_.empty())
+      fail("no thread can be started: ", error.what());
+  } catch (const std::bad_alloc&) {
+    if (threads_.empty())
+      throw;
+  }
+}
+
+void RequestQueue::Crew::work() {
+  for (Requests taken; take(taken); taken.clear())
+    translate(taken);
+}
+
+bool RequestQueue::Crew::take(Requests& taken) {
+  std::unique_lock lock(mutex_);
+  ++idle_;
+  changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+  --idle_;
+  if (stopping_)
+    return false;
+  // Other threads shall have their share.
+  const size_t share = waiting_.size() / most_threads_ + 1;
+  const size_t count = std::min({waiting_.size(), share, kMostTogether});
+  taken.splice(
+      taken.end(),
+      waiting_,
+      waiting_.begin(),
+      std::next(waiting_.begin(), static_cast<std::ptrdiff_t>(count)));
+  return true;
+}
+
+/// A fault that is not a request's own lets them go one by one.
+void RequestQueue::Crew::translate(Requests& taken) noexcept {
+  try {
+    std::vector<Waiting*> requests;
+    for (Waiting& waiting : taken)
+      requests.push_back(&waiting);
+    translate_together(requests);
+  } catch (const std::exception&) {}
+  for (Waiting& waiting : taken) {
+    if (waiting.is_told())
+      continue;
+    try {
+      translate_together({&waiting});
+    } catch (const std::bad_alloc&) {
+      waiting.tell(Status::kOutOfMemory, kOutOfMemory);
+    } catch (const std::exception& error) {
+      waiting.tell(Status::kFailed, error.what());
+    }
+  }
+}
+
+void RequestQueue::Crew::translate_together(
+    const std::vector<Waiting*>& requests) const {
+  std::vector<seqconv::TranslationRequest> all;
+  for (const Waiting* waiting : requests)
+    all.push_back(waiting->request());
+  translator_.translate(
+      all,
+      {.stop = [&] { return stops(requests); },
+       .done =
+           [&](size_t i, const seqconv::TranslationResult& result) {
+             requests[i]->tell(to_result(result));
+           }});
+}
+
+/// Tells those that were cancelled; whether all are told, or shall be.
+bool RequestQueue::Crew::stops(const std::vector<Waiting*>& requests) const {
+  bool all = true;
+  for (Waiting* waiting : requests) {
+    if (stopping_ || waiting->is_cancelled())
+      waiting->cancel();
+    all = all && waiting->is_told();
+  }
+  return all;
+}
+
+RequestQueue::RequestQueue(
+    const seqconv::Translator& translator,
+    int64_t threads)
+    : translator_(translator),
+      threads_(static_cast<size_t>(threads)),
+      crew_(new Crew(translator, threads_)) {}
+
+RequestQueue::~RequestQueue() {
+  Crew* const crew = crew_;
+  if (crew->is_of_this_process())
+    delete crew;
+}
+
+RequestQueue::Crew& RequestQueue::crew() {
+  Crew* crew = crew_;
+  while (!crew->is_of_this_process()) {
+    auto own = std::make_unique<Crew>(translator_, threads_);
+    if (crew_.compare_exchange_strong(crew, own.get()))
+      return *own.release();
+  }
+  return *crew;
 }
 
 std::future<TranslationResult> RequestQueue::add(
     seqconv::TranslationRequest request,
-    CancelToken cancel) {
-  std::future<TranslationResult> result;
-  {
-    const std::lock_guard lock(mutex_);
-    begin_threads();
-    Waiting& own = waiting_.emplace_back();
-    own.request = std::move(request);
-    own.cancel = std::move(cancel);
-    result = own.promise.get_future();
-  }
-  changed_.notify_one();
-  return result;
-}
-
-void RequestQueue::begin_threads() {
-  if (process_ == ::getpid())
-    return;
-  for (std::thread& thread : threads_)
-    thread.detach();  // of the parent process
-  threads_.clear();
-  waiting_.clear();
-  process_ = ::getpid();
-  for (int64_t i = 0; i < threads_wanted_; ++i)
-    threads_.emplace_back([this] { work(); });
-}
-
-void RequestQueue::work() {
-  for (Taken taken; take(taken);)
-    translate(taken);
-}
-
-bool RequestQueue::take(Taken& taken) {
-  taken.clear();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
-  if (stopping_)
-    return false;
-  // Other threads shall have their share.
-  const size_t share =
-      waiting_.size() / static_cast<size_t>(threads_wanted_) + 1;
-  const size_t count = std::min({waiting_.size(), share, kMostTogether});
-  for (size_t i = 0; i < count; ++i) {
-    taken.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
-  return true;
-}
-
-bool RequestQueue::stops(const Taken& taken) const {
-  return stopping_ ||
-      std::all_of(taken.begin(), taken.end(), [](const auto& w) {
-           return w.cancel.is_cancelled();
-         });
-}
-
-void RequestQueue::translate(Taken& taken) const {
-  std::vector<seqconv::TranslationRequest> requests;
-  for (Waiting& waiting : taken)
-    requests.push_back(std::move(waiting.request));
-  std::vector<bool> told(taken.size(), false);
-  const auto tell = [&](size_t i, TranslationResult result) {
-    if (told[i])
-      return;
-    told[i] = true;
-    if (result.ok() && taken[i].cancel.is_cancelled())
-      result = failure("cancelled", true);
-    taken[i].promise.set_value(std::move(result));
-  };
-  try {
-    translator_.translate(
-        requests,
-        {.stop = [&] { return stops(taken); },
-         .done =
-             [&](size_t i, const seqconv::TranslationResult& result) {
-               tell(i, to_result(result));
-             }});
-  } catch (const std::bad_alloc&) {
-    for (size_t i = 0; i < taken.size(); ++i)
-      tell(i, failure("out of memory", false));
-  } catch (const std::exception& error) {
-    for (size_t i = 0; i < taken.size(); ++i)
-      tell(i, failure(error.what(), false));
-  }
+    const CancelToken& cancel) {
+  return crew().add(std::move(request), cancel);
 }
 
 }  // namespace seqconv::api

@@ -1,56 +1,37 @@
 #pragma once
 
-#include <sys/types.h>
-
-#include <condition_variable>
-#include <deque>
+#include <atomic>
 #include <future>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <memory>
 
 #include "seqconv/api/runtime.h"
 #include "seqconv/pipeline/translator.h"
 
 namespace seqconv::api {
 
-/// Requests that threads of its own translate, those that wait together. The
-/// threads begin with the first request. In a child process, which has none of
-/// them, new ones begin; what waited in its parent is not known there.
+/// Requests that threads of its own translate, those that wait together. A
+/// child process, which has none of its parent's threads, gets a crew of its
+/// own: what the parent's left behind, locks among it, is not touched there.
 class RequestQueue {
  public:
   /// translator: one of a single worker, which outlives this.
-  RequestQueue(const seqconv::Translator& translator, int64_t threads)
-      : translator_(translator), threads_wanted_(threads) {}
+  RequestQueue(const seqconv::Translator& translator, int64_t threads);
   /// Cancels all that waits or is under way.
   ~RequestQueue();
 
+  /// The future gives a result and never throws. std::bad_alloc;
+  /// seqconv::Error where no thread can be started.
   std::future<TranslationResult> add(
       seqconv::TranslationRequest request,
-      CancelToken cancel);
+      const CancelToken& cancel);
 
  private:
-  struct Waiting {
-    seqconv::TranslationRequest request;
-    CancelToken cancel;
-    std::promise<TranslationResult> promise;
-  };
-  using Taken = std::vector<Waiting>;
-
-  void begin_threads();
-  void work();
-  bool take(Taken& taken);
-  void translate(Taken& taken) const;
-  bool stops(const Taken& taken) const;
+  class Crew;
+  Crew& crew();
 
   const seqconv::Translator& translator_;
-  int64_t threads_wanted_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Waiting> waiting_;
-  std::atomic<bool> stopping_ = false;
-  pid_t process_ = 0;
-  std::vector<std::thread> threads_;
+  size_t threads_;
+  std::atomic<Crew*> crew_;
 };
 
 }  // namespace seqconv::api

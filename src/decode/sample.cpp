@@ -90,7 +90,8 @@ SampledToken Sampler::draw(
   return {chosen.token, chosen.score};
 }
 
-/// The `count` most probable tokens, best first; Error when there is none.
+/// The `count` most probable tokens, best first; NoProbability when there
+/// is none.
 void Sampler::select(std::span<const float> log_probabilities, int64_t count) {
   select_candidates(
       log_probabilities,
@@ -99,21 +100,21 @@ void Sampler::select(std::span<const float> log_probabilities, int64_t count) {
       /*excluded=*/{},
       count,
       best_);
-  SEQCONV_CHECK(
-      !best_.empty(),
-      "sampling needs a token that is neither <s> nor <pad>, not banned and "
-      "not impossible, but none of the ",
-      log_probabilities.size(),
-      " is left after ",
-      constraint_.banned.size(),
-      " bans");
+  if (best_.empty())
+    throw NoProbability(concat(
+        "sampling needs a token that is neither <s> nor <pad>, not banned and "
+        "not impossible, but none of the ",
+        log_probabilities.size(),
+        " is left after ",
+        constraint_.banned.size(),
+        " bans"));
   largest_ = best_.front().score;
-  SEQCONV_CHECK(
-      std::isfinite(largest_),
-      "log-probabilities must be below infinity, but token ",
-      best_.front().token,
-      " has ",
-      largest_);
+  if (!std::isfinite(largest_))
+    throw NoProbability(concat(
+        "log-probabilities must be below infinity, but token ",
+        best_.front().token,
+        " has ",
+        largest_));
 }
 
 /// Relative to the best token's, which is 1: never overflows, and a sum of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "seqconv/base/special_ids.h"
 #include "seqconv/base/stopwatch.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
@@ -54,7 +55,7 @@ void check_length(const LanguageSystem& model, int64_t prompt, int64_t length) {
   const int64_t most = model.backend->max_tokens();
   if (length < 1)
     fail_usage("the length must be at least one token, but got ", length);
-  if (prompt + length - 1 > most)
+  if (length - 1 > most - prompt)  // their sum may be no integer
     fail_usage(
         "the model's learned positions reach ",
         most,
@@ -109,13 +110,22 @@ GenerationReport generate_text(
     if (const std::string fresh = text.add(id); !fresh.empty())
       write(fresh);
   };
-  for (auto id = ids.begin() + 1; id != ids.end(); ++id)
-    if (options.show_prompt)
-      show(*id);
-    else
-      text.add(*id);
+  if (options.show_prompt) {
+    std::for_each(ids.begin() + 1, ids.end(), show);
+  } else {
+    std::for_each(ids.begin() + 1, ids.end(), [&](int32_t id) {
+      text.add(id);
+    });
+    text.pass_over();
+  }
   GenerationReport report;
+  const auto stops = [&] {
+    return report.stopped = wants_to_stop(options.stop);
+  };
   report.prompt_tokens = std::ssize(ids) - 1;
+  report.unknown_prompt_tokens = std::ranges::count(ids, kUnknownId);
+  if (stops())
+    return report;
   Stopwatch watch;
   const auto reader = model.backend->start();
   std::span<const float> next = reader->read(ids);
@@ -134,8 +144,7 @@ GenerationReport generate_text(
     const bool line_over = one_line && drawn.token == kEndId;
     if (!line_over)
       show(drawn.token);
-    if (line_over || report.tokens == options.length ||
-        (options.stop && options.stop()))
+    if (line_over || report.tokens == options.length || stops())
       break;
     next = reader->read({&drawn.token, 1});
   }

@@ -1,8 +1,98 @@
-#include "seqconv/pipeline/translator.h"
+#include "seqconv/pipeline/scorer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "request_text.h"
+#include "stoppable_decoder.h"
 #include "token_batches.h"
 #include "workers.h"
 
 namespace seqconv {
+namespace {
+
+/// Ids of both sides, and what belongs to them.
+struct Pair {
+  std::vector<int32_t> source;
+  std::vector<int32_t> target;
+  ScoreResult* result = nullptr;
+};
+using Pairs = std::vector<const Pair*>;
+
+/// Natural log-probabilities of a batch.
+std::vector<double> score_batch(
+    const TranslationBackend& model,
+    const Pairs& pairs) {
+  std::vector<std::vector<int32_t>> sources, targets;
+  for (const Pair* pair : pairs) {
+    sources.push_back(pair->source);
+    targets.push_back(pair->target);
+  }
+  return model.score(sources, targets);
+}
+
+/// One batch. Where there is not memory enough for all they go one by one.
+void score_group(const TranslationBackend& model, const Pairs& pairs) {
+  try {
+    const std::vector<double> found = score_batch(model, pairs);
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      pairs[i]->result->log_probability = found[i];
+      if (!std::isfinite(found[i]))
+        pairs[i]->result->fail(
+            RequestStatus::kFailed,
+            "the model gives the pair no finite probability: its weights are "
+            "too large, or damaged");
+    }
+    return;
+  } catch (const std::bad_alloc&) {
+    if (pairs.size() == 1)
+      return pairs[0]->result->fail(RequestStatus::kOutOfMemory, kOutOfMemory);
+  }
+  for (const Pair* pair : pairs)
+    score_group(model, {pair});
+}
+
+std::vector<int32_t> ids_of(
+    const TextPipeline& text,
+    const std::string& line,
+    const char* what,
+    int64_t limit,
+    ScoreResult& result) {
+  std::vector<int32_t> ids = encode_text(text, line, what);
+  const auto length = std::ssize(ids) + 1;
+  SEQCONV_CHECK(
+      limit == 0 || length <= limit,
+      what,
+      " has ",
+      length,
+      " tokens, </s> counted, more than the model's ",
+      limit,
+      " learned positions");
+  if (std::string note = unknown_note(SymbolCount::of(ids), what);
+      !note.empty())
+    result.notes.push_back(std::move(note));
+  return ids;
+}
+
+/// Batches of pairs of like length.
+std::vector<Pairs> batches_of(
+    const std::vector<Pair>& pairs,
+    const ScorerOptions& options) {
+  std::vector<int64_t> lengths;
+  for (const Pair& pair : pairs)
+    lengths.push_back(
+        std::max(std::ssize(pair.source), std::ssize(pair.target)) + 1);
+  std::vector<Pairs> batches;
+  for (const auto& items :
+       group_by_tokens(lengths, options.batch_tokens, options.workers)) {
+    batches.emplace_back();
+    for (const size_t item : items)
+      batches.back().push_back(&pairs[item]);
+  }
+  return batches;
+}
+
+}  // namespace
 
 std::vector<double> score_pairs(
     const TranslationBackend& model,
@@ -16,24 +106,59 @@ std::vector<double> score_pairs(
       sources.size(),
       " and ",
       targets.size());
-  std::vector<int64_t> lengths;
+  std::vector<ScoreResult> results(sources.size());
+  std::vector<Pair> pairs;
   for (size_t i = 0; i < sources.size(); ++i)
-    lengths.push_back(
-        std::max(std::ssize(sources[i]), std::ssize(targets[i])) + 1);
-  std::vector<double> scores(sources.size());
-  const auto groups = group_by_tokens(lengths, batch_tokens, workers);
-  share_work(groups.size(), workers, [&](size_t number) {
-    const std::vector<size_t>& group = groups[number];
-    std::vector<std::vector<int32_t>> source_rows, target_rows;
-    for (const size_t item : group) {
-      source_rows.push_back(sources[item]);
-      target_rows.push_back(targets[item]);
-    }
-    const std::vector<double> found = model.score(source_rows, target_rows);
-    for (size_t row = 0; row < group.size(); ++row)
-      scores[group[row]] = found[row];
+    pairs.push_back({sources[i], targets[i], &results[i]});
+  const auto batches = batches_of(pairs, {batch_tokens, workers});
+  share_work(batches.size(), workers, [&](size_t number) {
+    const std::vector<double> found = score_batch(model, batches[number]);
+    for (size_t i = 0; i < found.size(); ++i)
+      batches[number][i]->result->log_probability = found[i];
   });
+  std::vector<double> scores;
+  for (const ScoreResult& result : results)
+    scores.push_back(result.log_probability);
   return scores;
+}
+
+std::vector<ScoreResult> score_requests(
+    const TranslationSystem& system,
+    const std::vector<ScoreRequest>& requests,
+    const ScorerOptions& options,
+    const StopQuestion& stop) {
+  const PositionLimits limits = system.backend->limits();
+  std::vector<ScoreResult> results(requests.size());
+  std::vector<Pair> pairs;
+  for (size_t i = 0; i < requests.size(); ++i)
+    run_request(results[i], [&] {
+      if (wants_to_stop(stop))
+        throw Stopped();
+      const TranslationText& text = system.text;
+      ScoreResult& own = results[i];
+      pairs.push_back(
+          {ids_of(
+               *text.source,
+               requests[i].source,
+               "the source",
+               limits.source,
+               own),
+           ids_of(
+               *text.target,
+               requests[i].target,
+               "the target",
+               limits.target,
+               own),
+           &own});
+    });
+  const std::vector<Pairs> batches = batches_of(pairs, options);
+  share_work(batches.size(), options.workers, [&](size_t number) {
+    if (!wants_to_stop(stop))
+      return score_group(*system.backend, batches[number]);
+    for (const Pair* pair : batches[number])
+      pair->result->fail(RequestStatus::kStopped, Stopped().what());
+  });
+  return results;
 }
 
 }  // namespace seqconv

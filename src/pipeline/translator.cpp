@@ -5,9 +5,10 @@
 #include <mutex>
 #include <new>
 
+#include "request_text.h"
 #include "seqconv/base/special_ids.h"
 #include "seqconv/decode/sampled_search.h"
-#include "seqconv/text/unicode.h"
+#include "stoppable_decoder.h"
 #include "token_batches.h"
 #include "workers.h"
 
@@ -27,18 +28,6 @@ struct Translator::Sentence {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();  // of steps
-
-/// The ids of a line; Error for one that is not UTF-8.
-std::vector<int32_t>
-encode(const TextPipeline& text, const std::string& line, const char* what) {
-  const size_t at = find_invalid_utf8(line);
-  SEQCONV_CHECK(
-      at == std::string_view::npos,
-      what,
-      " must be UTF-8, but is not at byte ",
-      at);
-  return text.encode(line);
-}
 
 /// Error for ids that the vocabulary does not have.
 void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
@@ -65,43 +54,6 @@ int64_t or_no_limit(int64_t positions) {
   return positions > 0 ? positions : kNoLimit;
 }
 
-/// No further step is made once a caller wants to stop.
-class Stopped : public Error {
- public:
-  Stopped() : Error(kStopped) {}
-};
-
-/// A decoder that asks before every step.
-class StoppableDecoder : public StepDecoder {
- public:
-  StoppableDecoder(
-      std::unique_ptr<StepDecoder> decoder,
-      const StopQuestion& stop)
-      : decoder_(std::move(decoder)), stop_(stop) {}
-
-  int64_t sentences() const override { return decoder_->sentences(); }
-  int64_t vocabulary_size() const override {
-    return decoder_->vocabulary_size();
-  }
-  int64_t max_steps() const override { return decoder_->max_steps(); }
-  const std::vector<std::vector<Candidate>>& advance(
-      std::span<const int32_t> parents,
-      std::span<const int32_t> tokens,
-      const StepConstraints& constraints,
-      int64_t count) override {
-    if (stop_ && stop_())
-      throw Stopped();
-    return decoder_->advance(parents, tokens, constraints, count);
-  }
-  std::span<const float> log_probabilities(int64_t row) const override {
-    return decoder_->log_probabilities(row);
-  }
-
- private:
-  std::unique_ptr<StepDecoder> decoder_;
-  const StopQuestion& stop_;
-};
-
 Translation to_translation(
     const Hypothesis& hypothesis,
     const TextPipeline& target) {
@@ -127,7 +79,7 @@ std::vector<int32_t> Translator::source_ids(
     TranslationResult& result) const {
   const TextPipeline& text = *system_.text.source;
   std::vector<int32_t> ids =
-      request.ids ? *request.ids : encode(text, request.line, "a line");
+      request.ids ? *request.ids : encode_text(text, request.line, "a line");
   check_ids(ids, text.vocabulary());
   const int64_t most = system_.backend->limits().source;
   const auto length = std::ssize(ids) + 1;
@@ -150,15 +102,14 @@ SearchInput Translator::search_input(
     TranslationResult& result) const {
   SearchInput input{
       source_length,
-      encode(*system_.text.target, request.target_prefix, "a target prefix")};
-  if (const auto unknown = std::ranges::count(input.prefix, kUnknownId);
-      unknown > 0)
-    result.notes.push_back(concat(
-        unknown,
-        " of the ",
-        input.prefix.size(),
-        " symbols of the target prefix are unknown to the model: <unk> stands "
-        "for them"));
+      encode_text(
+          *system_.text.target,
+          request.target_prefix,
+          "a target prefix")};
+  if (std::string note =
+          unknown_note(SymbolCount::of(input.prefix), "the target prefix");
+      !note.empty())
+    result.notes.push_back(std::move(note));
   const int64_t steps = or_no_limit(system_.backend->limits().target);
   const int64_t most = maximum_length(search, source_length, steps);
   if (std::ssize(input.prefix) > most) {
@@ -198,18 +149,20 @@ Translator::Sentence Translator::prepare(
   return sentence;
 }
 
-/// Says where learned positions, not the options, may have cut a translation.
-void Translator::note_if_cut(const Sentence& sentence, const Hypothesis& best)
-    const {
+/// Says where learned positions, not the options, may have cut a translation;
+/// "" where not.
+std::string Translator::cut_note(
+    const Sentence& sentence,
+    const Hypothesis& best) const {
   const int64_t most = system_.backend->limits().target;
   if (most == 0 || std::ssize(best.tokens) < most ||
       maximum_length(*sentence.search, sentence.input.source_length, kNoLimit) <
           most)
-    return;
-  sentence.result->notes.push_back(concat(
+    return "";
+  return concat(
       "the translation may be cut: it reaches the end of the model's ",
       most,
-      " positions"));
+      " positions");
 }
 
 /// Those of a batch: searched for, or drawn.
@@ -230,22 +183,32 @@ std::vector<std::vector<Hypothesis>> Translator::hypotheses(
   return search(decoder, inputs, options, excluded);
 }
 
-/// One batch; NoProbability when one of it has none.
+/// One batch; NoProbability when one of it has none, Stopped when the caller
+/// wants no more. All results are there or none.
 void Translator::translate_batch(const Group& group, const StopQuestion& stop)
     const {
   std::vector<std::vector<int32_t>> sources;
   for (const Sentence* sentence : group)
     sources.push_back(sentence->source);
-  const TextPipeline& target = *system_.text.target;
-  if (stop && stop())
+  if (wants_to_stop(stop))
     throw Stopped();
   StoppableDecoder decoder(system_.backend->start(sources), stop);
   const auto found = hypotheses(group, decoder);
+  std::vector<std::vector<Translation>> translations(group.size());
+  std::vector<std::string> notes(group.size());
   for (size_t row = 0; row < group.size(); ++row) {
-    note_if_cut(*group[row], found[row].front());
     for (const Hypothesis& hypothesis : found[row])
-      group[row]->result->translations.push_back(
-          to_translation(hypothesis, target));
+      translations[row].push_back(
+          to_translation(hypothesis, *system_.text.target));
+    notes[row] = cut_note(*group[row], found[row].front());
+    std::vector<std::string>& all = group[row]->result->notes;
+    all.reserve(all.size() + 1);
+  }
+  // From here on nothing is thrown.
+  for (size_t row = 0; row < group.size(); ++row) {
+    group[row]->result->translations = std::move(translations[row]);
+    if (!notes[row].empty())
+      group[row]->result->notes.push_back(std::move(notes[row]));
   }
 }
 
@@ -253,25 +216,20 @@ void Translator::translate_batch(const Group& group, const StopQuestion& stop)
 /// enough for all, they go one by one: it alone fails, whatever is beside it.
 void Translator::translate_group(const Group& group, const StopQuestion& stop)
     const {
-  const auto failed = [&](const char* why) {
-    for (const Sentence* sentence : group)
-      sentence->result->translations.clear();
-    if (group.size() == 1)
-      group[0]->result->error = why;
-    else
-      for (const Sentence* sentence : group)
-        translate_group({sentence}, stop);
-  };
+  RequestOutcome outcome;
   try {
-    translate_batch(group, stop);
-  } catch (const NoProbability& error) {
-    failed(error.what());
-  } catch (const std::bad_alloc&) {
-    failed("out of memory: a shorter line or a smaller beam needs less");
+    return translate_batch(group, stop);
   } catch (const Stopped& stopped) {
-    for (const Sentence* sentence : group)
-      sentence->result->error = stopped.what();
+    outcome.fail(RequestStatus::kStopped, stopped.what());
+  } catch (const NoProbability& error) {
+    outcome.fail(RequestStatus::kFailed, error.what());
+  } catch (const std::bad_alloc&) {
+    outcome.fail(RequestStatus::kOutOfMemory, kOutOfMemory);
   }
+  if (group.size() == 1)
+    return group[0]->result->fail(outcome.status, std::move(outcome.error));
+  for (const Sentence* sentence : group)
+    translate_group({sentence}, stop);
 }
 
 /// Sentences in batches of those with the same options.
@@ -315,20 +273,20 @@ std::vector<TranslationResult> Translator::translate(
   };
   std::vector<Sentence> sentences;  // those that are not empty
   for (size_t i = 0; i < requests.size(); ++i) {
-    try {
-      Sentence sentence = prepare(requests[i], results[i]);
+    TranslationResult& result = results[i];
+    run_request(result, [&] {
+      if (wants_to_stop(hooks.stop))
+        throw Stopped();
+      Sentence sentence = prepare(requests[i], result);
       sentence.request = i;
-      if (hooks.count != nullptr)
-        *hooks.count += SymbolCount::of(sentence.source);
-      if (!sentence.source.empty()) {
+      result.symbols = SymbolCount::of(sentence.source);
+      if (sentence.source.empty())
+        result.translations.emplace_back();
+      else
         sentences.push_back(std::move(sentence));
-        continue;
-      }
-      results[i].translations.emplace_back();
-    } catch (const Error& error) {
-      results[i].error = error.what();
-    }
-    done(i);
+    });
+    if (sentences.empty() || sentences.back().request != i)
+      done(i);
   }
   const std::vector<Group> groups = batches(sentences);
   share_work(groups.size(), options_.workers, [&](size_t number) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -69,7 +70,7 @@ void share_work(
         others.emplace_back([&] { shared.run(); });
     } catch (const std::system_error&) {
       // The system gives no more threads: those that are there do the work.
-    }
+    } catch (const std::bad_alloc&) {}
     shared.run();
   }
   shared.rethrow();

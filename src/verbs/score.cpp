@@ -5,7 +5,7 @@
 
 #include "seqconv/base/log.h"
 #include "seqconv/data/sentence_reader.h"
-#include "seqconv/pipeline/translator.h"
+#include "seqconv/pipeline/scorer.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
 

@@ -198,8 +198,7 @@ class BufferTranslator {
       buffer.requests[i].seed = mix_words(
           static_cast<uint64_t>(arguments_.seed),
           static_cast<uint64_t>(buffer.first_line) + i);
-    const auto results =
-        translator_.translate(buffer.requests, {.count = &symbols_});
+    const auto results = translator_.translate(buffer.requests);
     for (size_t i = 0; i < results.size(); ++i)
       write(
           buffer.first_line + static_cast<int64_t>(i),
@@ -228,6 +227,7 @@ class BufferTranslator {
       RequestOrigin& origin,
       const TranslationResult& result,
       std::ostream& out) {
+    symbols_ += result.symbols;
     for (const std::string& note : result.notes)
       log_warning(origin.where, ": ", note);
     if (origin.error.empty() && !result.error.empty())

@@ -1,40 +1,17 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <gmock/gmock.h>
 
+#include <cmath>
 #include <filesystem>
-#include <thread>
+#include <set>
 
-#include "seqconv/api/runtime.h"
-#include "support/temporary_folder.h"
+#include "models.h"
 
-/// The library through its header, on the folders that are in the repository.
+/// The library through its header: what a request asks for and gets.
 namespace seqconv::api {
 namespace {
 
-namespace fs = std::filesystem;
-
-const std::string kModel = SEQCONV_FOLDERS "/translation_2";
-const std::string kLanguageModel = SEQCONV_FOLDERS "/language_1";
-
-TranslationRequest request(std::string text) {
-  TranslationRequest request{.text = std::move(text)};
-  request.search.max_length_b = 12;
-  return request;
-}
-
-std::vector<TranslationRequest> requests(size_t count) {
-  std::vector<TranslationRequest> all;
-  for (size_t i = 0; i < count; ++i) {
-    std::string text;
-    for (size_t word = 0; word < i % 7; ++word)
-      text += "tolu urat ";
-    all.push_back(request(text));
-    if (i % 5 == 0)
-      all.back().sampling = SamplingSettings{.seed = i};
-  }
-  return all;
-}
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(ApiTranslator, GivesTheSameInEveryWay) {
   const Translator translator(kModel, {.threads = 3});
@@ -54,114 +31,228 @@ TEST(ApiTranslator, GivesTheSameInEveryWay) {
   }
 }
 
+TEST(ApiTranslator, TellsEachResultOnceAndWithItsNumber) {
+  const Translator translator(kModel, {.threads = 3});
+  const auto all = requests(40);
+  const auto wanted = translator.translate(all);
+  std::set<size_t> heard;
+  translator.translate(all, [&](size_t i, TranslationResult result) {
+    EXPECT_TRUE(heard.insert(i).second);
+    EXPECT_EQ(
+        result.translations.at(0).text,
+        wanted[i].translations.at(0).text);
+  });
+  EXPECT_EQ(heard.size(), all.size());
+}
+
+TEST(ApiTranslator, DoesNothingForNoRequest) {
+  const Translator translator(kModel);
+  EXPECT_TRUE(translator.translate(std::vector<TranslationRequest>()).empty());
+  const auto empty = translator.translate(std::vector{request("")});
+  EXPECT_EQ(empty.at(0).translations.at(0).text, "");
+}
+
 TEST(ApiTranslator, AFailingRequestLeavesTheOthers) {
   const Translator translator(kModel);
-  auto all = requests(4);
-  all[1].text = "\xff";
+  auto all = requests(6);
+  all[1].text = "dalan \xff";
   all[2].search.beam = 0;
+  all[3].target_prefix = "\xff";
+  all[4].sampling = SamplingSettings{.temperature = std::nan("")};
   const auto results = translator.translate(all);
   EXPECT_TRUE(results[0].ok());
-  EXPECT_NE(results[1].error.find("UTF-8"), std::string::npos);
-  EXPECT_NE(results[2].error.find("beam"), std::string::npos);
-  EXPECT_TRUE(results[3].ok());
-  EXPECT_FALSE(translator.translate_async(all[1]).get().ok());
-  EXPECT_THROW(translator.translate("\xff"), Error);
-}
-
-TEST(ApiTranslator, StopsWhenItIsAskedTo) {
-  const Translator translator(kModel, {.threads = 2});
-  CancelToken cancel;
-  cancel.cancel();
-  for (const TranslationResult& result :
-       translator.translate(requests(20), cancel)) {
-    if (result.translations.empty())
-      EXPECT_TRUE(result.cancelled);
+  EXPECT_THAT(results[1].error, HasSubstr("UTF-8, but is not at byte 6"));
+  EXPECT_THAT(results[2].error, HasSubstr("beam must be between"));
+  EXPECT_THAT(results[3].error, HasSubstr("target prefix must be UTF-8"));
+  EXPECT_THAT(results[4].error, HasSubstr("sampling.temperature must be"));
+  EXPECT_TRUE(results[5].ok());
+  for (size_t i = 1; i < 5; ++i) {
+    EXPECT_EQ(results[i].status, Status::kInvalid);
+    EXPECT_TRUE(results[i].translations.empty());
+    const TranslationResult alone = translator.translate_async(all[i]).get();
+    EXPECT_EQ(alone.status, Status::kInvalid);
+    EXPECT_EQ(alone.error, results[i].error);
   }
-  EXPECT_TRUE(
-      translator.translate_async(request("tolu"), cancel).get().cancelled);
-  EXPECT_TRUE(translator.translate_async(request("tolu")).get().ok());
+  EXPECT_THROW(translator.translate("\xff"), RequestError);
 }
 
-TEST(ApiTranslator, MayBeDestroyedWhileWorkIsUnderWay) {
-  for (int round = 0; round < 20; ++round) {
-    std::vector<std::future<TranslationResult>> futures;
-    {
-      const Translator translator(kModel, {.threads = 2});
-      for (const TranslationRequest& own : requests(30))
-        futures.push_back(translator.translate_async(own));
-      std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
-    }
-    for (auto& future : futures) {
-      const TranslationResult result = future.get();
-      EXPECT_TRUE(result.ok() || result.cancelled) << result.error;
-    }
-  }
-}
-
-TEST(ApiTranslator, GoesOnInAChildProcess) {
-  const Translator translator(kModel, {.threads = 2});
-  const std::string wanted = translator.translate_async(request("tolu urat"))
-                                 .get()
-                                 .translations.at(0)
-                                 .text;
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const bool same = translator.translate("tolu urat").text.size() > 0 &&
-        translator.translate_async(request("tolu urat"))
-                .get()
-                .translations.at(0)
-                .text == wanted;
-    ::_exit(same ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-}
-
-TEST(ApiTranslator, KeepsAFolderThatIsReplaced) {
-  testing::TemporaryFolder folder;
-  const fs::path model = folder.path() / "model";
-  fs::copy(kModel, model, fs::copy_options::recursive);
-  const Translator translator(model.string());
-  const std::string wanted = translator.translate("tolu urat").text;
-  fs::remove_all(model);
-  EXPECT_EQ(translator.translate("tolu urat").text, wanted);
+TEST(ApiTranslator, TellsWhatWasCutAndWhatIsUnknown) {
+  const Translator translator(kModel);
+  std::string text = "dalan nowhere-else";
+  for (int i = 0; i < 60; ++i)
+    text += " mira";
+  TranslationRequest longer = request(text);
+  longer.target_prefix = "mira zzz";
+  const auto result = translator.translate(std::vector{longer}).at(0);
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(
+      result.notes,
+      ElementsAre(
+          HasSubstr("is cut to the model's 48 positions"),
+          HasSubstr("symbols of the target prefix are unknown"),
+          HasSubstr("of the 47 symbols of the text are unknown")));
 }
 
 TEST(ApiErrors, HaveClasses) {
   EXPECT_THROW(Translator("nowhere"), ModelError);
+  EXPECT_THROW(Translator(""), ModelError);
+  EXPECT_THROW(Translator(std::string(5000, 'x')), ModelError);
+  EXPECT_THROW(Translator(std::vector<std::string>()), ModelError);
   EXPECT_THROW(Translator{kLanguageModel}, ModelError);
-  EXPECT_THROW(Translator(kModel, {.threads = -1}), OptionError);
-  EXPECT_THROW(Translator(kModel, {.batch_tokens = 0}), OptionError);
+  EXPECT_THROW(Scorer{kLanguageModel}, ModelError);
   EXPECT_THROW(Generator{kModel}, ModelError);
-  const Generator generator(kLanguageModel);
-  EXPECT_THROW(generator.generate({.length = 0}), OptionError);
+}
+
+/// What an exception of a class says.
+template <class Exception, class Work>
+std::string message_of(const Work& work) {
+  try {
+    work();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(ApiErrors, AbsurdOptionsAreNamed) {
+  const auto message = [](const RuntimeOptions& options) {
+    const auto opened = [&](auto open) {
+      return message_of<OptionError>([&] { open(); });
+    };
+    const std::string one = opened([&] { Translator(kModel, options); });
+    EXPECT_EQ(opened([&] { Scorer(kModel, options); }), one);
+    EXPECT_EQ(opened([&] { Generator(kLanguageModel, options); }), one);
+    return one;
+  };
+  EXPECT_EQ(
+      message({.threads = -1}),
+      "threads must be between 0 and 1024, but got -1");
+  EXPECT_THAT(message({.threads = INT64_MAX}), HasSubstr("threads"));
+  EXPECT_EQ(
+      message({.batch_tokens = 0}),
+      "batch_tokens must be at least 1, but got 0");
+  const Translator translator(kModel, {.batch_tokens = INT64_MAX});
+  EXPECT_EQ(translator.translate(requests(3)).size(), 3U);
+  EXPECT_THROW(translator.translate(requests(3), nullptr), OptionError);
+}
+
+TEST(ApiErrors, AbsurdRequestsAreInvalid) {
+  const Translator translator(kModel);
+  const auto error = [&](auto change) {
+    TranslationRequest own = request("dalan");
+    change(own.search);
+    const auto result = translator.translate(std::vector{own}).at(0);
+    EXPECT_EQ(result.status, Status::kInvalid);
+    return result.error;
+  };
+  EXPECT_THAT(
+      error([](auto& search) { search.beam = INT64_MAX; }),
+      HasSubstr("beam"));
+  EXPECT_THAT(
+      error([](auto& search) { search.n_best = 6; }),
+      HasSubstr("n_best"));
+  EXPECT_THAT(
+      error([](auto& search) { search.max_length_b = INT64_MAX; }),
+      HasSubstr("max_length_b"));
+  EXPECT_THAT(
+      error([](auto& search) { search.length_penalty = INFINITY; }),
+      HasSubstr("length_penalty"));
 }
 
 TEST(ApiScorer, GivesLogProbabilities) {
+  const Scorer scorer(kModel, {.threads = 2});
+  const auto scores =
+      scorer.score({{"dalan", "mira"}, {"mira dalan", "dalan"}, {"", ""}});
+  ASSERT_EQ(scores.size(), 3U);
+  for (const ScoreResult& score : scores) {
+    EXPECT_TRUE(score.ok()) << score.error;
+    EXPECT_LT(score.log_probability, 0);
+  }
+  EXPECT_EQ(scorer.score("dalan", "mira"), scores[0].log_probability);
+  EXPECT_TRUE(scorer.score(std::vector<ScoreRequest>()).empty());
+}
+
+TEST(ApiScorer, AgreesWithTheTranslator) {
+  const Translation found = Translator(kModel).translate("dalan mira");
+  EXPECT_NEAR(
+      Scorer(kModel).score("dalan mira", found.text),
+      found.log_probability,
+      1e-4);
+}
+
+TEST(ApiScorer, AFailingRequestLeavesTheOthers) {
   const Scorer scorer(kModel);
-  const auto scores = scorer.score({{"tolu", "urat"}, {"urat tolu", "tolu"}});
-  ASSERT_EQ(scores.size(), 2U);
-  EXPECT_LT(scores[0], 0);
-  EXPECT_EQ(scorer.score({{"tolu", "urat"}})[0], scores[0]);
+  std::string longer;
+  for (int i = 0; i < 48; ++i)
+    longer += "mira ";
+  const auto scores = scorer.score(
+      {{"dalan", "mira"},
+       {"\xff", "mira"},
+       {"dalan", "mira \xc3"},
+       {longer, "mira"},
+       {"dalan", longer},
+       {"dalan zzz", "mira"}});
+  EXPECT_TRUE(scores[0].ok());
+  EXPECT_THAT(scores[1].error, HasSubstr("the source must be UTF-8"));
+  EXPECT_THAT(scores[2].error, HasSubstr("the target must be UTF-8"));
+  EXPECT_THAT(
+      scores[3].error,
+      HasSubstr("the source has 49 tokens, </s> counted, more than the model"));
+  EXPECT_THAT(scores[4].error, HasSubstr("the target has 49 tokens"));
+  for (size_t i = 1; i < 5; ++i) {
+    EXPECT_EQ(scores[i].status, Status::kInvalid);
+    EXPECT_TRUE(std::isnan(scores[i].log_probability));
+  }
+  EXPECT_TRUE(scores[5].ok());
+  EXPECT_THAT(scores[5].notes, ElementsAre(HasSubstr("1 of the 2 symbols")));
+  EXPECT_THROW(scorer.score("dalan", "\xff"), RequestError);
 }
 
 TEST(ApiGenerator, TellsTextAsItComes) {
   const Generator generator(kLanguageModel);
   std::string heard;
-  const std::string text =
-      generator.generate({.length = 30}, [&](std::string_view more) {
+  const GenerationRequest request{.prompt = "dalan", .length = 30};
+  const GenerationResult result =
+      generator.generate(request, [&](std::string_view more) {
         heard += more;
         return true;
       });
-  EXPECT_EQ(heard, text);
+  EXPECT_TRUE(result.ok()) << result.error;
+  EXPECT_EQ(heard, result.text);
+  EXPECT_EQ(result.tokens, 30);
+  EXPECT_LT(result.log_probability, 0);
+  EXPECT_EQ(generator.generate(request).text, result.text);
+  EXPECT_EQ(generator.generate("dalan").substr(0, heard.size()), heard);
+}
+
+TEST(ApiGenerator, EndsWhenItsHearerHasEnough) {
+  const Generator generator(kLanguageModel);
   size_t calls = 0;
-  generator.generate({.length = 30}, [&](std::string_view) {
-    ++calls;
-    return false;
-  });
-  EXPECT_LE(calls, 2U);  // what was held back comes at the end
+  const GenerationResult result =
+      generator.generate({.length = 30}, [&](std::string_view) {
+        ++calls;
+        return false;
+      });
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(calls, 1U);
+  EXPECT_LT(result.tokens, 30);
+}
+
+TEST(ApiGenerator, FaultsAreTheRequests) {
+  const Generator generator(kLanguageModel);
+  const auto error = [&](const GenerationRequest& request) {
+    const GenerationResult result = generator.generate(request);
+    EXPECT_EQ(result.status, Status::kInvalid);
+    EXPECT_EQ(result.text, "");
+    return result.error;
+  };
+  EXPECT_THAT(error({.prompt = "a\xff"}), HasSubstr("not at byte 1"));
+  EXPECT_THAT(error({.length = 0}), HasSubstr("length must be at least"));
+  EXPECT_THAT(error({.length = INT64_MAX}), HasSubstr("were to follow"));
+  EXPECT_THAT(
+      error({.sampling = {.top_p = 0}}),
+      HasSubstr("sampling.top_p must be"));
+  EXPECT_THROW(generator.generate("\xff"), RequestError);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "seqconv/data/token_store.h"
 #include "seqconv/pipeline/generator.h"
 #include "seqconv/pipeline/perplexity.h"
+#include "seqconv/pipeline/scorer.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/text/vocabulary.h"
 #include "seqconv/torch_backend/backend.h"

@@ -164,6 +164,36 @@ TEST_F(Generator, LearnedPositionsBoundTheLength) {
       HasSubstr("learned positions reach 6 tokens, but the prompt has 3"));
 }
 
+TEST_F(Generator, WithoutThePromptGivesWhatFollowsIt) {
+  for (const Tokenizer tokenizer : {Tokenizer::kNone, Tokenizer::kMoses}) {
+    LanguageSettings settings;
+    settings.text.tokenizer = tokenizer;
+    settings.text.language = tokenizer == Tokenizer::kMoses ? "de" : "";
+    const LoadedLanguageModel model = make(settings);
+    const GenerationOptions with{.length = 12};
+    const std::string all = generate(model, "eins\nzwei drei", with).text;
+    EXPECT_EQ(all.find("eins\nzwei drei"), 0u) << all;
+    GenerationOptions without = with;
+    without.show_prompt = false;
+    EXPECT_EQ(
+        generate(model, "eins\nzwei drei", without).text,
+        all.substr(std::string_view("eins\nzwei drei").size()));
+  }
+}
+
+TEST_F(Generator, StopsWhenItIsAskedTo) {
+  const LoadedLanguageModel model = make({});
+  int asked = 0;
+  GenerationOptions options{.length = 30};
+  options.stop = [&] { return ++asked > 3; };
+  const Generated some = generate(model, "eins", options);
+  EXPECT_TRUE(some.report.stopped);
+  EXPECT_EQ(some.report.tokens, 3);
+  options.stop = [] { return true; };
+  EXPECT_EQ(generate(model, "eins", options).report.tokens, 0);
+  EXPECT_FALSE(generate(model, "eins", {.length = 3}).report.stopped);
+}
+
 TEST_F(Generator, AnUnknownWordOfThePromptIsTold) {
   const LoadedLanguageModel model = make({});
   EXPECT_THAT(
@@ -274,6 +304,19 @@ TEST_P(Streamed, AnEndIsALineBreakAndBeginsAnew) {
   EXPECT_EQ(all, "das große\ndas große\n");
   EXPECT_EQ(stream.add(kEndId), "\n");
   EXPECT_EQ(stream.finish(), "");
+}
+
+TEST_P(Streamed, WhatIsPassedOverIsNotGivenOut) {
+  TextStream stream(text_);
+  std::string all;
+  for (const int32_t id : text_->encode("das große"))
+    stream.add(id);
+  stream.pass_over();
+  const std::vector<int32_t> ids = text_->encode("das große naïve das");
+  const auto read = std::ssize(text_->encode("das große"));
+  for (auto id = ids.begin() + read; id != ids.end(); ++id)
+    all += stream.add(*id);
+  EXPECT_EQ(all + stream.finish(), " naïve das");
 }
 
 TEST_P(Streamed, WhateverComesNothingIsLost) {

@@ -4,6 +4,7 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
+#include "seqconv/pipeline/scorer.h"
 #include "seqconv/pipeline/translator.h"
 #include "translation_folder.h"
 

@@ -12,6 +12,7 @@
 #include "seqconv/base/safetensors.h"
 #include "seqconv/pipeline/generator.h"
 #include "seqconv/pipeline/perplexity.h"
+#include "seqconv/pipeline/scorer.h"
 #include "seqconv/pipeline/translator.h"
 #include "support/errors.h"
 #include "translation_folder.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "pipeline/token_batches.h"
 #include "seqconv/base/error.h"
 #include "seqconv/pipeline/perplexity.h"
+#include "seqconv/pipeline/scorer.h"
 #include "seqconv/pipeline/translator.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
@@ -157,10 +159,9 @@ class SharedTranslation : public ::testing::Test {
     options.search = {.beam = 3, .n_best = 2, .max_length_b = 9};
     options.batch_tokens = batch_tokens;
     options.workers = workers;
-    SymbolCount count;
     std::string all;
     for (const TranslationResult& result :
-         Translator(system, options).translate(requests, {.count = &count})) {
+         Translator(system, options).translate(requests)) {
       all += concat("error: ", result.error, "\n");
       for (const Translation& translation : result.translations) {
         all += concat(translation.tokens, " ", translation.text);
@@ -229,6 +230,47 @@ TEST_F(SharedTranslation, OneThatHasNoProbabilityFailsAlone) {
         << workers << " workers";
 }
 
+TEST_F(SharedTranslation, TellsEveryResultOnceAsItIsReturned) {
+  for (const int64_t workers : kWorkers) {
+    TranslatorOptions options{.batch_tokens = 40, .workers = workers};
+    options.search.max_length_b = 9;
+    auto all = requests();
+    all[5].line = "\xff";
+    std::vector<std::string> heard(all.size(), "nothing");
+    std::atomic<int> at_a_time = 0;
+    const auto results =
+        Translator(system(), options)
+            .translate(all, {.done = [&](size_t i, const auto& result) {
+                         EXPECT_EQ(++at_a_time, 1);
+                         EXPECT_EQ(heard.at(i), "nothing");
+                         heard[i] = result.error;
+                         --at_a_time;
+                       }});
+    for (size_t i = 0; i < all.size(); ++i)
+      EXPECT_EQ(heard[i], results[i].error);
+    EXPECT_EQ(results[5].status, RequestStatus::kInvalid);
+  }
+}
+
+TEST_F(SharedTranslation, StopsBetweenTwoSteps) {
+  for (const int64_t workers : kWorkers)
+    for (const int most : {0, 1, 30, 300}) {
+      TranslatorOptions options{.batch_tokens = 40, .workers = workers};
+      options.search.max_length_b = 9;
+      std::atomic<int> asked = 0;
+      size_t stopped = 0;
+      for (const TranslationResult& result :
+           Translator(system(), options).translate(requests(), {.stop = [&] {
+                                                     return ++asked > most;
+                                                   }})) {
+        EXPECT_EQ(result.error.empty(), !result.translations.empty());
+        stopped += result.status == RequestStatus::kStopped;
+      }
+      EXPECT_GT(stopped, 0u);
+      EXPECT_EQ(stopped == requests().size(), most <= 1) << stopped;
+    }
+}
+
 TEST_F(SharedTranslation, AnErrorOfTheBackendReachesTheCaller) {
   auto with_bad = requests();
   for (size_t i = 3; i < with_bad.size(); i += 40)
@@ -261,6 +303,33 @@ TEST_F(SharedTranslation, PairsAreScoredTheSameByAnyNumberOfWorkers) {
   const std::string error = error_of([&] { scores(broken, 1); });
   for (const int64_t workers : kWorkers)
     EXPECT_EQ(error_of([&] { scores(broken, workers); }), error);
+}
+
+TEST_F(SharedTranslation, PairsFailAlone) {
+  std::vector<ScoreRequest> pairs;
+  for (const std::string& line : random_lines(90, 8))
+    pairs.push_back({line, line.substr(0, line.find(' ') + 1)});
+  pairs[7].source = "eins \xff";
+  pairs[8].target = "eins zwei drei vier acht acht";
+  pairs[9].target = "acht unbekannt";
+  const auto wanted = score_requests(system(), pairs, {.batch_tokens = 1});
+  EXPECT_THAT(wanted[7].error, HasSubstr("UTF-8, but is not at byte 5"));
+  EXPECT_THAT(wanted[8].error, HasSubstr("the target has 7 tokens"));
+  EXPECT_THAT(wanted[9].notes.at(0), HasSubstr("1 of the 2 symbols"));
+  for (const int64_t workers : kWorkers) {
+    const auto found = score_requests(system(), pairs, {40, workers});
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      EXPECT_EQ(found[i].error, wanted[i].error);
+      EXPECT_EQ(found[i].error.empty(), i != 7 && i != 8);
+      EXPECT_TRUE(
+          std::isnan(wanted[i].log_probability)
+              ? std::isnan(found[i].log_probability)
+              : found[i].log_probability == wanted[i].log_probability);
+    }
+  }
+  for (const auto& result :
+       score_requests(system(), pairs, {}, [] { return true; }))
+    EXPECT_EQ(result.status, RequestStatus::kStopped);
 }
 
 class SharedPerplexity : public ::testing::Test {

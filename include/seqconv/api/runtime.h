@@ -14,12 +14,16 @@
 /// Trained models in other programs: docs/embedding.md. CPU, no LibTorch, no
 /// types of other libraries. Texts are UTF-8. Objects may be used by several
 /// threads at a time; results are the same bytes whatever is beside a request.
+/// An object outlives the calls on it; one that was moved from may only be
+/// assigned to and destroyed.
 namespace seqconv::api {
 
 #define SEQCONV_API __attribute__((visibility("default")))
+#define SEQCONV_HIDDEN __attribute__((visibility("hidden")))
 
 /// What goes wrong: all exceptions of this library are of this class. What
-/// concerns one request stands in its result instead.
+/// concerns one request stands in its result instead. An exception of a
+/// function that the caller gave us reaches the caller as it is.
 class SEQCONV_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -29,8 +33,13 @@ class SEQCONV_API ModelError : public Error {
  public:
   using Error::Error;
 };
-/// Options that make no sense.
+/// RuntimeOptions that make no sense, or an empty function.
 class SEQCONV_API OptionError : public Error {
+ public:
+  using Error::Error;
+};
+/// Of the functions that take one text and give no Result: why there is none.
+class SEQCONV_API RequestError : public Error {
  public:
   using Error::Error;
 };
@@ -44,6 +53,9 @@ class SEQCONV_API OutOfMemory : public Error {
 class SEQCONV_API CancelToken {
  public:
   CancelToken();
+  CancelToken(const CancelToken&) = default;  // moving copies
+  CancelToken& operator=(const CancelToken&) = default;
+  ~CancelToken() = default;
   void cancel() const;
   bool is_cancelled() const;
 
@@ -53,8 +65,10 @@ class SEQCONV_API CancelToken {
 
 /// How a model runs.
 struct RuntimeOptions {
-  int64_t threads = 0;  ///< batches at a time; 0: as many as there are cores
-  int64_t batch_tokens = 4096;  ///< source tokens of a batch
+  /// Batches that a call works on at a time, at most 1024; 0: as many as there
+  /// are cores. A Generator needs one whatever this says.
+  int64_t threads = 0;
+  int64_t batch_tokens = 4096;  ///< tokens of a batch, padding counted
 };
 
 /// How translations are searched for; what is not given is the model's own.
@@ -78,6 +92,24 @@ struct SamplingSettings {
   uint64_t seed = 1;  ///< the same one gives the same text
 };
 
+/// What became of a request.
+enum class Status {
+  kOk,
+  kInvalid,      ///< its text or options make no sense to the model
+  kFailed,       ///< the model gives it no finite probability
+  kOutOfMemory,  ///< there is not memory enough for it
+  kCancelled,    ///< before it was done
+};
+
+/// What all results have.
+struct Result {
+  Status status = Status::kOk;
+  std::string error;               ///< why it is not kOk; "" where it is
+  std::vector<std::string> notes;  ///< what was cut or replaced
+
+  bool ok() const { return status == Status::kOk; }
+};
+
 struct TranslationRequest {
   std::string text{};
   std::string target_prefix{};  ///< how the translation must begin
@@ -94,16 +126,9 @@ struct Translation {
   std::vector<float> token_scores;  ///< of each token, </s> the last
 };
 
-struct TranslationResult {
-  /// Best first; one empty one for an empty text.
+struct TranslationResult : Result {
+  /// Best first; one empty one for an empty text, none where it is not ok.
   std::vector<Translation> translations;
-  /// Why there is none: the request's options or text, no memory, or that it
-  /// was cancelled. "" where all is well.
-  std::string error;
-  bool cancelled = false;
-  std::vector<std::string> notes;  ///< what was cut
-
-  bool ok() const { return error.empty(); }
 };
 
 /// Translates. A model folder, or several that vote.
@@ -121,55 +146,84 @@ class SEQCONV_API Translator {
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
 
-  /// One text. Error where its result has one.
+  /// The best translation of one text. RequestError, OutOfMemory.
   Translation translate(std::string_view text) const;
 
-  /// A result a request, in their order.
+  /// A result a request, in their order. OutOfMemory.
   std::vector<TranslationResult> translate(
       const std::vector<TranslationRequest>& requests,
       const CancelToken& cancel = {}) const;
 
   /// The same, each result given to on_result as soon as it is there: with the
-  /// number of its request, by some thread, one at a time.
+  /// number of its request, by some thread, one at a time. Once it throws it is
+  /// called no more, and its exception leaves this call. OutOfMemory.
   void translate(
       const std::vector<TranslationRequest>& requests,
       const std::function<void(size_t, TranslationResult)>& on_result,
       const CancelToken& cancel = {}) const;
 
-  /// Returns at once. Requests that come close together share batches.
+  /// Returns at once. Requests that come close together share batches. The
+  /// future gives a result and never throws; it may outlive the Translator.
+  /// OutOfMemory; Error where no thread can be started.
   std::future<TranslationResult> translate_async(
       TranslationRequest request,
       CancelToken cancel = {}) const;
 
  private:
-  class Impl;
+  class SEQCONV_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// A text and its translation.
+struct ScoreRequest {
+  std::string source{};
+  std::string target{};
+};
+
+struct ScoreResult : Result {
+  /// Natural, of the target given the source, </s> included; not a number
+  /// where it is not ok.
+  double log_probability = 0;
 };
 
 /// Scores given translations. One model folder.
 class SEQCONV_API Scorer {
  public:
+  /// ModelError, OptionError, OutOfMemory.
   explicit Scorer(const std::string& model, const RuntimeOptions& options = {});
   ~Scorer();
   Scorer(Scorer&&) noexcept;
   Scorer& operator=(Scorer&&) noexcept;
 
-  struct Pair {
-    std::string source;
-    std::string target;
-  };
-  /// Natural log-probability of each target given its source, </s> included.
-  /// Error for text that is not UTF-8 or longer than learned positions.
-  std::vector<double> score(const std::vector<Pair>& pairs) const;
+  /// Log-probability of one translation. RequestError, OutOfMemory.
+  double score(std::string_view source, std::string_view target) const;
+
+  /// A result a request, in their order. OutOfMemory.
+  std::vector<ScoreResult> score(
+      const std::vector<ScoreRequest>& requests,
+      const CancelToken& cancel = {}) const;
 
  private:
-  class Impl;
+  class SEQCONV_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+struct GenerationRequest {
+  std::string prompt{};
+  int64_t length = 200;  ///< tokens to generate, at least 1
+  SamplingSettings sampling{};
+};
+
+struct GenerationResult : Result {
+  std::string text;    ///< what follows the prompt; so far, where it is not ok
+  int64_t tokens = 0;  ///< generated
+  double log_probability = 0;  ///< natural, of these tokens
 };
 
 /// Goes on with texts. The folder of a language model.
 class SEQCONV_API Generator {
  public:
+  /// ModelError, OptionError, OutOfMemory.
   explicit Generator(
       const std::string& model,
       const RuntimeOptions& options = {});
@@ -177,21 +231,22 @@ class SEQCONV_API Generator {
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;
 
-  struct Request {
-    std::string prompt{};
-    int64_t length = 200;  ///< tokens to generate
-    SamplingSettings sampling{};
-  };
-  /// What follows the prompt. on_text hears it as it comes; false ends it.
-  /// Error for a prompt that the model cannot read; OptionError.
-  std::string generate(
-      const Request& request,
+  /// What follows the prompt. RequestError, OutOfMemory.
+  std::string generate(std::string_view prompt) const;
+
+  /// on_text hears the text as it comes, whole characters, by this thread;
+  /// false ends it, which is ok. What it throws leaves this call.
+  GenerationResult generate(
+      const GenerationRequest& request,
       const std::function<bool(std::string_view)>& on_text = {},
       const CancelToken& cancel = {}) const;
 
  private:
-  class Impl;
+  class SEQCONV_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+#undef SEQCONV_API
+#undef SEQCONV_HIDDEN
 
 }  // namespace seqconv::api

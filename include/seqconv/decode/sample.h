@@ -67,8 +67,8 @@ class Sampler {
   /// - by ascending token when top_k = 0 and top_p = 1: no sort, O(V);
   /// - by descending probability otherwise: O(V) and a sort of what is left.
   ///
-  /// Error when nothing is left, when `uniform` or a banned token is out of
-  /// range, and when a log-probability that counts is plus infinity.
+  /// NoProbability when nothing is left and when a log-probability that counts
+  /// is plus infinity; Error when `uniform` or a banned token is out of range.
   SampledToken draw(
       std::span<const float> log_probabilities,
       std::span<const int32_t> banned,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "seqconv/decode/sample.h"
+#include "seqconv/pipeline/request.h"
 #include "seqconv/pipeline/system.h"
 
 namespace seqconv {
@@ -25,6 +26,8 @@ class TextStream {
   std::string add(int32_t id);
   /// What is still held back.
   std::string finish();
+  /// Takes all that was added as given out.
+  void pass_over() { shown_ = text_->decode(ids_); }
 
  private:
   std::shared_ptr<const TextPipeline> text_;
@@ -37,16 +40,17 @@ struct GenerationOptions {
   int64_t seed = 1;
   SamplingOptions sampling;
   bool show_prompt = true;  ///< it is written first
-  /// Asked before every token; once it is true none follows.
-  std::function<bool()> stop{};
+  StopQuestion stop{};      ///< once it is true no token follows
 };
 
 struct GenerationReport {
   int64_t prompt_tokens = 0;
-  int64_t tokens = 0;  ///< generated
+  int64_t unknown_prompt_tokens = 0;  ///< of them <unk>
+  int64_t tokens = 0;                 ///< generated
   double prompt_seconds = 0;
   double seconds = 0;  ///< of generation
   double log2_probability = 0;
+  bool stopped = false;  ///< before its end
 };
 
 /// Goes on with a prompt, token by token. The state has a fixed size for models
@@ -55,8 +59,9 @@ struct GenerationReport {
 /// at the end of its line; one of blocks goes on in the next line.
 ///
 /// `write` is called with text as soon as it is there, the prompt's first.
-/// Error for a prompt with symbols that the model cannot know, and UsageError
-/// when prompt and length do not fit into learned positions.
+/// Error for a prompt with symbols that the model cannot know, UsageError when
+/// prompt and length do not fit into learned positions, NoProbability where the
+/// model gives none.
 GenerationReport generate_text(
     const LanguageSystem& model,
     std::string_view prompt,

@@ -8,8 +8,8 @@
 
 #include "seqconv/decode/sample.h"
 #include "seqconv/decode/search.h"
+#include "seqconv/pipeline/request.h"
 #include "seqconv/pipeline/system.h"
-#include "seqconv/text/symbol_count.h"
 
 namespace seqconv {
 
@@ -44,34 +44,25 @@ struct TranslationRequest {
   uint64_t seed = 1;  ///< with which they are drawn, whatever is beside it
 };
 
-/// What became of a request.
-struct TranslationResult {
+/// It fails by options that make no sense, text that is not UTF-8, ids outside
+/// the vocabulary, a model that gives it no finite probability, no memory for
+/// it, or because its caller wanted to stop.
+struct TranslationResult : RequestOutcome {
   /// The n best, best first; one empty one for an empty line, none where the
   /// request failed.
   std::vector<Translation> translations;
-  /// Why it failed: options that make no sense, text that is not UTF-8, ids
-  /// outside the vocabulary, a model that gives it no finite probability. ""
-  /// where it did not.
-  std::string error;
-  /// What was cut, in the order in which it was.
-  std::vector<std::string> notes;
+  SymbolCount symbols;  ///< of the line
 };
-
-/// Asks to stop, from another thread: nothing, or whether to.
-using StopQuestion = std::function<bool()>;
 
 /// What the caller of a translation has to say and wants to hear.
 struct TranslationHooks {
-  /// The symbols of the source lines are added to it; or null.
-  SymbolCount* count = nullptr;
-  /// Called before every step of a batch. Once it is true no further step is
-  /// made; requests without a result then fail with kStopped.
+  /// Asked before every step of a batch. Once it is true no further step is
+  /// made; requests without a result are stopped.
   StopQuestion stop{};
   /// Called with the number of a request when its result is there, one at a
-  /// time, by whatever thread made it.
+  /// time, by whatever thread made it. What it throws ends the translation.
   std::function<void(size_t request, const TranslationResult& result)> done{};
 };
-inline constexpr const char* kStopped = "stopped before it was translated";
 
 /// Raw lines to translations, in input order: text -> batches sorted by length
 /// -> search -> text. With several workers batches are translated by threads of
@@ -108,7 +99,7 @@ class Translator {
       const SearchOptions& search,
       int64_t source_length,
       TranslationResult& result) const;
-  void note_if_cut(const Sentence& sentence, const Hypothesis& best) const;
+  std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
   void translate_group(const Group& group, const StopQuestion& stop) const;
   std::vector<std::vector<Hypothesis>> hypotheses(
@@ -119,15 +110,5 @@ class Translator {
   TranslationSystem system_;
   TranslatorOptions options_;
 };
-
-/// Natural log-probability of each target sentence given its source sentence,
-/// both as ids without </s>; not a finite number where the model's own are not.
-/// `workers`: batches scored at a time, by threads that end with the call.
-std::vector<double> score_pairs(
-    const TranslationBackend& model,
-    const std::vector<std::vector<int32_t>>& sources,
-    const std::vector<std::vector<int32_t>>& targets,
-    int64_t batch_tokens,
-    int64_t workers = 1);
 
 }  // namespace seqconv

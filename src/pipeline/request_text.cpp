@@ -1,0 +1,30 @@
+#include "request_text.h"
+
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+
+std::vector<int32_t>
+encode_text(const TextPipeline& text, std::string_view line, const char* what) {
+  const size_t at = find_invalid_utf8(line);
+  SEQCONV_CHECK(
+      at == std::string_view::npos,
+      what,
+      " must be UTF-8, but is not at byte ",
+      at);
+  return text.encode(line);
+}
+
+std::string unknown_note(const SymbolCount& count, const char* what) {
+  if (count.unknown == 0)
+    return "";
+  return concat(
+      count.unknown,
+      " of the ",
+      count.symbols,
+      " symbols of ",
+      what,
+      " are unknown to the model: <unk> stands for them");
+}
+
+}  // namespace seqconv
