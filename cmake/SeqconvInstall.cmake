@@ -1,6 +1,6 @@
 # cmake --install BUILD --prefix P (docs/installing.md): the program, the shared
-# libraries, the headers of the operators, the configurations and a CMake
-# package. Nothing refers to P, so that it can be moved. The Python package is a
+# libraries, the headers of what they offer, the configurations, examples and a
+# CMake package. Nothing refers to P, so that it can be moved. The Python package is a
 # component of its own (python/), which this leaves out.
 include(CMakePackageConfigHelpers)
 
@@ -31,6 +31,7 @@ endforeach()
 
 install(DIRECTORY configs DESTINATION share/seqconv
   FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY examples DESTINATION share/seqconv)
 install(FILES LICENSE NOTICE DESTINATION share/doc/seqconv OPTIONAL)
 
 set(_package lib/cmake/seqconv)

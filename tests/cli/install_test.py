@@ -21,20 +21,9 @@ LIBTORCH = ["--backend", "libtorch"]
 INCLUDE = re.compile(r'^#include "(seqconv/[^"]+)"', re.MULTILINE)
 
 
-@functools.cache
-def installation():
-    """Installed to one place and moved to another, with a blank in its name."""
-    first = support.scratch() / "first"
-    subprocess.run(
-        ["cmake", "--install", support.BUILD, "--prefix", first],
-        check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    return first.rename(support.scratch() / "moved here")
-
-
 def run(*arguments, program=None, stdin=b"", **environment):
     """Runs the installed program; nothing is set but what is given."""
-    program = program or installation() / "bin" / "seqconv"
+    program = program or support.installation() / "bin" / "seqconv"
     done = subprocess.run(
         [os.fspath(program), *map(os.fspath, arguments)],
         input=stdin, env=environment, cwd="/", capture_output=True,
@@ -81,8 +70,8 @@ class Installation(unittest.TestCase):
 
     def test_nothing_is_installed_that_is_not_needed(self):
         files = {
-            os.fspath(path.relative_to(installation()))
-            for path in installation().rglob("*") if path.is_file()
+            os.fspath(path.relative_to(support.installation()))
+            for path in support.installation().rglob("*") if path.is_file()
         }  # fmt: skip
         rest = {
             name for name in files
@@ -93,6 +82,7 @@ class Installation(unittest.TestCase):
             "bin/seqconv",
             "lib/libseqconv_engine.so",
             "lib/libseqconv_ops.so",
+            *(f"lib/libseqconv_runtime.so{end}" for end in ("", ".0.1", ".0.1.0")),
             "lib/cmake/seqconv/seqconvConfig.cmake",
             "lib/cmake/seqconv/seqconvConfigVersion.cmake",
         })  # fmt: skip
@@ -100,7 +90,7 @@ class Installation(unittest.TestCase):
             self.assertIn(f"share/seqconv/{config.relative_to(support.ROOT)}", files)
 
     def test_headers_include_what_is_installed(self):
-        include = installation() / "include"
+        include = support.installation() / "include"
         headers = list(include.rglob("*.h"))
         self.assertIn(include / "seqconv/ops/lightconv.h", headers)
         for header in headers:
@@ -126,7 +116,7 @@ class Installation(unittest.TestCase):
         self.assertNotIn(os.fspath(support.BUILD.resolve()) + "/", done.message)
         done = self.assert_translates(*LIBTORCH, LD_DEBUG="files")
         for library in ("seqconv_engine", "seqconv_ops"):
-            self.assertIn(f"calling init: {installation()}/lib/lib{library}.so", done.message)
+            self.assertIn(f"calling init: {support.installation()}/lib/lib{library}.so", done.message)
         self.assertNotIn(os.fspath(support.BUILD.resolve()) + "/", done.message)
 
     def test_configurations_go_by_name(self):
@@ -197,7 +187,7 @@ class Installation(unittest.TestCase):
         unshare = shutil.which("unshare") or "unshare"
         if subprocess.run([unshare, *moved, "true"], check=False).returncode != 0:
             self.skipTest("no right to make namespaces")
-        command = [*moved, installation() / "bin" / "seqconv", "translate", "--model", model(), *LIBTORCH]
+        command = [*moved, support.installation() / "bin" / "seqconv", "translate", "--model", model(), *LIBTORCH]
         done = run(*command, program=unshare, stdin=b"1\n")
         self.assertEqual((done.code, done.out), (1, b""), done.message)
         self.assertIn("(where it was at the build)", done.message)

@@ -71,6 +71,17 @@ def scratch():
     return folder
 
 
+@functools.cache
+def installation():
+    """Installed to one place and moved to another, with a blank in its name."""
+    first = scratch() / "first"
+    subprocess.run(
+        ["cmake", "--install", BUILD, "--prefix", first],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    return first.rename(scratch() / "moved here")
+
+
 WORDS = "null eins zwei drei vier fünf sechs sieben acht neun".split()
 
 

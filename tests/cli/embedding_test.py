@@ -1,0 +1,198 @@
+"""The library for other programs, installed, moved and used: docs/embedding.md.
+
+SEQCONV_BINARY_DIR names the build folder.
+"""
+
+import functools
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+import support
+
+FOLDERS = support.ROOT / "tests" / "checkpoint" / "folders"
+MODEL = FOLDERS / "translation_2"
+LANGUAGE_MODEL = FOLDERS / "language_1"
+STRICT = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+# What stands behind `seqconv::api::`, and how often where overloaded.
+EXPORTED = {
+    "CancelToken::CancelToken": 1,
+    "CancelToken::cancel": 1,
+    "CancelToken::is_cancelled": 1,
+    "Generator::Generator": 2,
+    "Generator::generate": 2,
+    "Generator::operator=": 1,
+    "Generator::~Generator": 1,
+    "Scorer::Scorer": 2,
+    "Scorer::operator=": 1,
+    "Scorer::score": 2,
+    "Scorer::~Scorer": 1,
+    "Translator::Translator": 3,
+    "Translator::operator=": 1,
+    "Translator::translate": 3,
+    "Translator::translate_async": 1,
+    "Translator::~Translator": 1,
+}
+ERRORS = ["Error", "ModelError", "OptionError", "OutOfMemory", "RequestError"]
+
+
+def output(*command, **options):
+    done = subprocess.run(
+        [os.fspath(part) for part in command], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=support.TIMEOUT, check=False, **options,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise AssertionError(f"{command} ends with {done.returncode}:\n{done.stdout.decode()}")
+    return done.stdout.decode()
+
+
+def compiler():
+    cache = (support.BUILD / "CMakeCache.txt").read_text()
+    return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE)[1]
+
+
+def library():
+    return support.installation() / "lib" / "libseqconv_runtime.so"
+
+
+@functools.cache
+def programs():
+    """The installed examples, copied and compiled."""
+    folder = support.scratch() / "programs"
+    shutil.copytree(support.installation() / "share/seqconv/examples", folder)
+    build = folder / "build"
+    output("cmake", "-S", folder, "-B", build, f"-DCMAKE_CXX_COMPILER={compiler()}",
+           f"-DCMAKE_PREFIX_PATH={support.installation()}",
+           f"-DCMAKE_CXX_FLAGS={' '.join(STRICT)}")  # fmt: skip
+    output("cmake", "--build", build, "-j", "2")
+    return build
+
+
+def run(name, *arguments, stdin=b""):
+    """An example; nothing of the build is in its environment."""
+    done = subprocess.run(
+        [programs() / name, *map(os.fspath, arguments)], input=stdin, env={}, cwd="/",
+        capture_output=True, timeout=support.TIMEOUT, check=False,
+    )  # fmt: skip
+    return support.Result(done.returncode, done.stdout, done.stderr)
+
+
+class Examples(unittest.TestCase):
+    def test_lines_are_translated_as_by_the_program(self):
+        lines = b"dalan mira\n\ndalan zzz\n"
+        wanted = support.run("translate", "--model", MODEL, stdin=lines)
+        done = run("translate", MODEL, stdin=lines)
+        self.assertEqual((done.code, done.out), (0, wanted.out), done.message)
+        self.assertIn("3: 1 of the 2 symbols of the text are unknown", done.message)
+
+    def test_a_bad_line_fails_alone(self):
+        done = run("translate", MODEL, stdin=b"dalan\n\xff\n")
+        self.assertEqual((done.code, len(done.lines)), (1, 2))
+        self.assertIn("2: a line must be UTF-8", done.message)
+        self.assertNotEqual(done.lines[0], "")
+
+    def test_requests_may_be_given_up(self):
+        lines = b"dalan mira\nzo\n"
+        wanted = run("translate", MODEL, stdin=lines)
+        done = run("translate_async", MODEL, "60000", stdin=lines)
+        self.assertEqual((done.code, done.out), (0, wanted.out), done.message)
+        done = run("translate_async", MODEL, "0", stdin=b"dalan mira zo\n" * 3000)
+        self.assertEqual(done.code, 0, done.message)
+        self.assertEqual(len(done.lines), 3000)
+        self.assertIn("(given up)", done.lines)
+
+    def test_pairs_are_scored_as_by_the_program(self):
+        sides = support.scratch() / "sides"
+        sides.write_text("dalan mira\n")
+        wanted = support.run("score", "--model", MODEL, "--source", sides, "--target", sides)
+        done = run("score", MODEL, stdin=b"dalan mira\tdalan mira\n\xff\tdalan\n")
+        self.assertAlmostEqual(float(done.lines[0]), float(wanted.lines[0]), places=3)
+        self.assertIn("the source must be UTF-8", done.lines[1])
+
+    def test_a_text_is_gone_on_with_to_the_end_of_its_line(self):
+        flags = ["--prompt", "dalan", "--length", "80", "--seed", "7"]
+        wanted = support.run("generate", "--model", LANGUAGE_MODEL, *flags)
+        done = run("generate", LANGUAGE_MODEL, "dalan", "7")
+        self.assertEqual((done.code, done.lines), (0, wanted.lines[:1]), done.message)
+
+    def test_errors_are_said(self):
+        for name, *rest in (["translate"], ["translate_async", "9"], ["score"]):
+            done = run(name, "/nowhere", *rest)
+            self.assertEqual(done.code, 1)
+            self.assertIn("/nowhere", done.message)
+
+    def test_no_libtorch_is_loaded(self):
+        for name in ("translate", "translate_async", "score", "generate"):
+            loaded = output("ldd", programs() / name, env={"PATH": os.environ["PATH"]})
+            self.assertIn(f"{library()}.", loaded)
+            self.assertNotRegex(loaded, "torch|libc10|gomp|seqconv_(ops|engine)|not found")
+
+    def test_a_compiler_alone_suffices(self):
+        installed, program = support.installation(), support.scratch() / "alone"
+        output(compiler(), *STRICT, programs().parent / "translate.cpp", "-o", program,
+               f"-I{installed}/include", f"-L{installed}/lib", "-lseqconv_runtime",
+               f"-Wl,-rpath,{installed}/lib")  # fmt: skip
+        self.assertNotEqual(output(program, MODEL, input=b"dalan\n"), "\n")
+
+    def test_a_wrong_component_is_named(self):
+        folder = support.scratch() / "wrong component"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(x NONE)\n"
+            "find_package(seqconv REQUIRED COMPONENTS runtimes)\n")
+        with self.assertRaisesRegex(AssertionError, "components are runtime and ops, but\\s+runtimes"):
+            output("cmake", "-S", folder, "-B", folder / "build",
+                   f"-DCMAKE_PREFIX_PATH={support.installation()}")  # fmt: skip
+
+
+class Library(unittest.TestCase):
+    def test_it_shows_its_own_functions_and_nothing_else(self):
+        lines = output("nm", "-D", "-C", "--defined-only", library()).splitlines()
+        names = {re.split(r"^\S+ \w ", line)[1] for line in lines}
+        functions = {}
+        for name in {n for n in names if "(" in n}:
+            short = re.match(r"(?:seqconv::api::)?([\w:~=]+)", name)[1]
+            functions[short] = functions.get(short, 0) + 1
+        self.assertEqual(functions, EXPORTED)
+        self.assertEqual(
+            {name for name in names if "(" not in name},
+            {f"{what} for seqconv::api::{error}"
+             for what in ("typeinfo", "typeinfo name") for error in ERRORS}
+            | {f"vtable for seqconv::api::{error}" for error in ERRORS})  # fmt: skip
+
+    def test_it_has_a_name_with_a_version(self):
+        told = output("readelf", "-d", library())
+        name = re.search(r"SONAME.*\[(.*)\]", told)[1]
+        self.assertRegex(name, r"^libseqconv_runtime\.so\.\d+\.\d+$")
+        self.assertEqual((library().parent / name).resolve(), library().resolve())
+        self.assertNotRegex(told, "RPATH|RUNPATH")
+
+    def test_its_header_includes_the_standard_library_alone(self):
+        folder = support.installation() / "include/seqconv/api"
+        self.assertEqual([path.name for path in folder.iterdir()], ["runtime.h"])
+        text = (folder / "runtime.h").read_text()
+        included = re.findall(r"^\s*#\s*include\s*(.*)$", text, re.MULTILINE)
+        self.assertGreater(len(included), 5)
+        for name in included:
+            self.assertRegex(name, r"^<[a-z_]+>$")
+        self.assertNotRegex(text, r"#\s*define\s+(?!SEQCONV_)")
+
+
+class Document(unittest.TestCase):
+    def test_what_it_shows_stands_in_the_examples(self):
+        document = (support.ROOT / "docs/embedding.md").read_text()
+        blocks = re.findall(r"^```cpp\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(blocks), 2)
+        words = lambda text: " ".join(text.split())
+        examples = [words(path.read_text()) for path in (support.ROOT / "examples").glob("*.cpp")]
+        for block in blocks:
+            self.assertTrue(any(words(block) in text for text in examples), block)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
