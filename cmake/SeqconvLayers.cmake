@@ -4,7 +4,11 @@ target_compile_options(seqconv_flags INTERFACE
   -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 target_include_directories(seqconv_flags INTERFACE
   ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
-if(SEQCONV_SANITIZE)
+if(SEQCONV_SANITIZE STREQUAL thread)
+  target_compile_options(seqconv_flags INTERFACE
+    -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(seqconv_flags INTERFACE -fsanitize=thread)
+elseif(SEQCONV_SANITIZE)
   target_compile_options(seqconv_flags INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=undefined
     -fno-omit-frame-pointer)

@@ -11,6 +11,11 @@
 #   fuzz     random and damaged input in the sanitized tests, four times as much of
 #            it as there; mutated files to the readers of foreign files
 #            (FUZZ_SECONDS, default 600)
+#   threads  what runs in several threads, under ThreadSanitizer (preset tsan,
+#            some 6 minutes to build): the library for other programs, and how
+#            work is shared out. Nothing is suppressed: none of it uses OpenMP.
+#            Two tests stay out: the sanitizer starts no thread in a child of a
+#            process with threads, and has one of its own, which one test counts
 #   real     trains, averages and scores on Multi30k, and language models:
 #            hours (tools/reproduce_*.sh)
 #
@@ -42,17 +47,25 @@ fuzz() {
     --no-tests=error -R '^(checkpoint|decode|text)_test$' &&
     bash tools/fuzz.sh "${FUZZ_SECONDS:-600}"
 }
+threads() {
+  cmake --preset tsan &&
+    cmake --build build/tsan -j 2 --target api_test pipeline_workers_test &&
+    build/tsan/bin/api_test --gtest_brief=1 \
+      --gtest_filter=-ApiFork.AChildMayUseWhatItsParentMade &&
+    build/tsan/bin/pipeline_workers_test --gtest_brief=1 \
+      --gtest_filter=-SharedWork.IsDoneOnceAndByNoMoreThreadsThanAskedFor
+}
 real() {
   need SEQCONV_DATA real &&
     bash tools/reproduce_multi30k.sh && bash tools/reproduce_language_models.sh
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(golden text moses fuzz real)
+[ $# -gt 0 ] || steps=(golden text moses fuzz threads real)
 failed=()
 for step in "${steps[@]}"; do
   case "$step" in
-    golden | text | moses | fuzz | real)
+    golden | text | moses | fuzz | threads | real)
       printf '\n== %s (%d s)\n' "$step" "$SECONDS"
       "$step" || failed+=("$step")
       ;;

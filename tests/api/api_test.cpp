@@ -248,7 +248,9 @@ TEST(ApiGenerator, FaultsAreTheRequests) {
   };
   EXPECT_THAT(error({.prompt = "a\xff"}), HasSubstr("not at byte 1"));
   EXPECT_THAT(error({.length = 0}), HasSubstr("length must be at least"));
-  EXPECT_THAT(error({.length = INT64_MAX}), HasSubstr("were to follow"));
+  EXPECT_THAT(
+      error({.prompt = "dalan", .length = INT64_MAX}),
+      HasSubstr("were to follow"));
   EXPECT_THAT(
       error({.sampling = {.top_p = 0}}),
       HasSubstr("sampling.top_p must be"));

@@ -45,6 +45,33 @@ TEST(ApiThreads, ServeManyCallersAtATime) {
     });
 }
 
+TEST(ApiThreads, OneCancelsWhileOthersCall) {
+  const Translator translator(kModel, {.threads = 2, .batch_tokens = 30});
+  const auto all = requests(20);
+  const auto wanted = translator.translate(all);
+  const auto expect_sound = [&](size_t i, const TranslationResult& found) {
+    if (found.ok())
+      EXPECT_EQ(found.translations.at(0).text, wanted[i].translations[0].text);
+    else
+      EXPECT_EQ(found.status, Status::kCancelled) << found.error;
+  };
+  for (int round = 0; round < 20; ++round) {
+    const CancelToken cancel;
+    std::jthread canceller([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
+      cancel.cancel();
+    });
+    std::jthread other([&] {
+      std::vector<std::future<TranslationResult>> futures;
+      for (const TranslationRequest& own : all)
+        futures.push_back(translator.translate_async(own, cancel));
+      for (size_t i = 0; i < all.size(); ++i)
+        expect_sound(i, futures[i].get());
+    });
+    translator.translate(all, expect_sound, cancel);
+  }
+}
+
 TEST(ApiCancel, BeforeTheBeginningNothingIsDone) {
   const Translator translator(kModel, {.threads = 2});
   const CancelToken cancel;
