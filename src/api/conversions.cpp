@@ -77,6 +77,24 @@ int64_t check_options(const RuntimeOptions& options) {
   return options.threads > 0 ? options.threads : thread_count(0);
 }
 
+RuntimeBackends to_backends(const RuntimeOptions& options) {
+  switch (options.compute) {
+    case ComputeType::kModel:
+      return RuntimeBackends(seqconv::ComputeType::kModel);
+    case ComputeType::kAuto:
+      return RuntimeBackends(seqconv::ComputeType::kAuto);
+    case ComputeType::kFloat32:
+      return RuntimeBackends(seqconv::ComputeType::kFloat32);
+    case ComputeType::kBfloat16:
+      return RuntimeBackends(seqconv::ComputeType::kBfloat16);
+    case ComputeType::kInt8:
+      return RuntimeBackends(seqconv::ComputeType::kInt8);
+  }
+  throw OptionError(concat(
+      "compute must be one of ComputeType, but got ",
+      static_cast<int>(options.compute)));
+}
+
 seqconv::SamplingOptions to_sampling(const SamplingSettings& settings) {
   return {
       .temperature = settings.temperature,

@@ -2,12 +2,16 @@
 
 #include "seqconv/api/runtime.h"
 #include "seqconv/pipeline/translator.h"
+#include "seqconv/runtime/runtime.h"
 
 /// Between the types of this library and those of the layers below.
 namespace seqconv::api {
 
 /// How many threads are meant; OptionError for options that make no sense.
 int64_t check_options(const RuntimeOptions& options);
+
+/// OptionError for a type that there is not.
+RuntimeBackends to_backends(const RuntimeOptions& options);
 
 seqconv::SamplingOptions to_sampling(const SamplingSettings& settings);
 

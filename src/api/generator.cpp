@@ -4,7 +4,6 @@
 
 #include "conversions.h"
 #include "guarded.h"
-#include "seqconv/runtime/runtime.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv::api {
@@ -41,7 +40,7 @@ Generator::Generator(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
         check_options(options);
         return std::make_unique<Impl>(
-            Impl{open_language_model(model, RuntimeBackends())});
+            Impl{open_language_model(model, to_backends(options))});
       })) {}
 
 Generator::~Generator() = default;

@@ -2,7 +2,6 @@
 
 #include "conversions.h"
 #include "guarded.h"
-#include "seqconv/runtime/runtime.h"
 
 namespace seqconv::api {
 
@@ -17,7 +16,7 @@ Scorer::Scorer(const std::string& model, const RuntimeOptions& options)
         const int64_t threads = check_options(options);
         return std::make_unique<Impl>(Impl{
             {.batch_tokens = options.batch_tokens, .workers = threads},
-            open_translation({model}, RuntimeBackends())});
+            open_translation({model}, to_backends(options))});
       })) {}
 
 Scorer::~Scorer() = default;

@@ -3,7 +3,6 @@
 #include "conversions.h"
 #include "guarded.h"
 #include "request_queue.h"
-#include "seqconv/runtime/runtime.h"
 
 namespace seqconv::api {
 namespace {
@@ -66,7 +65,9 @@ Translator::Translator(
     : impl_(guarded<ModelError>([&] {
         const int64_t threads = check_options(options);
         return std::make_unique<Impl>(
-            open_translation({models.begin(), models.end()}, RuntimeBackends()),
+            open_translation(
+                {models.begin(), models.end()},
+                to_backends(options)),
             options,
             threads);
       })) {}

@@ -52,6 +52,25 @@ TEST(ApiTranslator, DoesNothingForNoRequest) {
   EXPECT_EQ(empty.at(0).translations.at(0).text, "");
 }
 
+TEST(ApiTranslator, ComputesInTheTypeThatIsAskedFor) {
+  std::set<std::vector<float>> scores;
+  for (const ComputeType type :
+       {ComputeType::kModel,
+        ComputeType::kAuto,
+        ComputeType::kFloat32,
+        ComputeType::kBfloat16,
+        ComputeType::kInt8}) {
+    const Translator translator(kModel, {.compute = type});
+    const Translation found = translator.translate("dalan mira");
+    EXPECT_FALSE(found.token_scores.empty());
+    scores.insert(found.token_scores);
+    const double score = Scorer(kModel, {.compute = type}).score("zo", "zo");
+    EXPECT_LT(score, 0);
+    EXPECT_NE(Generator(kLanguageModel, {.compute = type}).generate("a"), "");
+  }
+  EXPECT_EQ(scores.size(), 3U);
+}
+
 TEST(ApiTranslator, AFailingRequestLeavesTheOthers) {
   const Translator translator(kModel);
   auto all = requests(6);
@@ -128,6 +147,9 @@ TEST(ApiErrors, AbsurdOptionsAreNamed) {
       message({.threads = -1}),
       "threads must be between 0 and 1024, but got -1");
   EXPECT_THAT(message({.threads = INT64_MAX}), HasSubstr("threads"));
+  EXPECT_EQ(
+      message({.compute = static_cast<ComputeType>(99)}),
+      "compute must be one of ComputeType, but got 99");
   EXPECT_EQ(
       message({.batch_tokens = 0}),
       "batch_tokens must be at least 1, but got 0");

@@ -63,12 +63,22 @@ class SEQCONV_API CancelToken {
   std::shared_ptr<struct CancelState> state_;
 };
 
+/// What products are made in (docs/runtime.md).
+enum class ComputeType {
+  kModel,  ///< int8 for models of int8, float32 for others
+  kAuto,   ///< what is quickest here without another loss
+  kFloat32,
+  kBfloat16,
+  kInt8
+};
+
 /// How a model runs.
 struct RuntimeOptions {
   /// Batches that a call works on at a time, at most 1024; 0: as many as there
   /// are cores. A Generator needs one whatever this says.
   int64_t threads = 0;
   int64_t batch_tokens = 4096;  ///< tokens of a batch, padding counted
+  ComputeType compute = ComputeType::kModel;
 };
 
 /// How translations are searched for; what is not given is the model's own.
