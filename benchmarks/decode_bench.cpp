@@ -4,8 +4,8 @@
 //
 //   decode_bench --size tiny --beam 5 1 --batch 32 --length 24
 //   decode_bench --size iwslt --rival benchmarks/ctranslate2_rival.py
-//   decode_bench --size tiny --backend runtime:int8 --rival-type int8 --rival ...
-//   decode_bench --size tiny --language --backend runtime libtorch
+//   decode_bench --size tiny --backend runtime:int8 --rival-type int8 --rival
+//   ... decode_bench --size tiny --language --backend runtime libtorch
 
 #include <ATen/Parallel.h>
 

@@ -152,10 +152,12 @@ struct Int8Products {
   }
   static HWY_INLINE Vec<int32_t>
   add(Vec<int16_t> weights, Vec<int16_t> inputs, Vec<int32_t> sum) {
-    // On these targets a sum takes both products of a pair.
+    // On these targets a sum takes both products of a pair. g++ would add the
+    // products of several pairs first, which have no registers.
     const Tag<int32_t> d;
     auto unused = hn::Zero(d);
-    return hn::ReorderWidenMulAccumulate(d, weights, inputs, sum, unused);
+    return in_register(
+        hn::ReorderWidenMulAccumulate(d, weights, inputs, sum, unused));
   }
   static float prepare(const float* x, int64_t K, Input* row) {
     const hn::Rebind<int16_t, Tag<int32_t>> half;

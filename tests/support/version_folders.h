@@ -29,6 +29,8 @@ struct VersionFolder {
   std::filesystem::path state() const {
     return path / "training" / "state.safetensors";
   }
+  /// Whether `seqconv quantize` wrote its parameters.
+  bool is_int8() const { return config.contains("weights"); }
   bool translates() const { return config.at("task") == "translation"; }
 };
 

@@ -260,6 +260,32 @@ kernel_sizes = 3
 heads = 2
 """,
 }
+# Every kind of matrix that is rounded, and what is not.
+CONFIGURATIONS["int8_4"] = PAIRS + """[text]
+subword = "none"
+[model]
+dim = 8
+ffn_dim = 8
+positions = "learned"
+[model.encoder]
+layers = 2
+block = ["lightconv", "talk"]
+kernel_sizes = [3, 0]
+max_offsets = [0, 3]
+heads = 2
+max_positions = 40
+[model.decoder]
+layers = 2
+block = ["dynamicconv", "self_attention"]
+kernel_sizes = [3, 0]
+glu = [true, false]
+heads = 2
+max_positions = 40
+[decoding]
+beam = 3
+max_length_b = 12
+"""
+QUANTIZED = ("int8_4",)
 WITH_STATE = ("translation_1", "language_1")
 
 
@@ -358,13 +384,18 @@ class Maker:
         if name in WITH_STATE:
             position = self.train_to_the_middle(name)
             expected["training"] = records_after(whole, position["update"])
+        elif name in QUANTIZED:
+            shutil.rmtree(folder, ignore_errors=True)
+            self.run("quantize", "--model", whole, "--output", folder)
+            shutil.copytree(whole / "training/data", folder / "training/data")
         else:
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(whole, folder)
             (folder / "training/state.safetensors").unlink()
             (folder / "training/config.toml").unlink()
-        (folder / "training/metrics.jsonl").unlink()
-        (folder / "training/checkpoints").rmdir()
+        if name not in QUANTIZED:
+            (folder / "training/metrics.jsonl").unlink()
+            (folder / "training/checkpoints").rmdir()
         (folder / "training/lock").unlink(missing_ok=True)
         shutil.rmtree(whole)
         (self.root / f"{name}.toml").unlink()
