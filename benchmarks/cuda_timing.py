@@ -17,7 +17,7 @@ class Clock:
         self.stream = torch.cuda.Stream()
         self.ways = set()  # "graph", "calls": how the last ones were timed
 
-    def seconds(self, calls, repeats=7, min=0.02):
+    def seconds(self, calls, repeats=7, shortest=0.02):
         """Median seconds of one call, the calls taken in turn."""
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
@@ -30,7 +30,7 @@ class Clock:
 
             copies = -(-GRAPH_CALLS // len(calls))
             taken = max(timed(plain, 1), 1e-6)
-            copies = min(copies, 1 + int(min / taken))
+            copies = min(copies, 1 + int(shortest / taken))
             graph = captured(self.stream, plain, copies)
             self.ways.add("graph" if graph else "calls")
             run, each = (graph.replay, copies) if graph else (plain, 1)
@@ -38,9 +38,9 @@ class Clock:
             rounds = 1
             while True:
                 taken = timed(run, rounds)
-                if taken >= min or rounds > 1000:
+                if taken >= shortest or rounds > 1000:
                     break
-                more = int(rounds * 1.3 * min / max(taken, 1e-6))
+                more = int(rounds * 1.3 * shortest / max(taken, 1e-6))
                 rounds = max(rounds + 1, more)
             times = [timed(run, rounds) for _ in range(repeats)]
         torch.cuda.current_stream().wait_stream(self.stream)

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "seqconv/base/error.h"
 
@@ -65,13 +67,28 @@ class BestCandidates {
   std::vector<Candidate>& heap_;
 };
 
-// Whether any of the kBlock scores is above `threshold`. Counting instead of
-// leaving early lets the compiler use vectors.
-bool any_above(const float* scores, float threshold) {
-  int32_t above = 0;
-  for (size_t i = 0; i < kBlock; ++i)
-    above += scores[i] > threshold ? 1 : 0;
-  return above > 0;
+// The largest of kBlock scores, NaN left out. Eight at a time, which the
+// compiler makes vectors of.
+float largest_of_block(const float* scores) {
+  constexpr size_t kAtOnce = 8;
+  float largest[kAtOnce];
+  std::fill_n(largest, kAtOnce, kMinusInfinity);
+  for (size_t i = 0; i < kBlock; i += kAtOnce)
+    for (size_t j = 0; j < kAtOnce; ++j)
+      largest[j] = scores[i + j] > largest[j] ? scores[i + j] : largest[j];
+  return *std::max_element(largest, largest + kAtOnce);
+}
+
+// What at least `count` of the blocks reach: worse scores are not among the
+// best `count`.
+float least_of_best(const std::vector<float>& largest, size_t count) {
+  if (count > largest.size())
+    return kMinusInfinity;
+  static thread_local std::vector<float> sorted;
+  sorted = largest;
+  const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::nth_element(sorted.begin(), at, sorted.end(), std::greater<>());
+  return *at;
 }
 
 void select_forced(
@@ -114,13 +131,24 @@ void select_candidates(
     best.offer(
         kUnknownId,
         static_cast<float>(log_probs[kUnknownId] - unknown_penalty));
-  size_t i = kUnknownId + 1;
-  for (; i + kBlock <= size; i += kBlock) {
-    if (!any_above(log_probs.data() + i, best.threshold()))
+  const size_t first = kUnknownId + 1;
+  const size_t blocks = size > first ? (size - first) / kBlock : 0;
+  static thread_local std::vector<float> largest;  // no memory in a step
+  largest.resize(blocks);
+  for (size_t b = 0; b < blocks; ++b)
+    largest[b] = largest_of_block(log_probs.data() + first + b * kBlock);
+  const size_t banned =
+      excluded.size() + (constraint == nullptr ? 0 : constraint->banned.size());
+  const float least =
+      least_of_best(largest, static_cast<size_t>(count) + banned);
+  for (size_t b = 0; b < blocks; ++b) {
+    if (largest[b] < least || !(largest[b] > best.threshold()))
       continue;
-    for (size_t j = i; j < i + kBlock; ++j)
+    const size_t begin = first + b * kBlock;
+    for (size_t j = begin; j < begin + kBlock; ++j)
       best.offer(static_cast<int32_t>(j), log_probs[j]);
   }
+  size_t i = first + blocks * kBlock;
   for (; i < size; ++i)
     best.offer(static_cast<int32_t>(i), log_probs[i]);
   best.sort();

@@ -47,6 +47,15 @@ void attend(const AttentionRow& args, float* y) {
   best_ops().attend(args, y);
 }
 
+void attend_source(
+    const SeenSource& source,
+    int64_t rows,
+    const float* queries,
+    float* scores,
+    float* y) {
+  best_ops().attend_source(source, rows, queries, scores, y);
+}
+
 void average_gate(const AverageGate& args, int64_t channels, float* y) {
   best_ops().gate(args, channels, y);
 }

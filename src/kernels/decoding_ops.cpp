@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/decoding_ops.cpp"
 #include "kernels/each_target.h"
 // clang-format on
+#include "kernels/attend_source-inl.h"
 #include "kernels/decoding-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,6 +18,7 @@ struct Tables {
     static constexpr DecodingOps kTable = {
         .weigh = weigh_rows,
         .attend = attend_row,
+        .attend_source = attend_source_rows,
         .gate = gate_average,
         .sigmoid = sigmoids,
         .log_softmax = log_softmax};

@@ -2,13 +2,20 @@
 
 #include "seqconv/kernels/decoding.h"
 
-/// The inner loops of decoding, written in decoding-inl.h and compiled for each
-/// instruction set in decoding_ops.cpp.
+/// The inner loops of decoding, written in decoding-inl.h and
+/// attend_source-inl.h and compiled for each instruction set in
+/// decoding_ops.cpp.
 namespace seqconv::kernels {
 
 struct DecodingOps {
   void (*weigh)(const WeightedRows& args, const SeenRows& x, float* y);
   void (*attend)(const AttentionRow& args, float* y);
+  void (*attend_source)(
+      const SeenSource& source,
+      int64_t rows,
+      const float* queries,
+      float* scores,
+      float* y);
   void (*gate)(const AverageGate& args, int64_t channels, float* y);
   void (*sigmoid)(const float* x, int64_t count, float* y);
   void (*log_softmax)(float* x, int64_t count);

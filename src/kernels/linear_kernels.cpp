@@ -1,9 +1,15 @@
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear_kernels.cpp"
 #include "kernels/each_target.h"
 // clang-format on
 #include "kernels/linear_kernels.h"
+#include "kernels/linear_tiles-inl.h"
 #include "kernels/packed_linear-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,6 +28,7 @@ constexpr LinearKernels make_table() {
       .panel = kPanel,
       .rows = kLinearRows,
       .group = Products::kGroup,
+      .group_step = 1,
       .weight_bytes = sizeof(typename Products::Weight),
       .input_bytes = sizeof(typename Products::Input),
       .input_offset = 0,
@@ -36,21 +43,42 @@ constexpr LinearKernels make_table() {
 template <class Products>
 inline constexpr LinearKernels kTable = make_table<Products>();
 
+#ifdef SEQCONV_LINEAR_TILES
+template <class Products>
+constexpr LinearKernels make_tile_table() {
+  LinearKernels table = make_table<Products>();
+  table.rows = 2 * kTileRows;
+  table.group_step = kTileGroups;
+  table.multiply = multiply_block_by_tiles<Products>;
+  return table;
+}
+template <class Products>
+inline constexpr LinearKernels kTileTable = make_tile_table<Products>();
+#endif
+
 /// The tables of this instruction set.
 struct Tables {
-  static const LinearKernels& linear(WeightType type, bool dot) {
+  static const LinearKernels& linear(WeightType type, NarrowProducts narrow) {
     switch (type) {
       case WeightType::kFloat32:
         break;
       case WeightType::kBfloat16:
+#ifdef SEQCONV_LINEAR_TILES
+        if (narrow == NarrowProducts::kTiles)
+          return kTileTable<Bfloat16TileProducts>;
+#endif
 #ifdef SEQCONV_DOT_BFLOAT16
-        if (dot)
+        if (narrow == NarrowProducts::kDot)
           return kTable<Bfloat16DotProducts>;
 #endif
         return kTable<Bfloat16Products>;
       case WeightType::kInt8:
+#ifdef SEQCONV_LINEAR_TILES
+        if (narrow == NarrowProducts::kTiles)
+          return kTileTable<Int8TileProducts>;
+#endif
 #ifdef SEQCONV_DOT_INT8
-        if (dot)
+        if (narrow == NarrowProducts::kDot)
           return kTable<Int8DotProducts>;
 #endif
         return kTable<Int8Products>;
@@ -84,8 +112,38 @@ bool has_dot(WeightType type, Isa isa) {
   }
   return false;
 }
+
+/// The system must let a process use tiles, whose registers are large: for
+/// good.
+bool may_use_tiles() {
+#if defined(__linux__)
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  static const bool may =
+      ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return may;
+#else
+  return false;
+#endif
+}
+
+bool has_tiles(WeightType type, Isa isa) {
+  if (isa != Isa::kAvx512 || !__builtin_cpu_supports("amx-tile"))
+    return false;
+  switch (type) {
+    case WeightType::kFloat32:
+      return false;
+    case WeightType::kBfloat16:
+      return __builtin_cpu_supports("amx-bf16") && may_use_tiles();
+    case WeightType::kInt8:
+      return __builtin_cpu_supports("amx-int8") && may_use_tiles();
+  }
+  return false;
+}
 #else
 bool has_dot(WeightType, Isa) {
+  return false;
+}
+bool has_tiles(WeightType, Isa) {
   return false;
 }
 #endif
@@ -95,9 +153,11 @@ bool has_dot(WeightType, Isa) {
 std::vector<LinearTarget> linear_targets(WeightType type) {
   std::vector<LinearTarget> targets;
   for (const Isa isa : supported_isas()) {
-    targets.push_back({isa, false});
+    targets.push_back({isa, NarrowProducts::kWidened});
     if (has_dot(type, isa))
-      targets.push_back({isa, true});
+      targets.push_back({isa, NarrowProducts::kDot});
+    if (has_tiles(type, isa))
+      targets.push_back({isa, NarrowProducts::kTiles});
   }
   return targets;
 }
@@ -107,7 +167,7 @@ LinearTarget best_linear_target(WeightType type) {
 }
 
 const LinearKernels& linear_kernels(WeightType type, LinearTarget target) {
-  SEQCONV_CHOOSE(target.isa, linear(type, target.dot));
+  SEQCONV_CHOOSE(target.isa, linear(type, target.narrow));
 }
 
 }  // namespace seqconv::kernels

@@ -54,6 +54,7 @@ struct LinearKernels {
   int64_t panel;         ///< outputs of a panel
   int64_t rows;          ///< of which the sums of a panel fit into registers
   int64_t group;         ///< inputs whose products go into a sum at once
+  int64_t group_step;    ///< groups of a panel are a multiple of it
   int64_t weight_bytes;  ///< of one weight
   int64_t input_bytes;   ///< of one input
   /// What is added to inputs so that they have no sign.

@@ -36,9 +36,12 @@ template <class Packed, class T>
 class PanelPacker {
  public:
   PanelPacker(const LinearKernels& ops, int64_t K)
-      : width_(ops.panel), group_(ops.group), K_(K) {}
+      : width_(ops.panel),
+        group_(ops.group),
+        K_(K),
+        panel_size_(groups_of(ops, K) * ops.group * ops.panel) {}
 
-  int64_t panel_size() const { return ceil_div(K_, group_) * group_ * width_; }
+  int64_t panel_size() const { return panel_size_; }
 
   void pack(const T* weight, int64_t count, Packed* panel) const {
     // A few rows at a time: rows of some sizes share places in the cache.
@@ -64,7 +67,7 @@ class PanelPacker {
       return value;
   }
 
-  int64_t width_, group_, K_;
+  int64_t width_, group_, K_, panel_size_;
 };
 
 }  // namespace

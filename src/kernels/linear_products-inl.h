@@ -21,15 +21,13 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 /// Whether this target has instructions for sums of products of 8 bits, and of
 /// bfloat16. They are written as such, since processors of one Highway target
 /// have them or not: the caller asks.
+#undef SEQCONV_DOT_INT8
+#undef SEQCONV_DOT_BFLOAT16
 #if HWY_TARGET == HWY_AVX3
 #define SEQCONV_DOT_INT8 "vpdpbusd"
 #define SEQCONV_DOT_BFLOAT16 "vdpbf16ps"
 #elif HWY_TARGET == HWY_AVX2
 #define SEQCONV_DOT_INT8 "%{vex%} vpdpbusd"
-#undef SEQCONV_DOT_BFLOAT16
-#else
-#undef SEQCONV_DOT_INT8
-#undef SEQCONV_DOT_BFLOAT16
 #endif
 
 struct Float32Products {

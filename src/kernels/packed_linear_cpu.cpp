@@ -25,7 +25,7 @@ class LinearItems {
         ops_(linear_kernels(weight.type_, weight.target_)),
         pass_(pass),
         K_(weight.inputs()),
-        groups_(ceil_div(K_, ops_.group)),
+        groups_(groups_of(ops_, K_)),
         parts_(weight.gated() ? 2 : 1),
         N_(weight.outputs() / parts_),
         panels_(ceil_div(N_, ops_.panel) * parts_),
@@ -96,6 +96,12 @@ class LinearItems {
         std::memcpy(copy, x, static_cast<size_t>(K_) * sizeof(float));
       else
         units.data()[r] = ops_.prepare(x, K_, copy);
+      // Weights behind the last input are zero, but NaN would not be.
+      if (const int64_t more = groups_ * ops_.group - K_; more > 0)
+        std::memset(
+            copy + K_ * ops_.input_bytes,
+            0,
+            static_cast<size_t>(more * ops_.input_bytes));
     }
     block.x = copies.data();
     block.x_stride = bytes / ops_.input_bytes;

@@ -4,15 +4,17 @@
 namespace seqconv {
 namespace {
 
-/// Processors of AMD multiply bfloat16 twice as fast as float32; of Intel, some
-/// take twice as long.
+/// The matrix unit is; AMD's sums of products take half as long as float32's,
+/// those of some of Intel's processors twice as long.
 bool is_quick_in_bfloat16() {
+  using kernels::NarrowProducts;
+  const NarrowProducts way =
+      kernels::best_linear_target(kernels::WeightType::kBfloat16).narrow;
 #if defined(__x86_64__)
-  return __builtin_cpu_is("amd") &&
-      kernels::best_linear_target(kernels::WeightType::kBfloat16).dot;
-#else
-  return false;
+  if (way == NarrowProducts::kDot)
+    return __builtin_cpu_is("amd");
 #endif
+  return way == NarrowProducts::kTiles;
 }
 
 }  // namespace

@@ -17,18 +17,57 @@ CrossAttention::CrossAttention(
       key_value_(weights.linear(name + "key_value_proj")),
       out_(weights.linear(name + "out_proj")) {}
 
+namespace {
+
+/// From a channel's keys to the next one's.
+int64_t stride(int64_t positions) {
+  constexpr int64_t kStep = kernels::kSourceStep;
+  return (positions + kStep - 1) / kStep * kStep;
+}
+
+}  // namespace
+
 SourceMemory CrossAttention::memory(
     const Sequences& sources,
     const float* states) const {
   const int64_t count = sources.rows();
+  std::vector<float> both(static_cast<size_t>(count * 2 * dim_));
+  key_value_.run({.rows = count, .x = states, .y = both.data()});
   SourceMemory memory;
-  memory.rows.resize(static_cast<size_t>(count * 2 * dim_));
-  key_value_.run({.rows = count, .x = states, .y = memory.rows.data()});
-  for (int64_t r = 0; r < count; ++r) {
-    memory.keys.push_back(memory.rows.data() + r * 2 * dim_);
-    memory.values.push_back(memory.keys.back() + dim_);
+  int64_t keys = 0;
+  for (int64_t i = 0; i < sources.count(); ++i) {
+    memory.first_key.push_back(keys);
+    keys += dim_ * stride(sources.length(i));
+  }
+  memory.keys.resize(static_cast<size_t>(keys));
+  memory.values.resize(static_cast<size_t>(count * dim_));
+  for (int64_t i = 0; i < sources.count(); ++i) {
+    const int64_t pitch = stride(sources.length(i));
+    float* const own =
+        memory.keys.data() + memory.first_key[static_cast<size_t>(i)];
+    for (int64_t s = 0; s < sources.length(i); ++s) {
+      const int64_t row = sources.first(i) + s;
+      const float* const from = both.data() + row * 2 * dim_;
+      for (int64_t c = 0; c < dim_; ++c)
+        own[c * pitch + s] = from[c];
+      std::copy_n(from + dim_, dim_, memory.values.data() + row * dim_);
+    }
   }
   return memory;
+}
+
+kernels::SeenSource CrossAttention::source(
+    const Sequences& sources,
+    const SourceMemory& memory,
+    int64_t i) const {
+  return {
+      .heads = heads_,
+      .channels = dim_,
+      .count = sources.length(i),
+      .stride = stride(sources.length(i)),
+      .keys = memory.keys.data() + memory.first_key[static_cast<size_t>(i)],
+      .values = memory.values.data() + sources.first(i) * dim_,
+      .value_stride = dim_};
 }
 
 void CrossAttention::run(
@@ -44,18 +83,18 @@ void CrossAttention::run(
   query_.run({.rows = count, .x = rows.x, .y = query});
   int64_t longest = 0;
   for (const int32_t i : sentence_of_row)
-    longest = std::max(longest, sources.length(i));
-  float* const scores = frame.take(heads_ * longest);
-  for (int64_t r = 0; r < count; ++r) {
-    const int64_t i = sentence_of_row[static_cast<size_t>(r)];
-    kernels::attend(
-        {.heads = heads_,
-         .channels = dim_,
-         .query = query + r * dim_,
-         .keys = memory.keys.data() + sources.first(i),
-         .values = memory.values.data() + sources.first(i),
-         .count = sources.length(i),
-         .scores = scores},
+    longest = std::max(longest, stride(sources.length(i)));
+  float* const scores = frame.take(kernels::kSourceRowsAtMost * longest);
+  // Neighbours mostly look at one sentence.
+  for (int64_t r = 0, end = 0; r < count; r = end) {
+    const int32_t i = sentence_of_row[static_cast<size_t>(r)];
+    while (end < count && sentence_of_row[static_cast<size_t>(end)] == i)
+      ++end;
+    kernels::attend_source(
+        source(sources, memory, i),
+        end - r,
+        query + r * dim_,
+        scores,
         y + r * dim_);
   }
   out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});

@@ -1,14 +1,15 @@
 #pragma once
 
 #include "mixer.h"
+#include "seqconv/kernels/decoding.h"
 
 namespace seqconv::runtime {
 
 /// Keys and values of sources as one layer sees them, once a sentence.
 struct SourceMemory {
-  std::vector<float> rows;           ///< [source rows, 2C]: keys, values
-  std::vector<const float*> keys;    ///< of each source row
-  std::vector<const float*> values;  ///< of each source row
+  std::vector<float> keys;  ///< of each sentence [C, stride], one after another
+  std::vector<float> values;       ///< [source rows, C]
+  std::vector<int64_t> first_key;  ///< where those of a sentence begin
 };
 
 /// The look at the source (semantics.md 2.1).
@@ -32,6 +33,9 @@ class CrossAttention {
       Workspace& space) const;
 
  private:
+  kernels::SeenSource
+  source(const Sequences& sources, const SourceMemory& memory, int64_t i) const;
+
   int64_t heads_;
   int64_t dim_;
   Linear query_;

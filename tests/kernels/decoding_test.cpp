@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/decoding_ops.h"
@@ -121,6 +122,62 @@ TEST_P(DecodingLoops, AttendAsTheSoftmaxOfScaledProducts) {
         EXPECT_NEAR(y[static_cast<size_t>(c)], sum, 2e-6)
             << H << " " << R << " " << count << " " << c;
       }
+    }
+  }
+}
+
+TEST_P(DecodingLoops, AttendToASourceAsToItsRows) {
+  for (const auto& [H, R, count] :
+       {std::tuple{1, 1, 1},
+        {2, 5, 3},
+        {4, 16, 24},
+        {3, 33, 16},
+        {8, 64, 50}}) {
+    const int64_t C = int64_t{H} * R, rows = 9;
+    const int64_t stride = (count + 15) / 16 * 16;
+    const Rows keys(random_, count, C), values(random_, count, C);
+    std::vector<float> transposed(static_cast<size_t>(C * stride));
+    std::vector<float> dense;
+    for (int64_t s = 0; s < count; ++s)
+      for (int64_t c = 0; c < C; ++c) {
+        transposed[static_cast<size_t>(c * stride + s)] = keys.at(s, c);
+        dense.push_back(values.at(s, c));
+      }
+    const SeenSource source = {
+        .heads = H,
+        .channels = C,
+        .count = count,
+        .stride = stride,
+        .keys = transposed.data(),
+        .values = dense.data(),
+        .value_stride = C};
+    auto queries = draw<float>(random_, rows * C);
+    queries[static_cast<size_t>(5 * C)] = std::nanf("");  // of one row alone
+    std::vector<float> y(queries.size());
+    std::vector<float> scores(static_cast<size_t>(
+        std::max<int64_t>(kSourceRowsAtMost * stride, H * count)));
+    ops().attend_source(source, rows, queries.data(), scores.data(), y.data());
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* const query = queries.data() + r * C;
+      const float* const found = y.data() + r * C;
+      std::vector<float> alone(static_cast<size_t>(C)), wanted(alone);
+      ops().attend_source(source, 1, query, scores.data(), alone.data());
+      EXPECT_EQ(std::memcmp(alone.data(), found, alone.size() * 4), 0);
+      ops().attend(
+          {.heads = H,
+           .channels = C,
+           .query = query,
+           .keys = keys.pointers(),
+           .values = values.pointers(),
+           .count = count,
+           .scores = scores.data()},
+          wanted.data());
+      for (int64_t c = 0; c < C; ++c)
+        if (r == 5 && c < R)
+          EXPECT_TRUE(std::isnan(found[c])) << c;
+        else
+          EXPECT_NEAR(found[c], wanted[static_cast<size_t>(c)], 4e-6)
+              << H << " " << R << " " << count << " " << r << " " << c;
     }
   }
 }

@@ -43,12 +43,12 @@ std::vector<LinearKind> all_kinds() {
 }
 
 std::string kind_name(const ::testing::TestParamInfo<LinearKind>& info) {
-  const char* const types[] = {"float32", "bfloat16", "int8"};
+  const char* const ways[] = {"", "_dot", "_tiles"};
   return concat(
-      types[static_cast<int>(info.param.type)],
+      enum_name(info.param.type),
       "_",
       enum_name(info.param.target.isa),
-      info.param.target.dot ? "_dot" : "");
+      ways[static_cast<int>(info.param.target.narrow)]);
 }
 
 /// A row [K] as whole numbers, and their unit (the definition, in plain words).
@@ -132,13 +132,13 @@ struct LinearMap {
       return {value, std::abs(value)};
     }
     const bool narrow = kind.type == WeightType::kBfloat16;
+    const bool both = kind.target.narrow != NarrowProducts::kWidened;
     const auto rounded = [](float value, bool is_rounded) {
       return double{is_rounded ? to_float(to_bfloat16(value)) : value};
     };
     Sum sum;
     for (int64_t k = 0; k < K; ++k) {
-      const double product =
-          rounded(a[k], kind.target.dot) * rounded(b[k], narrow);
+      const double product = rounded(a[k], both) * rounded(b[k], narrow);
       sum.value += product;
       sum.size += std::abs(product);
     }
@@ -387,13 +387,13 @@ TEST_P(PackedLinearPass, IgnoresWhatIsNoRow) {
 
 TEST_P(PackedLinearPass, TakesLittleMoreMemoryThanItsWeights) {
   for (const int64_t N : {512, 1000, 2048, 10000}) {
-    const std::vector<float> weight(place(2 * N * 8));
+    const std::vector<float> weight(place(2 * N * 64));
     const auto count = static_cast<double>(weight.size());
     for (const bool gated : {false, true}) {
       const PackedLinear packed(
           weight.data(),
           2 * N,
-          8,
+          64,
           gated,
           GetParam().type,
           GetParam().target);
@@ -433,7 +433,7 @@ TEST(PackedInt8Linear, HasTheSameBitsOnEveryTarget) {
     }
     for (const LinearTarget target : linear_targets(WeightType::kInt8))
       EXPECT_TRUE(same_bits(map.run({WeightType::kInt8, target}, serial), want))
-          << enum_name(target.isa) << (target.dot ? " dot" : "");
+          << enum_name(target.isa) << static_cast<int>(target.narrow);
   }
 }
 

@@ -55,6 +55,31 @@ struct AttentionRow {
 };
 void attend(const AttentionRow& args, float* y);
 
+/// Positions of keys lie in steps of so many.
+inline constexpr int64_t kSourceStep = 16;
+
+/// What many rows look at: keys lie transposed, so that the scores of
+/// neighbouring positions are one vector.
+struct SeenSource {
+  int64_t heads = 1;
+  int64_t channels = 0;           ///< C
+  int64_t count = 0;              ///< positions, at least one
+  int64_t stride = 0;             ///< a multiple of kSourceStep, >= count
+  const float* keys = nullptr;    ///< [C, stride], finite behind the last
+  const float* values = nullptr;  ///< [count, C]
+  int64_t value_stride = 0;       ///< from a position to the next
+};
+
+/// Scaled dot-product attention of queries [rows, C] to a source; y [rows, C].
+/// scores: scratch, [kSourceRowsAtMost, stride]. A row has the same bits alone.
+inline constexpr int64_t kSourceRowsAtMost = 4;
+void attend_source(
+    const SeenSource& source,
+    int64_t rows,
+    const float* queries,
+    float* scores,
+    float* y);
+
 /// y = x * sigmoid(gates[0, C)) + average * sigmoid(gates[C, 2C)): the gate of
 /// average attention. Any may be y.
 struct AverageGate {

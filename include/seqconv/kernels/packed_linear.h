@@ -20,11 +20,17 @@ enum class LinearEnd {
   kGlu     ///< a * sigmoid(b) of the halves of the outputs
 };
 
-/// What multiplies: loops of an instruction set, with or without its sums of
-/// products of narrow numbers (VNNI for int8, AVX512_BF16 for bfloat16).
+/// How numbers that are narrower than float32 are multiplied.
+enum class NarrowProducts {
+  kWidened,  ///< as wider numbers
+  kDot,      ///< by sums of products: VNNI, AVX512_BF16
+  kTiles     ///< by the matrix unit: AMX
+};
+
+/// What multiplies: loops of an instruction set, and how narrow numbers are.
 struct LinearTarget {
   Isa isa = Isa::kBaseline;
-  bool dot = false;
+  NarrowProducts narrow = NarrowProducts::kWidened;
 };
 
 /// Those that this processor has, the best one last.

@@ -12,7 +12,7 @@ namespace seqconv::kernels {
 enum class WeightType {
   kFloat32,
   /// Half the memory. The inputs of a product are rounded to bfloat16 too where
-  /// the processor multiplies it (LinearTarget::dot); sums are float32.
+  /// the processor multiplies it (NarrowProducts); sums are float32.
   kBfloat16,
   /// A quarter: whole numbers of at most 127 in size, in units of each output.
   /// So are inputs, in units of each row, found as it comes. Sums are exact:
