@@ -4,8 +4,9 @@
 //
 //   decode_bench --size tiny --beam 5 1 --batch 32 --length 24
 //   decode_bench --size iwslt --rival benchmarks/ctranslate2_rival.py
-//   decode_bench --size tiny --backend runtime:int8 --rival-type int8 --rival
-//   ... decode_bench --size tiny --language --backend runtime libtorch
+//   decode_bench --size tiny --backend runtime runtime:int8
+//   decode_bench --preset wu-2019-table-3
+//   decode_bench --size tiny --language --backend runtime libtorch
 
 #include <ATen/Parallel.h>
 
@@ -13,6 +14,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "decode_presets.h"
 #include "decode_runners.h"
 #include "random_model.h"
 #include "seqconv/base/options.h"
@@ -26,6 +28,8 @@ using namespace seqconv;
 using namespace seqconv::bench;
 
 struct Settings {
+  std::string preset;
+  std::string configs = "configs";
   std::vector<std::string> sizes = {"tiny"};
   std::string block = "dynamicconv";
   std::vector<std::string> overrides;
@@ -178,8 +182,8 @@ std::unique_ptr<BackendOpener> backend_called(const std::string& name) {
 /// The backends, opened once a size.
 class Opened {
  public:
-  Opened(const Settings& settings, const std::string& size)
-      : settings_(settings), model_(make_model(settings, size)) {
+  Opened(const Settings& settings, ModelToRun model)
+      : settings_(settings), model_(std::move(model)) {
     model_.parameters = folder_.path() / "model.safetensors";
     write_random_parameters(
         model_,
@@ -206,11 +210,13 @@ class Opened {
     return all;
   }
 
-  std::vector<Measured> translation(const DecodeCase& test) const {
+  std::vector<Measured> translation(
+      const std::string& model_name,
+      const DecodeCase& test) const {
     std::vector<Measured> all;
     for (size_t i = 0; i < translation_.size(); ++i) {
       Measured& own = all.emplace_back();
-      own.name = settings_.backends[i] + " " + settings_.block;
+      own.name = settings_.backends[i] + " " + model_name;
       for (const std::string& text : settings_.threads)
         if (const Threads threads = parse_threads(text); threads.within == 1)
           own.ways.push_back(backend_runner(
@@ -240,10 +246,30 @@ class Opened {
   std::vector<std::shared_ptr<const LanguageBackend>> language_;
 };
 
+/// One table of all models, the rival beside the first.
+void run_preset(Settings settings) {
+  const DecodePreset preset = decode_preset(settings.preset, settings.configs);
+  print_head(concat(preset.title, ", length ", settings.lengths[0]));
+  for (const NamedModel& row : preset.models) {
+    const Opened opened(settings, row.model);
+    measure(
+        settings,
+        opened.translation(
+            row.name,
+            {preset.beam,
+             preset.batch,
+             settings.source_length,
+             settings.lengths[0]}));
+    settings.rival.clear();
+  }
+}
+
 void run(const Settings& settings) {
   at::set_num_threads(1);
+  if (!settings.preset.empty())
+    return run_preset(settings);
   for (const std::string& size : settings.sizes) {
-    const Opened opened(settings, size);
+    const Opened opened(settings, make_model(settings, size));
     if (settings.language) {
       print_head(concat(size, ", a language model, one text"));
       measure(settings, opened.language());
@@ -263,6 +289,7 @@ void run(const Settings& settings) {
           measure(
               settings,
               opened.translation(
+                  settings.block,
                   {beam, batch, settings.source_length, length}));
         }
   }
@@ -273,6 +300,8 @@ void run(const Settings& settings) {
 int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Decoding speed of models with random weights on the CPU");
+  app.add_option("--preset", settings.preset, "Rows of a paper's table");
+  app.add_option("--configs", settings.configs, "Folder of configurations");
   app.add_option("--size", settings.sizes, "tiny, iwslt, base, big");
   app.add_option("--block", settings.block, "What mixes along time");
   app.add_option("--set", settings.overrides, "KEY=VALUE of [model]")
