@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "seqconv/base/elements.h"
 #include "seqconv/base/error.h"

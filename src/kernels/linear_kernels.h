@@ -65,6 +65,10 @@ struct LinearKernels {
   void (*multiply)(const LinearBlock& block);
 };
 
+/// Rows of nothing but smaller numbers are taken for nothing: 127 over their
+/// size might overflow.
+inline constexpr float kLeastRow = 1e-30F;
+
 /// Inputs that a row may be longer by.
 inline constexpr int64_t kRowRoom = 16;
 

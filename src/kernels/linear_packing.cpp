@@ -76,12 +76,10 @@ float quantize_row(const float* row, int64_t K, int8_t* values) {
   float size = 0;
   for (int64_t k = 0; k < K; ++k)
     size = std::max(size, std::abs(row[k]));
-  // What is smaller is as good as nothing, and 127 / size might overflow.
-  constexpr float kLeast = 1e-30F;
-  const float inverse = size < kLeast ? 0 : 127 / size;
+  const float inverse = size < kLeastRow ? 0 : 127 / size;
   for (int64_t k = 0; k < K; ++k)
     values[k] = static_cast<int8_t>(std::nearbyint(row[k] * inverse));
-  return size < kLeast ? 0 : size / 127;
+  return size < kLeastRow ? 0 : size / 127;
 }
 
 template <class Packed, class T>

@@ -5,6 +5,9 @@
 #define SEQCONV_KERNELS_LINEAR_PRODUCTS_INL_H
 #endif
 
+#include <cmath>
+
+#include "kernels/linear_kernels.h"
 #include "kernels/vectors-inl.h"
 
 /// What packed_linear() multiplies, one struct for each kind of numbers.
@@ -114,12 +117,10 @@ class RowUnit {
       other = hn::Max(other, bits(load_some<float>(x + k, K - k)));
     const float size = std::bit_cast<float>(
         hn::GetLane(hn::MaxOfLanes(di, hn::Max(largest, other))));
-    // Smaller rows are as good as nothing, and 127 / size might overflow.
-    constexpr float kLeast = 1e-30F, kMost = 3.4028234e38F;
-    const bool some = size >= kLeast && size <= kMost;
+    const bool some = size >= kLeastRow && std::isfinite(size);
     inverse_ = some ? 127 / size : 0;
     // NaN and infinity spoil the whole row, as they would a sum.
-    unit_ = some ? size / 127 : size < kLeast ? 0 : NAN;
+    unit_ = some ? size / 127 : size < kLeastRow ? 0 : NAN;
   }
 
   float unit() const { return unit_; }
@@ -132,6 +133,24 @@ class RowUnit {
  private:
   float inverse_, unit_;
 };
+
+/// Rounds x [K], each whole number more by `offset`, in whole vectors with
+/// zeros behind the last. Returns its unit.
+template <class Input>
+HWY_INLINE float
+round_row(const float* x, int64_t K, int32_t offset, Input* row) {
+  const Tag<int32_t> d;
+  const hn::Rebind<Input, Tag<int32_t>> narrow;
+  const RowUnit unit(x, K);
+  for (int64_t k = 0; k < K; k += kLanes<float>) {
+    const auto rounded = hn::Add(unit.round(x + k, K - k), hn::Set(d, offset));
+    if constexpr (sizeof(Input) == sizeof(int32_t))
+      hn::StoreU(rounded, d, row + k);
+    else
+      hn::StoreU(hn::DemoteTo(narrow, rounded), narrow, row + k);
+  }
+  return unit.unit();
+}
 
 #if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 /// Weights and inputs of 8 bits, multiplied as 16: nothing saturates.
@@ -158,11 +177,7 @@ struct Int8Products {
         hn::ReorderWidenMulAccumulate(d, weights, inputs, sum, unused));
   }
   static float prepare(const float* x, int64_t K, Input* row) {
-    const hn::Rebind<int16_t, Tag<int32_t>> half;
-    const RowUnit unit(x, K);
-    for (int64_t k = 0; k < K; k += kLanes<float>)
-      hn::StoreU(hn::DemoteTo(half, unit.round(x + k, K - k)), half, row + k);
-    return unit.unit();
+    return round_row(x, K, 0, row);
   }
 };
 #else
@@ -185,10 +200,7 @@ struct Int8Products {
     return hn::Add(sum, hn::Mul(weights, inputs));
   }
   static float prepare(const float* x, int64_t K, Input* row) {
-    const RowUnit unit(x, K);
-    for (int64_t k = 0; k < K; k += kLanes<float>)
-      hn::StoreU(unit.round(x + k, K - k), Tag<int32_t>(), row + k);
-    return unit.unit();
+    return round_row(x, K, 0, row);
   }
 };
 #endif
@@ -220,14 +232,7 @@ struct Int8DotProducts {
     return sum;
   }
   static float prepare(const float* x, int64_t K, Input* row) {
-    const hn::Rebind<uint8_t, Tag<int32_t>> quarter;
-    const auto offset = hn::Set(Tag<int32_t>(), kInputOffset);
-    const RowUnit unit(x, K);
-    for (int64_t k = 0; k < K; k += kLanes<float>) {
-      const auto rounded = hn::Add(unit.round(x + k, K - k), offset);
-      hn::StoreU(hn::DemoteTo(quarter, rounded), quarter, row + k);
-    }
-    return unit.unit();
+    return round_row(x, K, kInputOffset, row);
   }
 };
 #endif

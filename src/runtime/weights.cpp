@@ -4,7 +4,6 @@
 
 #include "seqconv/base/elements.h"
 #include "seqconv/checkpoint/parameters.h"
-#include "seqconv/kernels/isa.h"
 
 namespace seqconv::runtime {
 namespace {
