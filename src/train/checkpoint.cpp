@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "checksum.h"
+#include "seqconv/base/checksum.h"
 #include "seqconv/base/elements.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"

@@ -1,7 +1,7 @@
 #include "prepared_data.h"
 
-#include "checksum.h"
 #include "seqconv/base/atomic_file.h"
+#include "seqconv/base/checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"

@@ -2,7 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "checksum.h"
+#include "seqconv/base/checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"

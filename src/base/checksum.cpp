@@ -1,4 +1,4 @@
-#include "checksum.h"
+#include "seqconv/base/checksum.h"
 
 #include <cstring>
 
