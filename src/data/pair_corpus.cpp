@@ -135,11 +135,12 @@ std::string CorpusReport::summary() const {
       unknown);
 }
 
-CorpusReport write_pair_corpus(
+void read_pairs(
     const CorpusSide& source,
     const CorpusSide& target,
-    const PairLimits& limits,
-    const std::filesystem::path& stem) {
+    const std::function<void(
+        const std::vector<int32_t>& source,
+        const std::vector<int32_t>& target)>& take) {
   SEQCONV_CHECK(
       !source.files.empty() && source.files.size() == target.files.size(),
       "a corpus needs as many source files as target files, and one at least, "
@@ -147,16 +148,26 @@ CorpusReport write_pair_corpus(
       source.files.size(),
       " and ",
       target.files.size());
+  for (size_t i = 0; i < source.files.size(); ++i) {
+    PairReader pairs(source, target, i);
+    while (pairs.next())
+      take(pairs.source(), pairs.target());
+  }
+}
+
+CorpusReport write_pair_corpus(
+    const CorpusSide& source,
+    const CorpusSide& target,
+    const PairLimits& limits,
+    const std::filesystem::path& stem) {
   SEQCONV_CHECK(
       std::min(limits.source, limits.target) >= 2,
       "the longest length must be at least 2 (one symbol and </s>), but got ",
       std::min(limits.source, limits.target));
   PairWriter writer(limits, stem);
-  for (size_t i = 0; i < source.files.size(); ++i) {
-    PairReader pairs(source, target, i);
-    while (pairs.next())
-      writer.add(pairs.source(), pairs.target());
-  }
+  read_pairs(source, target, [&](const auto& from, const auto& to) {
+    writer.add(from, to);
+  });
   const CorpusReport& report = writer.report();
   SEQCONV_CHECK(
       report.pairs > 0,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,13 +39,23 @@ struct PairCorpus {
   int64_t size() const { return source->size(); }
 };
 
-/// Reads parallel files line by line, encodes text and writes two token stores,
-/// `stem`.source.tokens and `stem`.target.tokens, in bounded memory.
-/// Pairs with an empty side or with one beyond `limits` are left out and
-/// counted. File i of one side belongs to file i of the other.
-/// Errors: files of different length (with both counts), invalid UTF-8 (file
-/// and line), wrong binarised data (file and sentence), nothing left. After an
-/// error no part of a new corpus is there.
+/// Gives `take` the ids of every pair of parallel files, line by line, text
+/// encoded; they are gone after its call. File i of one side belongs to file i
+/// of the other. Errors: other numbers of files, files of different length
+/// (with both counts), invalid UTF-8 (file and line), wrong binarised data
+/// (file and sentence).
+void read_pairs(
+    const CorpusSide& source,
+    const CorpusSide& target,
+    const std::function<void(
+        const std::vector<int32_t>& source,
+        const std::vector<int32_t>& target)>& take);
+
+/// Writes the pairs of parallel files as two token stores,
+/// `stem`.source.tokens and `stem`.target.tokens, in bounded memory. Pairs with
+/// an empty side or with one beyond `limits` are left out and counted. Errors:
+/// those of read_pairs, and nothing left. After an error no part of a new
+/// corpus is there.
 CorpusReport write_pair_corpus(
     const CorpusSide& source,
     const CorpusSide& target,
