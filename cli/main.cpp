@@ -40,6 +40,7 @@ constexpr void (*kVerbs[])(Program&) = {
     add_generate,
     add_evaluate,
     add_average,
+    add_shortlist,
     add_tokenize,
     add_bpe,
     add_import,

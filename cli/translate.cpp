@@ -21,6 +21,7 @@ constexpr const char* kTranslateExamples =
     "  seqconv translate --model a --model b --beam 8 < input.txt\n"
     "  seqconv translate --model a --input test.de-en.de.bin > output.txt\n"
     "  seqconv translate --model a --n-best 5 --format json < input.txt\n"
+    "  seqconv translate --model a --shortlist a.shortlist < input.txt\n"
     "  seqconv translate --model a --sample --temperature 0.8 < input.txt\n"
     "  echo '{\"text\": \"zwei\", \"target_prefix\": \"t\", \"id\": 7}' |\n"
     "    seqconv translate --model a --json-input --format json\n"
@@ -49,6 +50,7 @@ struct TranslateFlags {
   std::unique_ptr<FlagVisitor> sampling;
   CLI::Option* seed = nullptr;
   CLI::Option* buffer = nullptr;
+  CLI::Option* shortlist = nullptr;
 };
 
 /// What is wrong whatever the model's own settings are: they may have a wider
@@ -79,11 +81,23 @@ void read_sampling(TranslateFlags& flags) {
   flags.arguments.sampling = flags.sampling_options;
 }
 
+/// A shortlist is heeded or refused.
+void check_shortlist(const TranslateFlags& flags) {
+  if (flags.shortlist->count() == 0)
+    return;
+  if (flags.arguments.shortlist.empty())
+    fail_usage("--shortlist must name a file, but got ''");
+  if (flags.backend.kind == BackendKind::kLibTorch)
+    fail_usage("--shortlist is for --backend runtime alone, but --backend "
+               "libtorch was given");
+}
+
 void run_translate(TranslateFlags& flags, std::ostream& out) {
   TranslateArguments& arguments = flags.arguments;
   arguments.search_given = flags.search->given();
   check_search(arguments);
   read_sampling(flags);
+  check_shortlist(flags);
   // A person at the keyboard waits for each answer.
   if (flags.buffer->count() == 0 && arguments.input.empty() &&
       ::isatty(STDIN_FILENO))
@@ -161,6 +175,14 @@ void add_translate(Program& program) {
       "Lines read, sorted by length and written at a time",
       1);
   flags->buffer->group("Speed and memory");
+  flags->shortlist = verb.add_option(
+                             "--shortlist",
+                             arguments.shortlist,
+                             "Choose among the words that it lists for a "
+                             "sentence: see seqconv "
+                             "shortlist")
+                         ->type_name("FILE")
+                         ->group("Speed and memory");
   add_backend(verb, flags->backend, "Speed and memory");
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run_translate(*flags, program.out); };

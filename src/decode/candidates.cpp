@@ -91,17 +91,32 @@ float least_of_best(const std::vector<float>& largest, size_t count) {
   return *at;
 }
 
+/// Where a token's score is; Error when it has none.
+size_t place_of(const WordScores& scores, int32_t forced) {
+  if (scores.words.empty()) {
+    SEQCONV_CHECK(
+        static_cast<size_t>(forced) < scores.log_probs.size(),
+        "a forced token must be below the vocabulary size ",
+        scores.log_probs.size(),
+        ", but got ",
+        forced);
+    return static_cast<size_t>(forced);
+  }
+  const auto found = std::ranges::lower_bound(scores.words, forced);
+  SEQCONV_CHECK(
+      found != scores.words.end() && *found == forced,
+      "a forced token must be one of the ",
+      scores.words.size(),
+      " words that the sentence may have, but got ",
+      forced);
+  return static_cast<size_t>(found - scores.words.begin());
+}
+
 void select_forced(
-    std::span<const float> log_probs,
+    const WordScores& scores,
     int32_t forced,
     std::vector<Candidate>& out) {
-  SEQCONV_CHECK(
-      static_cast<size_t>(forced) < log_probs.size(),
-      "a forced token must be below the vocabulary size ",
-      log_probs.size(),
-      ", but got ",
-      forced);
-  const float score = log_probs[static_cast<size_t>(forced)];
+  const float score = scores.log_probs[place_of(scores, forced)];
   if (score > kMinusInfinity)
     out.push_back({forced, score});
 }
@@ -109,7 +124,7 @@ void select_forced(
 }  // namespace
 
 void select_candidates(
-    std::span<const float> log_probs,
+    const WordScores& scores,
     const RowConstraint* constraint,
     double unknown_penalty,
     std::span<const int32_t> excluded,
@@ -119,20 +134,22 @@ void select_candidates(
   if (count <= 0)
     return;
   if (constraint != nullptr && constraint->forced >= 0) {
-    select_forced(log_probs, constraint->forced, out);
+    select_forced(scores, constraint->forced, out);
     return;
   }
 
   BestCandidates best(static_cast<size_t>(count), constraint, excluded, out);
+  const std::span<const float> log_probs = scores.log_probs;
   const size_t size = log_probs.size();
-  if (size > kEndId)
-    best.offer(kEndId, log_probs[kEndId]);
-  if (size > kUnknownId)
-    best.offer(
-        kUnknownId,
-        static_cast<float>(log_probs[kUnknownId] - unknown_penalty));
-  const size_t first = kUnknownId + 1;
-  const size_t blocks = size > first ? (size - first) / kBlock : 0;
+  size_t first = 0;
+  for (; first < size && scores.token(first) <= kUnknownId; ++first) {
+    const int32_t token = scores.token(first);
+    if (token == kUnknownId)
+      best.offer(token, static_cast<float>(log_probs[first] - unknown_penalty));
+    else if (is_producible(token))
+      best.offer(token, log_probs[first]);
+  }
+  const size_t blocks = (size - first) / kBlock;
   static thread_local std::vector<float> largest;  // no memory in a step
   largest.resize(blocks);
   for (size_t b = 0; b < blocks; ++b)
@@ -146,29 +163,28 @@ void select_candidates(
       continue;
     const size_t begin = first + b * kBlock;
     for (size_t j = begin; j < begin + kBlock; ++j)
-      best.offer(static_cast<int32_t>(j), log_probs[j]);
+      best.offer(scores.token(j), log_probs[j]);
   }
   size_t i = first + blocks * kBlock;
   for (; i < size; ++i)
-    best.offer(static_cast<int32_t>(i), log_probs[i]);
+    best.offer(scores.token(i), log_probs[i]);
   best.sort();
 }
 
 void select_row(
-    std::span<const float> log_probs,
+    const WordScores& scores,
     const StepConstraints& constraints,
     size_t row,
     int64_t count,
     std::vector<Candidate>& out) {
   select_candidates(
-      log_probs,
+      scores,
       constraints.rows.empty() ? nullptr : &constraints.rows[row],
       constraints.unknown_penalty,
       constraints.excluded,
       count,
       out);
-  if (out.empty() &&
-      std::none_of(log_probs.begin(), log_probs.end(), [](float value) {
+  if (out.empty() && std::ranges::none_of(scores.log_probs, [](float value) {
         return std::isfinite(value);
       }))
     throw NoProbability(

@@ -94,7 +94,7 @@ SampledToken Sampler::draw(
 /// is none.
 void Sampler::select(std::span<const float> log_probabilities, int64_t count) {
   select_candidates(
-      log_probabilities,
+      {log_probabilities},
       &constraint_,
       /*unknown_penalty=*/0,
       /*excluded=*/{},

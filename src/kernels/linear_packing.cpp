@@ -15,22 +15,6 @@
 namespace seqconv::kernels {
 namespace {
 
-/// On pages of 2 MB where it fills one and the system has them: weights are
-/// read once from end to end, and looking up so many small pages takes a sixth
-/// of the time.
-std::shared_ptr<std::byte> allocate_weights(int64_t size) {
-  constexpr size_t kPage = 2 << 20;
-  const auto bytes = static_cast<size_t>(size);
-  const std::align_val_t alignment{
-      bytes >= kPage ? kPage : static_cast<size_t>(kCacheLine)};
-  auto* const data = static_cast<std::byte*>(::operator new(bytes, alignment));
-#ifdef MADV_HUGEPAGE
-  if (bytes >= kPage)
-    static_cast<void>(madvise(data, bytes, MADV_HUGEPAGE));
-#endif
-  return {data, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
-}
-
 /// Rows of K weights -> [K / group, width, group], zeros beyond.
 template <class Packed, class T>
 class PanelPacker {
@@ -71,6 +55,19 @@ class PanelPacker {
 };
 
 }  // namespace
+
+std::shared_ptr<std::byte> allocate_weights(int64_t size) {
+  constexpr size_t kPage = 2 << 20;
+  const auto bytes = static_cast<size_t>(size);
+  const std::align_val_t alignment{
+      bytes >= kPage ? kPage : static_cast<size_t>(kCacheLine)};
+  auto* const data = static_cast<std::byte*>(::operator new(bytes, alignment));
+#ifdef MADV_HUGEPAGE
+  if (bytes >= kPage)
+    static_cast<void>(madvise(data, bytes, MADV_HUGEPAGE));
+#endif
+  return {data, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
+}
 
 float quantize_row(const float* row, int64_t K, int8_t* values) {
   float size = 0;

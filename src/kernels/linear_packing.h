@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels/linear_kernels.h"
@@ -19,5 +21,10 @@ inline int64_t groups_of(const LinearKernels& ops, int64_t K) {
   const int64_t step = ops.group * ops.group_step;
   return ceil_div(K, step) * ops.group_step;
 }
+
+/// Unset memory for weights. On pages of 2 MB where it fills one and the system
+/// has them: weights are read once from end to end, and looking up so many
+/// small pages takes a sixth of the time.
+std::shared_ptr<std::byte> allocate_weights(int64_t size);
 
 }  // namespace seqconv::kernels

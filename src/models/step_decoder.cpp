@@ -129,7 +129,7 @@ class ModelStepDecoder : public StepDecoder {
       const std::span<const float> log_probs(
           data + row * vocabulary,
           static_cast<size_t>(vocabulary));
-      select_row(log_probs, constraints, row, count, candidates_[row]);
+      select_row({log_probs}, constraints, row, count, candidates_[row]);
     }
     return candidates_;
   }

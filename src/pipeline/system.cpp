@@ -1,11 +1,14 @@
 #include "seqconv/pipeline/system.h"
 
+#include "seqconv/pipeline/shortlist.h"
+
 namespace seqconv {
 namespace fs = std::filesystem;
 
 TranslationSystem open_translation(
     const std::vector<fs::path>& paths,
-    const BackendOpener& opener) {
+    const BackendOpener& opener,
+    const fs::path& shortlist) {
   SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
   TranslationSystem system;
   std::vector<ModelToRun> models;
@@ -25,6 +28,9 @@ TranslationSystem open_translation(
           "models of an ensemble",
           found);
   }
+  if (!shortlist.empty())
+    system.shortlist = std::make_shared<const Shortlist>(
+        Shortlist::load(shortlist, system.text));
   system.backend = opener.translation(models);
   return system;
 }

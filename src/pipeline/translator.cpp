@@ -8,6 +8,7 @@
 #include "request_text.h"
 #include "seqconv/base/special_ids.h"
 #include "seqconv/decode/sampled_search.h"
+#include "seqconv/pipeline/shortlist.h"
 #include "stoppable_decoder.h"
 #include "token_batches.h"
 #include "workers.h"
@@ -72,6 +73,10 @@ Translator::Translator(
     const TranslatorOptions& options)
     : system_(std::move(system)), options_(options) {
   validate(options_.search, options_.sampling, "search");
+  if (system_.shortlist != nullptr && !system_.backend->limits_words())
+    fail_usage(
+        "a shortlist must be for a model in the runtime: no other backend "
+        "takes one");
 }
 
 std::vector<int32_t> Translator::source_ids(
@@ -165,6 +170,21 @@ std::string Translator::cut_note(
       " positions");
 }
 
+/// The decoder of a batch. Prefixes must come, whatever is listed: their words
+/// are listed too.
+std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
+  std::vector<std::vector<int32_t>> sources, words;
+  for (const Sentence* sentence : group) {
+    sources.push_back(sentence->source);
+    if (system_.shortlist != nullptr)
+      words.push_back(
+          system_.shortlist->words(sentence->source, sentence->input.prefix));
+  }
+  return system_.shortlist == nullptr
+      ? system_.backend->start(sources)
+      : system_.backend->start_within(sources, words);
+}
+
 /// Those of a batch: searched for, or drawn.
 std::vector<std::vector<Hypothesis>> Translator::hypotheses(
     const Group& group,
@@ -187,12 +207,9 @@ std::vector<std::vector<Hypothesis>> Translator::hypotheses(
 /// wants no more. All results are there or none.
 void Translator::translate_batch(const Group& group, const StopQuestion& stop)
     const {
-  std::vector<std::vector<int32_t>> sources;
-  for (const Sentence* sentence : group)
-    sources.push_back(sentence->source);
   if (wants_to_stop(stop))
     throw Stopped();
-  StoppableDecoder decoder(system_.backend->start(sources), stop);
+  StoppableDecoder decoder(start(group), stop);
   const auto found = hypotheses(group, decoder);
   std::vector<std::vector<Translation>> translations(group.size());
   std::vector<std::string> notes(group.size());

@@ -30,46 +30,24 @@ void normalize(int64_t rows, int64_t vocabulary, float* logits) {
     kernels::log_softmax_row(logits + r * vocabulary, vocabulary);
 }
 
-/// Brings hidden rows to the output's own width, where it has one.
-class Projection {
- public:
-  Projection(const ModelOptions& options, const Weights& weights) {
-    if (options.output_width() != options.dim)
-      linear_ = weights.matrix("output.projection");
-  }
-
-  const float* run(int64_t rows, const float* hidden, Workspace::Frame& frame)
-      const {
-    if (!linear_)
-      return hidden;
-    float* const projected = frame.take(rows * linear_->weight.outputs());
-    linear_->run({.rows = rows, .x = hidden, .y = projected});
-    return projected;
-  }
-
- private:
-  std::optional<Linear> linear_;
-};
-
 class SoftmaxOutput : public Output {
  public:
   SoftmaxOutput(
       const ModelOptions& options,
       const Weights& weights,
       const std::string& words)
-      : dim_(options.dim),
-        projection_(options, weights),
-        words_(weights.matrix(words)),
-        vocabulary_(words_.weight.outputs()) {}
+      : logits_(
+            options.dim,
+            Projection(options, weights),
+            weights.matrix(words)),
+        vocabulary_(logits_.words()) {}
 
   void log_probabilities(
       int64_t rows,
       const float* hidden,
       float* out,
       Workspace& space) const override {
-    Workspace::Frame frame(space);
-    words_.run(
-        {.rows = rows, .x = projection_.run(rows, hidden, frame), .y = out});
+    logits_.run(rows, hidden, out, space);
     normalize(rows, vocabulary_, out);
   }
 
@@ -84,7 +62,7 @@ class SoftmaxOutput : public Output {
     float* const all = frame.take(most * vocabulary_);
     for (int64_t first = 0; first < rows; first += most) {
       const int64_t count = std::min(most, rows - first);
-      log_probabilities(count, hidden + first * dim_, all, space);
+      log_probabilities(count, hidden + first * logits_.dim(), all, space);
       for (int64_t i = 0; i < count; ++i) {
         const int32_t word = words[static_cast<size_t>(first + i)];
         check_word(word, vocabulary_);
@@ -93,10 +71,12 @@ class SoftmaxOutput : public Output {
     }
   }
 
+  WordLogits only(std::span<const int32_t> words) const override {
+    return logits_.only(words);
+  }
+
  private:
-  int64_t dim_;
-  Projection projection_;
-  Linear words_;
+  WordLogits logits_;
   int64_t vocabulary_;
 };
 
@@ -118,6 +98,9 @@ class AdaptiveOutput : public Output {
       const float* hidden,
       float* out,
       Workspace& space) const override;
+  WordLogits only(std::span<const int32_t>) const override {
+    fail("an adaptive softmax has bands of words: it takes no shortlist");
+  }
 
  private:
   struct Tail {
@@ -308,6 +291,32 @@ void AdaptiveOutput::score(
 }
 
 }  // namespace
+
+Projection::Projection(const ModelOptions& options, const Weights& weights) {
+  if (options.output_width() != options.dim)
+    linear_ = weights.matrix("output.projection");
+}
+
+const float* Projection::run(
+    int64_t rows,
+    const float* hidden,
+    Workspace::Frame& frame) const {
+  if (!linear_)
+    return hidden;
+  float* const projected = frame.take(rows * linear_->weight.outputs());
+  linear_->run({.rows = rows, .x = hidden, .y = projected});
+  return projected;
+}
+
+void WordLogits::run(
+    int64_t rows,
+    const float* hidden,
+    float* out,
+    Workspace& space) const {
+  Workspace::Frame frame(space);
+  words_.run(
+      {.rows = rows, .x = projection_.run(rows, hidden, frame), .y = out});
+}
 
 std::unique_ptr<Output> make_output(
     const ModelOptions& options,

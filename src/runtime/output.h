@@ -1,12 +1,50 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "weights.h"
 #include "workspace.h"
 
 namespace seqconv::runtime {
+
+/// Brings hidden rows to the output's own width, where it has one.
+class Projection {
+ public:
+  Projection(const ModelOptions& options, const Weights& weights);
+
+  /// hidden [rows, C] -> [rows, D], which may be the same.
+  const float* run(int64_t rows, const float* hidden, Workspace::Frame& frame)
+      const;
+
+ private:
+  std::optional<Linear> linear_;
+};
+
+/// Hidden rows to logits of words, of all or of some.
+class WordLogits {
+ public:
+  WordLogits(int64_t dim, Projection projection, Linear words)
+      : dim_(dim),
+        projection_(std::move(projection)),
+        words_(std::move(words)) {}
+
+  int64_t dim() const { return dim_; }
+  int64_t words() const { return words_.weight.outputs(); }
+  /// hidden [rows, C] -> out [rows, words()].
+  void run(int64_t rows, const float* hidden, float* out, Workspace& space)
+      const;
+  /// The same to some of the words.
+  WordLogits only(std::span<const int32_t> words) const {
+    return {dim_, projection_, {words_.weight.rows(words), {}}};
+  }
+
+ private:
+  int64_t dim_;
+  Projection projection_;
+  Linear words_;
+};
 
 /// Hidden rows to log-probabilities of words: one softmax, or an adaptive one.
 class Output {
@@ -27,6 +65,10 @@ class Output {
       const float* hidden,
       float* out,
       Workspace& space) const = 0;
+
+  /// The logits of some words, by their ids. Their weights are gathered, which
+  /// takes as long as a few rows of the product. Error of an adaptive softmax.
+  virtual WordLogits only(std::span<const int32_t> words) const = 0;
 };
 
 /// words: the name of the matrix that embedding and output share, "" where they

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "seqconv/decode/candidates.h"
 
@@ -13,17 +15,27 @@ struct Voter {
   std::shared_ptr<const TranslationModel> model;
   Sources sources;
   PastSteps past;
+  std::optional<ListedOutput> listed;  ///< where not all words may come
 };
 
 class RuntimeDecoder : public StepDecoder {
  public:
   RuntimeDecoder(
       std::vector<std::shared_ptr<const TranslationModel>> models,
-      const std::vector<std::vector<int32_t>>& sources) {
+      const std::vector<std::vector<int32_t>>& sources,
+      std::unique_ptr<const WordLists> words)
+      : words_(std::move(words)) {
     for (auto& model : models) {
       Sources read = model->read(sources, space_);
       PastSteps past = model->decoder().start();
-      voters_.push_back({std::move(model), std::move(read), std::move(past)});
+      std::optional<ListedOutput> listed;
+      if (words_ != nullptr)
+        listed.emplace(model->decoder().output(), *words_);
+      voters_.push_back(
+          {std::move(model),
+           std::move(read),
+           std::move(past),
+           std::move(listed)});
     }
     for (size_t i = 0; i < sources.size(); ++i)
       sentence_of_row_.push_back(static_cast<int32_t>(i));
@@ -48,21 +60,19 @@ class RuntimeDecoder : public StepDecoder {
       const StepConstraints& constraints,
       int64_t count) override {
     follow(parents);
-    const auto rows = static_cast<int64_t>(tokens.size());
     Workspace::Frame frame(space_);
-    const float* const scores = vote(parents, tokens, frame);
+    const float* scores = vote(parents, tokens, frame);
     kept_.clear();
-    if (constraints.keep_probabilities)
-      kept_.assign(scores, scores + rows * vocabulary_size());
     candidates_.resize(tokens.size());
-    for (int64_t row = 0; row < rows; ++row)
-      select_row(
-          {scores + row * vocabulary_size(),
-           static_cast<size_t>(vocabulary_size())},
-          constraints,
-          static_cast<size_t>(row),
-          count,
-          candidates_[static_cast<size_t>(row)]);
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      const WordScores own = {
+          {scores, static_cast<size_t>(size_of(row))},
+          words_of(row)};
+      if (constraints.keep_probabilities)
+        keep(own);
+      select_row(own, constraints, row, count, candidates_[row]);
+      scores += own.log_probs.size();
+    }
     return candidates_;
   }
 
@@ -79,7 +89,38 @@ class RuntimeDecoder : public StepDecoder {
       sentence_of_row_[i] = old_[static_cast<size_t>(parents[i])];
   }
 
-  /// Log-probabilities [N, V] of one model's next tokens.
+  /// The words that a row may have next: none where it may have all.
+  std::span<const int32_t> words_of(size_t row) const {
+    if (words_ == nullptr)
+      return {};
+    return words_->words(sentence_of_row_[row]);
+  }
+  /// How many they are.
+  int64_t size_of(size_t row) const {
+    return words_ == nullptr ? vocabulary_size() : std::ssize(words_of(row));
+  }
+  int64_t size_of_all_rows() const {
+    int64_t size = 0;
+    for (size_t row = 0; row < sentence_of_row_.size(); ++row)
+      size += size_of(row);
+    return size;
+  }
+
+  /// Appends a row of the whole vocabulary.
+  void keep(const WordScores& row) {
+    const size_t first = kept_.size();
+    if (row.words.empty()) {
+      kept_.insert(kept_.end(), row.log_probs.begin(), row.log_probs.end());
+      return;
+    }
+    kept_.resize(
+        first + static_cast<size_t>(vocabulary_size()),
+        -std::numeric_limits<float>::infinity());
+    for (size_t i = 0; i < row.log_probs.size(); ++i)
+      kept_[first + static_cast<size_t>(row.token(i))] = row.log_probs[i];
+  }
+
+  /// Log-probabilities of one model's next tokens, row after row.
   void run(
       Voter& voter,
       std::span<const int32_t> parents,
@@ -97,7 +138,10 @@ class RuntimeDecoder : public StepDecoder {
         voter.past,
         hidden,
         space_);
-    decoder.output().log_probabilities(rows, hidden, out, space_);
+    if (voter.listed)
+      voter.listed->log_probabilities(sentence_of_row_, hidden, out, space_);
+    else
+      decoder.output().log_probabilities(rows, hidden, out, space_);
   }
 
   /// Those of all models together.
@@ -105,8 +149,7 @@ class RuntimeDecoder : public StepDecoder {
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,
       Workspace::Frame& frame) {
-    const int64_t size =
-        static_cast<int64_t>(tokens.size()) * vocabulary_size();
+    const int64_t size = size_of_all_rows();
     const auto models = static_cast<int64_t>(voters_.size());
     float* const all = frame.take(size * models);
     for (int64_t m = 0; m < models; ++m)
@@ -130,6 +173,7 @@ class RuntimeDecoder : public StepDecoder {
         static_cast<float>(std::log(sum / static_cast<double>(count)));
   }
 
+  std::unique_ptr<const WordLists> words_;  // null: all words
   std::vector<Voter> voters_;
   Workspace space_;
   std::vector<int32_t> sentence_of_row_;
@@ -142,8 +186,12 @@ class RuntimeDecoder : public StepDecoder {
 
 std::unique_ptr<StepDecoder> make_step_decoder(
     std::vector<std::shared_ptr<const TranslationModel>> models,
-    const std::vector<std::vector<int32_t>>& sources) {
-  return std::make_unique<RuntimeDecoder>(std::move(models), sources);
+    const std::vector<std::vector<int32_t>>& sources,
+    std::unique_ptr<const WordLists> words) {
+  return std::make_unique<RuntimeDecoder>(
+      std::move(models),
+      sources,
+      std::move(words));
 }
 
 }  // namespace seqconv::runtime

@@ -5,13 +5,16 @@
 
 #include "model.h"
 #include "seqconv/decode/step_decoder.h"
+#include "word_lists.h"
 
 namespace seqconv::runtime {
 
 /// A decoder of the translations of sources, at least one, by models of one
-/// target vocabulary that vote: the logarithm of their mean probability.
+/// target vocabulary that vote: the logarithm of their mean probability. Where
+/// `words` are given, each sentence has those of its list alone.
 std::unique_ptr<StepDecoder> make_step_decoder(
     std::vector<std::shared_ptr<const TranslationModel>> models,
-    const std::vector<std::vector<int32_t>>& sources);
+    const std::vector<std::vector<int32_t>>& sources,
+    std::unique_ptr<const WordLists> words = nullptr);
 
 }  // namespace seqconv::runtime

@@ -24,6 +24,24 @@ class RuntimeTranslation : public TranslationBackend {
     return runtime::make_step_decoder(models_, sources);
   }
 
+  bool limits_words() const override { return true; }
+  std::unique_ptr<StepDecoder> start_within(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& words) const override {
+    SEQCONV_CHECK(
+        !sources.empty() && sources.size() == words.size(),
+        "every source, one at least, must have a list of words, but there are ",
+        sources.size(),
+        " and ",
+        words.size());
+    return runtime::make_step_decoder(
+        models_,
+        sources,
+        std::make_unique<const runtime::WordLists>(
+            words,
+            models_[0]->decoder().vocabulary()));
+  }
+
   std::vector<double> score(
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const override;

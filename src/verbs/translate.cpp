@@ -258,7 +258,8 @@ void translate(
     std::ostream& out) {
   TranslationSystem system = open_translation(
       {arguments.models.begin(), arguments.models.end()},
-      opener);
+      opener,
+      arguments.shortlist);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
   options.sampling = arguments.sampling;

@@ -23,6 +23,7 @@ from hostile import (
     language_models,
     model_folders,
     requests,
+    shortlists,
 )
 from hostile.case import TRANSLATE, Case
 from support import run
@@ -36,6 +37,7 @@ FILES = [
     binarised_files,
     language_models,
     imports,
+    shortlists,
 ]
 FAMILIES = [family for file in FILES for family in file.FAMILIES]
 

@@ -20,9 +20,16 @@ std::vector<std::pair<int32_t, float>> select(
     const RowConstraint* constraint = nullptr,
     double unknown_penalty = 0,
     int64_t count = 3,
-    const std::vector<int32_t>& excluded = {}) {
+    const std::vector<int32_t>& excluded = {},
+    const std::vector<int32_t>& words = {}) {
   std::vector<Candidate> out = {{77, 7.0f}};  // what was there goes
-  select_candidates(scores, constraint, unknown_penalty, excluded, count, out);
+  select_candidates(
+      {scores, words},
+      constraint,
+      unknown_penalty,
+      excluded,
+      count,
+      out);
   std::vector<std::pair<int32_t, float>> pairs;
   for (const Candidate& c : out)
     pairs.emplace_back(c.token, c.score);
@@ -150,6 +157,48 @@ TEST(SelectCandidates, RefusesAForcedTokenOutsideTheVocabulary) {
     EXPECT_STREQ(
         error.what(),
         "a forced token must be below the vocabulary size 5, but got 5");
+  }
+}
+
+TEST(SelectCandidates, OfSomeWordsAreThoseWhereTheOthersAreImpossible) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const size_t size = 5 + random_word(seed, 0) % 300;
+    const uint32_t rare = 1 + random_word(seed, 1) % 4;
+    std::vector<float> all(size, kMinusInfinity), scores;
+    std::vector<int32_t> words;
+    for (size_t i = seed % 3; i < size; ++i) {
+      const uint32_t word = random_word(seed, 2 + i);
+      if (i != kEndId && word % rare != 0)
+        continue;
+      all[i] = -static_cast<float>(word / 7 % (seed % 2 == 0 ? 9 : 1 << 20));
+      scores.push_back(all[i]);
+      words.push_back(static_cast<int32_t>(i));
+    }
+    RowConstraint constraint;
+    constraint.banned = {words.back(), 4};
+    for (const int64_t count : {1, 3, 400})
+      EXPECT_EQ(
+          select(scores, &constraint, 1.5, count, {5}, words),
+          select(all, &constraint, 1.5, count, {5}))
+          << "seed " << seed << " count " << count;
+    constraint.forced = words[words.size() / 2];
+    EXPECT_EQ(
+        select(scores, &constraint, 1.5, 3, {}, words),
+        select(all, &constraint, 1.5, 3));
+  }
+}
+
+TEST(SelectCandidates, RefusesAForcedTokenThatIsNoneOfTheWords) {
+  RowConstraint constraint;
+  constraint.forced = 6;
+  try {
+    select({-1, -2, -3}, &constraint, 0, 3, {}, {2, 5, 7});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "a forced token must be one of the 3 words that the sentence may have, "
+        "but got 6");
   }
 }
 

@@ -10,6 +10,7 @@
 #include "seqconv/base/safetensors.h"
 #include "seqconv/decode/sampled_search.h"
 #include "seqconv/runtime/runtime.h"
+#include "sound_models.h"
 #include "support/temporary_folder.h"
 
 /// The runtime without LibTorch, so that the sanitizers see it: every mixer
@@ -20,60 +21,18 @@ namespace {
 using runtime::Ancestry;
 using runtime::kAllSteps;
 using runtime::RowLog;
-
-float number_of(uint64_t seed, uint64_t index) {
-  return static_cast<float>(random_word(seed, index)) * 0x1p-31F - 1.0F;
-}
-
-/// Rows of widths, heads and kernels that fill no vector.
-ModelOptions options_of(BlockKind kind, Task task) {
-  ModelOptions options = ModelOptions::defaults(task);
-  options.dim = 10;
-  options.ffn_dim = 14;
-  options.tie = Tying::kDecoder;
-  const auto fill = [&](StackOptions& stack) {
-    stack.layers = 2;
-    stack.heads = 2;
-    stack.block = {kind};
-    stack.glu = kind == BlockKind::kLightConv ||
-        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
-    if (kind == BlockKind::kTalk)
-      stack.max_offsets = {2, 5};
-    else if (kind != BlockKind::kAverageAttention)
-      stack.kernel_sizes = {3, kind == BlockKind::kSelfAttention ? 0 : 6};
-  };
-  if (task == Task::kTranslation)
-    fill(options.encoder);
-  fill(options.decoder);
-  options.validate("model", task);
-  return options;
-}
+using testing::expect_same_bytes;
+using testing::number_of;
+using testing::options_of;
+using testing::write_sound_model;
 
 class SoundRuntime : public ::testing::TestWithParam<BlockKind> {
  protected:
   ModelToRun model(Task task) const {
-    ModelToRun model{
+    return write_sound_model(
         options_of(GetParam(), task),
-        {19, 23},
-        folder_.path() / "model"};
-    std::map<std::string, TensorView> views;
-    std::vector<std::vector<float>> numbers;
-    for (const ParameterShape& parameter :
-         list_parameters(model.options, task, model.vocabulary)) {
-      int64_t count = 1;
-      for (const int64_t size : parameter.shape)
-        count *= size;
-      std::vector<float>& own =
-          numbers.emplace_back(static_cast<size_t>(count));
-      for (size_t i = 0; i < own.size(); ++i)
-        own[i] = number_of(numbers.size(), i);
-      views[parameter.name] = {
-          ElementType::kF32,
-          parameter.shape,
-          std::as_bytes(std::span(own))};
-    }
-    write_safetensors(model.parameters, views, {});
-    return model;
+        task,
+        folder_.path() / "model");
   }
 
   static std::vector<std::vector<int32_t>> sources() {
@@ -101,12 +60,6 @@ std::vector<std::vector<Hypothesis>> found(
   options.max_length_a = 1;
   options.max_length_b = 4;
   return search(*backend.start(sources), inputs, options);
-}
-
-void expect_same_bytes(const Hypothesis& a, const Hypothesis& b) {
-  EXPECT_EQ(a.tokens, b.tokens);
-  EXPECT_EQ(a.token_scores, b.token_scores);
-  EXPECT_EQ(a.score, b.score);
 }
 
 TEST_P(SoundRuntime, GivesASentenceTheSameAloneAndByThreads) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/error.h"
 #include "seqconv/decode/step_decoder.h"
 
 /// What runs a model's arithmetic, as all that translates, scores and generates
@@ -38,6 +39,20 @@ class TranslationBackend {
   /// translations. The decoder may outlive the backend.
   virtual std::unique_ptr<StepDecoder> start(
       const std::vector<std::vector<int32_t>>& sources) const = 0;
+
+  /// Whether it has start_within.
+  virtual bool limits_words() const { return false; }
+  /// The same, but that the translation of sources[i] holds none but words[i]:
+  /// ascending, each once, </s> among them. Probabilities are those of a model
+  /// that knows no other words, and a sentence's depend on its own list alone.
+  /// Error for ids outside the vocabulary, and where there is no such thing.
+  virtual std::unique_ptr<StepDecoder> start_within(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& words) const {
+    static_cast<void>(sources);
+    static_cast<void>(words);
+    fail("what runs the model cannot leave words out: it takes no shortlist");
+  }
 
   /// Natural log-probability of each target given its source, </s> included;
   /// not a finite number where the model's own are not. All in one batch.

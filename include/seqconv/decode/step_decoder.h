@@ -77,8 +77,9 @@ class StepDecoder {
       int64_t count) = 0;
 
   /// Of row `row` of the last call, which was asked to keep them: natural
-  /// log-probabilities [V] of its next token, whatever its constraints, valid
-  /// until the next call.
+  /// log-probabilities [V] of its next token, whatever its constraints, minus
+  /// infinity of a word that its sentence cannot have; valid until the next
+  /// call.
   virtual std::span<const float> log_probabilities(int64_t row) const = 0;
 };
 

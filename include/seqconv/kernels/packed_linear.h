@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "seqconv/kernels/isa.h"
@@ -77,6 +78,11 @@ class PackedLinear {
       int64_t inputs,
       bool gated = false,
       LinearTarget target = best_linear_target(WeightType::kInt8));
+
+  /// The matrix of these rows alone, in this order: every one of its outputs
+  /// has the bits that it has here. Not of gated weights. Error for rows that
+  /// are not there.
+  PackedLinear rows(std::span<const int32_t> rows) const;
 
   int64_t outputs() const { return outputs_; }  ///< 2N when gated
   int64_t inputs() const { return inputs_; }    ///< K

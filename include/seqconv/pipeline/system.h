@@ -12,9 +12,13 @@
 /// and a backend that runs them. Copies share the backend.
 namespace seqconv {
 
+class Shortlist;
+
 /// A model that translates, or several that vote.
 struct TranslationSystem : TranslationDescription {  // of the first
   std::shared_ptr<const TranslationBackend> backend;
+  /// Where given, a translation holds only words that it lists.
+  std::shared_ptr<const Shortlist> shortlist{};
 };
 
 /// A model that goes on with a text.
@@ -46,10 +50,13 @@ class BackendOpener {
 /// model.safetensors, the best checkpoint, is read) or a .safetensors file of
 /// parameters somewhere below one. Errors: no config.json, unknown format
 /// version, a model of another task, a vocabulary that does not fit, models
-/// whose texts turn lines into other ids, and those of the opener.
+/// whose texts turn lines into other ids, and those of the opener. `shortlist`,
+/// "" for none, is the file of one: errors as of Shortlist::load, before a
+/// model's parameters are read.
 TranslationSystem open_translation(
     const std::vector<std::filesystem::path>& paths,
-    const BackendOpener& opener);
+    const BackendOpener& opener,
+    const std::filesystem::path& shortlist = {});
 LanguageSystem open_language_model(
     const std::filesystem::path& path,
     const BackendOpener& opener);

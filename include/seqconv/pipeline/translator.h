@@ -72,7 +72,8 @@ struct TranslationHooks {
 /// a translation may be; notes say so.
 class Translator {
  public:
-  /// UsageError when the options make no sense.
+  /// UsageError when the options make no sense, and for a shortlist that the
+  /// backend cannot heed.
   Translator(TranslationSystem system, const TranslatorOptions& options);
 
   /// One result a request. A request that fails leaves the others as they are,
@@ -102,6 +103,7 @@ class Translator {
   std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
   void translate_group(const Group& group, const StopQuestion& stop) const;
+  std::unique_ptr<StepDecoder> start(const Group& group) const;
   std::vector<std::vector<Hypothesis>> hypotheses(
       const Group& group,
       StepDecoder& decoder) const;

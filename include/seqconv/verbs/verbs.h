@@ -10,10 +10,11 @@
 #include "seqconv/base/enum_names.h"
 #include "seqconv/decode/sample.h"
 #include "seqconv/decode/search.h"
+#include "seqconv/pipeline/shortlist.h"
 #include "seqconv/pipeline/system.h"
 
-/// What the verbs do that run a model, whatever runs it: files and streams in
-/// and out. They throw what the layers below throw.
+/// What the verbs do that run a model, whatever runs it, or learn something for
+/// that: files and streams in and out. They throw what the layers below throw.
 namespace seqconv {
 
 enum class OutputFormat { kText, kJson };
@@ -31,7 +32,8 @@ struct TranslateArguments {
                                           ///< the model's defaults fill others
   /// Translations are drawn, not searched for, where given.
   std::optional<SamplingOptions> sampling;
-  int64_t seed = 1;  ///< of the draws, with the number of a line
+  int64_t seed = 1;       ///< of the draws, with the number of a line
+  std::string shortlist;  ///< a file of words to choose from; "": all words
   int64_t batch_tokens = 4096;
   int64_t buffer_lines = 1024;
   int64_t workers = 1;  ///< batches translated at a time
@@ -40,6 +42,14 @@ struct TranslateArguments {
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end
+};
+
+struct ShortlistArguments {
+  std::string model;
+  std::vector<std::string> sources;  ///< training text, and its translation
+  std::vector<std::string> targets;
+  std::string output;
+  ShortlistOptions options;
 };
 
 struct ScoreArguments {
@@ -78,6 +88,7 @@ void translate(
     const BackendOpener& opener,
     std::istream& in,
     std::ostream& out);
+void shortlist(const ShortlistArguments& arguments);
 void score(
     const ScoreArguments& arguments,
     const BackendOpener& opener,

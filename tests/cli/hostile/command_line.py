@@ -6,6 +6,8 @@ import tempfile
 import support
 from hostile.case import GARBAGE, LONG, Case, written
 
+SHORTLIST = ["--model", "m", "--source", "a", "--target", "b", "--output", "c"]
+
 
 def usage():
     model = ["--model", "nowhere"]
@@ -27,6 +29,20 @@ def usage():
         (["translate", *model, "--sample", "--beam", "3"], "--beam"),
         (["translate", *model, "--sample", "--top-p", "0"], "top_p"),
         (["translate", *model, "--sample", "--temperature", "-1"], "temperature"),
+        (["translate", *model, "--shortlist"], "--shortlist"),
+        (["translate", *model, "--shortlist", ""], "--shortlist"),
+        (["translate", *model, "--shortlist", "s", "--backend", "libtorch"],
+         "--backend"),
+        (["score", *model, "--source", "a", "--target", "b", "--shortlist", "s"],
+         "--shortlist"),
+        (["shortlist", *model, "--source", "a", "--target", "b"], "--output"),
+        (["shortlist", *model, "--source", "a", "--output", "b"], "--target"),
+        (["shortlist", *SHORTLIST, "--per-word", "0"], "per_word"),
+        (["shortlist", *SHORTLIST, "--per-word", "10001"], "per_word"),
+        (["shortlist", *SHORTLIST, "--common", "1000001"], "common"),
+        (["shortlist", *SHORTLIST, "--common=-1"], "--common"),
+        (["shortlist", *SHORTLIST, "--iterations", "0"], "iterations"),
+        (["shortlist", *SHORTLIST, "--iterations", "101"], "iterations"),
         (["score", *model], "--source"),
         (["score", *model, "--source", "a"], "--target"),
         (["score", *model, "--source", "a", "--target"], "--target"),

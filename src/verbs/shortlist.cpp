@@ -1,0 +1,75 @@
+#include "seqconv/pipeline/shortlist.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "seqconv/base/log.h"
+#include "seqconv/verbs/verbs.h"
+
+namespace seqconv::verbs {
+namespace fs = std::filesystem;
+namespace {
+
+/// Error where the list would be written over what it is learned from.
+void check_shortlist_output(const ShortlistArguments& arguments) {
+  check_output_file(arguments.output, find_model(arguments.model));
+  std::error_code none;
+  for (const auto* files : {&arguments.sources, &arguments.targets})
+    for (const std::string& file : *files)
+      SEQCONV_CHECK(
+          !fs::equivalent(arguments.output, file, none),
+          "the output '",
+          arguments.output,
+          "' is a text to learn from, which would be lost: choose another "
+          "name");
+}
+
+void warn_of_unknown_symbols(
+    const std::vector<std::string>& files,
+    const SymbolCount& symbols) {
+  if (symbols.is_mostly_unknown())
+    log_warning(files.front(), ": ", symbols.warning());
+}
+
+std::string
+summary(const ShortlistReport& report, double seconds, int64_t vocabulary) {
+  char text[240];
+  std::snprintf(
+      text,
+      sizeof text,
+      "learned a shortlist from %lld pairs (%lld with an empty side left out) "
+      "in %.1f s: %.0f of %lld words a sentence, %.1f %% of its translation's "
+      "among them",
+      static_cast<long long>(report.pairs),
+      static_cast<long long>(report.empty),
+      seconds,
+      report.listed,
+      static_cast<long long>(vocabulary),
+      100 * report.covered);
+  return text;
+}
+
+}  // namespace
+
+void shortlist(const ShortlistArguments& arguments) {
+  using Clock = std::chrono::steady_clock;
+  arguments.options.validate("");
+  const TranslationDescription model =
+      read_translation_description(find_model(arguments.model).folder);
+  check_shortlist_output(arguments);
+  const Clock::time_point start = Clock::now();
+  ShortlistReport report;
+  const Shortlist learned = Shortlist::learn(
+      model.text,
+      arguments.sources,
+      arguments.targets,
+      arguments.options,
+      report);
+  learned.write(arguments.output);
+  warn_of_unknown_symbols(arguments.sources, report.source_symbols);
+  warn_of_unknown_symbols(arguments.targets, report.target_symbols);
+  const std::chrono::duration<double> passed = Clock::now() - start;
+  log_info(summary(report, passed.count(), model.vocabulary().target));
+}
+
+}  // namespace seqconv::verbs

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "seqconv/architecture/parameters.h"
+#include "seqconv/base/random.h"
+#include "seqconv/base/safetensors.h"
+#include "seqconv/decode/search.h"
+#include "seqconv/pipeline/system.h"
+
+/// Models with numbers at random, made without LibTorch.
+namespace seqconv::testing {
+
+inline float number_of(uint64_t seed, uint64_t index) {
+  return static_cast<float>(random_word(seed, index)) * 0x1p-31F - 1.0F;
+}
+
+/// Rows of widths, heads and kernels that fill no vector.
+inline ModelOptions options_of(BlockKind kind, Task task) {
+  ModelOptions options = ModelOptions::defaults(task);
+  options.dim = 10;
+  options.ffn_dim = 14;
+  options.tie = Tying::kDecoder;
+  const auto fill = [&](StackOptions& stack) {
+    stack.layers = 2;
+    stack.heads = 2;
+    stack.block = {kind};
+    stack.glu = kind == BlockKind::kLightConv ||
+        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
+    if (kind == BlockKind::kTalk)
+      stack.max_offsets = {2, 5};
+    else if (kind != BlockKind::kAverageAttention)
+      stack.kernel_sizes = {3, kind == BlockKind::kSelfAttention ? 0 : 6};
+  };
+  if (task == Task::kTranslation)
+    fill(options.encoder);
+  fill(options.decoder);
+  options.validate("model", task);
+  return options;
+}
+
+/// Writes such a model to `file`; another `seed` is another model.
+inline ModelToRun write_sound_model(
+    const ModelOptions& options,
+    Task task,
+    const std::filesystem::path& file,
+    uint64_t seed = 0) {
+  ModelToRun model{options, {19, 23}, file};
+  std::map<std::string, TensorView> views;
+  std::vector<std::vector<float>> numbers;
+  for (const ParameterShape& parameter :
+       list_parameters(model.options, task, model.vocabulary)) {
+    int64_t count = 1;
+    for (const int64_t size : parameter.shape)
+      count *= size;
+    std::vector<float>& own = numbers.emplace_back(static_cast<size_t>(count));
+    for (size_t i = 0; i < own.size(); ++i)
+      own[i] = number_of(1000 * seed + numbers.size(), i);
+    views[parameter.name] = {
+        ElementType::kF32,
+        parameter.shape,
+        std::as_bytes(std::span(own))};
+  }
+  write_safetensors(model.parameters, views, {});
+  return model;
+}
+
+inline void expect_same_bytes(const Hypothesis& a, const Hypothesis& b) {
+  EXPECT_EQ(a.tokens, b.tokens);
+  EXPECT_EQ(a.token_scores, b.token_scores);
+  EXPECT_EQ(a.score, b.score);
+}
+
+}  // namespace seqconv::testing
