@@ -313,13 +313,16 @@ TEST_P(PackedLinearPass, OfSomeRowsHasTheBitsOfAll) {
 
 TEST(PackedLinearErrors, AreRowsThatAreNotThere) {
   const std::vector<float> weight(6, 1.0F);
-  const PackedLinear packed(weight.data(), 2, 3), gated(weight.data(), 2, 3, true);
+  const PackedLinear packed(weight.data(), 2, 3),
+      gated(weight.data(), 2, 3, true);
   for (const int32_t row : {-1, 2})
     EXPECT_EQ(
-        testing::error_of([&] { packed.rows(std::vector{0, row}); }),
+        seqconv::testing::error_of([&] {
+          packed.rows(std::vector{0, row});
+        }),
         concat("rows of weights must be in [0, 2), but got ", row));
   EXPECT_EQ(
-      testing::error_of([&] { gated.rows(std::vector{0}); }),
+      seqconv::testing::error_of([&] { gated.rows(std::vector{0}); }),
       "rows of gated weights stand in two panels");
 }
 

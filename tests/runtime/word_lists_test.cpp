@@ -46,8 +46,10 @@ class WordListsOfRuntime : public ::testing::Test {
           folder_.path() / concat("model", models.size()),
           first + models.size()));
     }
-    return RuntimeBackends().translation(models);
+    return RuntimeBackends(compute_).translation(models);
   }
+
+  ComputeType compute_ = ComputeType::kModel;
 
  private:
   testing::TemporaryFolder folder_;
@@ -117,14 +119,17 @@ TEST_F(WordListsOfRuntime, ThatHoldAllWordsChangeNothing) {
   std::vector<int32_t> all(kWords);
   std::iota(all.begin(), all.end(), 0);
   const Lists lists(sources.size(), all);
-  for (const bool own_width : {false, true}) {
-    const Backend backend =
-        open({BlockKind::kDynamicConv, BlockKind::kTalk}, own_width);
-    for (const auto& find : {searched, drawn})
-      expect_same_results(
-          find(*backend->start_within(sources, lists), sources),
-          find(*backend->start(sources), sources));
-  }
+  for (const auto& [name, compute] : EnumNames<ComputeType>::kNames)
+    for (const bool own_width : {false, true}) {
+      SCOPED_TRACE(name);
+      compute_ = compute;
+      const Backend backend =
+          open({BlockKind::kDynamicConv, BlockKind::kTalk}, own_width);
+      for (const auto& find : {searched, drawn})
+        expect_same_results(
+            find(*backend->start_within(sources, lists), sources),
+            find(*backend->start(sources), sources));
+    }
 }
 
 TEST_F(WordListsOfRuntime, LetNoOtherWordCome) {
@@ -233,20 +238,24 @@ TEST_F(WordListsOfRuntime, OfAnEnsembleAreThoseOfEveryModel) {
 }
 
 TEST_F(WordListsOfRuntime, GiveASentenceTheSameBesideAnyOthers) {
-  const Backend backend =
-      open({BlockKind::kDynamicConv, BlockKind::kSelfAttention});
   const Lists sources = made_sources(), lists = made_lists(sources.size());
-  for (const auto& find : {searched, drawn}) {
+  for (const auto& [compute, find] :
+       {std::pair{ComputeType::kFloat32, &searched},
+        {ComputeType::kFloat32, &drawn},
+        {ComputeType::kInt8, &searched}}) {
+    compute_ = compute;
+    const Backend backend =
+        open({BlockKind::kDynamicConv, BlockKind::kSelfAttention});
     const auto together = find(*backend->start_within(sources, lists), sources);
     std::vector<std::vector<std::vector<Hypothesis>>> alone(sources.size());
     {
       std::vector<std::jthread> threads;
       for (size_t first = 0; first < 3; ++first)
-        threads.emplace_back([&, first] {
+        threads.emplace_back([&, first, &run = find] {
           for (size_t i = first; i < sources.size(); i += 3)
-            alone[i] = find(
-                *backend->start_within({sources[i]}, {lists[i]}),
-                {sources[i]});
+            alone[i] =
+                run(*backend->start_within({sources[i]}, {lists[i]}),
+                    {sources[i]});
         });
     }
     for (size_t i = 0; i < sources.size(); ++i)
