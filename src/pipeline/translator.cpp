@@ -143,7 +143,7 @@ Translator::Sentence Translator::prepare(
   validate(*sentence.search, *sentence.sampling, "");
   sentence.source = source_ids(request, result);
   if (sentence.source.empty() && !request.target_prefix.empty())
-    result.notes.push_back(
+    result.notes.emplace_back(
         "an empty line has no translation: its target prefix is not used");
   if (!sentence.source.empty())
     sentence.input = search_input(
