@@ -50,7 +50,7 @@ PackedLinear PackedLinear::rows(std::span<const int32_t> rows) const {
         "), but got ",
         row);
   const LinearKernels& ops = linear_kernels(type_, target_);
-  const int64_t groups = ceil_div(inputs_, ops.group);
+  const int64_t groups = groups_of(ops, inputs_);
   PackedLinear some = *this;
   some.outputs_ = static_cast<int64_t>(rows.size());
   some.bytes_ = ceil_div(some.outputs_, ops.panel) * ops.panel * groups *
