@@ -77,6 +77,15 @@ int64_t check_options(const RuntimeOptions& options) {
   return options.threads > 0 ? options.threads : thread_count(0);
 }
 
+int64_t check_options_without_shortlist(const RuntimeOptions& options) {
+  if (!options.shortlist.empty())
+    throw OptionError(concat(
+        "a shortlist is for a Translator alone, but got '",
+        options.shortlist,
+        "'"));
+  return check_options(options);
+}
+
 RuntimeBackends to_backends(const RuntimeOptions& options) {
   switch (options.compute) {
     case ComputeType::kModel:

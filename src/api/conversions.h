@@ -9,6 +9,8 @@ namespace seqconv::api {
 
 /// How many threads are meant; OptionError for options that make no sense.
 int64_t check_options(const RuntimeOptions& options);
+/// The same of what does not translate, which takes no shortlist.
+int64_t check_options_without_shortlist(const RuntimeOptions& options);
 
 /// OptionError for a type that there is not.
 RuntimeBackends to_backends(const RuntimeOptions& options);

@@ -38,7 +38,7 @@ class Generator::Impl {
 
 Generator::Generator(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
-        check_options(options);
+        check_options_without_shortlist(options);
         return std::make_unique<Impl>(
             Impl{open_language_model(model, to_backends(options))});
       })) {}

@@ -67,7 +67,8 @@ Translator::Translator(
         return std::make_unique<Impl>(
             open_translation(
                 {models.begin(), models.end()},
-                to_backends(options)),
+                to_backends(options),
+                options.shortlist),
             options,
             threads);
       })) {}

@@ -45,6 +45,24 @@ TEST(ApiTranslator, TellsEachResultOnceAndWithItsNumber) {
   EXPECT_EQ(heard.size(), all.size());
 }
 
+// The file: seqconv shortlist --per-word 1 --common 0 of the folder's own text,
+// whose translations are the same words in another order.
+TEST(ApiTranslator, ChoosesAmongTheWordsOfAShortlist) {
+  const Translator free(kModel),
+      bound(kModel, {.shortlist = SEQCONV_SHORTLIST});
+  const std::vector<TranslationRequest> one = {request("dalan mira")};
+  const std::set<std::string> listed = {"dalan", "mira", "<unk>", "</s>"};
+  const auto other_words = [&](const Translator& translator) {
+    size_t others = 0;
+    const auto found = translator.translate(one).at(0);
+    for (const std::string& token : found.translations.at(0).tokens)
+      others += listed.contains(token) ? 0 : 1;
+    return others;
+  };
+  EXPECT_GT(other_words(free), 0U);
+  EXPECT_EQ(other_words(bound), 0U);
+}
+
 TEST(ApiTranslator, DoesNothingForNoRequest) {
   const Translator translator(kModel);
   EXPECT_TRUE(translator.translate(std::vector<TranslationRequest>()).empty());
@@ -156,6 +174,23 @@ TEST(ApiErrors, AbsurdOptionsAreNamed) {
   const Translator translator(kModel, {.batch_tokens = INT64_MAX});
   EXPECT_EQ(translator.translate(requests(3)).size(), 3U);
   EXPECT_THROW(translator.translate(requests(3), nullptr), OptionError);
+}
+
+TEST(ApiErrors, ShortlistsThatDoNotFitAreNamed) {
+  const RuntimeOptions options{.shortlist = SEQCONV_SHORTLIST};
+  const std::string wanted =
+      "a shortlist is for a Translator alone, but got '" SEQCONV_SHORTLIST "'";
+  EXPECT_EQ(message_of<OptionError>([&] { Scorer(kModel, options); }), wanted);
+  EXPECT_EQ(
+      message_of<OptionError>([&] { Generator(kLanguageModel, options); }),
+      wanted);
+  EXPECT_THAT(
+      message_of<ModelError>([&] { Translator(kUnlimitedModel, options); }),
+      HasSubstr("the shortlist is of another source vocabulary"));
+  EXPECT_THAT(
+      message_of<ModelError>(
+          [&] { Translator(kModel, {.shortlist = "nowhere.shortlist"}); }),
+      HasSubstr("nowhere.shortlist"));
 }
 
 TEST(ApiErrors, AbsurdRequestsAreInvalid) {

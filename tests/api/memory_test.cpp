@@ -58,8 +58,7 @@ TEST(ApiMemory, MayRunOutWhileAModelIsOpened) {
       smallest);
 }
 
-TEST(ApiMemory, MayRunOutWhileTextsAreTranslated) {
-  const Translator translator(kModel, {.threads = 2, .batch_tokens = 12});
+void expect_any_may_fail_of(const Translator& translator) {
   const auto all = requests(8);
   const auto wanted = translator.translate(all);
   expect_any_may_fail(
@@ -69,6 +68,17 @@ TEST(ApiMemory, MayRunOutWhileTextsAreTranslated) {
         for (size_t i = 0; i < all.size(); ++i)
           expect_sound(found[i], wanted[i].translations[0].text);
       });
+}
+
+TEST(ApiMemory, MayRunOutWhileTextsAreTranslated) {
+  expect_any_may_fail_of(
+      Translator(kModel, {.threads = 2, .batch_tokens = 12}));
+}
+
+TEST(ApiMemory, MayRunOutWhileWordsOfAShortlistAreTaken) {
+  expect_any_may_fail_of(Translator(
+      kModel,
+      {.threads = 2, .batch_tokens = 12, .shortlist = SEQCONV_SHORTLIST}));
 }
 
 struct Waiting {

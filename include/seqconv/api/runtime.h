@@ -79,6 +79,9 @@ struct RuntimeOptions {
   int64_t threads = 0;
   int64_t batch_tokens = 4096;  ///< tokens of a batch, padding counted
   ComputeType compute = ComputeType::kModel;
+  /// A file of `seqconv shortlist`: words that translations choose among. For a
+  /// Translator alone; "": all words.
+  std::string shortlist{};
 };
 
 /// How translations are searched for; what is not given is the model's own.
