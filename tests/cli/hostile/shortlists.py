@@ -46,6 +46,13 @@ def shortlist_files():
         ("of a later version",
          written("s6", content.replace(b"shortlist-1", b"shortlist-9")),
          "s6: this program reads shortlists of version 1"),
+        ("of control characters",
+         written("s8", content.replace(b"seqconv-shortlist-1",
+                                       rb"\u001b[31m\u000aabc")),
+         "s8: no shortlist, its format is"),
+        ("of metadata that are no text",
+         written("s9", content.replace(b'"seqconv-shortlist-1"',
+                                       b'[["seqconv-short"],1]')), "s9"),
         ("a model's parameters", support.model() / "model.safetensors",
          "model.safetensors: no shortlist"),
     ):
@@ -89,4 +96,25 @@ def texts_to_learn_a_shortlist_from():
         yield Case(f"learn a shortlist: {name}", arguments, code, *wanted)
 
 
-FAMILIES = [shortlist_files, texts_to_learn_a_shortlist_from]
+def shortlists_and_language_models():
+    model = support.language_model()
+    path = written("language.shortlist", good())
+    new = support.scratch() / "language-new.shortlist"
+    for verb in ("generate", "perplexity"):
+        yield Case(f"{verb} with a shortlist",
+                   [verb, "--model", model, "--shortlist", path], 2,
+                   "--shortlist", stdin=b"eins\n")
+    # Whatever the shortlist is: the model is the wrong one.
+    for name, file in (("a good", path), ("no", support.scratch() / "no")):
+        yield Case(f"translate with a language model and {name} shortlist",
+                   ["translate", "--model", model, "--shortlist", file], 1,
+                   "seqconv perplexity", os.fspath(model), stdin=b"eins\n")
+    yield Case("learn a shortlist for a language model", learn(model, new), 1,
+               "seqconv perplexity", os.fspath(model))
+
+
+FAMILIES = [
+    shortlist_files,
+    texts_to_learn_a_shortlist_from,
+    shortlists_and_language_models,
+]
