@@ -81,6 +81,16 @@ void read_sampling(TranslateFlags& flags) {
   flags.arguments.sampling = flags.sampling_options;
 }
 
+void add_shortlist_flag(CLI::App& verb, TranslateFlags& flags) {
+  flags.shortlist = verb.add_option(
+                            "--shortlist",
+                            flags.arguments.shortlist,
+                            "Choose among the words that it lists for a "
+                            "sentence: see seqconv shortlist")
+                        ->type_name("FILE")
+                        ->group("Speed and memory");
+}
+
 /// A shortlist is heeded or refused.
 void check_shortlist(const TranslateFlags& flags) {
   if (flags.shortlist->count() == 0)
@@ -175,14 +185,7 @@ void add_translate(Program& program) {
       "Lines read, sorted by length and written at a time",
       1);
   flags->buffer->group("Speed and memory");
-  flags->shortlist = verb.add_option(
-                             "--shortlist",
-                             arguments.shortlist,
-                             "Choose among the words that it lists for a "
-                             "sentence: see seqconv "
-                             "shortlist")
-                         ->type_name("FILE")
-                         ->group("Speed and memory");
+  add_shortlist_flag(verb, *flags);
   add_backend(verb, flags->backend, "Speed and memory");
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run_translate(*flags, program.out); };

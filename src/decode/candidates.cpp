@@ -121,6 +121,21 @@ void select_forced(
     out.push_back({forced, score});
 }
 
+/// Offers </s> and <unk>. Where the words after them begin.
+size_t offer_special(
+    const WordScores& scores,
+    double unknown_penalty,
+    BestCandidates& best) {
+  size_t i = 0;
+  for (; i < scores.log_probs.size() && scores.token(i) < kSpecialIds; ++i) {
+    const int32_t token = scores.token(i);
+    const double penalty = token == kUnknownId ? unknown_penalty : 0;
+    if (is_producible(token))
+      best.offer(token, static_cast<float>(scores.log_probs[i] - penalty));
+  }
+  return i;
+}
+
 }  // namespace
 
 void select_candidates(
@@ -141,14 +156,7 @@ void select_candidates(
   BestCandidates best(static_cast<size_t>(count), constraint, excluded, out);
   const std::span<const float> log_probs = scores.log_probs;
   const size_t size = log_probs.size();
-  size_t first = 0;
-  for (; first < size && scores.token(first) <= kUnknownId; ++first) {
-    const int32_t token = scores.token(first);
-    if (token == kUnknownId)
-      best.offer(token, static_cast<float>(log_probs[first] - unknown_penalty));
-    else if (is_producible(token))
-      best.offer(token, log_probs[first]);
-  }
+  const size_t first = offer_special(scores, unknown_penalty, best);
   const size_t blocks = (size - first) / kBlock;
   static thread_local std::vector<float> largest;  // no memory in a step
   largest.resize(blocks);

@@ -38,6 +38,24 @@ void gather_groups(
   }
 }
 
+void gather_rows(
+    const LinearKernels& ops,
+    const std::byte* from,
+    std::span<const int32_t> rows,
+    int64_t groups,
+    std::byte* to) {
+  switch (ops.group * ops.weight_bytes) {
+    case 1:
+      return gather_groups<1>(from, rows, groups, ops.panel, to);
+    case 2:
+      return gather_groups<2>(from, rows, groups, ops.panel, to);
+    case 4:
+      return gather_groups<4>(from, rows, groups, ops.panel, to);
+    default:
+      fail("groups of weights must have 1, 2 or 4 bytes");
+  }
+}
+
 }  // namespace
 
 PackedLinear PackedLinear::rows(std::span<const int32_t> rows) const {
@@ -57,22 +75,7 @@ PackedLinear PackedLinear::rows(std::span<const int32_t> rows) const {
       ops.group * ops.weight_bytes;
   some.panels_ = allocate_weights(some.bytes_);
   std::fill_n(some.panels_.get(), some.bytes_, std::byte{0});
-  const auto gather = [&](auto* gather_all) {
-    gather_all(panels_.get(), rows, groups, ops.panel, some.panels_.get());
-  };
-  switch (ops.group * ops.weight_bytes) {
-    case 1:
-      gather(gather_groups<1>);
-      break;
-    case 2:
-      gather(gather_groups<2>);
-      break;
-    case 4:
-      gather(gather_groups<4>);
-      break;
-    default:
-      fail("groups of weights must have 1, 2 or 4 bytes");
-  }
+  gather_rows(ops, panels_.get(), rows, groups, some.panels_.get());
   if (scales_ == nullptr)
     return some;
   OutputScales sides;
