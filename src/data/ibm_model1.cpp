@@ -50,7 +50,9 @@ class IbmModel1Iterations {
       gather(word);
     }
     for (size_t j = 0; j < sums_.size(); ++j) {
-      shares_[j] = sums_[j] > 0 ? 1 / sums_[j] : 0;
+      // A smaller sum has no float32 as its inverse.
+      shares_[j] =
+          sums_[j] >= std::numeric_limits<float>::min() ? 1 / sums_[j] : 0;
       sums_[j] = 0;
     }
   }
