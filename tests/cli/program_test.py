@@ -695,7 +695,8 @@ class Signals(unittest.TestCase):
                 code, message = self.interrupted_training(
                     folder, [number, *others], 100000
                 )
-                self.assertEqual(code, 128 + number, message)
+                # Of two that wait together the system delivers either first.
+                self.assertIn(code - 128, (number, *others), message)
                 before = {
                     p.name for p in (folder / "training").rglob("*.safetensors")
                 }
