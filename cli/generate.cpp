@@ -33,6 +33,7 @@ void run_generate(GenerateFlags& flags, std::ostream& out) {
       fail_usage("--prompt and --prompt-file both give the prompt; give one");
     flags.arguments.prompt = skip_byte_order_mark(read_file(flags.prompt_file));
   }
+  flags.arguments.workers = workers(flags.backend);
   verbs::generate(flags.arguments, backend(flags.backend), out);
 }
 

@@ -196,6 +196,7 @@ int guarded(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  std::cin.tie(nullptr);  // one thread may read while another writes
   seqconv::cli::prepare_signals();
   const int code = seqconv::cli::guarded(argc, argv);
   // Everything is written and closed: no need to wait for the tensor library

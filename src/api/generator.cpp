@@ -29,18 +29,20 @@ class Generator::Impl {
          .seed = static_cast<int64_t>(request.sampling.seed),
          .sampling = sampling,
          .show_prompt = false,
-         .stop = stop},
+         .stop = stop,
+         .workers = workers},
         write);
   }
 
   LanguageSystem system;
+  int64_t workers = 1;
 };
 
 Generator::Generator(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
-        check_options_without_shortlist(options);
+        const int64_t threads = check_options_without_shortlist(options);
         return std::make_unique<Impl>(
-            Impl{open_language_model(model, to_backends(options))});
+            Impl{open_language_model(model, to_backends(options)), threads});
       })) {}
 
 Generator::~Generator() = default;

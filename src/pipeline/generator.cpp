@@ -7,6 +7,7 @@
 #include "seqconv/base/stopwatch.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
+#include "workers.h"
 
 namespace seqconv {
 namespace {
@@ -98,7 +99,9 @@ std::string TextStream::finish() {
   return replace_invalid_utf8(rest);
 }
 
-GenerationReport generate_text(
+namespace {
+
+GenerationReport generate_alone(
     const LanguageSystem& model,
     std::string_view prompt,
     const GenerationOptions& options,
@@ -151,6 +154,20 @@ GenerationReport generate_text(
   report.seconds = watch.lap();
   if (const std::string rest = text.finish(); !rest.empty())
     write(rest);
+  return report;
+}
+
+}  // namespace
+
+GenerationReport generate_text(
+    const LanguageSystem& model,
+    std::string_view prompt,
+    const GenerationOptions& options,
+    const std::function<void(const std::string&)>& write) {
+  GenerationReport report;
+  work_with_help(options.workers, [&] {
+    report = generate_alone(model, prompt, options, write);
+  });
   return report;
 }
 

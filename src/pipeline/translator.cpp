@@ -277,41 +277,103 @@ std::vector<Translator::Group> Translator::batches(
   return batches;
 }
 
-std::vector<TranslationResult> Translator::translate(
-    const std::vector<TranslationRequest>& requests,
-    const TranslationHooks& hooks) const {
-  std::vector<TranslationResult> results(requests.size());
-  std::mutex hearing;
-  const auto done = [&](size_t request) {
-    if (!hooks.done)
-      return;
-    const std::lock_guard lock(hearing);
-    hooks.done(request, results[request]);
-  };
-  std::vector<Sentence> sentences;  // those that are not empty
-  for (size_t i = 0; i < requests.size(); ++i) {
-    TranslationResult& result = results[i];
+/// A list of requests, batch by batch.
+class Translator::Work : public SharedJob {
+ public:
+  /// Both are referred to as long as it lives.
+  Work(
+      const Translator& translator,
+      const std::vector<TranslationRequest>& requests,
+      const TranslationHooks& hooks)
+      : translator_(translator), hooks_(hooks), results_(requests.size()) {
+    for (size_t i = 0; i < requests.size(); ++i)
+      if (!prepare(requests[i], i))
+        tell(i);
+    batches_ = translator.batches(sentences_);
+  }
+
+  size_t items() const override { return batches_.size(); }
+  void work(size_t item) override {
+    translator_.translate_group(batches_[item], hooks_.stop);
+    for (const Sentence* sentence : batches_[item])
+      tell(sentence->request);
+  }
+  std::vector<TranslationResult>& results() { return results_; }
+
+ private:
+  /// Whether there is something to translate.
+  bool prepare(const TranslationRequest& request, size_t number) {
+    TranslationResult& result = results_[number];
+    const size_t before = sentences_.size();
     run_request(result, [&] {
-      if (wants_to_stop(hooks.stop))
+      if (wants_to_stop(hooks_.stop))
         throw Stopped();
-      Sentence sentence = prepare(requests[i], result);
-      sentence.request = i;
+      Sentence sentence = translator_.prepare(request, result);
+      sentence.request = number;
       result.symbols = SymbolCount::of(sentence.source);
       if (sentence.source.empty())
         result.translations.emplace_back();
       else
-        sentences.push_back(std::move(sentence));
+        sentences_.push_back(std::move(sentence));
     });
-    if (sentences.empty() || sentences.back().request != i)
-      done(i);
+    return sentences_.size() > before;
   }
-  const std::vector<Group> groups = batches(sentences);
-  share_work(groups.size(), options_.workers, [&](size_t number) {
-    translate_group(groups[number], hooks.stop);
-    for (const Sentence* sentence : groups[number])
-      done(sentence->request);
+
+  void tell(size_t request) {
+    if (!hooks_.done)
+      return;
+    const std::lock_guard lock(telling_);
+    hooks_.done(request, results_[request]);
+  }
+
+  const Translator& translator_;
+  const TranslationHooks& hooks_;
+  std::vector<TranslationResult> results_;
+  std::vector<Sentence> sentences_;  // those that are not empty
+  std::vector<Group> batches_;
+  std::mutex telling_;
+};
+
+/// One of several lists.
+class Translator::ListedWork : public SharedJob {
+ public:
+  ListedWork(
+      const Translator& translator,
+      std::vector<TranslationRequest> requests,
+      TranslationLists& lists)
+      : requests_(std::move(requests)),
+        work_(translator, requests_, kNoHooks),
+        lists_(lists) {}
+
+  size_t items() const override { return work_.items(); }
+  void work(size_t item) override { work_.work(item); }
+  void finish() override { lists_.write(work_.results()); }
+
+ private:
+  inline static const TranslationHooks kNoHooks;
+
+  std::vector<TranslationRequest> requests_;
+  Work work_;
+  TranslationLists& lists_;
+};
+
+std::vector<TranslationResult> Translator::translate(
+    const std::vector<TranslationRequest>& requests,
+    const TranslationHooks& hooks) const {
+  Work work(*this, requests, hooks);
+  share_work(work.items(), options_.workers, [&](size_t batch) {
+    work.work(batch);
   });
-  return results;
+  return std::move(work.results());
+}
+
+void Translator::translate(TranslationLists& lists) const {
+  share_jobs(options_.workers, [&]() -> std::unique_ptr<SharedJob> {
+    std::vector<TranslationRequest> requests;
+    if (!lists.read(requests))
+      return nullptr;
+    return std::make_unique<ListedWork>(*this, std::move(requests), lists);
+  });
 }
 
 }  // namespace seqconv

@@ -1,7 +1,7 @@
 #include "workers.h"
 
 #include <algorithm>
-#include <atomic>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -9,71 +9,247 @@
 #include <thread>
 #include <vector>
 
+#include "seqconv/base/spare_threads.h"
+
 namespace seqconv {
 namespace {
 
-/// What the threads of one call have in common.
-class SharedWork {
- public:
-  SharedWork(size_t count, const std::function<void(size_t)>& work)
-      : count_(count), work_(work), failed_(count) {}
+/// A job under way.
+struct Progress {
+  std::unique_ptr<SharedJob> job;
+  size_t number;  ///< of the job
+  size_t items;   ///< those to do: fewer once something has thrown
+  size_t begun = 0;
+  size_t done = 0;
+  size_t failed = 0;  ///< the lowest item that threw
+  std::exception_ptr failure{};
 
+  bool is_over() const { return done == items; }
+};
+
+/// What the threads of one call have in common.
+class Crew {
+ public:
+  Crew(int64_t workers, const NextJob& next)
+      : next_(next),
+        most_jobs_(workers > 1 ? 2 : 1),
+        workers_(std::max<int64_t>(workers, 1)) {}
+
+  /// Works until there is nothing left.
   void run() {
-    while (!stopped_) {
-      const size_t item = next_++;
-      if (item >= count_)
-        return;
-      try {
-        work_(item);
-      } catch (...) {
-        keep(item, std::current_exception());
-      }
-    }
+    Lock lock(mutex_);
+    while (reading_ || finishing_ || !ended_ || !jobs_.empty())
+      if (!take_step(lock))
+        wait(lock);
+    spare_.call_back();
   }
 
+  /// After run() of all threads.
   void rethrow() const {
-    if (failure_)
-      std::rethrow_exception(failure_);
+    if (const std::exception_ptr& first = failure_ ? failure_ : read_failure_)
+      std::rethrow_exception(first);
   }
 
  private:
-  void keep(size_t item, std::exception_ptr failure) {
-    stopped_ = true;
-    const std::lock_guard lock(mutex_);
-    if (item >= failed_)
-      return;
-    failed_ = item;
-    failure_ = std::move(failure);
-  }
+  using Lock = std::unique_lock<std::mutex>;
 
-  const size_t count_;
-  const std::function<void(size_t)>& work_;
-  std::atomic<size_t> next_ = 0;
-  std::atomic<bool> stopped_ = false;
+  bool take_step(Lock& lock);
+  void wait(Lock& lock);
+  void read(Lock& lock);
+  void work(Progress& progress, Lock& lock);
+  void finish_first(Lock& lock);
+  void begin_nothing_from(size_t job);
+  template <class Function>
+  std::exception_ptr unlocked(Lock& lock, const Function& function);
+
+  const NextJob& next_;
+  const size_t most_jobs_;
+  const int64_t workers_;
+  SpareThreads spare_;
   std::mutex mutex_;
-  size_t failed_;  // the lowest item that threw
-  std::exception_ptr failure_;
+  // Under the lock:
+  std::deque<Progress> jobs_;
+  size_t jobs_read_ = 0;
+  int64_t working_ = 0;  // threads
+  int64_t helping_ = 0;
+  bool ended_ = false;  // no further job is wanted, or there is none
+  bool reading_ = false;
+  bool finishing_ = false;
+  std::exception_ptr failure_;       // of the first job that failed
+  std::exception_ptr read_failure_;  // of what is behind all jobs
 };
 
+/// Does one thing that can be done now, if there is any.
+bool Crew::take_step(Lock& lock) {
+  if (!finishing_ && !jobs_.empty() && jobs_.front().is_over()) {
+    finish_first(lock);
+    return true;
+  }
+  for (Progress& progress : jobs_)
+    if (working_ < workers_ && progress.begun < progress.items) {
+      work(progress, lock);
+      return true;
+    }
+  if (!ended_ && !reading_ && jobs_.size() < most_jobs_) {
+    read(lock);
+    return true;
+  }
+  return false;
+}
+
+/// Helps, where no more threads work and help than shall.
+void Crew::wait(Lock& lock) {
+  const uint32_t calls = spare_.calls();
+  const bool helps = working_ + helping_ < workers_;
+  helping_ += helps;
+  lock.unlock();
+  helps ? spare_.help(calls) : spare_.rest(calls);
+  lock.lock();
+  helping_ -= helps;
+}
+
+/// What `function` threw. Others may take the lock meanwhile; those that wait
+/// look again once the caller gives it away.
+template <class Function>
+std::exception_ptr Crew::unlocked(Lock& lock, const Function& function) {
+  std::exception_ptr failure;
+  lock.unlock();
+  try {
+    function();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  spare_.call_back();
+  return failure;
+}
+
+void Crew::read(Lock& lock) {
+  std::unique_ptr<SharedJob> job;
+  reading_ = true;
+  read_failure_ = unlocked(lock, [&] { job = next_(); });
+  reading_ = false;
+  ended_ |= job == nullptr;
+  if (ended_)
+    return;
+  try {
+    const size_t items = job->items();
+    jobs_.push_back({std::move(job), jobs_read_++, items});
+  } catch (const std::bad_alloc&) {
+    read_failure_ = std::current_exception();
+    ended_ = true;
+  }
+}
+
+void Crew::work(Progress& progress, Lock& lock) {
+  const size_t item = progress.begun++;
+  if (++working_ + helping_ > workers_)
+    spare_.call_back();
+  auto failure = unlocked(lock, [&] {
+    const SpareThreads::Lending lending(spare_);
+    progress.job->work(item);
+  });
+  --working_;
+  ++progress.done;
+  if (!failure)
+    return;
+  if (!progress.failure || item < progress.failed) {
+    progress.failed = item;
+    progress.failure = std::move(failure);
+  }
+  begin_nothing_from(progress.number);
+}
+
+/// Where it failed, or one before it, it only goes.
+void Crew::finish_first(Lock& lock) {
+  Progress& first = jobs_.front();
+  if (!failure_ && !first.failure) {
+    finishing_ = true;
+    first.failure = unlocked(lock, [&] { first.job->finish(); });
+    finishing_ = false;
+  }
+  if (!failure_)
+    failure_ = first.failure;
+  jobs_.pop_front();
+  if (failure_)
+    begin_nothing_from(0);
+}
+
+void Crew::begin_nothing_from(size_t job) {
+  for (Progress& progress : jobs_)
+    if (progress.number >= job)
+      progress.items = progress.begun;
+  ended_ = true;
+}
+
+class OneJob : public SharedJob {
+ public:
+  OneJob(size_t items, const std::function<void(size_t)>& work)
+      : items_(items), work_(work) {}
+
+  size_t items() const override { return items_; }
+  void work(size_t item) override { work_(item); }
+
+ private:
+  size_t items_;
+  const std::function<void(size_t)>& work_;
+};
+
+/// `count` threads that run `function`, or as many as the system gives.
+template <class Function>
+std::vector<std::jthread> threads_of(int64_t count, const Function& function) {
+  std::vector<std::jthread> threads;
+  try {
+    for (int64_t i = 0; i < count; ++i)
+      threads.emplace_back(function);
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {}
+  return threads;
+}
+
+/// Runs a crew of as many threads, the caller's among them.
+void run_crew(Crew& crew, int64_t threads) {
+  {
+    const auto others = threads_of(threads - 1, [&] { crew.run(); });
+    crew.run();
+  }
+  crew.rethrow();
+}
+
 }  // namespace
+
+void share_jobs(int64_t workers, const NextJob& next) {
+  Crew crew(workers, next);
+  // One more may wait for input while all work.
+  run_crew(crew, workers > 1 ? workers + 1 : 1);
+}
 
 void share_work(
     size_t count,
     int64_t workers,
     const std::function<void(size_t)>& work) {
-  SharedWork shared(count, work);
-  {
-    std::vector<std::jthread> others;
-    const int64_t threads = std::min(workers, static_cast<int64_t>(count));
-    try {
-      for (int64_t i = 1; i < threads; ++i)
-        others.emplace_back([&] { shared.run(); });
-    } catch (const std::system_error&) {
-      // The system gives no more threads: those that are there do the work.
-    } catch (const std::bad_alloc&) {}
-    shared.run();
-  }
-  shared.rethrow();
+  if (count == 0)
+    return;
+  std::unique_ptr<SharedJob> job = std::make_unique<OneJob>(count, work);
+  const NextJob next = [&] { return std::move(job); };
+  Crew crew(workers, next);
+  run_crew(crew, workers);
+}
+
+void work_with_help(int64_t workers, const std::function<void()>& work) {
+  struct Help {
+    explicit Help(int64_t count) {
+      threads = threads_of(count, [this, calls = spare.calls()] {
+        spare.help(calls);
+      });
+    }
+    ~Help() { spare.call_back(); }
+
+    SpareThreads spare;
+    std::vector<std::jthread> threads;
+  } help(workers - 1);
+  const SpareThreads::Lending lending(help.spare);
+  work();
 }
 
 }  // namespace seqconv

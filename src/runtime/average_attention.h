@@ -37,7 +37,7 @@ class AverageAttentionMixer : public Mixer {
                {.batch = 1, .steps = sequences.length(i), .channels = dim_},
            .x = rows.x + at,
            .y = average + at},
-          one_thread());
+          threads());
     }
     finish(sequences.rows(), average, rows, space);
   }
@@ -103,7 +103,7 @@ class AverageAttentionMixer::Steps : public MixerSteps {
            .x = rows.x + t * N * C,
            .sums = sums_.data(),
            .y = average + t * N * C},
-          one_thread());
+          threads());
     mixer_.finish(count, average, rows, space);
   }
 

@@ -26,7 +26,7 @@ class DynamicConvolution : public TapConvolution {
       Workspace& space) const override {
     Workspace::Frame frame(space);
     const float* const logits = predicted(sequences.rows(), query, frame);
-    const kernels::Execution run{.parallel_for = one_thread()};
+    const kernels::Execution run{.parallel_for = threads()};
     for (int64_t i = 0; i < sequences.count(); ++i) {
       auto one = sequence(sequences, i, h, y);
       one.logits = logits + sequences.first(i) * predict_.weight.outputs();

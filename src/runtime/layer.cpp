@@ -12,7 +12,7 @@ void LayerNorm::run(int64_t rows, const float* x, float* y) const {
        .weight = weight_.data(),
        .bias = bias_.data(),
        .y = y},
-      one_thread());
+      threads());
 }
 
 Layer::Layer(

@@ -24,7 +24,7 @@ class LightConvolution : public TapConvolution {
       const float* /*query*/,
       float* y,
       Workspace& /*space*/) const override {
-    const kernels::Execution run{.parallel_for = one_thread()};
+    const kernels::Execution run{.parallel_for = threads()};
     for (int64_t i = 0; i < sequences.count(); ++i) {
       auto one = sequence(sequences, i, h, y);
       one.logits = logits_.data();

@@ -38,7 +38,7 @@ class TalkConvolution : public Convolution {
         std::copy_n(offsets + r * 2 * H + H, H, right + r * H);
       }
     }
-    const kernels::Execution run{.parallel_for = one_thread()};
+    const kernels::Execution run{.parallel_for = threads()};
     for (int64_t i = 0; i < sequences.count(); ++i) {
       const int64_t first = sequences.first(i);
       kernels::talk_forward<float, float>(

@@ -6,20 +6,18 @@
 
 #include "seqconv/architecture/parameters.h"
 #include "seqconv/base/safetensors.h"
+#include "seqconv/base/spare_threads.h"
 #include "seqconv/kernels/packed_linear.h"
 #include "seqconv/pipeline/system.h"
 #include "seqconv/runtime/runtime.h"
 
 namespace seqconv::runtime {
 
-/// How ParallelFor runs here: threads are shared out by whole batches.
-inline const kernels::ParallelFor& one_thread() {
-  static const kernels::ParallelFor kOne =
-      [](int64_t count, int64_t, const auto& body) {
-        if (count > 0)
-          body(0, count);
-      };
-  return kOne;
+/// How ParallelFor runs here: threads are shared out by whole batches, and one
+/// without a batch helps the others.
+inline const kernels::ParallelFor& threads() {
+  static const kernels::ParallelFor kThreads = SpareThreads::loop;
+  return kThreads;
 }
 
 /// x [rows, K] -> [rows, N] by weights of the runtime.
@@ -31,7 +29,7 @@ struct Linear {
   void run(kernels::LinearPass pass) const {
     if (!bias.empty())
       pass.bias = bias.data();
-    kernels::packed_linear(weight, pass, one_thread());
+    kernels::packed_linear(weight, pass, threads());
   }
 };
 

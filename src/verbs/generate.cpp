@@ -43,7 +43,8 @@ void generate(
       arguments.prompt,
       {.length = arguments.length,
        .seed = arguments.seed,
-       .sampling = arguments.sampling},
+       .sampling = arguments.sampling,
+       .workers = arguments.workers},
       [&](const std::string& text) {
         out << text;
         out.flush();

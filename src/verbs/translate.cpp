@@ -2,7 +2,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <istream>
+#include <mutex>
 #include <ostream>
 
 #include "seqconv/base/log.h"
@@ -182,34 +184,52 @@ class ResultWriter {
   bool numbered_;
 };
 
-/// Translates a buffer of requests; what a result says of them is told.
-class BufferTranslator {
+/// The input, a buffer at a time, and the output; what results say is told.
+class BufferedLines : public TranslationLists {
  public:
-  BufferTranslator(
+  BufferedLines(
       const TranslateArguments& arguments,
-      const Translator& translator)
+      const Translator& translator,
+      std::istream& in,
+      std::ostream& out)
       : arguments_(arguments),
         translator_(translator),
+        reader_(
+            arguments.input,
+            in,
+            arguments.json_input,
+            *translator.system().text.source),
         writer_(arguments, translator.options().search.n_best > 1),
-        failed_(on_failure(arguments.strict)) {}
+        failed_(on_failure(arguments.strict)),
+        out_(out) {}
 
-  void run(RequestReader::Buffer& buffer, std::ostream& out) {
-    for (size_t i = 0; i < buffer.requests.size(); ++i)
-      buffer.requests[i].seed = mix_words(
+  bool read(std::vector<TranslationRequest>& requests) override {
+    RequestReader::Buffer buffer;
+    if (!reader_.read(arguments_.buffer_lines, buffer))
+      return false;
+    requests.swap(buffer.requests);
+    for (size_t i = 0; i < requests.size(); ++i)
+      requests[i].seed = mix_words(
           static_cast<uint64_t>(arguments_.seed),
           static_cast<uint64_t>(buffer.first_line) + i);
-    const auto results = translator_.translate(buffer.requests);
-    for (size_t i = 0; i < results.size(); ++i)
-      write(
-          buffer.first_line + static_cast<int64_t>(i),
-          buffer.origins[i],
-          results[i],
-          out);
-    out.flush();
+    const std::lock_guard lock(mutex_);
+    read_.push_back(std::move(buffer));
+    return true;
   }
 
-  void finish(const RequestReader& reader) const {
-    warn_of_replaced_lines(reader.replaced_lines());
+  void write(const std::vector<TranslationResult>& results) override {
+    RequestReader::Buffer buffer = take_first();
+    for (size_t i = 0; i < results.size(); ++i)
+      write_line(
+          buffer.first_line + static_cast<int64_t>(i),
+          buffer.origins[i],
+          results[i]);
+    out_.flush();
+  }
+
+  /// After the last list.
+  void finish() const {
+    warn_of_replaced_lines(reader_.replaced_lines());
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
     if (arguments_.stats)
@@ -218,15 +238,21 @@ class BufferTranslator {
           " (",
           translator_.system().backend->name(),
           ")");
-    failed_.finish(reader.count());
+    failed_.finish(reader_.count());
   }
 
  private:
-  void write(
+  RequestReader::Buffer take_first() {
+    const std::lock_guard lock(mutex_);
+    RequestReader::Buffer buffer = std::move(read_.front());
+    read_.pop_front();
+    return buffer;
+  }
+
+  void write_line(
       int64_t number,
       RequestOrigin& origin,
-      const TranslationResult& result,
-      std::ostream& out) {
+      const TranslationResult& result) {
     symbols_ += result.symbols;
     for (const std::string& note : result.notes)
       log_warning(origin.where, ": ", note);
@@ -235,18 +261,22 @@ class BufferTranslator {
     if (origin.error.empty()) {
       meter_.add(result.translations);
     } else {
-      out.flush();  // this may be the end
+      out_.flush();  // this may be the end
       failed_.add(number, origin.error);
     }
-    writer_.write(origin, result.translations, number, out);
+    writer_.write(origin, result.translations, number, out_);
   }
 
   const TranslateArguments& arguments_;
   const Translator& translator_;
+  RequestReader reader_;
+  std::mutex mutex_;
+  std::deque<RequestReader::Buffer> read_;  // and not written yet
   ResultWriter writer_;
   FailedLines failed_;
   Meter meter_;
   SymbolCount symbols_;
+  std::ostream& out_;
 };
 
 }  // namespace
@@ -267,16 +297,9 @@ void translate(
   options.workers = arguments.workers;
   warn_of_positions(arguments, system.backend->limits().target);
   const Translator translator(std::move(system), options);
-  RequestReader reader(
-      arguments.input,
-      in,
-      arguments.json_input,
-      *translator.system().text.source);
-  BufferTranslator work(arguments, translator);
-  for (RequestReader::Buffer buffer;
-       reader.read(arguments.buffer_lines, buffer);)
-    work.run(buffer, out);
-  work.finish(reader);
+  BufferedLines lines(arguments, translator, in, out);
+  translator.translate(lines);
+  lines.finish();
 }
 
 }  // namespace seqconv::verbs

@@ -41,6 +41,7 @@ struct GenerationOptions {
   SamplingOptions sampling;
   bool show_prompt = true;  ///< it is written first
   StopQuestion stop{};      ///< once it is true no token follows
+  int64_t workers = 1;      ///< threads that share the work at a token
 };
 
 struct GenerationReport {

@@ -64,6 +64,19 @@ struct TranslationHooks {
   std::function<void(size_t request, const TranslationResult& result)> done{};
 };
 
+/// Lists of requests that come one after another, and what becomes of them.
+/// Both functions are called in the lists' order by one thread at a time, which
+/// need not be the same one each time; read() may be called beside write().
+class TranslationLists {
+ public:
+  virtual ~TranslationLists() = default;
+
+  /// The next list into `requests`, which is empty; false when there is none.
+  virtual bool read(std::vector<TranslationRequest>& requests) = 0;
+  /// One result a request.
+  virtual void write(const std::vector<TranslationResult>& results) = 0;
+};
+
 /// Raw lines to translations, in input order: text -> batches sorted by length
 /// -> search -> text. With several workers batches are translated by threads of
 /// their own and made smaller, so that all have something to do; results are
@@ -83,11 +96,18 @@ class Translator {
       const std::vector<TranslationRequest>& requests,
       const TranslationHooks& hooks = {}) const;
 
+  /// The same for list after list. With several workers the next list is read
+  /// while one is translated, and begun while the last batches of one are at
+  /// work. What `lists` throws is thrown when all before it is written.
+  void translate(TranslationLists& lists) const;
+
   const TranslatorOptions& options() const { return options_; }
   const TranslationSystem& system() const { return system_; }
 
  private:
   struct Sentence;
+  class Work;
+  class ListedWork;
   using Group = std::vector<const Sentence*>;
 
   Sentence prepare(const TranslationRequest& request, TranslationResult& result)

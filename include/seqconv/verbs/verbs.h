@@ -78,7 +78,8 @@ struct GenerateArguments {
   int64_t length = 200;  ///< tokens
   int64_t seed = 1;
   SamplingOptions sampling;
-  bool stats = false;  ///< speed on standard error at the end
+  int64_t workers = 1;  ///< threads that share the work at a token
+  bool stats = false;   ///< speed on standard error at the end
 };
 
 namespace verbs {
