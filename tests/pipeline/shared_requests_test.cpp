@@ -27,6 +27,7 @@ using ::testing::Each;
 using testing::error_of;
 using testing::FailingWords;
 using ::testing::HasSubstr;
+using testing::leaves_threads;
 using testing::TableLanguage;
 using testing::TableTranslation;
 using testing::threads_of_this_process;
@@ -165,7 +166,7 @@ TEST_F(SharedTranslation, HasAsManyBatchesAtATimeAsWorkers) {
     const TranslationSystem waits = system({}, workers);
     translate(waits, requests(), workers, 4096);
     EXPECT_EQ(backend_->meeting().largest(), workers);
-    EXPECT_EQ(threads_of_this_process(), threads);
+    EXPECT_TRUE(leaves_threads(threads));
   }
 }
 
