@@ -41,6 +41,7 @@ struct Settings {
   std::vector<int64_t> lengths = {24};
   int64_t source_length = 24;
   std::vector<std::string> threads = {"1x1", "1x2", "2x1"};
+  int64_t words = 32768;  // of a configuration
   bool language = false;
   int repeats = 5;
   double seconds = 1;
@@ -66,21 +67,29 @@ Threads parse_threads(const std::string& text) {
   return threads;
 }
 
-ModelToRun make_model(const Settings& settings, const std::string& size) {
+ModelToRun sized(const Settings& settings, const std::string& size) {
   ModelToRun model =
       sized_model(size, parse_enum<BlockKind>(settings.block, "--block"));
-  if (settings.language)
+  if (settings.language) {
     model.options.encoder =
         ModelOptions::defaults(Task::kLanguageModel).encoder;
-  if (settings.language)
     model.options.norm = NormPlacement::kPre;
+  }
+  return model;
+}
+
+/// That of a size, or of a configuration, which ends in ".toml".
+ModelToRun make_model(const Settings& settings, const std::string& size) {
+  const Task task =
+      settings.language ? Task::kLanguageModel : Task::kTranslation;
+  ModelToRun model = size.ends_with(".toml")
+      ? configured_model(size, task, settings.words)
+      : sized(settings, size);
   Json table = write_options(model.options);
   for (const std::string& assignment : settings.overrides)
     apply_override(table, assignment);
   read_options(table, "", model.options);
-  model.options.validate(
-      "model",
-      settings.language ? Task::kLanguageModel : Task::kTranslation);
+  model.options.validate("model", task);
   return model;
 }
 
@@ -302,7 +311,11 @@ int main(int argc, char** argv) {
   CLI::App app("Decoding speed of models with random weights on the CPU");
   app.add_option("--preset", settings.preset, "Rows of a paper's table");
   app.add_option("--configs", settings.configs, "Folder of configurations");
-  app.add_option("--size", settings.sizes, "tiny, iwslt, base, big");
+  app.add_option(
+      "--size",
+      settings.sizes,
+      "tiny, iwslt, base, big, or a configuration (TOML)");
+  app.add_option("--words", settings.words, "Words of a configuration");
   app.add_option("--block", settings.block, "What mixes along time");
   app.add_option("--set", settings.overrides, "KEY=VALUE of [model]")
       ->take_all()

@@ -25,6 +25,7 @@ DecodePreset ablation(const std::string& configs) {
         {name,
          configured_model(
              concat(configs, "/ablation/", name, ".toml"),
+             Task::kTranslation,
              kWords)});
   return preset;
 }
@@ -34,8 +35,10 @@ DecodePreset small_decoders(const std::string& configs) {
       .title = "Wu et al. 2019, table 7: beam 1, one sentence at a time"};
   for (const auto& kernels :
        {std::vector<int64_t>{31}, {3, 7, 15}, {3, 7, 15, 31, 31, 31}}) {
-    ModelToRun model =
-        configured_model(configs + "/ablation/dynamicconv.toml", kWords);
+    ModelToRun model = configured_model(
+        configs + "/ablation/dynamicconv.toml",
+        Task::kTranslation,
+        kWords);
     model.options.decoder.layers = std::ssize(kernels);
     model.options.decoder.kernel_sizes = kernels;
     model.options.validate("model", Task::kTranslation);
@@ -47,12 +50,14 @@ DecodePreset small_decoders(const std::string& configs) {
 
 }  // namespace
 
-ModelToRun configured_model(const std::string& file, int64_t vocabulary) {
+ModelToRun
+configured_model(const std::string& file, Task task, int64_t vocabulary) {
   ModelToRun model;
+  model.options = ModelOptions::defaults(task);
   const Json table = load_toml(file);
   if (table.contains("model"))
     read_options(table["model"], "model", model.options);
-  model.options.validate("model", Task::kTranslation);
+  model.options.validate("model", task);
   model.vocabulary = {vocabulary, vocabulary};
   return model;
 }
