@@ -12,80 +12,54 @@ namespace seqconv {
 namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr size_t kBlock = 64;
 
 bool comes_before(const Candidate& a, const Candidate& b) {
   return a.score > b.score || (a.score == b.score && a.token < b.token);
 }
 
-// The best `limit` of the candidates offered, as a heap with the worst on top.
-class BestCandidates {
- public:
-  BestCandidates(
-      size_t limit,
-      const RowConstraint* constraint,
-      std::span<const int32_t> excluded,
-      std::vector<Candidate>& heap)
-      : limit_(limit),
-        constraint_(constraint),
-        excluded_(excluded),
-        heap_(heap) {}
-
-  // Offered in ascending order, a token that only equals the threshold loses.
-  float threshold() const {
-    return heap_.size() < limit_ ? kMinusInfinity : heap_.front().score;
-  }
-
-  void offer(int32_t token, float score) {
-    if (!(score > threshold()) || is_banned(token))
-      return;
-    if (heap_.size() == limit_) {
-      std::pop_heap(heap_.begin(), heap_.end(), comes_before);
-      heap_.pop_back();
-    }
-    heap_.push_back({token, score});
-    std::push_heap(heap_.begin(), heap_.end(), comes_before);
-  }
-
-  void sort() { std::sort(heap_.begin(), heap_.end(), comes_before); }
-
- private:
-  // Few tokens ever pass the threshold, so a linear search is cheap.
-  bool is_banned(int32_t token) const {
-    if (std::binary_search(excluded_.begin(), excluded_.end(), token))
-      return true;
-    return constraint_ != nullptr &&
-        std::find(
-            constraint_->banned.begin(),
-            constraint_->banned.end(),
-            token) != constraint_->banned.end();
-  }
-
-  size_t limit_;
-  const RowConstraint* constraint_;
-  std::span<const int32_t> excluded_;
-  std::vector<Candidate>& heap_;
-};
-
-// The largest of kBlock scores, NaN left out. Eight at a time, which the
-// compiler makes vectors of.
-float largest_of_block(const float* scores) {
-  constexpr size_t kAtOnce = 8;
-  float largest[kAtOnce];
-  std::fill_n(largest, kAtOnce, kMinusInfinity);
-  for (size_t i = 0; i < kBlock; i += kAtOnce)
-    for (size_t j = 0; j < kAtOnce; ++j)
-      largest[j] = scores[i + j] > largest[j] ? scores[i + j] : largest[j];
-  return *std::max_element(largest, largest + kAtOnce);
+const RowConstraint* constraint_of(
+    const StepConstraints& constraints,
+    size_t row) {
+  return constraints.rows.empty() ? nullptr : &constraints.rows[row];
 }
 
-// What at least `count` of the blocks reach: worse scores are not among the
+// Logits that are compared together, which the compiler makes vectors of.
+constexpr size_t kAtOnce = 8;
+
+// The largest of so many logits, NaN left out.
+template <size_t kCount>
+float largest_of(const float* logits) {
+  float largest[kAtOnce];
+  std::fill_n(largest, kAtOnce, kMinusInfinity);
+  for (size_t i = 0; i < kCount; i += kAtOnce)
+    for (size_t j = 0; j < kAtOnce; ++j)
+      largest[j] = logits[i + j] > largest[j] ? logits[i + j] : largest[j];
+  for (size_t half = kAtOnce / 2; half > 0; half /= 2)
+    for (size_t j = 0; j < half; ++j)
+      largest[j] =
+          largest[j + half] > largest[j] ? largest[j + half] : largest[j];
+  return largest[0];
+}
+
+// The largest logit of each whole block.
+std::span<const float> block_maxima(const WordScores& scores) {
+  const size_t blocks = scores.logits.size() / kWordBlock;
+  if (!scores.block_maxima.empty())
+    return scores.block_maxima.first(blocks);
+  static thread_local std::vector<float> found;  // no memory in a step
+  found.resize(blocks);
+  for (size_t b = 0; b < blocks; ++b)
+    found[b] = largest_of<kWordBlock>(scores.logits.data() + b * kWordBlock);
+  return found;
+}
+
+// What at least `count` of the blocks reach: worse logits are not among the
 // best `count`.
-float least_of_best(const std::vector<float>& largest, size_t count) {
-  if (count > largest.size())
+float least_of_best(std::span<const float> maxima, size_t count) {
+  if (count > maxima.size())
     return kMinusInfinity;
   static thread_local std::vector<float> sorted;
-  sorted = largest;
+  sorted.assign(maxima.begin(), maxima.end());
   const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(count) - 1;
   std::nth_element(sorted.begin(), at, sorted.end(), std::greater<>());
   return *at;
@@ -95,9 +69,9 @@ float least_of_best(const std::vector<float>& largest, size_t count) {
 size_t place_of(const WordScores& scores, int32_t forced) {
   if (scores.words.empty()) {
     SEQCONV_CHECK(
-        static_cast<size_t>(forced) < scores.log_probs.size(),
+        static_cast<size_t>(forced) < scores.logits.size(),
         "a forced token must be below the vocabulary size ",
-        scores.log_probs.size(),
+        scores.logits.size(),
         ", but got ",
         forced);
     return static_cast<size_t>(forced);
@@ -116,67 +90,116 @@ void select_forced(
     const WordScores& scores,
     int32_t forced,
     std::vector<Candidate>& out) {
-  const float score = scores.log_probs[place_of(scores, forced)];
+  out.clear();
+  const float score =
+      scores.log_probability(scores.logits[place_of(scores, forced)]);
   if (score > kMinusInfinity)
     out.push_back({forced, score});
 }
 
-/// Offers </s> and <unk>. Where the words after them begin.
-size_t offer_special(
-    const WordScores& scores,
-    double unknown_penalty,
-    BestCandidates& best) {
-  size_t i = 0;
-  for (; i < scores.log_probs.size() && scores.token(i) < kSpecialIds; ++i) {
-    const int32_t token = scores.token(i);
-    const double penalty = token == kUnknownId ? unknown_penalty : 0;
-    if (is_producible(token))
-      best.offer(token, static_cast<float>(scores.log_probs[i] - penalty));
-  }
-  return i;
+}  // namespace
+
+BestCandidates::BestCandidates(
+    const StepConstraints& constraints,
+    size_t row,
+    int64_t count,
+    std::vector<Candidate>& out)
+    : constraints_(constraints),
+      constraint_(constraint_of(constraints, row)),
+      limit_(static_cast<size_t>(count)),
+      heap_(out) {
+  heap_.clear();
 }
 
-}  // namespace
+/// Of a token that is admitted.
+void BestCandidates::put(int32_t token, float score) {
+  if (!may_come(token))
+    return;
+  if (heap_.size() == limit_) {
+    std::pop_heap(heap_.begin(), heap_.end(), comes_before);
+    heap_.pop_back();
+  }
+  heap_.push_back({token, score});
+  std::push_heap(heap_.begin(), heap_.end(), comes_before);
+}
+
+// Few tokens are ever admitted, so a linear search is cheap.
+bool BestCandidates::may_come(int32_t token) const {
+  if (!is_producible(token) ||
+      std::ranges::binary_search(constraints_.excluded, token))
+    return false;
+  return constraint_ == nullptr ||
+      std::ranges::find(constraint_->banned, token) ==
+      constraint_->banned.end();
+}
+
+size_t BestCandidates::bans() const {
+  return constraints_.excluded.size() +
+      (constraint_ == nullptr ? 0 : constraint_->banned.size());
+}
+
+void BestCandidates::add_each(
+    const WordScores& scores,
+    size_t begin,
+    size_t end) {
+  const auto offer = [&](size_t i) {
+    const float score = scores.log_probability(scores.logits[i]);
+    if (admits(score))
+      put(scores.token(i), score);
+  };
+  for (; begin + kAtOnce <= end; begin += kAtOnce) {
+    const float largest = largest_of<kAtOnce>(scores.logits.data() + begin);
+    if (admits(scores.log_probability(largest)))
+      for (size_t i = begin; i < begin + kAtOnce; ++i)
+        offer(i);
+  }
+  for (; begin < end; ++begin)
+    offer(begin);
+}
+
+void BestCandidates::add(const WordScores& scores) {
+  const size_t size = scores.logits.size();
+  size_t begin = 0;
+  for (; begin < size && scores.token(begin) <= kUnknownId; ++begin) {
+    const int32_t token = scores.token(begin);
+    float score = scores.log_probability(scores.logits[begin]);
+    if (token == kUnknownId)
+      score = static_cast<float>(score - constraints_.unknown_penalty);
+    if (admits(score))
+      put(token, score);
+  }
+  // Maxima say nothing of the first block, which may hold <unk>.
+  add_each(scores, begin, std::min(size, kWordBlock));
+  const std::span<const float> maxima = block_maxima(scores);
+  if (maxima.empty())
+    return;
+  const float least =
+      scores.log_probability(least_of_best(maxima.subspan(1), limit_ + bans()));
+  for (size_t b = 1; b < maxima.size(); ++b) {
+    const float largest = scores.log_probability(maxima[b]);
+    if (largest >= least && admits(largest))
+      add_each(scores, b * kWordBlock, (b + 1) * kWordBlock);
+  }
+  add_each(scores, maxima.size() * kWordBlock, size);
+}
+
+void BestCandidates::finish() {
+  std::ranges::sort(heap_, comes_before);
+}
 
 void select_candidates(
     const WordScores& scores,
-    const RowConstraint* constraint,
-    double unknown_penalty,
-    std::span<const int32_t> excluded,
+    const StepConstraints& constraints,
+    size_t row,
     int64_t count,
     std::vector<Candidate>& out) {
-  out.clear();
-  if (count <= 0)
-    return;
-  if (constraint != nullptr && constraint->forced >= 0) {
-    select_forced(scores, constraint->forced, out);
-    return;
-  }
-
-  BestCandidates best(static_cast<size_t>(count), constraint, excluded, out);
-  const std::span<const float> log_probs = scores.log_probs;
-  const size_t size = log_probs.size();
-  const size_t first = offer_special(scores, unknown_penalty, best);
-  const size_t blocks = (size - first) / kBlock;
-  static thread_local std::vector<float> largest;  // no memory in a step
-  largest.resize(blocks);
-  for (size_t b = 0; b < blocks; ++b)
-    largest[b] = largest_of_block(log_probs.data() + first + b * kBlock);
-  const size_t banned =
-      excluded.size() + (constraint == nullptr ? 0 : constraint->banned.size());
-  const float least =
-      least_of_best(largest, static_cast<size_t>(count) + banned);
-  for (size_t b = 0; b < blocks; ++b) {
-    if (largest[b] < least || !(largest[b] > best.threshold()))
-      continue;
-    const size_t begin = first + b * kBlock;
-    for (size_t j = begin; j < begin + kBlock; ++j)
-      best.offer(scores.token(j), log_probs[j]);
-  }
-  size_t i = first + blocks * kBlock;
-  for (; i < size; ++i)
-    best.offer(scores.token(i), log_probs[i]);
-  best.sort();
+  const RowConstraint* const constraint = constraint_of(constraints, row);
+  if (count > 0 && constraint != nullptr && constraint->forced >= 0)
+    return select_forced(scores, constraint->forced, out);
+  BestCandidates best(constraints, row, count, out);
+  if (count > 0)
+    best.add(scores);
+  best.finish();
 }
 
 void select_row(
@@ -185,15 +208,9 @@ void select_row(
     size_t row,
     int64_t count,
     std::vector<Candidate>& out) {
-  select_candidates(
-      scores,
-      constraints.rows.empty() ? nullptr : &constraints.rows[row],
-      constraints.unknown_penalty,
-      constraints.excluded,
-      count,
-      out);
-  if (out.empty() && std::ranges::none_of(scores.log_probs, [](float value) {
-        return std::isfinite(value);
+  select_candidates(scores, constraints, row, count, out);
+  if (out.empty() && std::ranges::none_of(scores.logits, [&](float logit) {
+        return std::isfinite(scores.log_probability(logit));
       }))
     throw NoProbability(
         "the model gives no token a finite probability: its weights are too "

@@ -95,9 +95,8 @@ SampledToken Sampler::draw(
 void Sampler::select(std::span<const float> log_probabilities, int64_t count) {
   select_candidates(
       {log_probabilities},
-      &constraint_,
-      /*unknown_penalty=*/0,
-      /*excluded=*/{},
+      {.rows = {&constraint_, 1}},
+      /*row=*/0,
       count,
       best_);
   if (best_.empty())

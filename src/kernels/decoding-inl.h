@@ -5,6 +5,7 @@
 #define SEQCONV_KERNELS_DECODING_INL_H
 #endif
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cross_entropy-inl.h"
@@ -107,9 +108,9 @@ inline void sigmoids(const float* x, int64_t count, float* y) {
     y[i] = sigmoid(x[i]);
 }
 
-/// The sum of exp(x - maximum), x left as it is.
-HWY_INLINE double
-sum_of_exponentials(const float* x, float maximum, int64_t n) {
+/// The logarithm of the sum of exp(x - maximum), x left as it is.
+HWY_INLINE float
+log_sum_of_exponentials(const float* x, float maximum, int64_t n) {
   double total = 0;
   for (int64_t first = 0; first < n; first += kSumTile) {
     const int64_t last = HWY_MIN(first + kSumTile, n);
@@ -119,16 +120,27 @@ sum_of_exponentials(const float* x, float maximum, int64_t n) {
       sum += exp_of(x[i] - maximum);
     total += sum;
   }
-  return total;
+  return static_cast<float>(std::log(total));
 }
 
 inline void log_softmax(float* x, int64_t count) {
   const float highest = row_maximum(x, count);
-  const float log_sum =
-      static_cast<float>(std::log(sum_of_exponentials(x, highest, count)));
+  const float log_sum = log_sum_of_exponentials(x, highest, count);
 #pragma omp simd
   for (int64_t i = 0; i < count; ++i)
     x[i] = (x[i] - highest) - log_sum;
+}
+
+inline SoftmaxTerms
+softmax_terms(const float* x, int64_t count, float* maxima) {
+  const int64_t blocks = count / kMaximaBlock;
+  for (int64_t b = 0; b < blocks; ++b)
+    maxima[b] = row_maximum(x + b * kMaximaBlock, kMaximaBlock);
+  const int64_t seen = blocks * kMaximaBlock;
+  const float highest = std::max(
+      row_maximum(maxima, blocks),
+      row_maximum(x + seen, count - seen));
+  return {highest, log_sum_of_exponentials(x, highest, count)};
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

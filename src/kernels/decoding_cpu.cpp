@@ -68,4 +68,8 @@ void log_softmax_row(float* x, int64_t count) {
   best_ops().log_softmax(x, count);
 }
 
+SoftmaxTerms softmax_terms(const float* x, int64_t count, float* maxima) {
+  return best_ops().softmax_terms(x, count, maxima);
+}
+
 }  // namespace seqconv::kernels

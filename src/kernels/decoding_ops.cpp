@@ -21,7 +21,8 @@ struct Tables {
         .attend_source = attend_source_rows,
         .gate = gate_average,
         .sigmoid = sigmoids,
-        .log_softmax = log_softmax};
+        .log_softmax = log_softmax,
+        .softmax_terms = softmax_terms};
     return kTable;
   }
 };

@@ -19,6 +19,7 @@ struct DecodingOps {
   void (*gate)(const AverageGate& args, int64_t channels, float* y);
   void (*sigmoid)(const float* x, int64_t count, float* y);
   void (*log_softmax)(float* x, int64_t count);
+  SoftmaxTerms (*softmax_terms)(const float* x, int64_t count, float* maxima);
 };
 
 const DecodingOps& decoding_ops(Isa isa);

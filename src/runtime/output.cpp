@@ -3,32 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "seqconv/base/error.h"
-#include "seqconv/kernels/decoding.h"
+#include "output_rows.h"
 
 namespace seqconv::runtime {
 namespace {
-
-/// Rows whose probabilities of all words are in memory at a time.
-int64_t rows_in_chunk(int64_t vocabulary) {
-  constexpr int64_t kNumbers = int64_t{1} << 20;
-  return std::max<int64_t>(1, kNumbers / vocabulary);
-}
-
-void check_word(int32_t word, int64_t vocabulary) {
-  SEQCONV_CHECK(
-      word >= 0 && word < vocabulary,
-      "ids must be in [0, ",
-      vocabulary,
-      "), but got ",
-      word);
-}
-
-/// logits [rows, V] -> log-probabilities, in place.
-void normalize(int64_t rows, int64_t vocabulary, float* logits) {
-  for (int64_t r = 0; r < rows; ++r)
-    kernels::log_softmax_row(logits + r * vocabulary, vocabulary);
-}
 
 class SoftmaxOutput : public Output {
  public:
@@ -71,9 +49,7 @@ class SoftmaxOutput : public Output {
     }
   }
 
-  WordLogits only(std::span<const int32_t> words) const override {
-    return logits_.only(words);
-  }
+  const WordLogits& logits() const override { return logits_; }
 
  private:
   WordLogits logits_;
@@ -98,8 +74,8 @@ class AdaptiveOutput : public Output {
       const float* hidden,
       float* out,
       Workspace& space) const override;
-  WordLogits only(std::span<const int32_t>) const override {
-    fail("an adaptive softmax has bands of words: it takes no shortlist");
+  const WordLogits& logits() const override {
+    fail("an adaptive softmax has bands of words, not one row of logits");
   }
 
  private:

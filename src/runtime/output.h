@@ -35,7 +35,8 @@ class WordLogits {
   /// hidden [rows, C] -> out [rows, words()].
   void run(int64_t rows, const float* hidden, float* out, Workspace& space)
       const;
-  /// The same to some of the words.
+  /// The same to some of the words, by their ids. Their weights are gathered,
+  /// which takes as long as a few rows of the product.
   WordLogits only(std::span<const int32_t> words) const {
     return {dim_, projection_, {words_.weight.rows(words), {}}};
   }
@@ -66,9 +67,8 @@ class Output {
       float* out,
       Workspace& space) const = 0;
 
-  /// The logits of some words, by their ids. Their weights are gathered, which
-  /// takes as long as a few rows of the product. Error of an adaptive softmax.
-  virtual WordLogits only(std::span<const int32_t> words) const = 0;
+  /// The logits of all words. Error of an adaptive softmax.
+  virtual const WordLogits& logits() const = 0;
 };
 
 /// words: the name of the matrix that embedding and output share, "" where they

@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "seqconv/decode/candidates.h"
+#include "output_rows.h"
 
 namespace seqconv::runtime {
 namespace {
@@ -61,17 +61,21 @@ class RuntimeDecoder : public StepDecoder {
       int64_t count) override {
     follow(parents);
     Workspace::Frame frame(space_);
-    const float* scores = vote(parents, tokens, frame);
+    const bool whole = voters_.size() > 1 || constraints.keep_probabilities;
+    const float* next =
+        whole ? vote(parents, tokens, frame) : logits(parents, tokens, frame);
     kept_.clear();
     candidates_.resize(tokens.size());
     for (size_t row = 0; row < tokens.size(); ++row) {
-      const WordScores own = {
-          {scores, static_cast<size_t>(size_of(row))},
-          words_of(row)};
+      Workspace::Frame own(space_);
+      const std::span numbers(next, static_cast<size_t>(size_of(row)));
+      WordScores scores =
+          whole ? WordScores{numbers} : softmax_scores(numbers, own);
+      scores.words = words_of(row);
       if (constraints.keep_probabilities)
-        keep(own);
-      select_row(own, constraints, row, count, candidates_[row]);
-      scores += own.log_probs.size();
+        keep(scores);
+      select_row(scores, constraints, row, count, candidates_[row]);
+      next += numbers.size();
     }
     return candidates_;
   }
@@ -110,23 +114,23 @@ class RuntimeDecoder : public StepDecoder {
   void keep(const WordScores& row) {
     const size_t first = kept_.size();
     if (row.words.empty()) {
-      kept_.insert(kept_.end(), row.log_probs.begin(), row.log_probs.end());
+      kept_.insert(kept_.end(), row.logits.begin(), row.logits.end());
       return;
     }
     kept_.resize(
         first + static_cast<size_t>(vocabulary_size()),
         -std::numeric_limits<float>::infinity());
-    for (size_t i = 0; i < row.log_probs.size(); ++i)
-      kept_[first + static_cast<size_t>(row.token(i))] = row.log_probs[i];
+    for (size_t i = 0; i < row.logits.size(); ++i)
+      kept_[first + static_cast<size_t>(row.token(i))] = row.logits[i];
   }
 
-  /// Log-probabilities of one model's next tokens, row after row.
+  /// Logits of one model's next tokens, row after row.
   void run(
       Voter& voter,
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,
       float* out) {
-    const auto rows = static_cast<int64_t>(tokens.size());
+    const int64_t rows = std::ssize(tokens);
     const Decoder& decoder = voter.model->decoder();
     Workspace::Frame frame(space_);
     float* const hidden = frame.take(rows * decoder.dim());
@@ -139,12 +143,22 @@ class RuntimeDecoder : public StepDecoder {
         hidden,
         space_);
     if (voter.listed)
-      voter.listed->log_probabilities(sentence_of_row_, hidden, out, space_);
+      voter.listed->logits(sentence_of_row_, hidden, out, space_);
     else
-      decoder.output().log_probabilities(rows, hidden, out, space_);
+      decoder.output().logits().run(rows, hidden, out, space_);
   }
 
-  /// Those of all models together.
+  /// Those of the only model.
+  const float* logits(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      Workspace::Frame& frame) {
+    float* const out = frame.take(size_of_all_rows());
+    run(voters_[0], parents, tokens, out);
+    return out;
+  }
+
+  /// Log-probabilities of all models together.
   const float* vote(
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,
@@ -152,8 +166,12 @@ class RuntimeDecoder : public StepDecoder {
     const int64_t size = size_of_all_rows();
     const auto models = static_cast<int64_t>(voters_.size());
     float* const all = frame.take(size * models);
-    for (int64_t m = 0; m < models; ++m)
-      run(voters_[static_cast<size_t>(m)], parents, tokens, all + m * size);
+    for (int64_t m = 0; m < models; ++m) {
+      float* own = all + m * size;
+      run(voters_[static_cast<size_t>(m)], parents, tokens, own);
+      for (size_t row = 0; row < tokens.size(); own += size_of(row++))
+        kernels::log_softmax_row(own, size_of(row));
+    }
     for (int64_t i = 0; models > 1 && i < size; ++i)
       all[i] = mean(all + i, size, models);
     return all;

@@ -4,7 +4,6 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/special_ids.h"
-#include "seqconv/kernels/decoding.h"
 
 namespace seqconv::runtime {
 namespace {
@@ -55,10 +54,10 @@ WordLists::WordLists(
 ListedOutput::ListedOutput(const Output& output, const WordLists& lists)
     : lists_(&lists) {
   for (const std::vector<int32_t>& words : lists.groups_)
-    groups_.push_back(output.only(words));
+    groups_.push_back(output.logits().only(words));
 }
 
-void ListedOutput::log_probabilities(
+void ListedOutput::logits(
     std::span<const int32_t> sentence_of_row,
     const float* hidden,
     float* out,
@@ -81,7 +80,6 @@ void ListedOutput::log_probabilities(
           lists_->places_[static_cast<size_t>(sentence_of_row[row])];
       for (size_t i = 0; i < places.size(); ++i)
         out[i] = own[places[i]];
-      kernels::log_softmax_row(out, std::ssize(places));
       out += places.size();
     }
   }

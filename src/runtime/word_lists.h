@@ -42,9 +42,9 @@ class ListedOutput {
   /// Gathers the weights. `lists` must outlive it.
   ListedOutput(const Output& output, const WordLists& lists);
 
-  /// hidden [rows, C] -> natural log-probabilities of the words of each row's
-  /// sentence, row after row.
-  void log_probabilities(
+  /// hidden [rows, C] -> logits of the words of each row's sentence, row after
+  /// row.
+  void logits(
       std::span<const int32_t> sentence_of_row,
       const float* hidden,
       float* out,

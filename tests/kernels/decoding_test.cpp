@@ -223,6 +223,32 @@ TEST_P(DecodingLoops, NormaliseLogarithms) {
   }
 }
 
+TEST_P(DecodingLoops, KnowWhatNormalisesARowAsItIsNormalised) {
+  for (const int64_t count : {1, 2, 63, 64, 65, 511, 512, 513, 2000})
+    for (const float first : {0.3F, 500.0F, -kInfinity, std::nanf("")}) {
+      auto x = draw<float>(random_, count);
+      x[0] = first;
+      std::vector<float> maxima(static_cast<size_t>(count / kMaximaBlock));
+      const SoftmaxTerms terms =
+          ops().softmax_terms(x.data(), count, maxima.data());
+      auto y = x;
+      ops().log_softmax(y.data(), count);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const float own = (x[i] - terms.maximum) - terms.log_sum;
+        if (std::isnan(y[i]))
+          EXPECT_TRUE(std::isnan(own));
+        else
+          EXPECT_EQ(own, y[i]) << count << " " << first << " " << i;
+      }
+      for (size_t b = 0; b < maxima.size(); ++b) {
+        float largest = -kInfinity;
+        for (size_t i = b * kMaximaBlock; i < (b + 1) * kMaximaBlock; ++i)
+          largest = std::fmax(largest, x[i]);
+        EXPECT_EQ(maxima[b], largest);
+      }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     OfEveryIsa,
     DecodingLoops,

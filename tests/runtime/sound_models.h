@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,13 +45,19 @@ inline ModelOptions options_of(BlockKind kind, Task task) {
   return options;
 }
 
+/// What is done to the numbers of a parameter.
+using ChangeNumbers =
+    std::function<void(const ParameterShape&, std::vector<float>&)>;
+
 /// Writes such a model to `file`; another `seed` is another model.
 inline ModelToRun write_sound_model(
     const ModelOptions& options,
     Task task,
     const std::filesystem::path& file,
-    uint64_t seed = 0) {
-  ModelToRun model{options, {19, 23}, file};
+    uint64_t seed = 0,
+    const VocabularySizes& vocabulary = {19, 23},
+    const ChangeNumbers& change = nullptr) {
+  ModelToRun model{options, vocabulary, file};
   std::map<std::string, TensorView> views;
   std::vector<std::vector<float>> numbers;
   for (const ParameterShape& parameter :
@@ -61,6 +68,8 @@ inline ModelToRun write_sound_model(
     std::vector<float>& own = numbers.emplace_back(static_cast<size_t>(count));
     for (size_t i = 0; i < own.size(); ++i)
       own[i] = number_of(1000 * seed + numbers.size(), i);
+    if (change)
+      change(parameter, own);
     views[parameter.name] = {
         ElementType::kF32,
         parameter.shape,

@@ -95,4 +95,15 @@ void sigmoid_row(const float* x, int64_t count, float* y);
 /// x [count] -> x - log(sum of exp(x)), in place. The sum of all in float64.
 void log_softmax_row(float* x, int64_t count);
 
+/// What log_softmax_row takes from each x, in this order.
+struct SoftmaxTerms {
+  float maximum = 0;
+  float log_sum = 0;
+};
+
+/// Those of a row that is left as it is. maxima [count / kMaximaBlock]: the
+/// largest x of each whole block, NaN left out.
+inline constexpr int64_t kMaximaBlock = 64;
+SoftmaxTerms softmax_terms(const float* x, int64_t count, float* maxima);
+
 }  // namespace seqconv::kernels
