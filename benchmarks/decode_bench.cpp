@@ -41,8 +41,9 @@ struct Settings {
   std::vector<int64_t> lengths = {24};
   int64_t source_length = 24;
   std::vector<std::string> threads = {"1x1", "1x2", "2x1"};
-  int64_t words = 32768;  // of a configuration
+  int64_t words = 0;  // 0: as many as are usual
   bool language = false;
+  SamplingOptions sampling;
   int repeats = 5;
   double seconds = 1;
 };
@@ -70,6 +71,8 @@ Threads parse_threads(const std::string& text) {
 ModelToRun sized(const Settings& settings, const std::string& size) {
   ModelToRun model =
       sized_model(size, parse_enum<BlockKind>(settings.block, "--block"));
+  if (settings.words > 0)
+    model.vocabulary = {settings.words, settings.words};
   if (settings.language) {
     model.options.encoder =
         ModelOptions::defaults(Task::kLanguageModel).encoder;
@@ -83,7 +86,10 @@ ModelToRun make_model(const Settings& settings, const std::string& size) {
   const Task task =
       settings.language ? Task::kLanguageModel : Task::kTranslation;
   ModelToRun model = size.ends_with(".toml")
-      ? configured_model(size, task, settings.words)
+      ? configured_model(
+            size,
+            task,
+            settings.words > 0 ? settings.words : 32768)
       : sized(settings, size);
   Json table = write_options(model.options);
   for (const std::string& assignment : settings.overrides)
@@ -213,8 +219,11 @@ class Opened {
     for (size_t i = 0; i < language_.size(); ++i) {
       Measured& own = all.emplace_back();
       own.name = settings_.backends[i];
-      own.ways.push_back(
-          generation_runner("1x1", language_[i], model_.vocabulary.target));
+      own.ways.push_back(generation_runner(
+          "1x1",
+          language_[i],
+          model_.vocabulary.target,
+          settings_.sampling));
     }
     return all;
   }
@@ -315,7 +324,10 @@ int main(int argc, char** argv) {
       "--size",
       settings.sizes,
       "tiny, iwslt, base, big, or a configuration (TOML)");
-  app.add_option("--words", settings.words, "Words of a configuration");
+  app.add_option(
+      "--words",
+      settings.words,
+      "Words; 0: those of a size, or 32768");
   app.add_option("--block", settings.block, "What mixes along time");
   app.add_option("--set", settings.overrides, "KEY=VALUE of [model]")
       ->take_all()
@@ -329,6 +341,7 @@ int main(int argc, char** argv) {
   app.add_option("--source-length", settings.source_length, "Source tokens");
   app.add_option("--threads", settings.threads, "REPLICASxTHREADS");
   app.add_flag("--language", settings.language, "A language model");
+  app.add_option("--top-k", settings.sampling.top_k, "Of its draws; 0: all");
   app.add_option("--repeats", settings.repeats, "Turns");
   app.add_option("--seconds", settings.seconds, "Least time of a turn");
   CLI11_PARSE(app, argc, argv);

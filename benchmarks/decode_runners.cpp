@@ -80,10 +80,12 @@ class GenerationRunner : public DecodeRunner {
   GenerationRunner(
       std::string name,
       std::shared_ptr<const LanguageBackend> backend,
-      int64_t vocabulary)
+      int64_t vocabulary,
+      const SamplingOptions& sampling)
       : name_(std::move(name)),
         backend_(std::move(backend)),
-        vocabulary_(vocabulary) {}
+        vocabulary_(vocabulary),
+        sampler_(sampling) {}
 
   std::string name() const override { return name_; }
 
@@ -94,7 +96,7 @@ class GenerationRunner : public DecodeRunner {
     const auto start = Clock::now();
     do {
       const int32_t id = 4 + static_cast<int32_t>(random() % (vocabulary_ - 4));
-      reader->read({&id, 1});
+      sampler_.draw(reader->read({&id, 1}), {}, /*uniform=*/0.5);
       ++count;
     } while (seconds_since(start) < seconds);
     return static_cast<double>(count) / seconds_since(start);
@@ -104,6 +106,7 @@ class GenerationRunner : public DecodeRunner {
   std::string name_;
   std::shared_ptr<const LanguageBackend> backend_;
   int64_t vocabulary_;
+  Sampler sampler_;
 };
 
 class RivalRunner : public DecodeRunner {
@@ -188,11 +191,13 @@ std::unique_ptr<DecodeRunner> backend_runner(
 std::unique_ptr<DecodeRunner> generation_runner(
     std::string name,
     std::shared_ptr<const LanguageBackend> backend,
-    int64_t vocabulary) {
+    int64_t vocabulary,
+    const SamplingOptions& sampling) {
   return std::make_unique<GenerationRunner>(
       std::move(name),
       std::move(backend),
-      vocabulary);
+      vocabulary,
+      sampling);
 }
 
 std::unique_ptr<DecodeRunner> rival_runner(

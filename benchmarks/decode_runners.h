@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "seqconv/decode/sample.h"
 #include "seqconv/pipeline/system.h"
 
 /// What decode_bench times: forced lengths, so that all do the same work.
@@ -33,11 +34,13 @@ std::unique_ptr<DecodeRunner> backend_runner(
     const DecodeCase& test,
     int64_t replicas);
 
-/// One text at a time goes on, token by token.
+/// One text at a time goes on, token by token: each draws the next, but what is
+/// read is at random.
 std::unique_ptr<DecodeRunner> generation_runner(
     std::string name,
     std::shared_ptr<const LanguageBackend> backend,
-    int64_t vocabulary);
+    int64_t vocabulary,
+    const SamplingOptions& sampling);
 
 /// A program of somebody else, started as PROGRAM DESCRIPTION with sizes and
 /// case as JSON. For each line "SECONDS" on its standard input it decodes for

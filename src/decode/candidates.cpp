@@ -217,4 +217,16 @@ void select_row(
         "large, or damaged");
 }
 
+void NextTokens::best(
+    const RowConstraint& constraint,
+    int64_t count,
+    std::vector<Candidate>& out) {
+  select_candidates(
+      {log_probabilities()},
+      {.rows = {&constraint, 1}},
+      /*row=*/0,
+      count,
+      out);
+}
+
 }  // namespace seqconv

@@ -7,7 +7,6 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/random.h"
-#include "seqconv/decode/candidates.h"
 
 namespace seqconv {
 namespace {
@@ -22,6 +21,23 @@ double sum(const std::vector<double>& weights) {
     total += weight;
   return total;
 }
+
+/// Log-probabilities that are there.
+class KnownTokens : public NextTokens {
+ public:
+  explicit KnownTokens(std::span<const float> log_probabilities)
+      : log_probabilities_(log_probabilities) {}
+
+  int64_t vocabulary_size() const override {
+    return std::ssize(log_probabilities_);
+  }
+  std::span<const float> log_probabilities() override {
+    return log_probabilities_;
+  }
+
+ private:
+  std::span<const float> log_probabilities_;
+};
 
 }  // namespace
 
@@ -54,7 +70,15 @@ SampledToken Sampler::draw(
     std::span<const float> log_probabilities,
     std::span<const int32_t> banned,
     double uniform) {
-  const auto size = static_cast<int64_t>(log_probabilities.size());
+  KnownTokens next(log_probabilities);
+  return draw(next, banned, uniform);
+}
+
+SampledToken Sampler::draw(
+    NextTokens& next,
+    std::span<const int32_t> banned,
+    double uniform) {
+  const int64_t size = next.vocabulary_size();
   SEQCONV_CHECK(
       uniform >= 0 && uniform < 1,
       "sampling needs a uniform number of at least 0 and below 1, but got ",
@@ -72,16 +96,20 @@ SampledToken Sampler::draw(
 
   const bool greedy = options_.temperature == 0;
   const bool limited = !greedy && options_.top_k > 0;
-  select(log_probabilities, limited ? std::min(options_.top_k, size) : 1);
+  // All before the best of them: they are not made twice then.
+  std::span<const float> all;
+  if (!greedy && !limited)
+    all = next.log_probabilities();
+  select(next, limited ? std::min(options_.top_k, size) : 1);
   if (greedy)
     return {best_.front().token, best_.front().score};
   if (!limited && options_.top_p == 1) {
-    weigh_all(log_probabilities);
+    weigh_all(all);
     const size_t token = choose(uniform);
-    return {static_cast<int32_t>(token), log_probabilities[token]};
+    return {static_cast<int32_t>(token), all[token]};
   }
   if (!limited) {
-    find_nucleus(log_probabilities);
+    find_nucleus(next);
   } else {
     weigh_best();
     weights_.resize(nucleus_size(sum(weights_)));
@@ -92,18 +120,13 @@ SampledToken Sampler::draw(
 
 /// The `count` most probable tokens, best first; NoProbability when there
 /// is none.
-void Sampler::select(std::span<const float> log_probabilities, int64_t count) {
-  select_candidates(
-      {log_probabilities},
-      {.rows = {&constraint_, 1}},
-      /*row=*/0,
-      count,
-      best_);
+void Sampler::select(NextTokens& next, int64_t count) {
+  next.best(constraint_, count, best_);
   if (best_.empty())
     throw NoProbability(concat(
         "sampling needs a token that is neither <s> nor <pad>, not banned and "
         "not impossible, but none of the ",
-        log_probabilities.size(),
+        next.vocabulary_size(),
         " is left after ",
         constraint_.banned.size(),
         " bans"));
@@ -140,12 +163,12 @@ void Sampler::weigh_best() {
 }
 
 /// The weights of the fewest of all tokens whose probabilities reach top_p.
-void Sampler::find_nucleus(std::span<const float> log_probabilities) {
-  weigh_all(log_probabilities);
+void Sampler::find_nucleus(NextTokens& next) {
+  weigh_all(next.log_probabilities());
   const double total = sum(weights_);
-  const auto size = static_cast<int64_t>(log_probabilities.size());
+  const int64_t size = next.vocabulary_size();
   for (int64_t count = kFirstNucleus;; count *= kNucleusGrowth) {
-    select(log_probabilities, std::min(count, size));
+    select(next, std::min(count, size));
     weigh_best();
     const size_t nucleus = nucleus_size(total);
     const bool all = count >= size || best_.size() < static_cast<size_t>(count);

@@ -131,13 +131,13 @@ GenerationReport generate_alone(
     return report;
   Stopwatch watch;
   const auto reader = model.backend->start();
-  std::span<const float> next = reader->read(ids);
+  NextTokens* next = &reader->read(ids);
   report.prompt_seconds = watch.lap();
   Sampler sampler(options.sampling);
   const bool one_line = model.stream.samples == SampleKind::kLines;
   for (;;) {
     const SampledToken drawn = sampler.draw(
-        next,
+        *next,
         model.text.text->vocabulary().padding(),
         uniform_number(
             static_cast<uint64_t>(options.seed),
@@ -149,7 +149,7 @@ GenerationReport generate_alone(
       show(drawn.token);
     if (line_over || report.tokens == options.length || stops())
       break;
-    next = reader->read({&drawn.token, 1});
+    next = &reader->read({&drawn.token, 1});
   }
   report.seconds = watch.lap();
   if (const std::string rest = text.finish(); !rest.empty())

@@ -12,14 +12,14 @@ using runtime::Decoder;
 /// Ids of a text that are read at once.
 constexpr size_t kReadAtATime = 256;
 
-class RuntimeReader : public TextReader {
+class RuntimeReader : public TextReader, private NextTokens {
  public:
   explicit RuntimeReader(std::shared_ptr<const Decoder> decoder)
       : decoder_(std::move(decoder)),
         past_(decoder_->start()),
-        next_(static_cast<size_t>(decoder_->vocabulary())) {}
+        last_(static_cast<size_t>(decoder_->dim())) {}
 
-  std::span<const float> read(std::span<const int32_t> ids) override {
+  NextTokens& read(std::span<const int32_t> ids) override {
     SEQCONV_CHECK(!ids.empty(), "a language model must be given a token");
     for (const int32_t id : ids)
       SEQCONV_CHECK(
@@ -36,21 +36,41 @@ class RuntimeReader : public TextReader {
       runtime::Workspace::Frame frame(space_);
       float* const hidden = frame.take(steps * decoder_->dim());
       decoder_->step(kItself, part, nullptr, {}, past_, hidden, space_);
-      if (first + part.size() == ids.size())
-        decoder_->output().log_probabilities(
-            1,
-            hidden + (steps - 1) * decoder_->dim(),
-            next_.data(),
-            space_);
+      std::copy_n(
+          hidden + (steps - 1) * decoder_->dim(),
+          last_.size(),
+          last_.begin());
     }
-    return next_;
+    all_.clear();
+    return *this;
   }
 
  private:
+  int64_t vocabulary_size() const override { return decoder_->vocabulary(); }
+
+  std::span<const float> log_probabilities() override {
+    if (all_.empty()) {
+      all_.resize(static_cast<size_t>(vocabulary_size()));
+      decoder_->output()
+          .log_probabilities(1, last_.data(), all_.data(), space_);
+    }
+    return all_;
+  }
+
+  void best(
+      const RowConstraint& constraint,
+      int64_t count,
+      std::vector<Candidate>& out) override {
+    if (!all_.empty())
+      return NextTokens::best(constraint, count, out);
+    decoder_->output().candidates(last_.data(), constraint, count, out, space_);
+  }
+
   std::shared_ptr<const Decoder> decoder_;
   runtime::PastSteps past_;
   runtime::Workspace space_;
-  std::vector<float> next_;  // [V]
+  std::vector<float> last_;  // [C], what was read as the decoder sees it
+  std::vector<float> all_;   // [V], empty until it is asked for
 };
 
 class RuntimeLanguage : public LanguageBackend {

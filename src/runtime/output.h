@@ -3,7 +3,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "seqconv/decode/candidates.h"
 #include "weights.h"
 #include "workspace.h"
 
@@ -59,8 +61,18 @@ class Output {
       float* out,
       Workspace& space) const = 0;
 
-  /// Those of one word a row: words [rows] -> out [rows]. Error for words
-  /// outside the vocabulary.
+  /// The `count` best next tokens, at least one, of one row, hidden [C]: those
+  /// that select_row() chooses out of its log-probabilities, the same bits, but
+  /// not all of these are made.
+  virtual void candidates(
+      const float* hidden,
+      const RowConstraint& constraint,
+      int64_t count,
+      std::vector<Candidate>& out,
+      Workspace& space) const = 0;
+
+  /// Log-probabilities of one word a row: words [rows] -> out [rows]. Error for
+  /// words outside the vocabulary.
   virtual void score(
       std::span<const int32_t> words,
       const float* hidden,

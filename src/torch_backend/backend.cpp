@@ -89,20 +89,23 @@ class TorchTranslation : public TranslationBackend {
   PositionLimits limits_;
 };
 
-class TorchReader : public TextReader {
+class TorchReader : public TextReader, private NextTokens {
  public:
   explicit TorchReader(const LanguageModel& model) : reader_(model) {}
 
-  std::span<const float> read(std::span<const int32_t> ids) override {
-    return guarded([&]() -> std::span<const float> {
+  NextTokens& read(std::span<const int32_t> ids) override {
+    guarded([&] {
       next_ = reader_.read({ids.begin(), ids.end()}).contiguous();
-      return {
-          next_.const_data_ptr<float>(),
-          static_cast<size_t>(next_.numel())};
     });
+    return *this;
   }
 
  private:
+  int64_t vocabulary_size() const override { return next_.numel(); }
+  std::span<const float> log_probabilities() override {
+    return {next_.const_data_ptr<float>(), static_cast<size_t>(next_.numel())};
+  }
+
   LanguageModelReader reader_;
   at::Tensor next_;  // [V]
 };

@@ -209,7 +209,7 @@ TEST_P(GoldenLanguageModels, Continuations) {
       const auto reader = backend->start();
       auto prompt = wanted.at("prompt").get<std::vector<int32_t>>();
       prompt.insert(prompt.begin(), kEnd);
-      std::span<const float> next = reader->read(prompt);
+      std::span<const float> next = reader->read(prompt).log_probabilities();
       const auto tokens = wanted.at("tokens").get<std::vector<int32_t>>();
       const auto scores = wanted.at("logprobs").get<std::vector<double>>();
       for (size_t i = 0; i < tokens.size(); ++i) {
@@ -219,7 +219,7 @@ TEST_P(GoldenLanguageModels, Continuations) {
             std::max_element(allowed.begin(), allowed.end()) - allowed.begin());
         ASSERT_EQ(best, tokens[i]) << "token " << i;
         EXPECT_NEAR(allowed[static_cast<size_t>(best)], scores[i], kOutputs);
-        next = reader->read({&best, 1});
+        next = reader->read({&best, 1}).log_probabilities();
         ++tokens_seen;
       }
     }

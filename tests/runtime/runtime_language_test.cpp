@@ -84,7 +84,7 @@ std::vector<std::vector<float>> read_chunks(
     const size_t now = std::min(chunk, ids.size());
     if (now == 0)
       break;
-    const auto next = reader->read(ids.first(now));
+    const auto next = reader->read(ids.first(now)).log_probabilities();
     found.emplace_back(next.begin(), next.end());
     ids = ids.subspan(now);
   }
@@ -171,7 +171,7 @@ TEST(RuntimeReader, OutlivesItsBackend) {
   Backend backend = model.open(runtime());
   const auto reader = backend->start();
   backend.reset();
-  EXPECT_EQ(reader->read(model.text(3)).size(), 43u);
+  EXPECT_EQ(reader->read(model.text(3)).log_probabilities().size(), 43u);
 }
 
 TEST(RuntimeReader, GoesOnBeyondEveryTableOfPositions) {

@@ -151,5 +151,86 @@ TEST_F(SoundCandidates, OfTranslationsAreThoseOfAllProbabilities) {
   EXPECT_GT(ties, 1000u);  // or it would not be much of a test
 }
 
+std::vector<ModelOptions> language_options() {
+  std::vector<ModelOptions> all;
+  const auto add = [&](std::vector<int64_t> cutoffs, auto also) {
+    ModelOptions& options = all.emplace_back(
+        testing::options_of(BlockKind::kLightConv, Task::kLanguageModel));
+    options.tie = Tying::kNone;
+    options.adaptive.softmax_cutoffs = std::move(cutoffs);
+    options.adaptive.softmax_factor = 1.5;
+    also(options);
+    options.validate("model", Task::kLanguageModel);
+  };
+  const auto tie = [](ModelOptions& options) {
+    options.tie = Tying::kDecoder;
+    options.adaptive.input_cutoffs = options.adaptive.softmax_cutoffs;
+    options.adaptive.input_factor = 1.5;
+  };
+  const auto none = [](ModelOptions&) {};
+  add({}, none);
+  add({70, 170}, none);
+  add({4, 5, 6}, none);
+  add({128, 140, 299}, none);
+  add({100, kWords}, none);
+  add({70, 170}, tie);
+  add({70, 170}, [&](ModelOptions& options) {
+    tie(options);
+    options.adaptive.tie_projections = true;
+  });
+  return all;
+}
+
+/// Reads on in two readers, one of which makes all log-probabilities.
+size_t expect_same_choices(const LanguageBackend& backend, uint64_t seed) {
+  const auto some = backend.start(), all = backend.start();
+  size_t ties = 0;
+  for (uint64_t step = 0; step < 12; ++step) {
+    const auto word = static_cast<int32_t>(random_word(seed, step) % kWords);
+    NextTokens& next = some->read({&word, 1});
+    const auto whole = all->read({&word, 1}).log_probabilities();
+    const RowConstraint constraint = made_constraints(1, 99 * seed + step)[0];
+    const StepConstraints constraints = {.rows = {&constraint, 1}};
+    for (const int64_t count : {int64_t{1}, int64_t{4}, 2 * kWords}) {
+      std::vector<Candidate> found, wanted;
+      next.best(constraint, count, found);
+      select_candidates({whole}, constraints, /*row=*/0, count, wanted);
+      expect_same(found, wanted);
+      ties += ties_of(wanted);
+    }
+    const auto same = next.log_probabilities();  // after the best of them
+    for (size_t i = 0; i < whole.size(); ++i)
+      EXPECT_TRUE(
+          same[i] == whole[i] || (std::isnan(same[i]) && std::isnan(whole[i])));
+    std::vector<Candidate> found;
+    next.best({}, 1, found);
+    EXPECT_EQ(
+        found[0].score,
+        std::ranges::max(whole.subspan(2), {}, [](float x) {
+          return std::isnan(x) ? -1e30F : x;
+        }));
+  }
+  return ties;
+}
+
+TEST_F(SoundCandidates, OfLanguageModelsAreThoseOfAllProbabilities) {
+  size_t ties = 0;
+  for (const ModelOptions& options : language_options())
+    for (const Numbers numbers : kAllNumbers)
+      for (const ComputeType compute :
+           {ComputeType::kModel, ComputeType::kInt8}) {
+        if (numbers == Numbers::kOverflowing && compute == ComputeType::kInt8)
+          continue;
+        const ModelToRun model = write(options, Task::kLanguageModel, numbers);
+        SCOPED_TRACE(concat(
+            Json(options.adaptive.softmax_cutoffs).dump(),
+            ", numbers ",
+            static_cast<int>(numbers)));
+        ties +=
+            expect_same_choices(*RuntimeBackends(compute).language(model), 3);
+      }
+  EXPECT_GT(ties, 1000u);
+}
+
 }  // namespace
 }  // namespace seqconv

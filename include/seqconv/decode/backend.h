@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqconv/base/error.h"
+#include "seqconv/decode/candidates.h"
 #include "seqconv/decode/step_decoder.h"
 
 /// What runs a model's arithmetic, as all that translates, scores and generates
@@ -72,10 +73,10 @@ class TextReader {
  public:
   virtual ~TextReader() = default;
 
-  /// Reads ids, at least one, and returns the natural log-probabilities [V] of
-  /// what comes next, valid until the next call. Error for ids outside the
-  /// vocabulary, and when learned positions do not reach.
-  virtual std::span<const float> read(std::span<const int32_t> ids) = 0;
+  /// Reads ids, at least one, and returns what comes next, valid until the next
+  /// call. Error for ids outside the vocabulary, and when learned positions do
+  /// not reach.
+  virtual NextTokens& read(std::span<const int32_t> ids) = 0;
 };
 
 /// A language model, ready to run. Its functions may be called from several

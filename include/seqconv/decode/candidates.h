@@ -96,4 +96,21 @@ void select_row(
     int64_t count,
     std::vector<Candidate>& out);
 
+/// What may come next in a text.
+class NextTokens {
+ public:
+  virtual ~NextTokens() = default;
+
+  virtual int64_t vocabulary_size() const = 0;
+  /// All natural log-probabilities [V], index = token.
+  virtual std::span<const float> log_probabilities() = 0;
+  /// The `count` best of them into `out`, as select_candidates chooses them.
+  /// Where not all are asked for, not all need be made. May throw
+  /// NoProbability where none is finite.
+  virtual void best(
+      const RowConstraint& constraint,
+      int64_t count,
+      std::vector<Candidate>& out);
+};
+
 }  // namespace seqconv

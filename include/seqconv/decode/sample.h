@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/decode/step_decoder.h"
+#include "seqconv/decode/candidates.h"
 
 namespace seqconv {
 
@@ -55,8 +55,9 @@ class Sampler {
   /// A token by the inverse of the cumulative distribution, a function of the
   /// arguments alone. Allocates nothing once the buffers have grown.
   ///
-  /// log_probabilities: [V] natural, index = token; a constant may be missing
-  ///   from all of them. NaN counts as minus infinity.
+  /// next: log-probabilities, or whatever else gives them; a constant may be
+  ///   missing from all of them. NaN counts as minus infinity. All are asked
+  ///   for where the temperature is above 0 and top_k = 0.
   /// banned: tokens that may not come; <s> and <pad> never do.
   /// uniform: in [0, 1).
   ///
@@ -69,16 +70,18 @@ class Sampler {
   ///
   /// NoProbability when nothing is left and when a log-probability that counts
   /// is plus infinity; Error when `uniform` or a banned token is out of range.
+  SampledToken
+  draw(NextTokens& next, std::span<const int32_t> banned, double uniform);
   SampledToken draw(
       std::span<const float> log_probabilities,
       std::span<const int32_t> banned,
       double uniform);
 
  private:
-  void select(std::span<const float> log_probabilities, int64_t count);
+  void select(NextTokens& next, int64_t count);
   void weigh_all(std::span<const float> log_probabilities);
   void weigh_best();
-  void find_nucleus(std::span<const float> log_probabilities);
+  void find_nucleus(NextTokens& next);
   size_t nucleus_size(double total) const;
   size_t choose(double uniform) const;
   double weight(float log_probability) const;

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "output.h"
+
+namespace seqconv::runtime {
+
+/// Adaptive softmax (Grave et al. 2017) of a language model.
+std::unique_ptr<Output> make_adaptive_output(
+    const ModelOptions& options,
+    const Weights& weights,
+    int64_t vocabulary);
+
+}  // namespace seqconv::runtime
