@@ -109,8 +109,15 @@ PackedLinear Weights::packed(const std::string& name, bool gated) const {
   return {{whole_numbers(view), scales.data()}, N, K, gated};
 }
 
+/// What is packed is not read again: file and packed weights are never in
+/// memory together.
+Linear Weights::linear_of(PackedLinear packed, std::vector<float> bias) const {
+  file_->release();
+  return {std::move(packed), std::move(bias)};
+}
+
 Linear Weights::matrix(const std::string& name) const {
-  return {packed(name, /*gated=*/false), {}};
+  return linear_of(packed(name, /*gated=*/false), {});
 }
 
 Linear Weights::transposed(const std::string& name) const {
@@ -122,11 +129,11 @@ Linear Weights::transposed(const std::string& name) const {
   for (size_t k = 0; k < K; ++k)
     for (size_t n = 0; n < N; ++n)
       columns[n * K + k] = rows[k * N + n];
-  return {pack(columns.data(), sizes[1], sizes[0]), {}};
+  return linear_of(pack(columns.data(), sizes[1], sizes[0]), {});
 }
 
 Linear Weights::linear(const std::string& name, bool gated) const {
-  return {packed(name + ".weight", gated), numbers(name + ".bias")};
+  return linear_of(packed(name + ".weight", gated), numbers(name + ".bias"));
 }
 
 }  // namespace seqconv::runtime

@@ -89,6 +89,7 @@ class Weights {
 
  private:
   kernels::PackedLinear packed(const std::string& name, bool gated) const;
+  Linear linear_of(kernels::PackedLinear packed, std::vector<float> bias) const;
 
   std::shared_ptr<const SafetensorsReader> file_;
   kernels::WeightType type_;
