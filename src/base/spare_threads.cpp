@@ -16,7 +16,10 @@ constexpr int kLooksBetweenYields = 500;
 
 thread_local SpareThreads* lent_to = nullptr;
 
-void pause() {
+/// What a thread does between two looks, the `looks`-th and the next.
+void pause(int looks) {
+  if (looks % kLooksBetweenYields == 0)
+    return std::this_thread::yield();
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #else
@@ -88,7 +91,7 @@ void SpareThreads::run(Loop& loop) {
   loop.run();
   loop_ = nullptr;
   for (int looks = 1; inside_ > 0; ++looks)
-    looks % kLooksBetweenYields == 0 ? std::this_thread::yield() : pause();
+    pause(looks);
 }
 
 void SpareThreads::take_part() {
@@ -114,7 +117,7 @@ bool SpareThreads::watch(uint32_t calls) const {
   for (int looks = 1; looks <= kLooks && calls_ == calls; ++looks) {
     if (loop_.load() != nullptr)
       return true;
-    looks % kLooksBetweenYields == 0 ? std::this_thread::yield() : pause();
+    pause(looks);
   }
   return false;
 }

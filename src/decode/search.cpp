@@ -7,6 +7,7 @@
 #include "decode/constraints.h"
 #include "decode/search_inputs.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/option_checks.h"
 #include "seqconv/base/options.h"
 #include "seqconv/decode/candidates.h"
 
@@ -27,20 +28,6 @@ void check_at_least(
         detail::join_key(path, key),
         " must be at least ",
         least,
-        ", but got ",
-        value);
-}
-
-void check_between(
-    const std::string& path,
-    const char* key,
-    double value,
-    double most) {
-  if (!(value >= 0 && value <= most))
-    fail_usage(
-        detail::join_key(path, key),
-        " must be between 0 and ",
-        most,
         ", but got ",
         value);
 }
@@ -180,13 +167,7 @@ class Search {
 }  // namespace
 
 void SearchOptions::validate(const std::string& path) const {
-  if (beam < 1 || beam > kMaxBeam)
-    fail_usage(
-        detail::join_key(path, "beam"),
-        " must be between 1 and ",
-        kMaxBeam,
-        ", but got ",
-        beam);
+  check_between<int64_t>(path, "beam", beam, 1, kMaxBeam);
   if (n_best < 1 || n_best > beam)
     fail_usage(
         detail::join_key(path, "n_best"),
@@ -195,11 +176,12 @@ void SearchOptions::validate(const std::string& path) const {
         "), but got ",
         n_best);
   check_finite(path, "length_penalty", length_penalty);
-  check_between(path, "max_length_a", max_length_a, kMaxLengthFactor);
+  check_between(path, "max_length_a", max_length_a, 0.0, kMaxLengthFactor);
   check_between(
       path,
       "max_length_b",
       static_cast<double>(max_length_b),
+      0.0,
       kMaxLengthConstant);
   check_at_least(path, "min_length", static_cast<double>(min_length), 0);
   check_at_least(

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "seqconv/base/options.h"
+#include "seqconv/base/option_checks.h"
 #include "seqconv/base/special_ids.h"
 #include "seqconv/data/ibm_model1.h"
 #include "seqconv/data/pair_corpus.h"
@@ -17,23 +17,6 @@ constexpr float kLeastListed = 1e-4F;
 constexpr int64_t kReportedPairs = 10'000;
 
 using Rows = std::vector<std::vector<WordProbability>>;
-
-void check_between(
-    const std::string& path,
-    const char* key,
-    int64_t value,
-    int64_t low,
-    int64_t high) {
-  if (value < low || value > high)
-    fail_usage(
-        detail::join_key(path, key),
-        " must be between ",
-        low,
-        " and ",
-        high,
-        ", but got ",
-        value);
-}
 
 CorpusSide side_to_read(
     const std::vector<std::string>& files,
@@ -132,9 +115,9 @@ void insert_word(std::vector<int32_t>& words, int32_t word) {
 }  // namespace
 
 void ShortlistOptions::validate(const std::string& path) const {
-  check_between(path, "per_word", per_word, 1, 10'000);
-  check_between(path, "common", common, 0, 1'000'000);
-  check_between(path, "iterations", iterations, 1, 100);
+  check_between<int64_t>(path, "per_word", per_word, 1, 10'000);
+  check_between<int64_t>(path, "common", common, 0, 1'000'000);
+  check_between<int64_t>(path, "iterations", iterations, 1, 100);
 }
 
 Shortlist::Shortlist(const TranslationText& text)

@@ -278,7 +278,7 @@ std::vector<Translator::Group> Translator::batches(
 }
 
 /// A list of requests, batch by batch.
-class Translator::Work : public SharedJob {
+class Translator::Work {
  public:
   /// Both are referred to as long as it lives.
   Work(
@@ -292,10 +292,10 @@ class Translator::Work : public SharedJob {
     batches_ = translator.batches(sentences_);
   }
 
-  size_t items() const override { return batches_.size(); }
-  void work(size_t item) override {
-    translator_.translate_group(batches_[item], hooks_.stop);
-    for (const Sentence* sentence : batches_[item])
+  size_t batches() const { return batches_.size(); }
+  void translate(size_t batch) {
+    translator_.translate_group(batches_[batch], hooks_.stop);
+    for (const Sentence* sentence : batches_[batch])
       tell(sentence->request);
   }
   std::vector<TranslationResult>& results() { return results_; }
@@ -345,8 +345,8 @@ class Translator::ListedWork : public SharedJob {
         work_(translator, requests_, kNoHooks),
         lists_(lists) {}
 
-  size_t items() const override { return work_.items(); }
-  void work(size_t item) override { work_.work(item); }
+  size_t items() const override { return work_.batches(); }
+  void work(size_t item) override { work_.translate(item); }
   void finish() override { lists_.write(work_.results()); }
 
  private:
@@ -361,8 +361,8 @@ std::vector<TranslationResult> Translator::translate(
     const std::vector<TranslationRequest>& requests,
     const TranslationHooks& hooks) const {
   Work work(*this, requests, hooks);
-  share_work(work.items(), options_.workers, [&](size_t batch) {
-    work.work(batch);
+  share_work(work.batches(), options_.workers, [&](size_t batch) {
+    work.translate(batch);
   });
   return std::move(work.results());
 }

@@ -20,7 +20,6 @@ class WordLists {
   std::span<const int32_t> words(int32_t sentence) const {
     return lists_[static_cast<size_t>(sentence)];
   }
-  int64_t size(int32_t sentence) const { return std::ssize(words(sentence)); }
 
  private:
   friend class ListedOutput;

@@ -96,18 +96,20 @@ class TorchReader : public TextReader, private NextTokens {
   NextTokens& read(std::span<const int32_t> ids) override {
     guarded([&] {
       next_ = reader_.read({ids.begin(), ids.end()}).contiguous();
+      numbers_ = {
+          next_.const_data_ptr<float>(),
+          static_cast<size_t>(next_.numel())};
     });
     return *this;
   }
 
  private:
-  int64_t vocabulary_size() const override { return next_.numel(); }
-  std::span<const float> log_probabilities() override {
-    return {next_.const_data_ptr<float>(), static_cast<size_t>(next_.numel())};
-  }
+  int64_t vocabulary_size() const override { return std::ssize(numbers_); }
+  std::span<const float> log_probabilities() override { return numbers_; }
 
   LanguageModelReader reader_;
-  at::Tensor next_;  // [V]
+  at::Tensor next_;                 // [V]
+  std::span<const float> numbers_;  // its own
 };
 
 class TorchLanguage : public LanguageBackend {

@@ -1,9 +1,9 @@
 #include "seqconv/pipeline/shortlist.h"
 
-#include <chrono>
 #include <cstdio>
 
 #include "seqconv/base/log.h"
+#include "seqconv/base/stopwatch.h"
 #include "seqconv/verbs/verbs.h"
 
 namespace seqconv::verbs {
@@ -52,12 +52,11 @@ summary(const ShortlistReport& report, double seconds, int64_t vocabulary) {
 }  // namespace
 
 void shortlist(const ShortlistArguments& arguments) {
-  using Clock = std::chrono::steady_clock;
   arguments.options.validate("");
   const TranslationDescription model =
       read_translation_description(find_model(arguments.model).folder);
   check_shortlist_output(arguments);
-  const Clock::time_point start = Clock::now();
+  Stopwatch watch;
   ShortlistReport report;
   const Shortlist learned = Shortlist::learn(
       model.text,
@@ -68,8 +67,7 @@ void shortlist(const ShortlistArguments& arguments) {
   learned.write(arguments.output);
   warn_of_unknown_symbols(arguments.sources, report.source_symbols);
   warn_of_unknown_symbols(arguments.targets, report.target_symbols);
-  const std::chrono::duration<double> passed = Clock::now() - start;
-  log_info(summary(report, passed.count(), model.vocabulary().target));
+  log_info(summary(report, watch.lap(), model.vocabulary().target));
 }
 
 }  // namespace seqconv::verbs

@@ -2,19 +2,19 @@
 
 #include <gmock/gmock.h>
 
-#include <mutex>
-#include <set>
 #include <thread>
 #include <vector>
 
 #include "seqconv/base/error.h"
 #include "support/errors.h"
+#include "support/threads.h"
 
 namespace seqconv {
 namespace {
 
 using ::testing::Each;
 using testing::error_of;
+using testing::loop_until_helped;
 
 /// Threads that help as long as this lives.
 class Helpers {
@@ -42,18 +42,6 @@ std::vector<int> runs(int64_t count, int64_t grain) {
   return runs;
 }
 
-/// Waits until two threads are in one loop.
-void meet() {
-  std::mutex mutex;
-  std::set<std::thread::id> seen;
-  while (seen.size() < 2)
-    SpareThreads::loop(64, 1, [&](int64_t, int64_t) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-      const std::lock_guard lock(mutex);
-      seen.insert(std::this_thread::get_id());
-    });
-}
-
 TEST(SpareThreads, EveryItemIsRunOnceWhoeverHelps) {
   for (const int helping : {0, 1, 4, 12}) {
     SpareThreads spare;
@@ -70,10 +58,10 @@ TEST(SpareThreads, HelpInLoopsThatAreLentToThem) {
   SpareThreads spare;
   const Helpers helpers(spare, 1);
   const SpareThreads::Lending lending(spare);
-  meet();
+  loop_until_helped();
   // Again, after it went to sleep.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  meet();
+  loop_until_helped();
 }
 
 TEST(SpareThreads, ManyThreadsMayLendAtATime) {

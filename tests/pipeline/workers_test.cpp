@@ -9,7 +9,6 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/random.h"
-#include "seqconv/base/spare_threads.h"
 #include "support/errors.h"
 #include "support/threads.h"
 
@@ -19,6 +18,7 @@ namespace {
 using ::testing::Each;
 using testing::error_of;
 using testing::leaves_threads;
+using testing::loop_until_helped;
 using testing::threads_of_this_process;
 
 constexpr int64_t kWorkers[] = {1, 2, 5};
@@ -217,16 +217,7 @@ TEST(SharedJobs, TheNextIsReadWhileOneIsAtWork) {
 }
 
 TEST(SharedWork, ThreadsWithoutAnItemHelpTheOthers) {
-  std::mutex mutex;
-  std::set<std::thread::id> seen;
-  share_work(1, 2, [&](size_t) {
-    while (seen.size() < 2)
-      SpareThreads::loop(64, 1, [&](int64_t, int64_t) {
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-        const std::lock_guard lock(mutex);
-        seen.insert(std::this_thread::get_id());
-      });
-  });
+  share_work(1, 2, [](size_t) { loop_until_helped(); });
 }
 
 }  // namespace

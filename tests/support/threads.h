@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <mutex>
+#include <set>
 #include <thread>
+
+#include "seqconv/base/spare_threads.h"
 
 namespace seqconv::testing {
 
@@ -21,6 +25,18 @@ inline bool leaves_threads(int64_t count) {
   for (int i = 0; i < 1000 && threads_of_this_process() > count; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return threads_of_this_process() <= count;
+}
+
+/// Runs loops until one was run by two threads.
+inline void loop_until_helped() {
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  while (seen.size() < 2)
+    SpareThreads::loop(64, 1, [&](int64_t, int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      const std::lock_guard lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
 }
 
 }  // namespace seqconv::testing
