@@ -11,6 +11,7 @@
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 
@@ -66,6 +67,12 @@ Threads parse_threads(const std::string& text) {
       threads.replicas < 1 || threads.within < 1)
     fail_usage("threads must be REPLICASxTHREADS, such as 2x1, but got ", text);
   return threads;
+}
+
+/// What a size's model mixes by; of a file its name says it.
+std::string mixer_name(const Settings& settings, const std::string& size) {
+  const std::filesystem::path file(size);
+  return file.has_extension() ? file.stem().string() : settings.block;
 }
 
 ModelToRun sized(const Settings& settings, const std::string& size) {
@@ -307,7 +314,7 @@ void run(const Settings& settings) {
           measure(
               settings,
               opened.translation(
-                  settings.block,
+                  mixer_name(settings, size),
                   {beam, batch, settings.source_length, length}));
         }
   }

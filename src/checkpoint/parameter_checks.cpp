@@ -101,6 +101,7 @@ void check_parameters(
     if (!parameter.is_matrix ||
         reader.at(parameter.name).type != ElementType::kI8) {
       check_numbers(reader, parameter.name);
+      reader.release();  // never the whole file in memory
       continue;
     }
     names.push_back(scale_name(parameter.name));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "pipeline/workers.h"
 #include "runtime/history.h"
 #include "seqconv/architecture/parameters.h"
 #include "seqconv/base/random.h"
@@ -12,6 +13,7 @@
 #include "seqconv/runtime/runtime.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"
+#include "support/threads.h"
 
 /// The runtime without LibTorch, so that the sanitizers see it: every mixer
 /// with numbers at random, alone, in batches and by several threads.
@@ -120,6 +122,38 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(enum_name(info.param)); });
 
 /// Rows that carry all that they are, beside those of the history.
+/// Products of this width have several parts: of 100,000 operations each.
+ModelOptions options_of_large_products() {
+  ModelOptions options =
+      options_of(BlockKind::kDynamicConv, Task::kTranslation);
+  options.dim = 64;
+  options.ffn_dim = 1000;
+  return options;
+}
+
+TEST(SharedProducts, GiveTheBytesOfOneThread) {
+  const testing::TemporaryFolder folder;
+  const ModelToRun model = write_sound_model(
+      options_of_large_products(),
+      Task::kTranslation,
+      folder.path() / "model",
+      0,
+      {19, 1500});
+  const std::vector<std::vector<int32_t>> source = {{3, 9, 4, 4, 17, 12}};
+  for (const ComputeType type :
+       {ComputeType::kFloat32, ComputeType::kBfloat16, ComputeType::kInt8}) {
+    const auto backend = RuntimeBackends(type).translation({model});
+    const auto wanted = found(*backend, source);
+    std::vector<std::vector<Hypothesis>> shared;
+    share_work(1, 2, [&](size_t) {
+      testing::loop_until_helped();
+      shared = found(*backend, source);
+    });
+    for (size_t n = 0; n < 3; ++n)
+      expect_same_bytes(wanted[0][n], shared[0][n]);
+  }
+}
+
 TEST(Ancestry, FindsThePastOfRowsThatAreDroppedRepeatedAndReordered) {
   for (const int64_t reach : {int64_t{0}, int64_t{1}, int64_t{4}, kAllSteps})
     for (uint64_t seed = 0; seed < 20; ++seed) {
