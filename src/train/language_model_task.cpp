@@ -57,8 +57,10 @@ class LanguageModelTask : public TrainingTask {
   int64_t target_vocabulary() const override {
     return loaded_.model->vocabulary();
   }
-  double validation_bleu(const BetweenBatches& /*between*/) override {
-    fail("a language model has no BLEU");
+  std::vector<double> validation_scores(
+      const std::vector<MetricKind>& /*metrics*/,
+      const BetweenBatches& /*between*/) override {
+    fail("a language model translates nothing that could be judged");
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "seqconv/train/options.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "seqconv/base/error.h"
@@ -98,14 +99,22 @@ void check_language_model_data(const TrainConfig& config) {
         data.stream.block_tokens);
 }
 
+/// The key that asks for a translation of the validation text; "" if none does.
+std::string translating_key(const TrainingOptions& training) {
+  if (training.validate_bleu)
+    return "training.validate_bleu";
+  if (!training.validate_metrics.empty())
+    return "training.validate_metrics";
+  if (training.best_metric())
+    return concat("training.best_by = \"", training.best_by, "\"");
+  return "";
+}
+
 /// Keys of translation that a language model would ignore.
 void check_language_model_training(const TrainConfig& config) {
   const TrainingOptions& training = config.training;
-  if (training.validate_bleu || training.best_by == BestBy::kBleu)
-    fail_usage(
-        "training.",
-        training.validate_bleu ? "validate_bleu" : "best_by = \"bleu\"",
-        " is for translation, but the task is language_model");
+  if (const std::string key = translating_key(training); !key.empty())
+    fail_usage(key, " is for translation, but the task is language_model");
   if (write_options(config.decoding) != write_options(SearchOptions{}))
     fail_usage("[decoding] is for translation, but the task is "
                "language_model; `seqconv generate` has flags of its own");
@@ -155,6 +164,7 @@ void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.keep_last", training.keep_last, 0);
   check_at_least<int64_t>("training.patience", training.patience, 0);
   check_at_least<int64_t>("training.log_every", training.log_every, 1);
+  training.best_metric();
   check_at_least<int64_t>("training.threads", training.threads, 0);
   if (training.threads > 1024)
     fail_usage("training.threads must be <= 1024, but got ", training.threads);
@@ -171,10 +181,8 @@ void check_training(const TrainingOptions& training, const char* missing) {
     needs_validation("training.patience");
   if (training.validate_every > 0)
     needs_validation("training.validate_every");
-  if (training.validate_bleu)
-    needs_validation("training.validate_bleu");
-  if (training.best_by == BestBy::kBleu)
-    needs_validation("training.best_by = \"bleu\"");
+  if (const std::string key = translating_key(training); !key.empty())
+    needs_validation(key.c_str());
 }
 
 void check_optimizer(const OptimizerOptions& optimizer) {
@@ -211,6 +219,34 @@ void check_schedule(const ScheduleOptions& schedule) {
 }
 
 }  // namespace
+
+std::optional<MetricKind> TrainingOptions::best_metric() const {
+  if (best_by == "loss")
+    return std::nullopt;
+  for (const auto& [name, kind] : EnumNames<MetricKind>::kNames)
+    if (name == best_by)
+      return kind;
+  fail_usage(
+      "training.best_by must be 'loss' or a metric, ",
+      enum_list<MetricKind>(),
+      ", but got '",
+      best_by,
+      "'");
+}
+
+std::vector<MetricKind> TrainingOptions::metrics() const {
+  std::vector<MetricKind> all;
+  const auto add = [&](MetricKind metric) {
+    if (std::ranges::find(all, metric) == all.end())
+      all.push_back(metric);
+  };
+  if (validate_bleu)
+    add(MetricKind::kBleu);
+  std::ranges::for_each(validate_metrics, add);
+  if (const auto best = best_metric())
+    add(*best);
+  return all;
+}
 
 TrainConfig TrainConfig::defaults(Task task) {
   TrainConfig config;

@@ -28,7 +28,7 @@ struct Position {
   bool validation_due = false;    ///< owed by an interrupted run
   bool checkpoint_due = false;    ///< likewise
   bool has_best = false;
-  double best = 0;  ///< loss in base 2, or BLEU
+  double best = 0;  ///< loss in base 2, or a score
   int64_t validations_without_gain = 0;
 
   double seconds = 0;           ///< of training, without validation

@@ -36,7 +36,7 @@ void add_loss(const CorpusLoss& loss, Json& record) {
 
 void add_number(
     const Json& record,
-    const char* key,
+    const std::string& key,
     const char* pattern,
     std::string& line) {
   if (!record.contains(key) || !record[key].is_number())
@@ -86,8 +86,8 @@ Json validation_record(
   Json record = begin_record("validation", position);
   add_loss(result.loss, record);
   record["target_tokens"] = result.loss.target_tokens;
-  if (result.bleu)
-    record["bleu"] = *result.bleu;
+  for (const auto& [metric, score] : result.scores)
+    record[std::string(enum_name(metric))] = score;
   record["best"] = result.best;
   record["elapsed_seconds"] = position.seconds;
   return record;
@@ -110,7 +110,11 @@ std::string record_line(const Json& record) {
   add_number(record, "loss_base2", "  loss %.3f", line);
   add_number(record, "nll_base2", "  nll %.3f", line);
   add_number(record, "perplexity", "  perplexity %.2f", line);
-  add_number(record, "bleu", "  BLEU %.2f", line);
+  for (const auto& [name, kind] : EnumNames<MetricKind>::kNames) {
+    const std::string pattern =
+        concat("  ", make_metric(kind, false)->name(), " %.2f");
+    add_number(record, std::string(name), pattern.c_str(), line);
+  }
   add_number(record, "learning_rate", "  rate %.3g", line);
   add_number(record, "gradient_norm", "  norm %.3f", line);
   add_number(record, "target_tokens_per_second", "  %.0f tokens/s", line);

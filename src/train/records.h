@@ -1,10 +1,12 @@
 #pragma once
 
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "position.h"
 #include "run_setup.h"
+#include "seqconv/metrics/corpus_metric.h"
 #include "validate.h"
 
 /// The records of training/metrics.jsonl (docs/metrics.md) and the lines that
@@ -14,7 +16,7 @@ namespace seqconv {
 /// What one validation found.
 struct ValidationResult {
   CorpusLoss loss;
-  std::optional<double> bleu;
+  std::vector<std::pair<MetricKind, double>> scores;
   bool best = false;
 };
 

@@ -19,6 +19,7 @@ const std::vector<std::string> kFreeKeys = {
     "training.keep_last",
     "training.patience",
     "training.validate_bleu",
+    "training.validate_metrics",
     "training.log_every",
     "training.threads",
 };

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "prepared_data.h"
+#include "seqconv/metrics/corpus_metric.h"
 #include "seqconv/models/sequence_model.h"
 #include "seqconv/train/trainer.h"
 #include "validate.h"
@@ -39,8 +41,10 @@ class TrainingTask {
   /// Symbols that the model predicts.
   virtual int64_t target_vocabulary() const = 0;
 
-  /// BLEU (0 to 100) of the validation text's translation.
-  virtual double validation_bleu(const BetweenBatches& between) = 0;
+  /// Scores of the validation text's translation, one a metric.
+  virtual std::vector<double> validation_scores(
+      const std::vector<MetricKind>& metrics,
+      const BetweenBatches& between) = 0;
 };
 
 std::shared_ptr<TrainingTask> make_task(const TrainConfig& config);

@@ -201,11 +201,6 @@ void TrainLoop::log_training() {
   position_.logged_seconds = 0;
 }
 
-bool TrainLoop::measures_bleu() const {
-  return valid_batches_.has_value() &&
-      (training().validate_bleu || training().best_by == BestBy::kBleu);
-}
-
 ops::CrossEntropyOptions TrainLoop::loss_options() const {
   ops::CrossEntropyOptions options;
   options.smoothing = training().label_smoothing;
@@ -222,8 +217,11 @@ void TrainLoop::validate() {
       *valid_batches_,
       loss_options(),
       between);
-  if (measures_bleu())
-    result.bleu = setup_.task->validation_bleu(between);
+  if (const auto metrics = training().metrics(); !metrics.empty()) {
+    const auto scores = setup_.task->validation_scores(metrics, between);
+    for (size_t i = 0; i < metrics.size(); ++i)
+      result.scores.emplace_back(metrics[i], scores[i]);
+  }
   result.best = is_gain(result) && can_be_saved();
   keep_best(result);
   const Json record = validation_record(position_, result);
@@ -233,15 +231,22 @@ void TrainLoop::validate() {
   position_.validated_update = position_.update;
 }
 
+/// What the best checkpoint is chosen by.
+double TrainLoop::measure(const ValidationResult& result) const {
+  const auto chosen = training().best_metric();
+  for (const auto& [metric, score] : result.scores)
+    if (metric == chosen)
+      return score;
+  return result.loss.loss_base2;
+}
+
 bool TrainLoop::is_gain(const ValidationResult& result) const {
-  switch (training().best_by) {
-    case BestBy::kLoss:
-      return std::isfinite(result.loss.loss_base2) &&
-          (!position_.has_best || result.loss.loss_base2 < position_.best);
-    case BestBy::kBleu:
-      return !position_.has_best || *result.bleu > position_.best;
-  }
-  fail("unknown measure ", static_cast<int>(training().best_by));
+  const double now = measure(result);
+  const auto metric = training().best_metric();
+  const bool larger = metric && make_metric(*metric, false)->larger_is_better();
+  return std::isfinite(now) &&
+      (!position_.has_best ||
+       (larger ? now > position_.best : now < position_.best));
 }
 
 void TrainLoop::keep_best(const ValidationResult& result) {
@@ -251,8 +256,7 @@ void TrainLoop::keep_best(const ValidationResult& result) {
   }
   position_.validations_without_gain = 0;
   position_.has_best = true;
-  position_.best = training().best_by == BestBy::kLoss ? result.loss.loss_base2
-                                                       : *result.bleu;
+  position_.best = measure(result);
   write_parameters(setup_.folder.best());
 }
 

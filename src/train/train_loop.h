@@ -39,6 +39,7 @@ class TrainLoop {
   void settle();
   void log_training();
   void validate();
+  double measure(const ValidationResult& result) const;
   bool is_gain(const ValidationResult& result) const;
   void keep_best(const ValidationResult& result);
   bool can_be_saved();
@@ -48,7 +49,6 @@ class TrainLoop {
   void stop_if_asked();
   void finish(const std::string& reason);
 
-  bool measures_bleu() const;
   ops::CrossEntropyOptions loss_options() const;
   ProgressStatus status() const;
   const TrainingOptions& training() const { return setup_.config.training; }

@@ -107,14 +107,26 @@ class TranslationTask : public TrainingTask {
     return loaded_.model->target_vocabulary();
   }
 
-  double validation_bleu(const BetweenBatches& between) override {
+  std::vector<double> validation_scores(
+      const std::vector<MetricKind>& metrics,
+      const BetweenBatches& between) override {
     if (valid_text_.sources.empty())
       valid_text_ = read_validation_text(config_.data, loaded_.text);
-    return seqconv::validation_bleu(
+    const auto hypotheses = translate_validation_text(
         loaded_,
         config_.decoding,
         valid_text_,
         between);
+    std::vector<double> scores;
+    for (const MetricKind kind : metrics) {
+      const auto metric = make_metric(kind, loaded_.text.options.lowercase);
+      for (size_t i = 0; i < valid_text_.references.size(); ++i)
+        metric->add(
+            hypotheses ? (*hypotheses)[i] : "",
+            {valid_text_.references[i]});
+      scores.push_back(metric->score());
+    }
+    return scores;
   }
 
  private:

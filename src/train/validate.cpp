@@ -8,7 +8,6 @@
 
 #include "seqconv/base/log.h"
 #include "seqconv/data/sentence_reader.h"
-#include "seqconv/metrics/bleu.h"
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/torch_backend/backend.h"
 
@@ -72,7 +71,7 @@ ValidationText read_validation_text(
   return read;
 }
 
-double validation_bleu(
+std::optional<std::vector<std::string>> translate_validation_text(
     const LoadedModel& model,
     const SearchOptions& search,
     const ValidationText& text,
@@ -91,15 +90,13 @@ double validation_bleu(
     for (const TranslationResult& result : translator.translate(requests)) {
       if (!result.error.empty()) {
         log_warning("nothing can be translated: ", result.error);
-        return 0;
+        return std::nullopt;
       }
       hypotheses.push_back(result.translations.front().text);
     }
     between();
   }
-  BleuOptions bleu;
-  bleu.lowercase = model.text.options.lowercase;
-  return corpus_bleu(hypotheses, {text.references}, bleu).score().score;
+  return hypotheses;
 }
 
 }  // namespace seqconv

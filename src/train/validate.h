@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,10 +44,9 @@ ValidationText read_validation_text(
     const DataOptions& data,
     const TranslationText& text);
 
-/// Translates the sources and gives BLEU (0 to 100; tokenizer 13a) against the
-/// references; both are lower-cased where the model's text is. 0, with a
-/// warning, when the model gives no finite probability.
-double validation_bleu(
+/// Translates the sources. Nothing, with a warning, when the model gives no
+/// finite probability.
+std::optional<std::vector<std::string>> translate_validation_text(
     const LoadedModel& model,
     const SearchOptions& search,
     const ValidationText& text,

@@ -275,6 +275,8 @@ TEST_F(LanguageModelRun, OptionsThatContradictEachOtherNameTheirKey) {
       {{"decoding.beam=3"}, "[decoding] is for translation"},
       {{"training.validate_bleu=true"}, "training.validate_bleu is for"},
       {{"training.best_by=bleu"}, "training.best_by = \"bleu\" is for"},
+      {{"training.validate_metrics=[\"chrf\"]"},
+       "training.validate_metrics is for"},
       {{"training.label_smoothing=0.1",
         "model.adaptive.softmax_cutoffs=[8]",
         "model.tie=none"},

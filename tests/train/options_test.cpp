@@ -65,6 +65,8 @@ TEST(TrainOptions, WrongValuesNameTheirKey) {
       {"data.train_source=[]", "data.train_source must name at least one file"},
       {"data.valid_target=[]", "data.valid_source and data.valid_target"},
       {"training.max_epoch=3", "max_epochs"},
+      {"training.best_by=bleau", "'loss' or a metric, 'bleu' or 'chrf', but"},
+      {"training.validate_metrics=[\"blue\"]", "training.validate_metrics"},
   };
   for (const auto& [assignment, wanted] : cases)
     EXPECT_THAT(message(assignment), HasSubstr(wanted)) << assignment;
@@ -75,6 +77,7 @@ TEST(TrainOptions, WhatNeedsValidationTextSaysSo) {
        {"training.patience",
         "training.validate_every",
         "training.validate_bleu",
+        "training.validate_metrics",
         "training.best_by"}) {
     TrainConfig config = good();
     config.data.valid_source.clear();
@@ -82,8 +85,10 @@ TEST(TrainOptions, WhatNeedsValidationTextSaysSo) {
     config.training.patience = key == "training.patience" ? 1 : 0;
     config.training.validate_every = key == "training.validate_every" ? 1 : 0;
     config.training.validate_bleu = key == "training.validate_bleu";
+    if (key == "training.validate_metrics")
+      config.training.validate_metrics = {MetricKind::kChrf};
     if (key == "training.best_by")
-      config.training.best_by = BestBy::kBleu;
+      config.training.best_by = "bleu";
     EXPECT_THAT(
         testing::error_of<UsageError>([&] { config.validate(); }),
         ::testing::AllOf(HasSubstr(key), HasSubstr("data.valid_source")));

@@ -44,6 +44,7 @@ TEST(ResumeSettings, LimitsLoggingSearchAndFileNamesMayChange) {
         "training.keep_last=1",
         "training.threads=1",
         "training.validate_bleu=true",
+        "training.validate_metrics=[\"chrf\"]",
         "decoding.beam=1",
         "data.train_source=[\"moved\"]"}) {
     Json present = stored;

@@ -94,6 +94,7 @@ class Bleu {
 
   const BleuStatistics& statistics() const { return statistics_; }
   BleuScore score() const;
+  std::string name() const { return "BLEU"; }
   /// sacreBLEU's form: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:
   /// seqconv-0.1.0"; for multi-bleu with "style:multi-bleu" and "split:yes|no".
   std::string signature() const;

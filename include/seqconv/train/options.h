@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "seqconv/data/batcher.h"
 #include "seqconv/data/stream_corpus.h"
 #include "seqconv/decode/search.h"
+#include "seqconv/metrics/corpus_metric.h"
 #include "seqconv/ops/linear_cross_entropy.h"
 #include "seqconv/text/text_pipeline.h"
 
@@ -124,15 +126,6 @@ struct ScheduleOptions {
   }
 };
 
-/// What the best checkpoint is chosen by, and early stopping looks at.
-enum class BestBy { kLoss, kBleu };
-template <>
-struct EnumNames<BestBy> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BestBy>>(
-          {{"loss", BestBy::kLoss}, {"bleu", BestBy::kBleu}});
-};
-
 /// [training].
 struct TrainingOptions {
   int64_t seed = 1;
@@ -145,10 +138,19 @@ struct TrainingOptions {
   int64_t save_every = 0;
   int64_t keep_last = 5;
   int64_t patience = 0;
-  BestBy best_by = BestBy::kLoss;
-  bool validate_bleu = false;
+  /// "loss", or the name of a metric: what the best checkpoint is chosen by,
+  /// and early stopping looks at.
+  std::string best_by = "loss";
+  std::vector<MetricKind> validate_metrics;
+  bool validate_bleu = false;  ///< as "bleu" among validate_metrics
   int64_t log_every = 50;
   int64_t threads = 0;
+
+  /// That of best_by; nothing where it is the loss. UsageError for a name that
+  /// neither has.
+  std::optional<MetricKind> best_metric() const;
+  /// All that the validation text is to be translated for, each once.
+  std::vector<MetricKind> metrics() const;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -177,11 +179,14 @@ struct TrainingOptions {
       "Validations without gain before stopping, 0 = off");
     v("best_by",
       best_by,
-      "What the best checkpoint is chosen by: loss or bleu of the validation "
-      "text");
+      "What the best checkpoint is chosen by: loss, or a metric (bleu, chrf) "
+      "of the validation text's translation");
+    v("validate_metrics",
+      validate_metrics,
+      "Metrics to report of the validation text's translation: bleu, chrf");
     v("validate_bleu",
       validate_bleu,
-      "Translate the validation text each time and report BLEU");
+      "The same as \"bleu\" in validate_metrics");
     v("log_every",
       log_every,
       "Updates between two records of metrics, at least 1");
