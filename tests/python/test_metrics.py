@@ -17,6 +17,8 @@ import real_text  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tests/metrics"))
 import make_made_up  # noqa: E402
+import make_rouge  # noqa: E402
+import rouge_programs  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
 
@@ -135,6 +137,10 @@ def test_committed_texts_are_those_of_their_script():
     for name, lines in make_made_up.texts().items():
         committed = (ROOT / "tests/metrics/made_up" / name).read_bytes().decode()
         assert committed.split("\n")[:-1] == lines, name
+    made_up = ROOT / "tests/metrics/made_up"
+    assert (made_up / "rouge_cases.tsv").read_bytes().decode() == rouge_programs.to_lines(make_rouge.cases())
+    for kind, text in rouge_programs.irregular_forms().items():
+        assert (made_up / f"exceptions/{kind}.exc").read_text() == text
 
 
 SYSTEM = "metric-checks/wmt22-en-de/hyp.OpenNMT.de.xz"

@@ -7,6 +7,11 @@
 ///   text_tool tokenize 13a|none|intl|char
 ///   text_tool dictionary MULTIPLE
 ///   text_tool bleu|chrf KEY=VALUE... REFERENCE...
+///   text_tool rouge KEY=VALUE...
+///
+/// rouge reads a summary and its references a line, with tabs between and "\\n"
+/// for the ends of their sentences, and prints recall, precision and F of each
+/// measure.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -17,6 +22,7 @@
 #include "seqconv/base/options.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/metrics/chrf.h"
+#include "seqconv/metrics/rouge.h"
 #include "seqconv/text/bpe.h"
 #include "seqconv/text/bpe_trainer.h"
 #include "seqconv/text/unicode.h"
@@ -107,6 +113,41 @@ void evaluate(const Arguments& arguments) {
   std::cout << metric.report(/*decimals=*/9) << '\n';
 }
 
+std::vector<std::string> split_fields(std::string line) {
+  for (size_t at = 0; (at = line.find("\\n", at)) != std::string::npos; ++at) {
+    line[at] = '\n';
+    line.erase(at + 1, 1);
+  }
+  std::vector<std::string> fields;
+  size_t start = 0;
+  for (size_t end = 0; end != std::string::npos; start = end + 1) {
+    end = line.find('\t', start);
+    fields.push_back(line.substr(start, end - start));
+  }
+  return fields;
+}
+
+void evaluate_rouge(const Arguments& arguments) {
+  seqconv::Json table = seqconv::Json::object();
+  for (const std::string& argument : arguments)
+    seqconv::apply_override(table, argument);
+  seqconv::RougeOptions options;
+  seqconv::read_options(table, "metric", options);
+  seqconv::Rouge rouge(options);
+  std::string line;
+  std::cout.precision(12);
+  while (std::getline(std::cin, line)) {
+    std::vector<std::string> fields = split_fields(line);
+    const std::string hypothesis = fields.at(0);
+    fields.erase(fields.begin());
+    const auto values = rouge.compare(hypothesis, fields);
+    for (size_t i = 0; i < values.size(); ++i)
+      std::cout << (i == 0 ? "" : " ") << values[i].recall << ' '
+                << values[i].precision << ' ' << values[i].f;
+    std::cout << '\n';
+  }
+}
+
 void run(const std::string& verb, const Arguments& arguments) {
   if (verb == "bpe-learn") {
     seqconv::WordCounts counts;
@@ -146,6 +187,8 @@ void run(const std::string& verb, const Arguments& arguments) {
     evaluate<seqconv::BleuOptions, seqconv::Bleu>(arguments);
   } else if (verb == "chrf") {
     evaluate<seqconv::ChrfOptions, seqconv::Chrf>(arguments);
+  } else if (verb == "rouge") {
+    evaluate_rouge(arguments);
   } else {
     seqconv::fail_usage("unknown verb '", verb, "'");
   }
