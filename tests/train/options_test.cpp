@@ -65,7 +65,7 @@ TEST(TrainOptions, WrongValuesNameTheirKey) {
       {"data.train_source=[]", "data.train_source must name at least one file"},
       {"data.valid_target=[]", "data.valid_source and data.valid_target"},
       {"training.max_epoch=3", "max_epochs"},
-      {"training.best_by=bleau", "'loss' or a metric, 'bleu' or 'chrf', but"},
+      {"training.best_by=bleau", "must be 'loss' or a metric, 'bleu', 'chrf'"},
       {"training.validate_metrics=[\"blue\"]", "training.validate_metrics"},
   };
   for (const auto& [assignment, wanted] : cases)

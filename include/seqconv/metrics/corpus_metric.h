@@ -12,12 +12,16 @@
 namespace seqconv {
 
 /// What translations or summaries of a corpus may be judged by.
-enum class MetricKind { kBleu, kChrf };
+enum class MetricKind { kBleu, kChrf, kRouge1, kRouge2, kRougeL };
 template <>
 struct EnumNames<MetricKind> {
   static constexpr auto kNames =
       std::to_array<std::pair<std::string_view, MetricKind>>(
-          {{"bleu", MetricKind::kBleu}, {"chrf", MetricKind::kChrf}});
+          {{"bleu", MetricKind::kBleu},
+           {"chrf", MetricKind::kChrf},
+           {"rouge1", MetricKind::kRouge1},
+           {"rouge2", MetricKind::kRouge2},
+           {"rougeL", MetricKind::kRougeL}});
 };
 
 /// A metric of a corpus, fed sentence by sentence, as all sees it that reports
@@ -45,7 +49,7 @@ class CorpusMetric {
 };
 
 /// A metric with its default options, but that both sides are lower-cased first
-/// where `lowercase` is true.
+/// where `lowercase` is true. ROUGE is its F; it does not depend on case.
 std::unique_ptr<CorpusMetric> make_metric(MetricKind kind, bool lowercase);
 
 }  // namespace seqconv

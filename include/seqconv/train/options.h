@@ -179,11 +179,11 @@ struct TrainingOptions {
       "Validations without gain before stopping, 0 = off");
     v("best_by",
       best_by,
-      "What the best checkpoint is chosen by: loss, or a metric (bleu, chrf) "
-      "of the validation text's translation");
+      "What the best checkpoint is chosen by: loss, or a metric of the "
+      "validation text's translation (bleu, chrf, rouge1, rouge2, rougeL)");
     v("validate_metrics",
       validate_metrics,
-      "Metrics to report of the validation text's translation: bleu, chrf");
+      "Metrics to report of the validation text's translation");
     v("validate_bleu",
       validate_bleu,
       "The same as \"bleu\" in validate_metrics");
