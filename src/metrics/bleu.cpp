@@ -4,37 +4,23 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <unordered_map>
+#include <span>
 
 #include "characters.h"
 #include "ngrams.h"
 #include "report.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/special_ids.h"
+#include "space_tokens.h"
+#include "word_numbers.h"
 
 namespace seqconv {
 namespace {
 
 using metrics::fixed;
-using metrics::NgramCount;
+using metrics::SortedNgrams;
 
 constexpr int kTokenBits = 32;
-
-/// Numbers for the tokens of one sentence.
-class TokenNumbers {
- public:
-  std::vector<uint32_t> operator()(const std::vector<std::string>& tokens) {
-    std::vector<uint32_t> numbers;
-    for (const std::string& token : tokens) {
-      const auto next = static_cast<uint32_t>(numbers_.size());
-      numbers.push_back(numbers_.emplace(token, next).first->second);
-    }
-    return numbers;
-  }
-
- private:
-  std::unordered_map<std::string, uint32_t> numbers_;
-};
 
 /// The length nearest to the hypothesis's; of two, the smaller one.
 int64_t nearest_length(
@@ -60,18 +46,54 @@ BleuStatistics count_sentence(
   statistics.hypothesis_length = static_cast<int64_t>(hypothesis.size());
   statistics.reference_length =
       nearest_length(statistics.hypothesis_length, references);
+  const auto sort = [](const std::vector<uint32_t>& numbers) {
+    return SortedNgrams(numbers, BleuStatistics::kOrder, kTokenBits);
+  };
+  const SortedNgrams found = sort(hypothesis);
+  std::vector<SortedNgrams> allowed;
+  for (const auto& reference : references)
+    allowed.push_back(sort(reference));
   for (size_t n = 1; n <= BleuStatistics::kOrder; ++n) {
-    const auto found = metrics::count_ngrams(hypothesis, n, kTokenBits);
-    std::vector<NgramCount> allowed;
-    for (const auto& reference : references)
-      allowed = metrics::merge_larger(
-          allowed,
-          metrics::count_ngrams(reference, n, kTokenBits));
-    statistics.correct[n - 1] = metrics::count_matches(found, allowed);
-    if (hypothesis.size() >= n)
-      statistics.total[n - 1] = static_cast<int64_t>(hypothesis.size() - n + 1);
+    statistics.correct[n - 1] = metrics::count_matches(found, allowed, n);
+    statistics.total[n - 1] = found.total(n);
   }
   return statistics;
+}
+
+/// BLEU of BleuStatistics::numbers() or sums of them. Precisions are computed
+/// in the precision of the sums, the rest in double.
+template <class Real>
+BleuScore score_numbers(std::span<const Real> sums, BleuSmoothing smoothing) {
+  constexpr size_t kOrder = BleuStatistics::kOrder;
+  const std::span<const Real> correct = sums.subspan(2, kOrder);
+  const std::span<const Real> total = sums.subspan(2 + kOrder, kOrder);
+  const auto hypothesis = static_cast<double>(sums[0]);
+  const auto reference = static_cast<double>(sums[1]);
+  BleuScore result;
+  result.ratio = reference > 0 ? hypothesis / reference : 0;
+  result.brevity_penalty = 1;
+  if (hypothesis < reference)
+    result.brevity_penalty =
+        hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
+  const auto matched = [](Real n) { return n > 0; };
+  if (std::none_of(correct.begin(), correct.end(), matched))
+    return result;
+  Real share = 1;
+  double sum = 0;
+  for (size_t n = 0; n < kOrder; ++n) {
+    double& precision = result.precisions[n];
+    if (total[n] == 0)
+      return result;  // hypotheses too short for n-grams: BLEU is 0
+    if (correct[n] > 0) {
+      precision = 100 * correct[n] / total[n];
+    } else if (smoothing == BleuSmoothing::kExp) {
+      share *= 2;
+      precision = 100 / (share * total[n]);
+    }
+    sum += std::log(precision);
+  }
+  result.score = result.brevity_penalty * std::exp(sum / kOrder);
+  return result;
 }
 
 std::string precision_list(const BleuScore& score) {
@@ -95,6 +117,11 @@ void BleuOptions::validate(const std::string& path) const {
         style_name,
         "'");
   };
+  if (tokenizer == BleuTokenizer::kJaMecab)
+    fail_usage(
+        path,
+        ".tokenizer = 'ja-mecab' needs a build with MeCab, which this one is "
+        "not; 'spm' and 'char' suit Japanese, too");
   const BleuOptions defaults;
   if (style == BleuStyle::kSacreBleu) {
     if (compound_split)
@@ -115,76 +142,72 @@ BleuStatistics& BleuStatistics::operator+=(const BleuStatistics& other) {
   return *this;
 }
 
+std::vector<double> BleuStatistics::numbers() const {
+  std::vector<double> numbers = {
+      static_cast<double>(hypothesis_length),
+      static_cast<double>(reference_length)};
+  numbers.insert(numbers.end(), correct.begin(), correct.end());
+  numbers.insert(numbers.end(), total.begin(), total.end());
+  return numbers;
+}
+
 BleuScore compute_bleu(
     const BleuStatistics& statistics,
     BleuSmoothing smoothing) {
-  BleuScore result;
-  result.statistics = statistics;
-  const auto hypothesis = static_cast<double>(statistics.hypothesis_length);
-  const auto reference = static_cast<double>(statistics.reference_length);
-  result.ratio = reference > 0 ? hypothesis / reference : 0;
-  result.brevity_penalty = 1;
-  if (hypothesis < reference)
-    result.brevity_penalty =
-        hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
-  const auto matched = [](int64_t n) { return n > 0; };
-  if (std::none_of(
-          statistics.correct.begin(),
-          statistics.correct.end(),
-          matched))
-    return result;
-  double share = 1;
-  double sum = 0;
-  for (size_t n = 0; n < BleuStatistics::kOrder; ++n) {
-    double& precision = result.precisions[n];
-    const auto total = static_cast<double>(statistics.total[n]);
-    if (statistics.total[n] == 0)
-      return result;  // hypotheses too short for n-grams: BLEU is 0
-    if (statistics.correct[n] > 0) {
-      precision = 100.0 * static_cast<double>(statistics.correct[n]) / total;
-    } else if (smoothing == BleuSmoothing::kExp) {
-      share *= 2;
-      precision = 100.0 / (share * total);
-    }
-    sum += std::log(precision);
-  }
-  result.score =
-      result.brevity_penalty * std::exp(sum / BleuStatistics::kOrder);
-  return result;
+  const std::vector<double> numbers = statistics.numbers();
+  BleuScore score = score_numbers(std::span(numbers), smoothing);
+  score.statistics = statistics;
+  return score;
 }
 
-Bleu::Bleu(const BleuOptions& options) : options_(options) {
+Bleu::Bleu(const BleuOptions& options, LineTokenizer tokenizer)
+    : options_(options), tokenizer_(std::move(tokenizer)) {
   options_.validate();
+  if (options_.tokenizer == BleuTokenizer::kSpm && !tokenizer_.split)
+    fail_usage("bleu.tokenizer = 'spm' needs a SentencePiece model");
   if (options_.style == BleuStyle::kMultiBleu) {
     options_.tokenizer = BleuTokenizer::kNone;
     options_.smoothing = BleuSmoothing::kNone;
   }
 }
 
-std::vector<std::string> Bleu::prepare(std::string_view line) const {
+std::string Bleu::prepare(std::string_view line) const {
   std::string text =
       options_.lowercase ? metrics::to_lower(line) : std::string(line);
   if (options_.compound_split)
     text = split_compounds(text);
-  return tokenize(text, options_.tokenizer);
+  if (options_.tokenizer != BleuTokenizer::kSpm)
+    return metrics::space_tokens(text, options_.tokenizer);
+  std::string tokens;
+  for (const std::string& token :
+       tokenizer_.split(metrics::valid_utf8(metrics::trim_end(text))))
+    (tokens += token) += ' ';
+  return tokens;
+}
+
+BleuStatistics Bleu::count(
+    std::string_view hypothesis,
+    const std::vector<std::string>& references) const {
+  metrics::check_references(references.size());
+  metrics::WordNumbers numbers;
+  const std::vector<uint32_t> found = numbers.of_text(prepare(hypothesis));
+  std::vector<std::vector<uint32_t>> allowed;
+  for (const std::string& reference : references)
+    allowed.push_back(numbers.of_text(prepare(reference)));
+  if (options_.style == BleuStyle::kMultiBleu) {
+    const uint32_t unknown = numbers.of_word(kUnknownSymbol);
+    const uint32_t nothing = numbers.of_word("");  // no hypothesis has it
+    for (std::vector<uint32_t>& reference : allowed)
+      std::replace(reference.begin(), reference.end(), unknown, nothing);
+  }
+  return count_sentence(found, allowed);
 }
 
 void Bleu::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
   metrics::check_references(references.size(), references_);
-  TokenNumbers numbers;
-  const std::vector<uint32_t> found = numbers(prepare(hypothesis));
-  std::vector<std::vector<uint32_t>> allowed;
-  for (const std::string& reference : references) {
-    std::vector<std::string> tokens = prepare(reference);
-    if (options_.style == BleuStyle::kMultiBleu)
-      for (std::string& token : tokens)
-        if (token == kUnknownSymbol)
-          token.clear();  // no hypothesis has an empty token
-    allowed.push_back(numbers(tokens));
-  }
-  statistics_ += count_sentence(found, allowed);
+  statistics_ += count(hypothesis, references);
 }
 
 BleuScore Bleu::score() const {
@@ -209,11 +232,24 @@ std::string Bleu::signature() const {
       "|case:",
       letters,
       "|eff:no|tok:",
-      enum_name(options_.tokenizer),
+      tokenizer_.split ? tokenizer_.name : enum_name(options_.tokenizer),
       "|smooth:",
       enum_name(options_.smoothing),
       "|",
       metrics::kVersionTag);
+}
+
+ScoreOfSums Bleu::score_of_sums() const {
+  const BleuSmoothing smoothing = options_.smoothing;
+  return {
+      .exact =
+          [smoothing](std::span<const double> sums) {
+            return score_numbers(sums, smoothing).score;
+          },
+      .single =
+          [smoothing](std::span<const float> sums) {
+            return SampleScore{.score = score_numbers(sums, smoothing).score};
+          }};
 }
 
 std::string Bleu::report(int decimals) const {
@@ -245,8 +281,9 @@ std::string Bleu::report(int decimals) const {
 Bleu corpus_bleu(
     const std::vector<std::string>& hypotheses,
     const std::vector<std::vector<std::string>>& references,
-    const BleuOptions& options) {
-  Bleu bleu(options);
+    const BleuOptions& options,
+    LineTokenizer tokenizer) {
+  Bleu bleu(options, std::move(tokenizer));
   metrics::add_corpus(bleu, hypotheses, references);
   return bleu;
 }

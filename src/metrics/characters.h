@@ -10,13 +10,20 @@ namespace seqconv::metrics {
 std::u32string decode_utf8(std::string_view text);
 std::string encode_utf8(std::u32string_view text);
 
+/// The text with U+FFFD for ill-formed sequences.
+std::string valid_utf8(std::string_view text);
+
 /// White space as Python's str.split sees it.
 bool is_space(char32_t c);
 
 /// Lower case by Unicode's full mapping in the root locale.
 std::string to_lower(std::string_view text);
 
+/// The text without white space at its start and its end.
+std::string_view trim_start(std::string_view text);
+std::string_view trim_end(std::string_view text);
+
 /// The stretches between white space.
-std::vector<std::u32string_view> split_words(std::u32string_view text);
+std::vector<std::string_view> split_words(std::string_view text);
 
 }  // namespace seqconv::metrics

@@ -1,85 +1,114 @@
 #include "seqconv/metrics/chrf.h"
 
-#include <unordered_map>
+#include <algorithm>
+#include <span>
 
 #include "characters.h"
 #include "ngrams.h"
 #include "report.h"
 #include "seqconv/base/error.h"
+#include "word_numbers.h"
 
 namespace seqconv {
 namespace {
 
-using metrics::NgramCount;
+using metrics::SortedNgrams;
+using metrics::WordNumbers;
 
 constexpr int kCharacterBits = 21;  // a code point
 constexpr int kWordBits = 32;
 
-bool is_ascii_punctuation(char32_t c) {
+bool is_ascii_punctuation(char c) {
   return c > ' ' && c < 0x7F && !(c >= '0' && c <= '9') &&
       !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z');
 }
 
 /// Words, with one punctuation mark split off their end, or else their start.
-std::vector<std::u32string> split_punctuation(std::u32string_view text) {
-  std::vector<std::u32string> words;
-  for (std::u32string_view word : metrics::split_words(text)) {
+std::vector<std::string_view> split_punctuation(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::string_view word : metrics::split_words(text)) {
     const size_t last = word.size() - 1;
-    if (last > 0 && is_ascii_punctuation(word[last])) {
-      words.emplace_back(word.substr(0, last));
-      words.emplace_back(word.substr(last));
-    } else if (last > 0 && is_ascii_punctuation(word[0])) {
-      words.emplace_back(word.substr(0, 1));
-      words.emplace_back(word.substr(1));
-    } else {
-      words.emplace_back(word);
-    }
+    size_t split = 0;
+    if (last > 0 && is_ascii_punctuation(word[last]))
+      split = last;
+    else if (last > 0 && is_ascii_punctuation(word[0]))
+      split = 1;
+    if (split > 0)
+      words.push_back(word.substr(0, split));
+    words.push_back(word.substr(split));
   }
   return words;
 }
 
-/// N-grams of a line for each order. One object numbers the words of one
-/// sentence and its references.
-class NgramLists {
- public:
-  explicit NgramLists(const ChrfOptions& options) : options_(options) {}
-
-  std::vector<std::vector<NgramCount>> operator()(std::string_view line) {
-    const std::u32string text = metrics::decode_utf8(
-        options_.lowercase ? metrics::to_lower(line) : std::string(line));
-    std::vector<uint32_t> characters;
-    for (char32_t c : text)
-      if (options_.whitespace || !metrics::is_space(c))
-        characters.push_back(c);
-    std::vector<std::vector<NgramCount>> lists;
-    for (int64_t n = 1; n <= options_.char_order; ++n)
-      lists.push_back(metrics::count_ngrams(
-          characters,
-          static_cast<size_t>(n),
-          kCharacterBits));
-    if (options_.word_order == 0)
-      return lists;
-    std::vector<uint32_t> words;
-    for (std::u32string& word : split_punctuation(text)) {
-      const auto next = static_cast<uint32_t>(numbers_.size());
-      words.push_back(numbers_.emplace(std::move(word), next).first->second);
-    }
-    for (int64_t n = 1; n <= options_.word_order; ++n)
-      lists.push_back(
-          metrics::count_ngrams(words, static_cast<size_t>(n), kWordBits));
-    return lists;
-  }
-
- private:
-  const ChrfOptions& options_;
-  std::unordered_map<std::u32string, uint32_t> numbers_;
+/// The n-grams of one line.
+struct LineNgrams {
+  SortedNgrams characters;
+  SortedNgrams words;
 };
 
-int64_t sum_counts(const std::vector<NgramCount>& ngrams) {
-  int64_t sum = 0;
-  for (const NgramCount& entry : ngrams)
-    sum += entry.count;
-  return sum;
+LineNgrams list_ngrams(
+    std::string_view line,
+    const ChrfOptions& options,
+    WordNumbers& numbers) {
+  const std::string& text = numbers.keep(
+      options.lowercase ? metrics::to_lower(line) : metrics::valid_utf8(line));
+  std::vector<uint32_t> characters;
+  for (char32_t c : metrics::decode_utf8(text))
+    if (options.whitespace || !metrics::is_space(c))
+      characters.push_back(c);
+  std::vector<uint32_t> words;
+  if (options.word_order > 0)
+    for (std::string_view word : split_punctuation(text))
+      words.push_back(numbers.of_word(word));
+  const auto orders = [](int64_t order) {
+    return static_cast<size_t>(std::max<int64_t>(1, order));
+  };
+  return {
+      SortedNgrams(characters, orders(options.char_order), kCharacterBits),
+      SortedNgrams(words, orders(options.word_order), kWordBits)};
+}
+
+ChrfCounts
+count_order(const SortedNgrams& found, const SortedNgrams& wanted, size_t n) {
+  ChrfCounts counts;
+  counts.reference = wanted.total(n);
+  counts.matched = metrics::count_matches(found, {&wanted, 1}, n);
+  // Orders that the reference is too short for do not count.
+  counts.hypothesis = counts.reference == 0 ? 0 : found.total(n);
+  return counts;
+}
+
+/// From 0 to 100. `sums` are three numbers for each order, as of numbers(); all
+/// is computed in their precision.
+template <class Real>
+Real f_score(std::span<const Real> sums, const ChrfOptions& options) {
+  constexpr auto kTiny = static_cast<Real>(1e-16);
+  const auto factor = static_cast<Real>(options.beta * options.beta);
+  const auto f = [factor](Real precision, Real recall) {
+    return (1 + factor) * precision * recall / (factor * precision + recall);
+  };
+  Real precision_sum = 0;
+  Real recall_sum = 0;
+  Real f_sum = 0;
+  Real orders = 0;
+  for (size_t i = 0; i < sums.size(); i += 3) {
+    const Real hypothesis = sums[i];
+    const Real reference = sums[i + 1];
+    const Real matched = sums[i + 2];
+    const Real precision = hypothesis > 0 ? matched / hypothesis : kTiny;
+    const Real recall = reference > 0 ? matched / reference : kTiny;
+    f_sum += precision + recall > 0 ? f(precision, recall) : kTiny;
+    if (hypothesis > 0 && reference > 0) {
+      precision_sum += precision;
+      recall_sum += recall;
+      ++orders;
+    }
+  }
+  if (options.eps_smoothing)
+    return 100 * f_sum / static_cast<Real>(sums.size() / 3);
+  if (precision_sum + recall_sum == 0)
+    return 0;
+  return 100 * f(precision_sum / orders, recall_sum / orders);
 }
 
 }  // namespace
@@ -110,60 +139,72 @@ Chrf::Chrf(const ChrfOptions& options) : options_(options) {
       static_cast<size_t>(options_.char_order + options_.word_order));
 }
 
-void Chrf::add(
+std::vector<ChrfCounts> Chrf::count(
     std::string_view hypothesis,
-    const std::vector<std::string>& references) {
-  metrics::check_references(references.size(), references_);
-  NgramLists lists(options_);
-  const auto found = lists(hypothesis);
+    const std::vector<std::string>& references) const {
+  metrics::check_references(references.size());
+  WordNumbers words;
+  const LineNgrams found = list_ngrams(hypothesis, options_, words);
   std::vector<ChrfCounts> best;
   double best_score = -1;
   for (const std::string& reference : references) {
-    const auto wanted = lists(reference);
-    std::vector<ChrfCounts> counts(found.size());
-    for (size_t i = 0; i < found.size(); ++i) {
-      counts[i].reference = sum_counts(wanted[i]);
-      counts[i].matched = metrics::count_matches(found[i], wanted[i]);
-      // Orders that the reference is too short for do not count.
-      counts[i].hypothesis = wanted[i].empty() ? 0 : sum_counts(found[i]);
-    }
-    if (const double score = f_score(counts); score > best_score) {
+    const LineNgrams wanted = list_ngrams(reference, options_, words);
+    std::vector<ChrfCounts> counts;
+    for (int64_t n = 1; n <= options_.char_order; ++n)
+      counts.push_back(count_order(
+          found.characters,
+          wanted.characters,
+          static_cast<size_t>(n)));
+    for (int64_t n = 1; n <= options_.word_order; ++n)
+      counts.push_back(
+          count_order(found.words, wanted.words, static_cast<size_t>(n)));
+    const std::vector<double> sums = numbers(counts);
+    if (const double score = f_score(std::span(sums), options_);
+        score > best_score) {
       best_score = score;
       best = std::move(counts);
     }
   }
-  for (size_t i = 0; i < best.size(); ++i) {
-    statistics_[i].hypothesis += best[i].hypothesis;
-    statistics_[i].reference += best[i].reference;
-    statistics_[i].matched += best[i].matched;
+  return best;
+}
+
+void Chrf::add(
+    std::string_view hypothesis,
+    const std::vector<std::string>& references) {
+  metrics::check_references(references.size(), references_);
+  const std::vector<ChrfCounts> counts = count(hypothesis, references);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    statistics_[i].hypothesis += counts[i].hypothesis;
+    statistics_[i].reference += counts[i].reference;
+    statistics_[i].matched += counts[i].matched;
   }
 }
 
-double Chrf::f_score(const std::vector<ChrfCounts>& counts) const {
-  double precision = 0;
-  double recall = 0;
-  int orders = 0;
-  for (const ChrfCounts& order : counts) {
-    if (order.hypothesis == 0 || order.reference == 0)
-      continue;
-    const auto matched = static_cast<double>(order.matched);
-    precision += matched / static_cast<double>(order.hypothesis);
-    recall += matched / static_cast<double>(order.reference);
-    ++orders;
-  }
-  if (orders == 0)
-    return 0;
-  precision /= orders;
-  recall /= orders;
-  if (precision + recall == 0)
-    return 0;
-  const auto factor = static_cast<double>(options_.beta * options_.beta);
-  return 100 *
-      ((1 + factor) * precision * recall / (factor * precision + recall));
+std::vector<double> Chrf::numbers(const std::vector<ChrfCounts>& counts) {
+  std::vector<double> numbers;
+  for (const ChrfCounts& order : counts)
+    for (int64_t number : {order.hypothesis, order.reference, order.matched})
+      numbers.push_back(static_cast<double>(number));
+  return numbers;
 }
 
 double Chrf::score() const {
-  return f_score(statistics_);
+  const std::vector<double> sums = numbers(statistics_);
+  return f_score(std::span(sums), options_);
+}
+
+ScoreOfSums Chrf::score_of_sums() const {
+  const ChrfOptions options = options_;
+  return {
+      .exact =
+          [options](std::span<const double> sums) {
+            return f_score(sums, options);
+          },
+      .single =
+          [options](std::span<const float> sums) {
+            const float score = f_score(sums, options);
+            return SampleScore{score, score > 0};
+          }};
 }
 
 std::string Chrf::name() const {
@@ -179,7 +220,7 @@ std::string Chrf::signature() const {
       references_,
       "|case:",
       options_.lowercase ? "lc" : "mixed",
-      "|eff:yes|nc:",
+      options_.eps_smoothing ? "|eff:no|nc:" : "|eff:yes|nc:",
       options_.char_order,
       "|nw:",
       options_.word_order,

@@ -10,76 +10,93 @@ namespace seqconv::metrics {
 /// An n-gram, its symbols packed into one number.
 using Ngram = unsigned __int128;
 
-struct NgramCount {
-  Ngram ngram;
-  int64_t count;
+/// The n-grams of a sequence for n up to `orders`: its places, sorted by the
+/// `orders` symbols that begin there, so that equal n-grams of any order lie
+/// side by side. Symbols are below 2^bits - 1; orders * bits is at most 128.
+class SortedNgrams {
+ public:
+  SortedNgrams(std::span<const uint32_t> symbols, size_t orders, int bits)
+      : orders_(orders), bits_(bits) {
+    places_.reserve(symbols.size());
+    // From the end on; 0 stands for what is behind it.
+    Ngram ngram = 0;
+    const int top = bits * static_cast<int>(orders - 1);
+    for (size_t i = symbols.size(); i-- > 0;) {
+      ngram = (ngram >> bits) | (Ngram{symbols[i]} + 1) << top;
+      places_.push_back(ngram);
+    }
+    std::sort(places_.begin(), places_.end());
+  }
+
+  /// Number of n-grams, each as often as it comes.
+  int64_t total(size_t n) const {
+    return places_.size() < n ? 0
+                              : static_cast<int64_t>(places_.size() - n + 1);
+  }
+
+  /// The different n-grams of one order with their counts, in ascending order.
+  class Reader {
+   public:
+    Reader(const SortedNgrams& ngrams, size_t n)
+        : places_(ngrams.places_),
+          shift_(ngrams.bits_ * static_cast<int>(ngrams.orders_ - n)),
+          last_((Ngram{1} << ngrams.bits_) - 1) {}
+
+    /// Goes on to the next n-gram; false behind the last one.
+    bool next() {
+      // What is shorter than n ends in 0.
+      while (at_ < places_.size() && ((places_[at_] >> shift_) & last_) == 0)
+        ++at_;
+      if (at_ == places_.size()) {
+        count = 0;
+        return false;
+      }
+      ngram = places_[at_] >> shift_;
+      const size_t begin = at_;
+      while (at_ < places_.size() && places_[at_] >> shift_ == ngram)
+        ++at_;
+      count = static_cast<int64_t>(at_ - begin);
+      return true;
+    }
+    /// The count of `wanted`, which is not below that of the call before.
+    int64_t count_of(Ngram wanted) {
+      while ((count == 0 || ngram < wanted) && next()) {}
+      return count > 0 && ngram == wanted ? count : 0;
+    }
+
+    Ngram ngram = 0;
+    int64_t count = 0;
+
+   private:
+    const std::vector<Ngram>& places_;
+    int shift_;
+    Ngram last_;
+    size_t at_ = 0;
+  };
+
+ private:
+  size_t orders_;
+  int bits_;
+  std::vector<Ngram> places_;
 };
 
-/// The different n-grams of a sequence, sorted, with their counts. Symbols are
-/// below 2^bits; n * bits is at most 128.
-inline std::vector<NgramCount>
-count_ngrams(std::span<const uint32_t> symbols, size_t n, int bits) {
-  std::vector<Ngram> ngrams;
-  for (size_t i = 0; i + n <= symbols.size(); ++i) {
-    Ngram ngram = 0;
-    for (size_t j = 0; j < n; ++j)
-      ngram = (ngram << bits) | symbols[i + j];
-    ngrams.push_back(ngram);
-  }
-  std::sort(ngrams.begin(), ngrams.end());
-  std::vector<NgramCount> counts;
-  for (Ngram ngram : ngrams) {
-    if (counts.empty() || counts.back().ngram != ngram)
-      counts.push_back({ngram, 0});
-    ++counts.back().count;
-  }
-  return counts;
-}
-
-/// Walks two sorted lists and calls f(n-gram, count in a, count in b) for all
-/// n-grams of either; a missing one counts 0.
-template <class Function>
-void for_both(
-    const std::vector<NgramCount>& a,
-    const std::vector<NgramCount>& b,
-    Function f) {
-  size_t i = 0;
-  size_t j = 0;
-  while (i < a.size() || j < b.size()) {
-    if (j == b.size() || (i < a.size() && a[i].ngram < b[j].ngram)) {
-      f(a[i].ngram, a[i].count, 0);
-      ++i;
-    } else if (i == a.size() || b[j].ngram < a[i].ngram) {
-      f(b[j].ngram, 0, b[j].count);
-      ++j;
-    } else {
-      f(a[i].ngram, a[i].count, b[j].count);
-      ++i;
-      ++j;
-    }
-  }
-}
-
-/// Sum of the smaller counts of common n-grams.
+/// How many n-grams of `found` the references have, each as often as it is in
+/// one of them.
 inline int64_t count_matches(
-    const std::vector<NgramCount>& a,
-    const std::vector<NgramCount>& b) {
+    const SortedNgrams& found,
+    std::span<const SortedNgrams> references,
+    size_t n) {
+  std::vector<SortedNgrams::Reader> readers;
+  for (const SortedNgrams& reference : references)
+    readers.emplace_back(reference, n);
   int64_t matches = 0;
-  for_both(a, b, [&](Ngram, int64_t in_a, int64_t in_b) {
-    matches += std::min(in_a, in_b);
-  });
+  for (SortedNgrams::Reader ours(found, n); ours.next();) {
+    int64_t allowed = 0;
+    for (SortedNgrams::Reader& reader : readers)
+      allowed = std::max(allowed, reader.count_of(ours.ngram));
+    matches += std::min(ours.count, allowed);
+  }
   return matches;
-}
-
-/// For each n-gram of either list the larger count.
-inline std::vector<NgramCount> merge_larger(
-    const std::vector<NgramCount>& a,
-    const std::vector<NgramCount>& b) {
-  std::vector<NgramCount> merged;
-  for_both(a, b, [&](Ngram ngram, int64_t in_a, int64_t in_b) {
-    merged.push_back({ngram, std::max(in_a, in_b)});
-  });
-  return merged;
 }
 
 }  // namespace seqconv::metrics

@@ -19,10 +19,15 @@ inline std::string fixed(double value, int decimals) {
   return text;
 }
 
+/// Checks that a sentence has references.
+inline void check_references(size_t count) {
+  SEQCONV_CHECK(count > 0, "a score needs at least one reference, but got 0");
+}
+
 /// Checks a sentence's number of references against the sentences before
 /// (`known`, 0 for the first one) and remembers it.
 inline void check_references(size_t count, size_t& known) {
-  SEQCONV_CHECK(count > 0, "a score needs at least one reference, but got 0");
+  check_references(count);
   SEQCONV_CHECK(
       known == 0 || known == count,
       "every sentence must have ",
@@ -48,9 +53,7 @@ void add_corpus(
         references[r].size(),
         " lines in reference ",
         r + 1);
-  SEQCONV_CHECK(
-      !references.empty(),
-      "a score needs at least one reference, but got 0");
+  check_references(references.size());
   SEQCONV_CHECK(!hypotheses.empty(), "a score needs hypotheses, but got 0");
   std::vector<std::string> row(references.size());
   for (size_t i = 0; i < hypotheses.size(); ++i) {

@@ -2,28 +2,22 @@
 
 #include <unicode/uchar.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "characters.h"
+#include "seqconv/base/error.h"
+#include "space_tokens.h"
+#include "spacing.h"
 
 namespace seqconv {
 namespace {
 
 using metrics::decode_utf8;
 using metrics::encode_utf8;
-
-bool is_digit(char32_t c) {
-  return c >= '0' && c <= '9';
-}
-
-/// ASCII that 13a always sets apart: all but letters, digits and ' - . , and
-/// control characters.
-bool is_13a_symbol(char32_t c) {
-  return c >= ' ' && c < 0x7F && !u_isalnum(static_cast<UChar32>(c)) &&
-      c != '\'' && c != '-' && c != '.' && c != ',';
-}
-
-bool is_point(char32_t c) {
-  return c == '.' || c == ',';
-}
+using metrics::replace_all;
+using metrics::set_apart;
+using metrics::space_pairs;
 
 bool is_number(char32_t c) {
   return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_N_MASK) != 0;
@@ -37,139 +31,99 @@ bool is_symbol(char32_t c) {
   return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_S_MASK) != 0;
 }
 
-/// Blanks around every character for which `is_apart` holds.
-template <class Predicate>
-std::u32string set_apart(std::u32string_view text, Predicate is_apart) {
-  std::u32string out;
-  for (char32_t c : text) {
-    if (is_apart(c))
-      (out += U' ', out += c) += U' ';
-    else
-      out += c;
-  }
-  return out;
-}
-
-/// One pass from left to right over pairs of neighbours: where both predicates
-/// hold, the blanks asked for go before, between and behind the two, and the
-/// scan goes on behind them.
-template <class First, class Second>
-std::u32string space_pairs(
-    std::u32string_view text,
-    First is_first,
-    Second is_second,
-    bool blank_before,
-    bool blank_behind) {
-  std::u32string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i + 1 == text.size() || !is_first(text[i]) || !is_second(text[i + 1])) {
-      out += text[i];
-      continue;
-    }
-    if (blank_before)
-      out += U' ';
-    out += text[i];
-    out += U' ';
-    out += text[++i];
-    if (blank_behind)
-      out += U' ';
-  }
-  return out;
-}
-
-void replace_all(
-    std::string& text,
-    std::string_view from,
-    std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
-    text.replace(at, from.size(), to);
-    at += to.size();
-  }
-}
-
-std::u32string apply_13a(std::string_view line) {
-  std::string text(line);
+std::string apply_13a(std::string_view line) {
+  std::string text = concat(" ", line, " ");
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
-  replace_all(text, "&quot;", "\"");
-  replace_all(text, "&amp;", "&");
-  replace_all(text, "&lt;", "<");
-  replace_all(text, "&gt;", ">");
-  const auto not_digit = [](char32_t c) { return !is_digit(c); };
-  const auto is_dash = [](char32_t c) { return c == '-'; };
-  std::u32string out = set_apart(decode_utf8(" " + text + " "), is_13a_symbol);
-  out = space_pairs(
-      out,
-      not_digit,
-      is_point,
-      /*blank_before=*/false,
-      /*blank_behind=*/true);
-  out = space_pairs(
-      out,
-      is_point,
-      not_digit,
-      /*blank_before=*/true,
-      /*blank_behind=*/false);
-  return space_pairs(
-      out,
-      is_digit,
-      is_dash,
-      /*blank_before=*/false,
-      /*blank_behind=*/true);
+  metrics::replace_entities(text);
+  return metrics::space_points(metrics::space_symbols(text));
 }
 
-std::u32string apply_intl(std::string_view line) {
+std::string apply_intl(std::string_view line) {
   const auto not_number = [](char32_t c) { return !is_number(c); };
-  std::u32string out = space_pairs(
-      decode_utf8(line),
-      not_number,
-      is_punctuation,
-      /*blank_before=*/false,
-      /*blank_behind=*/true);
-  out = space_pairs(
-      out,
-      is_punctuation,
-      not_number,
-      /*blank_before=*/true,
-      /*blank_behind=*/false);
-  return set_apart(out, is_symbol);
-}
-
-/// The line without white space at its end.
-std::string_view trim_end(std::string_view line) {
   const std::u32string text = decode_utf8(line);
-  size_t end = text.size();
-  while (end > 0 && metrics::is_space(text[end - 1]))
-    --end;
-  const size_t dropped = encode_utf8(text.substr(end)).size();
-  return line.substr(0, line.size() - dropped);
+  std::u32string out = space_pairs(
+      std::u32string_view(text),
+      not_number,
+      is_punctuation,
+      {.behind = true});
+  out = space_pairs(
+      std::u32string_view(out),
+      is_punctuation,
+      not_number,
+      {.before = true});
+  return encode_utf8(set_apart(std::u32string_view(out), is_symbol));
 }
 
-std::u32string spaced(std::string_view line, BleuTokenizer tokenizer) {
-  switch (tokenizer) {
-    case BleuTokenizer::k13a:
-      return apply_13a(line);
-    case BleuTokenizer::kNone:
-      return decode_utf8(line);
-    case BleuTokenizer::kIntl:
-      return apply_intl(line);
-    case BleuTokenizer::kChar:
-      return set_apart(decode_utf8(line), [](char32_t) { return true; });
-  }
-  fail("unknown tokenizer ", static_cast<int>(tokenizer));
+/// What sacreBLEU takes for Chinese: first and last of each range. The last one
+/// is meant for the ideographs from U+20000 on but takes in signs of all kinds,
+/// and scores are compared by it as it is.
+bool is_zh_character(char32_t c) {
+  static constexpr std::pair<char32_t, char32_t> kRanges[] = {
+      {0x2E80, 0x2EFF},
+      {0x2F00, 0x2FDF},
+      {0x2FF0, 0x303F},
+      {0x3100, 0x312F},
+      {0x31A0, 0x31BF},
+      {0x31C0, 0x31EF},
+      {0x3200, 0x33FF},
+      {0x3400, 0x4DB5},
+      {0x4E00, 0x9FBB},
+      {0xF900, 0xFA2D},
+      {0xFA30, 0xFA6A},
+      {0xFA70, 0xFAD9},
+      {0xFE10, 0xFE1F},
+      {0xFE30, 0xFE4F},
+      {0xFF00, 0xFFEF},
+      {0x2001, 0x2A6D}};
+  return std::any_of(
+      std::begin(kRanges),
+      std::end(kRanges),
+      [c](const auto& range) { return c >= range.first && c <= range.second; });
+}
+
+/// The line with blanks around the characters for which `is_apart` holds.
+template <class Predicate>
+std::string space_characters(std::string_view line, Predicate is_apart) {
+  const std::u32string text = decode_utf8(line);
+  return encode_utf8(set_apart(std::u32string_view(text), is_apart));
 }
 
 }  // namespace
 
+std::string metrics::space_tokens(
+    std::string_view line,
+    BleuTokenizer tokenizer) {
+  line = trim_end(line);
+  switch (tokenizer) {
+    case BleuTokenizer::k13a:
+      return valid_utf8(apply_13a(line));
+    case BleuTokenizer::kNone:
+      return valid_utf8(line);
+    case BleuTokenizer::kIntl:
+      return apply_intl(line);
+    case BleuTokenizer::kChar:
+      return space_characters(line, [](char32_t) { return true; });
+    case BleuTokenizer::kZh:
+      return space_points(
+          space_symbols(space_characters(trim_start(line), is_zh_character)));
+    case BleuTokenizer::kSpm:
+    case BleuTokenizer::kJaMecab:
+      break;
+  }
+  fail(
+      "the tokenizer '",
+      enum_name(tokenizer),
+      "' needs a model, but got none");
+}
+
 std::vector<std::string> tokenize(
     std::string_view line,
     BleuTokenizer tokenizer) {
-  const std::u32string text = spaced(trim_end(line), tokenizer);
-  std::vector<std::string> tokens;
-  for (std::u32string_view word : metrics::split_words(text))
-    tokens.push_back(encode_utf8(word));
-  return tokens;
+  const std::string text = metrics::space_tokens(line, tokenizer);
+  const auto words = metrics::split_words(text);
+  return {words.begin(), words.end()};
 }
 
 std::string split_compounds(std::string_view line) {

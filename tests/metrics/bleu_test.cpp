@@ -87,6 +87,7 @@ TEST(BleuTokenizers, AnyBytesMakeTokensWithoutWhiteSpace) {
          {BleuTokenizer::k13a,
           BleuTokenizer::kNone,
           BleuTokenizer::kIntl,
+          BleuTokenizer::kZh,
           BleuTokenizer::kChar})
       for (const std::string& token : tokenize(line, tokenizer)) {
         EXPECT_FALSE(token.empty());

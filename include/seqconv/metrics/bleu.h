@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/metrics/sums.h"
 #include "seqconv/metrics/tokenizers.h"
 
 namespace seqconv {
@@ -48,7 +49,9 @@ struct BleuOptions {
   template <class Visitor>
   void visit(Visitor& v) {
     v("style", style, "sacrebleu or multi-bleu");
-    v("tokenizer", tokenizer, "13a, none, intl or char (sacrebleu only)");
+    v("tokenizer",
+      tokenizer,
+      "13a, none, intl, char, zh or spm (sacrebleu only)");
     v("smoothing", smoothing, "exp or none (sacrebleu only)");
     v("lowercase", lowercase, "Lower-case both sides first");
     v("compound_split",
@@ -56,7 +59,8 @@ struct BleuOptions {
       "Set hyphens inside words apart (multi-bleu only)");
   }
 
-  /// UsageError for keys that the chosen style does not have.
+  /// UsageError for keys that the chosen style does not have, and for ja-mecab,
+  /// which this build lacks.
   void validate(const std::string& path = "bleu") const;
 };
 
@@ -70,6 +74,8 @@ struct BleuStatistics {
   int64_t reference_length = 0;  ///< of the reference nearest in length
 
   BleuStatistics& operator+=(const BleuStatistics& other);
+  /// Lengths, correct and total, ten in all, for significance tests.
+  std::vector<double> numbers() const;
 };
 
 struct BleuScore {
@@ -84,7 +90,14 @@ struct BleuScore {
 /// are those of sacreBLEU 2 or multi-bleu.perl with the same options.
 class Bleu {
  public:
-  explicit Bleu(const BleuOptions& options = {});
+  /// `tokenizer` is for BleuTokenizer::kSpm: UsageError where it is missing.
+  explicit Bleu(const BleuOptions& options = {}, LineTokenizer tokenizer = {});
+
+  /// The counts of one sentence. Error without a reference. May be called from
+  /// several threads.
+  BleuStatistics count(
+      std::string_view hypothesis,
+      const std::vector<std::string>& references) const;
 
   /// Adds one sentence. Error without a reference, or when their number differs
   /// from that of the sentences before.
@@ -102,11 +115,15 @@ class Bleu {
   /// hyp_len = ... ref_len = ...)"; multi-bleu: "BLEU4 = 22.44, p1/p2/p3/p4
   /// (BP=..., ratio=..., syslen=..., reflen=...)".
   std::string report(int decimals = 2) const;
+  /// The score of sums of BleuStatistics::numbers().
+  ScoreOfSums score_of_sums() const;
 
  private:
-  std::vector<std::string> prepare(std::string_view line) const;
+  /// The line with white space between its tokens.
+  std::string prepare(std::string_view line) const;
 
   BleuOptions options_;
+  LineTokenizer tokenizer_;
   BleuStatistics statistics_;
   size_t references_ = 0;
 };
@@ -121,6 +138,7 @@ BleuScore compute_bleu(
 Bleu corpus_bleu(
     const std::vector<std::string>& hypotheses,
     const std::vector<std::vector<std::string>>& references,
-    const BleuOptions& options = {});
+    const BleuOptions& options = {},
+    LineTokenizer tokenizer = {});
 
 }  // namespace seqconv

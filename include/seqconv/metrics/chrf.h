@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "seqconv/metrics/sums.h"
+
 namespace seqconv {
 
 struct ChrfOptions {
@@ -13,6 +15,7 @@ struct ChrfOptions {
   int64_t beta = 2;
   bool lowercase = false;
   bool whitespace = false;
+  bool eps_smoothing = false;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -21,6 +24,10 @@ struct ChrfOptions {
     v("beta", beta, "Weight of recall over precision, 1 to 100");
     v("lowercase", lowercase, "Lower-case both sides first");
     v("whitespace", whitespace, "Count white space as characters");
+    v("eps_smoothing",
+      eps_smoothing,
+      "Mean of the F-scores of all orders, as chrF++.py has it, not F of the "
+      "mean precision and recall of those that sentences are long enough for");
   }
 
   /// UsageError for values out of range.
@@ -41,6 +48,11 @@ class Chrf {
  public:
   explicit Chrf(const ChrfOptions& options = {});
 
+  /// The counts of one sentence, as statistics(). Error without a reference.
+  /// May be called from several threads.
+  std::vector<ChrfCounts> count(
+      std::string_view hypothesis,
+      const std::vector<std::string>& references) const;
   /// Adds one sentence. Error without a reference, or when their number differs
   /// from that of the sentences before.
   void add(
@@ -57,10 +69,12 @@ class Chrf {
   std::string signature() const;
   /// "chrF2|SIGNATURE = 58.55".
   std::string report(int decimals = 2) const;
+  /// All counts, order by order, for significance tests.
+  static std::vector<double> numbers(const std::vector<ChrfCounts>& counts);
+  /// The score of sums of numbers().
+  ScoreOfSums score_of_sums() const;
 
  private:
-  double f_score(const std::vector<ChrfCounts>& counts) const;
-
   ChrfOptions options_;
   std::vector<ChrfCounts> statistics_;
   size_t references_ = 0;

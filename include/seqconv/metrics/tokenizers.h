@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,9 @@ enum class BleuTokenizer {
   kNone,  ///< at white space
   kIntl,  ///< mteval-v14: all Unicode punctuation and symbols
   kChar,  ///< every character is a token
+  kZh,    ///< every Chinese character is a token, the rest nearly as with 13a
+  kSpm,   ///< the pieces of a SentencePiece model, see LineTokenizer
+  kJaMecab,  ///< MeCab's words; no build has them yet
 };
 template <>
 struct EnumNames<BleuTokenizer> {
@@ -24,10 +28,22 @@ struct EnumNames<BleuTokenizer> {
           {{"13a", BleuTokenizer::k13a},
            {"none", BleuTokenizer::kNone},
            {"intl", BleuTokenizer::kIntl},
-           {"char", BleuTokenizer::kChar}});
+           {"char", BleuTokenizer::kChar},
+           {"zh", BleuTokenizer::kZh},
+           {"spm", BleuTokenizer::kSpm},
+           {"ja-mecab", BleuTokenizer::kJaMecab}});
 };
 
-/// The tokens of a line of UTF-8 (ill-formed bytes read as U+FFFD).
+/// A tokenizer that stands above this layer, such as a SentencePiece model.
+struct LineTokenizer {
+  /// The tokens of a line of UTF-8; white space within one separates tokens.
+  /// Safe to call from several threads.
+  std::function<std::vector<std::string>(std::string_view)> split;
+  std::string name;  ///< for the signature: "flores200"
+};
+
+/// The tokens of a line of UTF-8 (ill-formed bytes read as U+FFFD). Error for
+/// kSpm and kJaMecab, which need a model.
 std::vector<std::string> tokenize(
     std::string_view line,
     BleuTokenizer tokenizer);
@@ -37,5 +53,10 @@ std::vector<std::string> tokenize(
 /// "x ##AT##-##AT## y" in one pass from left to right, in which a character is
 /// used once: "ab-cd-ef" is split twice, "a-b-c" once.
 std::string split_compounds(std::string_view line);
+
+/// "Chinese", "Japanese" or "Thai" where most letters of the lines are of that
+/// language and stand in long stretches without blanks, so that tokenizers that
+/// split at blanks (13a, none, intl) find no words; else "".
+std::string_view unsegmented_language(const std::vector<std::string>& lines);
 
 }  // namespace seqconv

@@ -128,7 +128,12 @@ def evaluate():
         for metric in ("bleu", "chrf"):
             yield Case(f"{metric} of {name}",
                        ["evaluate", metric, "-r", good], 0, stdin=stdin)
-    for tokenizer in ("13a", "none", "intl", "char"):
+    for tokenizer, lack in (("spm", "SentencePiece model"),
+                            ("ja-mecab", "MeCab")):
+        yield Case(f"tokenizer {tokenizer}",
+                   [*bleu, good, "--tokenizer", tokenizer], 2, tokenizer, lack,
+                   stdin=pair)
+    for tokenizer in ("13a", "none", "intl", "char", "zh"):
         yield Case(f"tokenizer {tokenizer}, odd Unicode",
                    [*bleu, good, "--tokenize", tokenizer], 0,
                    stdin="\u2028 \U0001F600\u0301 \u202e\nß ﬁ Ⅷ\n".encode())

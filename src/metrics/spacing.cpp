@@ -1,0 +1,66 @@
+#include "spacing.h"
+
+namespace seqconv::metrics {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_point(char c) {
+  return c == '.' || c == ',';
+}
+
+bool is_symbol_byte(char c) {
+  const char lower = static_cast<char>(c | 0x20);
+  return c >= ' ' && c < 0x7F && !is_digit(c) &&
+      !(lower >= 'a' && lower <= 'z') && c != '\'' && c != '-' && !is_point(c);
+}
+
+}  // namespace
+
+void replace_all(
+    std::string& text,
+    std::string_view from,
+    std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+void replace_entities(std::string& text) {
+  if (text.find('&') == std::string::npos)
+    return;
+  replace_all(text, "&quot;", "\"");
+  replace_all(text, "&amp;", "&");
+  replace_all(text, "&lt;", "<");
+  replace_all(text, "&gt;", ">");
+}
+
+std::string space_symbols(std::string_view text) {
+  return set_apart(text, is_symbol_byte);
+}
+
+std::string space_points(std::string_view text) {
+  const auto not_digit = [](char c) { return !is_digit(c); };
+  const auto is_dash = [](char c) { return c == '-'; };
+  std::string out(text);
+  if (out.find_first_of(".,") != std::string::npos) {
+    out = space_pairs(text, not_digit, is_point, {.behind = true});
+    out = space_pairs(
+        std::string_view(out),
+        is_point,
+        not_digit,
+        {.before = true});
+  }
+  if (out.find('-') == std::string::npos)
+    return out;
+  return space_pairs(
+      std::string_view(out),
+      is_digit,
+      is_dash,
+      {.behind = true});
+}
+
+}  // namespace seqconv::metrics
