@@ -7,6 +7,8 @@
 #include "seqconv/base/error.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/metrics/chrf.h"
+#include "seqconv/metrics/significance.h"
+#include "seqconv/metrics/ter.h"
 
 namespace seqconv {
 namespace {
@@ -83,18 +85,29 @@ double score(
     const std::vector<Lines>& references) {
   BleuOptions bleu;
   ChrfOptions chrf;
+  TerOptions ter;
   if (metric == "chrf++")
     chrf.word_order = 2;
   else if (metric == "chrf_space_lc")
     chrf.whitespace = chrf.lowercase = true;
+  else if (metric == "chrf_eps")
+    chrf.word_order = 1, chrf.eps_smoothing = true;
+  else if (metric == "ter_normalized_cs")
+    ter.normalized = ter.case_sensitive = true;
+  else if (metric == "ter_asian")
+    ter.normalized = ter.no_punct = ter.asian_support = true;
+  else if (metric == "bleu_zh")
+    bleu.tokenizer = BleuTokenizer::kZh;
   else if (metric == "bleu_intl")
     bleu.tokenizer = BleuTokenizer::kIntl;
   else if (metric == "bleu_char_lc")
     bleu.tokenizer = BleuTokenizer::kChar, bleu.lowercase = true;
   else if (metric == "multi_bleu")
     bleu.style = BleuStyle::kMultiBleu;
-  else if (metric != "bleu" && metric != "chrf")
+  else if (metric != "bleu" && metric != "chrf" && metric != "ter")
     fail("scores.tsv has a metric '", metric, "' that this test does not know");
+  if (metric.starts_with("ter"))
+    return corpus_ter(text, references, ter).score();
   if (metric.starts_with("chrf"))
     return corpus_chrf(text, references, chrf).score();
   return corpus_bleu(text, references, bleu).score().score;
@@ -114,6 +127,76 @@ INSTANTIATE_TEST_SUITE_P(
     Wmt22,
     ScoresGolden,
     ::testing::ValuesIn(real_folders({"wmt22-de-en", "wmt22-en-de"})));
+
+/// The statistics of a system of made_up_folder() with reference A, and how
+/// they make a score.
+struct Counted {
+  SentenceStatistics sentences;
+  ScoreOfSums score;
+};
+template <class Metric, class Numbers>
+Counted count_made_up(const std::string& system, Numbers numbers) {
+  const auto references = read_text(made_up_folder() / "ref.A.xx");
+  const auto hypotheses =
+      read_text(made_up_folder() / ("hyp." + system + ".xx"));
+  const Metric metric;
+  Counted counted{.score = metric.score_of_sums()};
+  for (size_t i = 0; i < hypotheses.size(); ++i)
+    counted.sentences.add(
+        numbers(metric.count(hypotheses[i], {references.at(i)})));
+  return counted;
+}
+Counted count_made_up(const std::string& system, const std::string& metric) {
+  if (metric == "chrf")
+    return count_made_up<Chrf>(system, Chrf::numbers);
+  if (metric == "ter")
+    return count_made_up<Ter>(system, [](const TerStatistics& counts) {
+      return counts.numbers();
+    });
+  return count_made_up<Bleu>(system, [](const BleuStatistics& counts) {
+    return counts.numbers();
+  });
+}
+
+TEST(SignificanceGolden, EqualsSacreBleus) {
+  std::ifstream table(made_up_folder() / "significance.tsv");
+  std::string system;
+  std::string metric;
+  std::string test;
+  std::string p_value;
+  ConfidenceInterval wanted;
+  int rows = 0;
+  std::getline(table, system);
+  for (; table >> system >> metric >> test >> p_value >> wanted.mean >>
+       wanted.half_width;
+       ++rows) {
+    SCOPED_TRACE(concat(system, " ", metric, " ", test));
+    const Counted counted = count_made_up(system, metric);
+    ConfidenceInterval found;
+    if (test == "-") {
+      found = bootstrap_interval(
+          counted.sentences,
+          counted.score,
+          {.samples = 300});
+    } else {
+      PairedTest how{.resampling = {.samples = 300}, .interval_samples = 300};
+      how.kind = parse_enum<PairedTestKind>(test, "test");
+      const auto results = compare_systems(
+          {count_made_up("fair", metric).sentences, counted.sentences},
+          counted.score,
+          how);
+      const ComparedSystem& result = results[system == "fair" ? 0 : 1];
+      found = result.interval.value();
+      if (p_value == "-")
+        EXPECT_FALSE(result.p_value.has_value());
+      else
+        EXPECT_NEAR(result.p_value.value(), std::stod(p_value), 1e-12);
+    }
+    EXPECT_NEAR(found.mean, wanted.mean, 1e-9);
+    EXPECT_NEAR(found.half_width, wanted.half_width, 1e-9);
+  }
+  EXPECT_EQ(rows, 36);
+}
 
 class TedGolden : public ::testing::TestWithParam<Folder> {};
 

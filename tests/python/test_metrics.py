@@ -1,5 +1,6 @@
-"""BLEU and chrF against the sacrebleu package."""
+"""BLEU, chrF, TER, intervals and tests against the sacrebleu package."""
 
+import itertools
 import os
 import pathlib
 import random
@@ -9,6 +10,9 @@ import sys
 
 import pytest
 import sacrebleu
+import sacrebleu.significance
+import sacrebleu.tokenizers.tokenizer_spm
+import sentencepiece
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -22,7 +26,7 @@ import rouge_programs  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("SEQCONV_BIN", ROOT / "build/release/bin"))
 
-TOKENIZERS = ("13a", "none", "intl", "char")
+TOKENIZERS = ("13a", "none", "intl", "char", "zh")
 
 
 def tool(text, *arguments):
@@ -78,6 +82,11 @@ def check(metric, hypotheses, references, tmp_path, verb, *options):
     assert got == re.sub(r"version:[^ ]*", "version:seqconv-0.1.0", want)
 
 
+def spell(options):
+    """Options as text_tool takes them."""
+    return [f"{key}={str(value).lower()}" for key, value in options.items()]
+
+
 def corpora(*seed):
     """Hypotheses and their references: other lines for other seeds."""
     for mixture in ("nasty", *random.Random(str(seed)).sample(sorted(made_up_text.SCRIPTS), 3)):
@@ -89,6 +98,7 @@ def corpora(*seed):
             yield made_up_text.worse(lines, 0.3, seed), [lines, made_up_text.worse(lines, 0.1, f"{seed} again")]
             yield made_up_text.worse(lines, 0.3, seed), [lines]
     yield [""] * 3, [["a b", "", "c"]]
+    yield [""] * 2, [["a b", ""], ["", "c d"]]
     yield ["a b c d e", ""], [["", ""]]
     yield ["a b c"], [["a b c"]]
     yield ["x y z w"], [["a b c d"]]
@@ -125,12 +135,104 @@ def test_bleu_equals_sacrebleu(tokenizer, smoothing, lowercase, tmp_path):
 @pytest.mark.parametrize("characters,words", ((6, 0), (6, 2), (3, 1), (1, 4)))
 @pytest.mark.parametrize("lowercase", (False, True))
 @pytest.mark.parametrize("whitespace", (False, True))
-def test_chrf_equals_sacrebleu(characters, words, lowercase, whitespace, tmp_path):
-    for hypotheses, references in corpora(characters, words, lowercase, whitespace):
-        metric = sacrebleu.CHRF(char_order=characters, word_order=words, lowercase=lowercase, whitespace=whitespace)
-        options = [f"char_order={characters}", f"word_order={words}", f"lowercase={str(lowercase).lower()}",
-                   f"whitespace={str(whitespace).lower()}"]
-        check(metric, hypotheses, references, tmp_path, "chrf", *options)
+@pytest.mark.parametrize("eps_smoothing", (False, True))
+def test_chrf_equals_sacrebleu(characters, words, lowercase, whitespace, eps_smoothing, tmp_path):
+    for hypotheses, references in corpora(characters, words, lowercase, whitespace, eps_smoothing):
+        options = {"char_order": characters, "word_order": words, "lowercase": lowercase, "whitespace": whitespace,
+                   "eps_smoothing": eps_smoothing}
+        check(sacrebleu.CHRF(**options), hypotheses, references, tmp_path, "chrf", *spell(options))
+
+
+TER_OPTIONS = [dict(zip(("normalized", "no_punct", "asian_support", "case_sensitive"), values))
+               for values in itertools.product((False, True), repeat=4) if not (values[2] and not any(values[:2]))]
+
+
+@pytest.mark.parametrize("options", TER_OPTIONS, ids=lambda options: "-".join(name for name in options if options[name]))
+def test_ter_equals_sacrebleu(options, tmp_path):
+    for hypotheses, references in corpora(*options.values()):
+        hypotheses, references = short(hypotheses), list(map(short, references))
+        check(sacrebleu.TER(**options), hypotheses, references, tmp_path, "ter", *spell(options))
+
+
+def short(lines):
+    """The lines with their first 40 words: sacrebleu takes seconds for a longer one."""
+    return [" ".join(line.split(" ")[:40]) for line in lines]
+
+
+def moved(words, rng, moves):
+    """The words with some runs of them elsewhere and some exchanged."""
+    words = list(words)
+    for _ in range(moves):
+        start, length, target = rng.randrange(len(words)), rng.randint(1, 14), rng.randrange(len(words))
+        run, words = words[start:start + length], words[:start] + words[start + length:]
+        words[target:target] = run
+    return [rng.choice(words) if rng.random() < 0.1 else word for word in words]
+
+
+def test_ter_of_long_lines_with_moves_equals_sacrebleus(tmp_path):
+    """Lines of few kinds of words: moves further than 50 words, more than 1,000 of them to try, edit distances beyond
+    the beam, and lines of very different length."""
+    rng = random.Random(9)
+    for kinds, length in ((2, 3), (2, 30), (3, 80), (20, 60), (90, 90), (90, 1)):
+        words = [str(rng.randrange(kinds)) for _ in range(length)]
+        others = [str(rng.randrange(kinds)) for _ in range(rng.randint(1, 90))]
+        for hypothesis in (moved(words, rng, 4), words[:rng.randint(0, 5)], others):
+            check(sacrebleu.TER(), [" ".join(hypothesis)], [[" ".join(words)]], tmp_path, "ter")
+
+
+def test_bleu_with_a_sentencepiece_model_equals_sacrebleus(tmp_path, monkeypatch):
+    lines = made_up_text.lines("japanese", 300, seed=1) + made_up_text.lines("german", 300, seed=1)
+    (tmp_path / "models").mkdir()
+    model = tmp_path / "models/sacrebleu_tokenizer_spm.model"
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_prefix=str(model.with_suffix("")), vocab_size=900, hard_vocab_limit=False)
+    monkeypatch.setattr(sacrebleu.tokenizers.tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    for hypotheses, references in corpora("spm"):
+        check(sacrebleu.BLEU(tokenize="flores101"), hypotheses, references, tmp_path, "bleu-spm", model,
+              "tokenizer='spm'")
+
+
+SIGNIFICANCE_METRICS = {"bleu": sacrebleu.BLEU, "chrf": sacrebleu.CHRF, "ter": sacrebleu.TER}
+
+
+def systems(count, seed):
+    """References, and two systems of nearly the same quality."""
+    lines = short(line for language in ("german", "russian", "chinese", "english")
+                  for line in made_up_text.lines(language, count // 4, seed))
+    references = [lines, short(made_up_text.worse(lines, 0.1, seed))]
+    return references, *(short(made_up_text.worse(lines, rate, f"{seed} {rate}")) for rate in (0.3, 0.27))
+
+
+def write_lines(path, lines):
+    path.write_bytes("".join(line + "\n" for line in lines).encode())
+    return path
+
+
+@pytest.mark.parametrize("verb", SIGNIFICANCE_METRICS)
+@pytest.mark.parametrize("count,samples", ((8, 1000), (100, 157), (200, 1000)))
+def test_intervals_equal_sacrebleus(verb, count, samples, tmp_path):
+    references, hypotheses, _ = systems(count, f"{verb} {count}")
+    files = [write_lines(tmp_path / f"ref{i}", lines) for i, lines in enumerate(references)]
+    score = SIGNIFICANCE_METRICS[verb]().corpus_score(hypotheses, references, n_bootstrap=samples)
+    got = tool("\n".join(hypotheses) + "\n", "interval", samples, verb, *files).split()
+    assert list(map(float, got)) == pytest.approx([float(score._mean), float(score._ci)], rel=1e-12)
+
+
+@pytest.mark.parametrize("verb", SIGNIFICANCE_METRICS)
+@pytest.mark.parametrize("test,samples,intervals", (("bs", 500, 0), ("ar", 600, 0), ("ar", 500, 300)))
+def test_paired_tests_equal_sacrebleus(verb, test, samples, intervals, tmp_path):
+    for count in (4, 20, 120):
+        references, baseline, system = systems(count, f"{verb} {test} {count}")
+        files = [write_lines(tmp_path / f"ref{i}", lines) for i, lines in enumerate(references)]
+        file = write_lines(tmp_path / "system", system)
+        _, scores = sacrebleu.significance.PairedTest(
+            [("baseline", baseline), ("system", system)], {verb: SIGNIFICANCE_METRICS[verb]()}, references, test,
+            samples, intervals or -1)()
+        want = [["-" if value is None else float(value) for value in (result.score, result.p_value, result.mean, result.ci)]
+                for result in next(value for name, value in scores.items() if name != "System")]
+        text = tool("\n".join(baseline) + "\n", "compare", test, samples, intervals, file, verb, *files)
+        got = [[value if value == "-" else float(value) for value in line.split()] for line in text.splitlines()]
+        assert got == want
 
 
 def test_committed_texts_are_those_of_their_script():

@@ -4,7 +4,7 @@
 ///   text_tool bpe-learn MERGES MIN_FREQUENCY
 ///   text_tool bpe-apply CODES [SEPARATOR VOCABULARY THRESHOLD [GLOSSARY...]]
 ///   text_tool lower | clean | words
-///   text_tool tokenize 13a|none|intl|char
+///   text_tool tokenize 13a|none|intl|char|zh
 ///   text_tool dictionary MULTIPLE
 ///   text_tool bleu|chrf KEY=VALUE... REFERENCE...
 ///   text_tool rouge KEY=VALUE...
@@ -12,6 +12,10 @@
 /// rouge reads a summary and its references a line, with tabs between and "\\n"
 /// for the ends of their sentences, and prints recall, precision and F of each
 /// measure.
+///   text_tool bleu|chrf|ter KEY=VALUE... REFERENCE...
+///   text_tool bleu-spm MODEL KEY=VALUE... REFERENCE...
+///   text_tool interval SAMPLES bleu|chrf|ter KEY=VALUE... REFERENCE...
+///   text_tool compare bs|ar SAMPLES INTERVALS SYSTEM bleu|chrf|ter ...
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -19,12 +23,16 @@
 #include <vector>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/metrics/chrf.h"
 #include "seqconv/metrics/rouge.h"
+#include "seqconv/metrics/significance.h"
+#include "seqconv/metrics/ter.h"
 #include "seqconv/text/bpe.h"
 #include "seqconv/text/bpe_trainer.h"
+#include "seqconv/text/segmenter.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 
@@ -89,27 +97,48 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
-template <class Options, class Metric>
-void evaluate(const Arguments& arguments) {
-  seqconv::Json table = seqconv::Json::object();
-  std::vector<std::vector<std::string>> references;
-  for (const std::string& argument : arguments) {
-    if (argument.find('=') != std::string::npos)
-      seqconv::apply_override(table, argument);
-    else
-      references.push_back(read_lines(argument));
-  }
+/// A metric with its references.
+template <class Options>
+struct Evaluation {
   Options options;
-  seqconv::read_options(table, "metric", options);
+  std::vector<std::vector<std::string>> references;
+
+  explicit Evaluation(const Arguments& arguments) {
+    seqconv::Json table = seqconv::Json::object();
+    for (const std::string& argument : arguments) {
+      if (argument.find('=') != std::string::npos)
+        seqconv::apply_override(table, argument);
+      else
+        references.push_back(read_lines(argument));
+    }
+    seqconv::read_options(table, "metric", options);
+  }
+
+  /// Calls f(hypothesis, references) for each line.
+  template <class Function>
+  void for_each(const std::vector<std::string>& hypotheses, Function f) const {
+    std::vector<std::string> row(references.size());
+    for (size_t i = 0; i < hypotheses.size(); ++i) {
+      for (size_t r = 0; r < references.size(); ++r)
+        row[r] = references[r].at(i);
+      f(hypotheses[i], row);
+    }
+  }
+};
+
+std::vector<std::string> read_hypotheses() {
   std::vector<std::string> hypotheses;
   for_each_line([&](const std::string& line) { hypotheses.push_back(line); });
-  Metric metric(options);
-  std::vector<std::string> row(references.size());
-  for (size_t i = 0; i < hypotheses.size(); ++i) {
-    for (size_t r = 0; r < references.size(); ++r)
-      row[r] = references[r].at(i);
-    metric.add(hypotheses[i], row);
-  }
+  return hypotheses;
+}
+
+template <class Options, class Metric, class... Tokenizer>
+void evaluate(const Arguments& arguments, Tokenizer... tokenizer) {
+  const Evaluation<Options> evaluation(arguments);
+  Metric metric(evaluation.options, tokenizer...);
+  evaluation.for_each(
+      read_hypotheses(),
+      [&](const std::string& line, const auto& row) { metric.add(line, row); });
   std::cout << metric.report(/*decimals=*/9) << '\n';
 }
 
@@ -145,6 +174,93 @@ void evaluate_rouge(const Arguments& arguments) {
       std::cout << (i == 0 ? "" : " ") << values[i].recall << ' '
                 << values[i].precision << ' ' << values[i].f;
     std::cout << '\n';
+void evaluate_with_model(const std::string& path, const Arguments& rest) {
+  const auto segmenter =
+      seqconv::make_sentencepiece_segmenter(seqconv::read_file(path), path);
+  const seqconv::LineTokenizer tokenizer{
+      [segmenter](std::string_view line) { return segmenter->split(line); },
+      "flores101"};
+  evaluate<seqconv::BleuOptions, seqconv::Bleu>(rest, tokenizer);
+}
+
+/// By the name of a metric: its statistics of each system, and how they make a
+/// score.
+struct Statistics {
+  std::vector<seqconv::SentenceStatistics> systems;
+  seqconv::ScoreOfSums score;
+};
+
+std::vector<double> to_numbers(const std::vector<seqconv::ChrfCounts>& counts) {
+  return seqconv::Chrf::numbers(counts);
+}
+template <class Counts>
+std::vector<double> to_numbers(const Counts& counts) {
+  return counts.numbers();
+}
+
+template <class Options, class Metric>
+Statistics count(
+    const std::vector<std::vector<std::string>>& systems,
+    const Arguments& arguments) {
+  const Evaluation<Options> evaluation(arguments);
+  const Metric metric(evaluation.options);
+  Statistics statistics{.score = metric.score_of_sums()};
+  for (const std::vector<std::string>& hypotheses : systems)
+    evaluation.for_each(
+        hypotheses,
+        [&, &table = statistics.systems.emplace_back()](
+            const std::string& line,
+            const auto& row) {
+          table.add(to_numbers(metric.count(line, row)));
+        });
+  return statistics;
+}
+
+Statistics count_all(
+    const std::vector<std::vector<std::string>>& systems,
+    const Arguments& arguments) {
+  const std::string& metric = arguments.at(0);
+  const Arguments rest(arguments.begin() + 1, arguments.end());
+  if (metric == "bleu")
+    return count<seqconv::BleuOptions, seqconv::Bleu>(systems, rest);
+  if (metric == "chrf")
+    return count<seqconv::ChrfOptions, seqconv::Chrf>(systems, rest);
+  return count<seqconv::TerOptions, seqconv::Ter>(systems, rest);
+}
+
+void print_interval(const Arguments& arguments) {
+  const Statistics statistics =
+      count_all({read_hypotheses()}, {arguments.begin() + 1, arguments.end()});
+  const auto interval = seqconv::bootstrap_interval(
+      statistics.systems.at(0),
+      statistics.score,
+      {.samples = std::stoll(arguments.at(0))});
+  std::cout << interval.mean << ' ' << interval.half_width << '\n';
+}
+
+/// A line for each system: score, p-value, mean and half width; "-" for what it
+/// does not have.
+void compare(const Arguments& arguments) {
+  seqconv::PairedTest test;
+  test.kind =
+      seqconv::parse_enum<seqconv::PairedTestKind>(arguments.at(0), "test");
+  test.resampling.samples = std::stoll(arguments.at(1));
+  test.interval_samples = std::stoll(arguments.at(2));
+  const Statistics statistics = count_all(
+      {read_hypotheses(), read_lines(arguments.at(3))},
+      {arguments.begin() + 4, arguments.end()});
+  for (const auto& system :
+       seqconv::compare_systems(statistics.systems, statistics.score, test)) {
+    std::cout << system.score << ' ';
+    if (system.p_value)
+      std::cout << *system.p_value << ' ';
+    else
+      std::cout << "- ";
+    if (system.interval)
+      std::cout << system.interval->mean << ' ' << system.interval->half_width
+                << '\n';
+    else
+      std::cout << "- -\n";
   }
 }
 
@@ -189,6 +305,16 @@ void run(const std::string& verb, const Arguments& arguments) {
     evaluate<seqconv::ChrfOptions, seqconv::Chrf>(arguments);
   } else if (verb == "rouge") {
     evaluate_rouge(arguments);
+  } else if (verb == "ter") {
+    evaluate<seqconv::TerOptions, seqconv::Ter>(arguments);
+  } else if (verb == "bleu-spm") {
+    evaluate_with_model(
+        arguments.at(0),
+        {arguments.begin() + 1, arguments.end()});
+  } else if (verb == "interval") {
+    print_interval(arguments);
+  } else if (verb == "compare") {
+    compare(arguments);
   } else {
     seqconv::fail_usage("unknown verb '", verb, "'");
   }
@@ -198,6 +324,7 @@ void run(const std::string& verb, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  std::cout.precision(17);
   try {
     const Arguments arguments(argv + 1, argv + argc);
     run(arguments.at(0), {arguments.begin() + 1, arguments.end()});
