@@ -51,6 +51,7 @@ moses() {
 }
 rouge() {
   "${ROUGE_PYTHON:-.venv/bin/python}" tools/compare_rouge.py build/release/bin/text_tool
+}
 scores() {
   .venv/bin/python tools/compare_sacrebleu.py build/release/bin/text_tool
 }
@@ -77,16 +78,11 @@ real() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(golden text moses rouge fuzz threads soak real)
+[ $# -gt 0 ] || steps=(golden text moses rouge scores fuzz threads soak real)
 failed=()
 for step in "${steps[@]}"; do
   case "$step" in
-    golden | text | moses | rouge | fuzz | threads | soak | real)
-[ $# -gt 0 ] || steps=(golden text moses scores fuzz threads soak real)
-failed=()
-for step in "${steps[@]}"; do
-  case "$step" in
-    golden | text | moses | scores | fuzz | threads | soak | real)
+    golden | text | moses | rouge | scores | fuzz | threads | soak | real)
       printf '\n== %s (%d s)\n' "$step" "$SECONDS"
       "$step" || failed+=("$step")
       ;;

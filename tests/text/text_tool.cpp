@@ -174,6 +174,9 @@ void evaluate_rouge(const Arguments& arguments) {
       std::cout << (i == 0 ? "" : " ") << values[i].recall << ' '
                 << values[i].precision << ' ' << values[i].f;
     std::cout << '\n';
+  }
+}
+
 void evaluate_with_model(const std::string& path, const Arguments& rest) {
   const auto segmenter =
       seqconv::make_sentencepiece_segmenter(seqconv::read_file(path), path);
