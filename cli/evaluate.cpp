@@ -1,153 +1,35 @@
 #include <algorithm>
-#include <cstdio>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 
+#include "evaluation.h"
 #include "flags.h"
 #include "program.h"
+#include "seqconv/base/checksum.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
-#include "seqconv/metrics/bleu.h"
-#include "seqconv/metrics/chrf.h"
-#include "seqconv/text/unicode.h"
+#include "seqconv/text/segmenter.h"
 
 namespace seqconv::cli {
 namespace {
 
 constexpr const char* kEvaluateExamples =
-    "Hypotheses come from standard input, one a line. The first line of the\n"
-    "output is the score, the second says how it came about (for BLEU and "
-    "chrF\n"
-    "of sacreBLEU with its signature).\n"
+    "Hypotheses come from standard input, one a line, or from the files of\n"
+    "--hypotheses, one a system. For one system the first line of the output "
+    "is\n"
+    "the score, the second says how it came about, with its signature; for\n"
+    "several there is a table.\n"
     "\n"
     "Examples:\n"
     "  seqconv evaluate bleu --reference ref.txt < hyp.txt\n"
     "  seqconv evaluate bleu --tokenizer none --lowercase --reference r < h\n"
     "  seqconv evaluate bleu --style multi-bleu --compound-split "
     "--reference r < h\n"
-    "  seqconv evaluate chrf --word-order 2 --reference r1 r2 < h";
-
-/// What the metrics share.
-struct EvaluateFlags {
-  std::vector<std::string> references;
-  int64_t decimals = 2;
-  bool json = false;
-};
-
-/// Lines without white space at their ends, as sacreBLEU's program reads them.
-std::vector<std::string> read_lines(LineReader& reader) {
-  std::vector<std::string> lines;
-  for (std::string line; reader.next(line);)
-    lines.emplace_back(trim_end(line));
-  return lines;
-}
-
-std::vector<std::vector<std::string>> read_references(
-    const EvaluateFlags& flags) {
-  std::vector<std::vector<std::string>> references;
-  for (const std::string& file : flags.references) {
-    LineReader reader(file, BadBytes::kReject);
-    references.push_back(read_lines(reader));
-  }
-  return references;
-}
-
-// A hypothesis may hold anything: what is not UTF-8 counts as U+FFFD.
-std::vector<std::string> read_hypotheses() {
-  LineReader reader(std::cin, "standard input", BadBytes::kReplace);
-  auto lines = read_lines(reader);
-  if (reader.replaced_lines() > 0)
-    log_warning(
-        reader.replaced_lines(),
-        " hypotheses held bytes that are not UTF-8, or NUL: replaced by "
-        "U+FFFD and blanks");
-  return lines;
-}
-
-void check_counts(
-    const std::vector<std::string>& hypotheses,
-    const std::vector<std::vector<std::string>>& references,
-    const EvaluateFlags& flags) {
-  for (size_t i = 0; i < references.size(); ++i)
-    if (references[i].size() != hypotheses.size())
-      fail(
-          "references must have as many lines as there are hypotheses, but ",
-          flags.references[i],
-          " has ",
-          references[i].size(),
-          " and standard input has ",
-          hypotheses.size());
-  if (hypotheses.empty())
-    fail("standard input has no hypotheses: nothing to evaluate");
-}
-
-template <class Metric>
-void write_score(
-    const Metric& metric,
-    double score,
-    const std::string& name,
-    const EvaluateFlags& flags,
-    std::ostream& out) {
-  if (flags.json) {
-    out << Json{{"name", name}, {"score", score}, {"signature", metric.signature()}}
-               .dump()
-        << '\n';
-    return;
-  }
-  char number[64];
-  std::snprintf(
-      number,
-      sizeof number,
-      "%.*f",
-      static_cast<int>(flags.decimals),
-      score);
-  out << number << '\n'
-      << metric.report(static_cast<int>(flags.decimals)) << '\n';
-}
-
-template <class Options, class Work>
-void add_metric(
-    CLI::App& evaluate,
-    Program& program,
-    const std::string& name,
-    const std::string& summary,
-    Work work) {
-  struct State {
-    EvaluateFlags flags;
-    Options options;
-  };
-  auto state = std::make_shared<State>();
-  CLI::App& verb = *evaluate.add_subcommand(name, summary);
-  verb.fallthrough();
-  verb.footer(kEvaluateExamples);
-  verb.add_option(
-          "-r,--reference",
-          state->flags.references,
-          "Reference translations, one file or several")
-      ->type_name("FILE")
-      ->required();
-  add_integer(
-      verb,
-      "--decimals",
-      state->flags.decimals,
-      "Decimals of the score",
-      0,
-      15);
-  verb.add_flag("--json", state->flags.json, "One JSON object instead of text");
-  FlagVisitor visitor(
-      verb,
-      "Metric",
-      {{"tokenizer", "--tokenize"}, {"smoothing", "--smooth"}});
-  state->options.visit(visitor);
-  verb.callback([&program, state, work] {
-    program.run = [&program, state, work] {
-      state->options.validate("-");
-      const auto references = read_references(state->flags);
-      const auto hypotheses = read_hypotheses();
-      check_counts(hypotheses, references, state->flags);
-      work(hypotheses, references, state->options, state->flags, program.out);
-    };
-  });
-}
+    "  seqconv evaluate chrf --word-order 2 --reference r1 r2 < h\n"
+    "  seqconv evaluate ter --reference r --hypotheses a b --paired ar\n"
+    "  seqconv evaluate rouge --reference r --confidence < h";
 
 using Lines = std::vector<std::string>;
 
@@ -177,25 +59,164 @@ void warn_tokenized(const Lines& hypotheses, const BleuOptions& options) {
         "--tokenizer none");
 }
 
-void bleu(
-    const Lines& hypotheses,
-    const std::vector<Lines>& references,
-    const BleuOptions& options,
-    const EvaluateFlags& flags,
-    std::ostream& out) {
-  warn_tokenized(hypotheses, options);
-  const Bleu metric = corpus_bleu(hypotheses, references, options);
-  write_score(metric, metric.score().score, "BLEU", flags, out);
+/// Tokenizers that split at blanks find no words in some languages.
+void warn_unsegmented(const Lines& hypotheses, const BleuOptions& options) {
+  const std::string_view language = unsegmented_language(hypotheses);
+  const bool splits_at_blanks = options.style == BleuStyle::kMultiBleu ||
+      options.tokenizer == BleuTokenizer::k13a ||
+      options.tokenizer == BleuTokenizer::kNone ||
+      options.tokenizer == BleuTokenizer::kIntl;
+  if (language.empty() || !splits_at_blanks)
+    return;
+  log_warning(
+      "the hypotheses are ",
+      language,
+      ", which has no blanks between words: BLEU by blanks says little; "
+      "--tokenizer char, spm, or zh for Chinese, finds tokens there");
 }
 
-void chrf(
-    const Lines& hypotheses,
-    const std::vector<Lines>& references,
-    const ChrfOptions& options,
-    const EvaluateFlags& flags,
-    std::ostream& out) {
-  const Chrf metric = corpus_chrf(hypotheses, references, options);
-  write_score(metric, metric.score(), metric.name(), flags, out);
+/// BLEU's options with the model of --spm-model.
+struct BleuFlags : BleuOptions {
+  std::string spm_model;
+};
+
+LineTokenizer tokenizer_of(const BleuFlags& options) {
+  if (options.spm_model.empty())
+    return {};
+  if (options.tokenizer != BleuTokenizer::kSpm)
+    fail_usage("--spm-model is for --tokenizer spm");
+  const std::string model = read_file(options.spm_model);
+  return {
+      .split = [segmenter =
+                    make_sentencepiece_segmenter(model, options.spm_model)](
+                   std::string_view line) { return segmenter->split(line); },
+      .name = concat("spm-", checksum_text(checksum(model)))};
+}
+
+template <class Options>
+void add_own_flags(CLI::App& /*verb*/, Options& /*options*/) {}
+void add_own_flags(CLI::App& verb, BleuFlags& options) {
+  verb.add_option(
+          "--spm-model",
+          options.spm_model,
+          "SentencePiece model of --tokenizer spm")
+      ->type_name("FILE")
+      ->group("Metric");
+}
+
+template <class Options>
+void warn(const Lines& /*hypotheses*/, const Options& /*options*/) {}
+void warn(const Lines& hypotheses, const BleuFlags& options) {
+  warn_tokenized(hypotheses, options);
+  warn_unsegmented(hypotheses, options);
+}
+
+template <class Metric, class Options>
+Metric metric_of(const Options& options) {
+  if constexpr (std::is_same_v<Options, BleuFlags>)
+    return Metric(options, tokenizer_of(options));
+  else
+    return Metric(options);
+}
+
+void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
+  verb.add_option(
+          "-r,--reference",
+          flags.references,
+          "References, one file or several")
+      ->type_name("FILE")
+      ->required();
+  verb.add_option(
+          "--hypotheses",
+          flags.hypotheses,
+          "Outputs of systems, a file each [standard input]")
+      ->type_name("FILE");
+  verb.add_option(
+          "--hypothesis-key",
+          flags.hypothesis_key,
+          "Hypotheses are in JSON lines, under this key (a.b: b in a)")
+      ->type_name("KEY");
+  verb.add_option(
+          "--reference-key",
+          flags.reference_key,
+          "References are in JSON lines, a text or a list of texts")
+      ->type_name("KEY");
+  add_integer(verb, "--decimals", flags.decimals, "Decimals of scores", 0, 15);
+  add_choice(verb, "--format", flags.format, "text or json");
+  verb.add_flag_callback(
+      "--json",
+      [&flags] { flags.format = OutputFormat::kJson; },
+      "The same as --format json");
+}
+
+void add_significance_flags(CLI::App& verb, EvaluationFlags& flags) {
+  const std::string group = "Significance";
+  verb.add_flag(
+          "--confidence",
+          flags.confidence,
+          "95 % intervals by bootstrap resampling")
+      ->group(group);
+  verb.add_option_function<std::string>(
+          "--paired",
+          [&flags](const std::string& name) {
+            flags.paired = parse_enum<PairedTestKind>(name, "--paired");
+          },
+          "Test of each system against the baseline: bs (bootstrap) or ar "
+          "(approximate randomisation)")
+      ->type_name("NAME")
+      ->group(group);
+  verb.add_option(
+          "--baseline",
+          flags.baseline,
+          "Which of --hypotheses the baseline is [the first]")
+      ->type_name("FILE")
+      ->group(group);
+  add_integer(
+      verb,
+      "--samples",
+      flags.samples,
+      "Samples to draw; 0 = 1,000, of ar 10,000",
+      0)
+      ->group(group);
+  add_integer(verb, "--seed", flags.seed, "Seed of the samples", 0)
+      ->group(group);
+}
+
+template <class Metric, class Options>
+void add_metric(
+    CLI::App& evaluate,
+    Program& program,
+    const std::string& name,
+    const std::string& summary) {
+  struct State {
+    EvaluationFlags flags;
+    Options options;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App& verb = *evaluate.add_subcommand(name, summary);
+  verb.fallthrough();
+  verb.footer(kEvaluateExamples);
+  add_common_flags(verb, state->flags);
+  FlagVisitor visitor(
+      verb,
+      "Metric",
+      {{"tokenizer", "--tokenize"}, {"smoothing", "--smooth"}});
+  state->options.visit(visitor);
+  add_own_flags(verb, state->options);
+  add_significance_flags(verb, state->flags);
+  verb.callback([&program, state] {
+    program.run = [&program, state] {
+      state->options.validate("-");
+      const auto make = [&] {
+        return to_corpus_metric(metric_of<Metric>(state->options));
+      };
+      make();  // what is wrong with it is said before anything is read
+      const EvaluationText text = read_evaluation_text(state->flags, std::cin);
+      for (const EvaluationSystem& system : text.systems)
+        warn(system.lines, state->options);
+      cli::evaluate(state->flags, text, make, program.out);
+    };
+  });
 }
 
 }  // namespace
@@ -203,15 +224,23 @@ void chrf(
 void add_evaluate(Program& program) {
   CLI::App& verb = program.add_verb(
       "evaluate",
-      "Compare translations with references",
+      "Compare translations or summaries with references",
       kEvaluateExamples);
   verb.require_subcommand(0, 1);
   verb.callback([&verb] {
     if (verb.get_subcommands().empty())
-      fail_usage("evaluate needs a verb of its own: bleu or chrf");
+      fail_usage(
+          "evaluate needs a verb of its own: bleu, chrf, ter, rouge or exact");
   });
-  add_metric<BleuOptions>(verb, program, "bleu", "Corpus BLEU", bleu);
-  add_metric<ChrfOptions>(verb, program, "chrf", "Corpus chrF", chrf);
+  add_metric<Bleu, BleuFlags>(verb, program, "bleu", "Corpus BLEU");
+  add_metric<Chrf, ChrfOptions>(verb, program, "chrf", "Corpus chrF");
+  add_metric<Ter, TerOptions>(verb, program, "ter", "Translation edit rate");
+  add_metric<Rouge, RougeOptions>(verb, program, "rouge", "ROUGE");
+  add_metric<ExactMatch, ExactOptions>(
+      verb,
+      program,
+      "exact",
+      "Share of lines that equal a reference");
 }
 
 }  // namespace seqconv::cli

@@ -82,8 +82,14 @@ class FlagVisitor {
       option = add_integer(app_, flag_name(key), value, help, 0);
     else if constexpr (std::is_same_v<T, double>)
       option = add_real(app_, flag_name(key), value, help);
+    else if constexpr (std::is_same_v<T, std::string>)
+      option = app_.add_option(flag_name(key), value, help)->type_name("NAME");
     else if constexpr (std::is_same_v<T, bool>)
-      option = app_.add_flag(flag_name(key), value, help);
+      option = app_.add_flag(
+          value ? concat(flag_name(key), ",!", flag_name(concat("no_", key)))
+                : flag_name(key),
+          value,
+          help);
     else
       option = add_choice(app_, flag_name(key), value, help);
     options_.emplace_back(key, option->group(group_));

@@ -58,8 +58,8 @@ def compare_program(report, some, exceptions):
         ("-m -n 2, no irregular forms", plain.scores, "-m -n 2", []),
         ("-n 4", perl.scores, "-n 4", ["stem=false", "order=4"]),
         ("-m -n 2 -p 0.2", perl.scores, "-m -n 2 -p 0.2", [listed, "alpha=0.2"]),
-        ("-m -n 3 -f B", perl.scores, "-m -n 3 -f B", [listed, "references='best'", "order=3"]),
-        ("-m -n 2, sets without one reference", perl.jackknife, "-m -n 2", [listed, "references='jackknife'"]),
+        ("-m -n 3 -f B", perl.scores, "-m -n 3 -f B", [listed, "combine='best'", "order=3"]),
+        ("-m -n 2, sets without one reference", perl.jackknife, "-m -n 2", [listed, "combine='jackknife'"]),
     ]:
         report.add(name, 1e-5, scorer(some, *flags.split()), *options)
 

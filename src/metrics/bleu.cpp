@@ -203,11 +203,13 @@ BleuStatistics Bleu::count(
   return count_sentence(found, allowed);
 }
 
-void Bleu::add(
+BleuStatistics Bleu::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
   metrics::check_references(references.size(), references_);
-  statistics_ += count(hypothesis, references);
+  const BleuStatistics counts = count(hypothesis, references);
+  statistics_ += counts;
+  return counts;
 }
 
 BleuScore Bleu::score() const {

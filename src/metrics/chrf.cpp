@@ -168,7 +168,7 @@ std::vector<ChrfCounts> Chrf::count(
   return best;
 }
 
-void Chrf::add(
+std::vector<ChrfCounts> Chrf::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
   metrics::check_references(references.size(), references_);
@@ -178,6 +178,7 @@ void Chrf::add(
     statistics_[i].reference += counts[i].reference;
     statistics_[i].matched += counts[i].matched;
   }
+  return counts;
 }
 
 std::vector<double> Chrf::numbers(const std::vector<ChrfCounts>& counts) {

@@ -187,7 +187,7 @@ void RougeOptions::validate(const std::string& path) const {
     const std::string setting =
         concat("style = '", enum_name(RougeStyle::kRougeScore), "'");
     if (references != defaults.references)
-      reject("references", setting);
+      reject("combine", setting);
     if (alpha != defaults.alpha)
       reject("alpha", setting);
     if (!exceptions.empty())
@@ -231,11 +231,13 @@ std::vector<RougeValues> Rouge::compare(
   return comparison_->compare(hypothesis, references);
 }
 
-void Rouge::add(
+std::vector<RougeValues> Rouge::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
   metrics::check_references(references.size(), references_);
-  statistics_ += {compare(hypothesis, references), 1};
+  std::vector<RougeValues> values = compare(hypothesis, references);
+  statistics_ += {values, 1};
+  return values;
 }
 
 std::string Rouge::signature() const {

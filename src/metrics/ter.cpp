@@ -77,11 +77,13 @@ TerStatistics Ter::count(
   return statistics;
 }
 
-void Ter::add(
+TerStatistics Ter::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
   metrics::check_references(references.size(), references_);
-  statistics_ += count(hypothesis, references);
+  const TerStatistics counts = count(hypothesis, references);
+  statistics_ += counts;
+  return counts;
 }
 
 double Ter::score() const {

@@ -361,7 +361,7 @@ TEST(Rouge, ErrorsSayWhatWasWanted) {
         options.style = RougeStyle::kRougeScore;
         options.references = RougeReferences::kBest;
       }),
-      "rouge.references has no effect with rouge.style = 'rouge_score'");
+      "rouge.combine has no effect with rouge.style = 'rouge_score'");
   EXPECT_EQ(
       error([](RougeOptions& options) {
         options.style = RougeStyle::kRougeScore;

@@ -53,9 +53,9 @@ class Chrf {
   std::vector<ChrfCounts> count(
       std::string_view hypothesis,
       const std::vector<std::string>& references) const;
-  /// Adds one sentence. Error without a reference, or when their number differs
-  /// from that of the sentences before.
-  void add(
+  /// Adds one sentence and returns its counts. Error without a reference, or
+  /// when their number differs from that of the sentences before.
+  std::vector<ChrfCounts> add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 

@@ -54,7 +54,7 @@ struct RougeOptions {
     v("style", style, "rouge-1.5.5 or rouge_score");
     v("order", order, "Longest n-gram of ROUGE-N, 1 to 9");
     v("stem", stem, "Compare stems of words (-m, use_stemmer)");
-    v("references",
+    v("combine",
       references,
       "Several references: average (-f A), best (-f B) or jackknife "
       "(rouge-1.5.5 only)");
@@ -112,9 +112,10 @@ class Rouge {
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
-  /// Adds one summary. Error without a reference, or when their number differs
-  /// from that of the summaries before.
-  void add(
+  /// Adds one summary and returns its values, in the order of names(). Error
+  /// without a reference, or when their number differs from that of the
+  /// summaries before.
+  std::vector<RougeValues> add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 

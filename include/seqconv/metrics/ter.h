@@ -54,15 +54,16 @@ class Ter {
   TerStatistics count(
       std::string_view hypothesis,
       const std::vector<std::string>& references) const;
-  /// Adds one sentence. Error without a reference, or when their number differs
-  /// from that of the sentences before.
-  void add(
+  /// Adds one sentence and returns its counts. Error without a reference, or
+  /// when their number differs from that of the sentences before.
+  TerStatistics add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
   const TerStatistics& statistics() const { return statistics_; }
   /// From 0 on; 100 where the references are empty and something was written.
   double score() const;
+  static std::string name() { return "TER"; }
   /// sacreBLEU's form:
   /// "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:
   /// seqconv-0.1.0".

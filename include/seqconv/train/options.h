@@ -180,7 +180,8 @@ struct TrainingOptions {
     v("best_by",
       best_by,
       "What the best checkpoint is chosen by: loss, or a metric of the "
-      "validation text's translation (bleu, chrf, rouge1, rouge2, rougeL)");
+      "validation text's translation (bleu, chrf, ter, rouge1, rouge2, "
+      "rougeL, exact)");
     v("validate_metrics",
       validate_metrics,
       "Metrics to report of the validation text's translation");

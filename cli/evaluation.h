@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "seqconv/metrics/corpus_metric.h"
+#include "seqconv/metrics/significance.h"
+#include "seqconv/verbs/verbs.h"
+
+/// What `seqconv evaluate` does with any metric.
+namespace seqconv::cli {
+
+/// What the metrics share.
+struct EvaluationFlags {
+  std::vector<std::string> references;  ///< files
+  std::vector<std::string> hypotheses;  ///< a file a system; none: the stream
+  std::string hypothesis_key;           ///< of JSON lines; "": lines of text
+  std::string reference_key;
+  OutputFormat format = OutputFormat::kText;
+  int64_t decimals = 2;
+  bool confidence = false;  ///< intervals
+  std::optional<PairedTestKind> paired;
+  std::string baseline;  ///< a system's file; "": the first one
+  int64_t samples = 0;   ///< of intervals and tests; 0: sacreBLEU's numbers
+  int64_t seed = Resampling{}.seed;
+};
+
+struct EvaluationSystem {
+  std::string name;  ///< its file
+  std::vector<std::string> lines;
+};
+
+struct EvaluationText {
+  std::vector<EvaluationSystem> systems;             ///< the baseline first
+  std::vector<std::vector<std::string>> references;  ///< [line][reference]
+};
+
+/// Reads hypotheses and references. UsageError for flags that make no sense
+/// together; Error for files that cannot be read, have other numbers of lines,
+/// and for JSON without what the keys name.
+EvaluationText read_evaluation_text(
+    const EvaluationFlags& flags,
+    std::istream& in);
+
+/// Scores all systems, each with a metric of its own, and writes what they
+/// have. One system of one measure: the score, then its report; several: a
+/// table with tabs between. Or one JSON object.
+void evaluate(
+    const EvaluationFlags& flags,
+    const EvaluationText& text,
+    const std::function<std::unique_ptr<CorpusMetric>()>& make_metric,
+    std::ostream& out);
+
+}  // namespace seqconv::cli
