@@ -137,6 +137,85 @@ def evaluate():
         yield Case(f"tokenizer {tokenizer}, odd Unicode",
                    [*bleu, good, "--tokenize", tokenizer], 0,
                    stdin="\u2028 \U0001F600\u0301 \u202e\nß ﬁ Ⅷ\n".encode())
+    yield from evaluate_flags(good, pair)
+    yield from evaluate_json(good, pair)
+
+
+def evaluate_flags(good, pair):
+    system = written("system.txt", pair)
+    both = ["-r", good, "--hypotheses", system, written("other.txt", pair)]
+    nowhere = support.scratch() / "nowhere"
+    for metric, flags, code, *words in (
+        ("bleu", ["-r", good, "--paired", "ar"], 2, "--hypotheses", "two"),
+        ("bleu", ["-r", good, "--hypotheses", system, "--paired", "bs"], 2,
+         "names 1"),
+        ("bleu", [*both, "--paired", "t"], 2, "--paired", "'bs' or 'ar'"),
+        ("bleu", [*both, "--baseline", system], 2, "--paired"),
+        ("bleu", [*both, "--paired", "ar", "--baseline", "x"], 2,
+         "--baseline", "'x'"),
+        ("bleu", [*both, "--samples", "9"], 2, "--confidence"),
+        ("bleu", [*both, "--confidence", "--samples", "1"], 2, "samples"),
+        ("bleu", [*both, "--confidence", "--seed", "-1"], 2, "--seed"),
+        ("bleu", ["-r", good, "--hypotheses", nowhere], 1, "nowhere"),
+        ("bleu", ["-r", good, "--hypotheses", support.scratch()], 1, "folder"),
+        ("chrf", ["-r", good, "--hypotheses", written("one", "a\n")], 1,
+         "one", "has 1"),
+        ("bleu", ["-r", good, "--format", "xml"], 2, "--format"),
+        ("bleu", ["-r", good, "--spm-model", good], 2, "--tokenizer spm"),
+        ("bleu", ["-r", good, "--tokenizer", "spm", "--spm-model", nowhere], 1,
+         "nowhere"),
+        ("bleu", ["-r", good, "--tokenizer", "spm", "--spm-model", good], 1,
+         "ref.txt"),
+        ("ter", ["-r", good, "--asian-support"], 2, "asian_support"),
+        ("rouge", ["-r", good, "--order", "0"], 2, "order"),
+        ("rouge", ["-r", good, "--order", "10"], 2, "order"),
+        ("rouge", ["-r", good, "--alpha", "1.5"], 2, "alpha"),
+        ("rouge", ["-r", good, "--combine", "worst"], 2, "--combine"),
+        ("rouge", ["-r", good, "--exceptions", nowhere], 1, "nowhere"),
+        ("rouge", ["-r", good, "--no-stem", "--exceptions", nowhere], 2,
+         "exceptions"),
+        ("rouge", ["-r", good, "--style", "rouge_score", "--combine", "best"],
+         2, "combine"),
+        ("meteor", ["-r", good], 2, "meteor"),
+    ):
+        yield Case(f"evaluate {metric} {flags[2:]}",
+                   ["evaluate", metric, *flags], code, *words, stdin=pair)
+
+
+def evaluate_json(good, pair):
+    for name, line, *words in (
+        ("no JSON", "{'t': 1}", "JSON object"),
+        ("half of one", '{"t": "a"', "JSON object"),
+        ("a list", '["a"]', "JSON object"),
+        ("blank", "", "JSON object"),
+        ("no key", '{"s": "a"}', 'no "t"'),
+        ("a number", '{"t": 3}', "a text or a list of texts", "3"),
+        ("null", '{"t": null}', "a text or a list of texts"),
+        ("no texts", '{"t": []}', "a text or a list of texts"),
+        ("texts and numbers", '{"t": ["a", 1]}', "a text or a list of texts"),
+        ("deep", '{"t":' * 3000 + "1" + "}" * 3000, "a text or a list"),
+        ("invalid UTF-8 escaped", '{"t": "\\ud800"}', "JSON object"),
+    ):
+        lines = written("lines.jsonl", '{"t": "a"}\n' + line + "\n")
+        for side, flags in (
+            ("references", ["-r", lines, "--reference-key", "t"]),
+            ("hypotheses", ["-r", good, "--hypotheses", lines,
+                            "--hypothesis-key", "t"]),
+        ):
+            yield Case(f"JSON {side}: {name}", ["evaluate", "bleu", *flags], 1,
+                       "lines.jsonl:2", *words, stdin=pair)
+    uneven = written("uneven.jsonl", '{"t": ["a", "b"]}\n{"t": "a"}\n')
+    yield Case("references of another number",
+               ["evaluate", "rouge", "-r", uneven, "--reference-key", "t"], 1,
+               "standard input:2", "2 references like the first, but got 1",
+               stdin=pair)
+    yield Case("two hypotheses in a line",
+               ["evaluate", "rouge", "-r", good, "--hypotheses", uneven,
+                "--hypothesis-key", "t"], 1, "uneven.jsonl:1",
+               "one hypothesis a line")
+    yield Case("a key inside a text",
+               ["evaluate", "bleu", "-r", uneven, "--reference-key", "t.x"], 1,
+               "uneven.jsonl:1", 'no "t.x"', stdin=pair)
 
 
 def tokenize():
