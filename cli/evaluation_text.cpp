@@ -52,20 +52,20 @@ Lines json_texts(
       shorten(line));
   const Json* const value = find(object, key);
   SEQCONV_CHECK(value != nullptr, where, ": there is no \"", key, "\"");
-  const Json texts = value->is_array() ? *value : Json::array({*value});
+  if (value->is_string())
+    return {prepared(value->get_ref<const std::string&>())};
+  Lines found;
+  if (value->is_array())
+    for (const Json& text : *value)
+      if (text.is_string())
+        found.push_back(prepared(text.get_ref<const std::string&>()));
   SEQCONV_CHECK(
-      !texts.empty() &&
-          std::ranges::all_of(
-              texts,
-              [](const Json& text) { return text.is_string(); }),
+      !found.empty() && found.size() == value->size(),
       where,
       ": \"",
       key,
       "\" must be a text or a list of texts, but got ",
-      shorten(value->dump()));
-  Lines found;
-  for (const Json& text : texts)
-    found.push_back(prepared(text.get_ref<const std::string&>()));
+      value->is_structured() ? value->type_name() : value->dump());
   return found;
 }
 

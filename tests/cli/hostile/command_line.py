@@ -193,7 +193,7 @@ def evaluate_json(good, pair):
         ("null", '{"t": null}', "a text or a list of texts"),
         ("no texts", '{"t": []}', "a text or a list of texts"),
         ("texts and numbers", '{"t": ["a", 1]}', "a text or a list of texts"),
-        ("deep", '{"t":' * 3000 + "1" + "}" * 3000, "a text or a list"),
+        ("deep", '{"t":' * 300000 + "1" + "}" * 300000, "a list of texts"),
         ("invalid UTF-8 escaped", '{"t": "\\ud800"}', "JSON object"),
     ):
         lines = written("lines.jsonl", '{"t": "a"}\n' + line + "\n")
