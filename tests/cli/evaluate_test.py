@@ -38,7 +38,7 @@ class Scores(unittest.TestCase):
     def out(self, *arguments, **options):
         result = run("evaluate", *arguments, **options)
         self.assertEqual(result.code, 0, result.message)
-        return result.out
+        return result.out.decode()
 
     def scored(self, *arguments, **options):
         return json.loads(self.out(*arguments, "--format", "json", **options))

@@ -49,7 +49,7 @@ def usage():
         (["evaluate"], "bleu"),
         (["evaluate", "blue"], "bleu"),
         (["evaluate", "bleu"], "--reference"),
-        (["evaluate", "bleu", "--reference", "a", "--tokenize", "zh"], "zh"),
+        (["evaluate", "bleu", "--reference", "a", "--tokenize", "zh2"], "zh2"),
         (["evaluate", "bleu", "--reference", "a", "--style", "x"], "--style"),
         (["evaluate", "bleu", "--reference", "a", "--smooth", "add"], "add"),
         (["evaluate", "bleu", "-r", "a", "--compound-split"], "compound_split"),
@@ -196,14 +196,15 @@ def evaluate_json(good, pair):
         ("deep", '{"t":' * 300000 + "1" + "}" * 300000, "a list of texts"),
         ("invalid UTF-8 escaped", '{"t": "\\ud800"}', "JSON object"),
     ):
-        lines = written("lines.jsonl", '{"t": "a"}\n' + line + "\n")
+        file = f"{name.replace(' ', '_')}.jsonl"
+        lines = written(file, '{"t": "a"}\n' + line + "\n")
         for side, flags in (
             ("references", ["-r", lines, "--reference-key", "t"]),
             ("hypotheses", ["-r", good, "--hypotheses", lines,
                             "--hypothesis-key", "t"]),
         ):
             yield Case(f"JSON {side}: {name}", ["evaluate", "bleu", *flags], 1,
-                       "lines.jsonl:2", *words, stdin=pair)
+                       f"{file}:2", *words, stdin=pair)
     uneven = written("uneven.jsonl", '{"t": ["a", "b"]}\n{"t": "a"}\n')
     yield Case("references of another number",
                ["evaluate", "rouge", "-r", uneven, "--reference-key", "t"], 1,
