@@ -10,6 +10,7 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/text/mecab.h"
 #include "seqconv/text/segmenter.h"
 
 namespace seqconv::cli {
@@ -61,30 +62,43 @@ void warn_tokenized(const Lines& hypotheses, const BleuOptions& options) {
 
 /// Tokenizers that split at blanks find no words in some languages.
 void warn_unsegmented(const Lines& hypotheses, const BleuOptions& options) {
-  const std::string_view language = unsegmented_language(hypotheses);
-  const bool splits_at_blanks = options.style == BleuStyle::kMultiBleu ||
-      options.tokenizer == BleuTokenizer::k13a ||
-      options.tokenizer == BleuTokenizer::kNone ||
-      options.tokenizer == BleuTokenizer::kIntl;
-  if (language.empty() || !splits_at_blanks)
-    return;
-  log_warning(
-      "the hypotheses are ",
-      language,
-      ", which has no blanks between words: BLEU by blanks says little; "
-      "--tokenizer char, spm, or zh for Chinese, finds tokens there");
+  const std::string_view language = language_without_words(hypotheses, options);
+  if (!language.empty())
+    log_warning(
+        "the hypotheses are ",
+        language,
+        ", which has no blanks between words: BLEU by blanks says little; "
+        "--tokenizer char or spm, zh for Chinese or ja-mecab for Japanese "
+        "finds tokens there");
 }
 
-/// BLEU's options with the model of --spm-model.
+/// BLEU's options with what its tokenizers want.
 struct BleuFlags : BleuOptions {
   std::string spm_model;
+  std::string mecab_dictionary;
 };
 
+LineTokenizer mecab_tokenizer(const std::string& dictionary) {
+  if (has_mecab() && dictionary.empty())
+    fail_usage("--tokenizer ja-mecab needs the folder of MeCab's dictionary in "
+               "--mecab-dictionary (/var/lib/mecab/dic/ipadic-utf8 of Debian's "
+               "mecab-ipadic-utf8)");
+  const MecabTokenizer tokenizer(dictionary);
+  return {
+      .split =
+          [tokenizer](std::string_view line) { return tokenizer.split(line); },
+      .name = concat("ja-mecab-", tokenizer.name())};
+}
+
 LineTokenizer tokenizer_of(const BleuFlags& options) {
+  if (options.tokenizer != BleuTokenizer::kSpm && !options.spm_model.empty())
+    fail_usage("--spm-model is for --tokenizer spm");
+  if (options.tokenizer == BleuTokenizer::kJaMecab)
+    return mecab_tokenizer(options.mecab_dictionary);
+  if (!options.mecab_dictionary.empty())
+    fail_usage("--mecab-dictionary is for --tokenizer ja-mecab");
   if (options.spm_model.empty())
     return {};
-  if (options.tokenizer != BleuTokenizer::kSpm)
-    fail_usage("--spm-model is for --tokenizer spm");
   const std::string model = read_file(options.spm_model);
   return {
       .split = [segmenter =
@@ -92,6 +106,10 @@ LineTokenizer tokenizer_of(const BleuFlags& options) {
                    std::string_view line) { return segmenter->split(line); },
       .name = concat("spm-", checksum_text(checksum(model)))};
 }
+
+struct RougeFlags : RougeOptions {
+  std::vector<RougeValue> values = {RougeValue::kF};
+};
 
 template <class Options>
 void add_own_flags(CLI::App& /*verb*/, Options& /*options*/) {}
@@ -101,6 +119,26 @@ void add_own_flags(CLI::App& verb, BleuFlags& options) {
           options.spm_model,
           "SentencePiece model of --tokenizer spm")
       ->type_name("FILE")
+      ->group("Metric");
+  verb.add_option(
+          "--mecab-dictionary",
+          options.mecab_dictionary,
+          "Folder of MeCab's dictionary for --tokenizer ja-mecab")
+      ->type_name("DIR")
+      ->group("Metric");
+}
+void add_own_flags(CLI::App& verb, RougeFlags& options) {
+  verb.add_option_function<Lines>(
+          "--values",
+          [&options](const Lines& names) {
+            options.values.clear();
+            for (const std::string& name : names)
+              options.values.push_back(
+                  parse_enum<RougeValue>(name, "--values"));
+          },
+          "What is told of each measure: f, recall, precision")
+      ->type_name("NAME")
+      ->default_str("f")
       ->group("Metric");
 }
 
@@ -112,11 +150,17 @@ void warn(const Lines& hypotheses, const BleuFlags& options) {
 }
 
 template <class Metric, class Options>
-Metric metric_of(const Options& options) {
+MakeMetric maker_of(const Options& options) {
   if constexpr (std::is_same_v<Options, BleuFlags>)
-    return Metric(options, tokenizer_of(options));
+    return [options, tokenizer = tokenizer_of(options)] {
+      return to_corpus_metric(Metric(options, tokenizer));
+    };
+  else if constexpr (std::is_same_v<Options, RougeFlags>)
+    return [options] {
+      return to_corpus_metric(Metric(options), /*first=*/0, options.values);
+    };
   else
-    return Metric(options);
+    return [options] { return to_corpus_metric(Metric(options)); };
 }
 
 void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
@@ -141,6 +185,13 @@ void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
           flags.reference_key,
           "References are in JSON lines, a text or a list of texts")
       ->type_name("KEY");
+  add_integer(
+      verb,
+      "--threads",
+      flags.threads,
+      "Threads; 0 = all cores",
+      0,
+      1024);
   add_integer(verb, "--decimals", flags.decimals, "Decimals of scores", 0, 15);
   add_choice(verb, "--format", flags.format, "text or json");
   verb.add_flag_callback(
@@ -200,16 +251,16 @@ void add_metric(
   FlagVisitor visitor(
       verb,
       "Metric",
-      {{"tokenizer", "--tokenize"}, {"smoothing", "--smooth"}});
+      {{"tokenizer", "--tokenize"},
+       {"smoothing", "--smooth"},
+       {"exceptions", "--rouge-exceptions"}});
   state->options.visit(visitor);
   add_own_flags(verb, state->options);
   add_significance_flags(verb, state->flags);
   verb.callback([&program, state] {
     program.run = [&program, state] {
       state->options.validate("-");
-      const auto make = [&] {
-        return to_corpus_metric(metric_of<Metric>(state->options));
-      };
+      const MakeMetric make = maker_of<Metric>(state->options);
       make();  // what is wrong with it is said before anything is read
       const EvaluationText text = read_evaluation_text(state->flags, std::cin);
       for (const EvaluationSystem& system : text.systems)
@@ -235,7 +286,7 @@ void add_evaluate(Program& program) {
   add_metric<Bleu, BleuFlags>(verb, program, "bleu", "Corpus BLEU");
   add_metric<Chrf, ChrfOptions>(verb, program, "chrf", "Corpus chrF");
   add_metric<Ter, TerOptions>(verb, program, "ter", "Translation edit rate");
-  add_metric<Rouge, RougeOptions>(verb, program, "rouge", "ROUGE");
+  add_metric<Rouge, RougeFlags>(verb, program, "rouge", "ROUGE");
   add_metric<ExactMatch, ExactOptions>(
       verb,
       program,

@@ -1,10 +1,15 @@
 #include "evaluation.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <mutex>
 #include <ostream>
+#include <span>
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/json.h"
+#include "seqconv/base/threads.h"
+#include "seqconv/pipeline/workers.h"
 
 namespace seqconv::cli {
 namespace {
@@ -27,20 +32,100 @@ std::string fixed(double value, int64_t decimals) {
   return text;
 }
 
-/// Feeds a system's lines to a metric; their numbers are those of the tests.
-SentenceStatistics feed(
-    CorpusMetric& metric,
-    const EvaluationSystem& system,
-    const EvaluationText& text) {
-  SentenceStatistics statistics;
-  for (size_t i = 0; i < system.lines.size(); ++i)
-    located(
-        [&] { return concat(system.name, ":", i + 1); },
-        [&] {
-          statistics.add(metric.add(system.lines[i], text.references[i]));
-        });
-  return statistics;
-}
+/// Counts the sentences of systems, some at a time, by threads that have
+/// metrics of their own.
+class SharedCount {
+ public:
+  SharedCount(
+      const EvaluationText& text,
+      const MakeMetric& make_metric,
+      int64_t workers)
+      : text_(text), make_metric_(make_metric), workers_(workers) {}
+
+  /// Feeds a system's sentences to `metric`, and gives their numbers for tests.
+  SentenceStatistics feed(
+      CorpusMetric& metric,
+      const EvaluationSystem& system) {
+    const size_t count = system.lines.size();
+    std::vector<std::vector<double>> numbers(
+        (count + kSentences - 1) / kSentences);
+    const int64_t workers =
+        std::min(workers_, static_cast<int64_t>(numbers.size()));
+    share_work(numbers.size(), workers, [&](size_t part) {
+      const size_t begin = part * kSentences;
+      count_part(
+          system,
+          begin,
+          std::min(count, begin + kSentences),
+          numbers[part]);
+    });
+    SentenceStatistics statistics;
+    for (size_t part = 0; part < numbers.size(); ++part)
+      add_part(metric, system, part * kSentences, numbers[part], statistics);
+    return statistics;
+  }
+
+ private:
+  using Metric = std::unique_ptr<CorpusMetric>;
+  static constexpr size_t kSentences = 64;  // at a time
+
+  Metric borrow() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!spare_.empty()) {
+        Metric metric = std::move(spare_.back());
+        spare_.pop_back();
+        return metric;
+      }
+    }
+    return make_metric_();
+  }
+
+  void count_part(
+      const EvaluationSystem& system,
+      size_t begin,
+      size_t end,
+      std::vector<double>& numbers) {
+    Metric metric = borrow();
+    for (size_t i = begin; i < end; ++i)
+      at_line(system, i, [&] {
+        metric->count(system.lines[i], text_.references[i], numbers);
+      });
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(metric));
+  }
+
+  void add_part(
+      CorpusMetric& metric,
+      const EvaluationSystem& system,
+      size_t begin,
+      const std::vector<double>& numbers,
+      SentenceStatistics& statistics) const {
+    const size_t end = std::min(begin + kSentences, system.lines.size());
+    const size_t width = numbers.size() / (end - begin);
+    for (size_t i = begin; i < end; ++i) {
+      const std::span<const double> row(
+          numbers.data() + (i - begin) * width,
+          width);
+      at_line(system, i, [&] {
+        metric.add_counted(row, text_.references[i].size());
+      });
+      statistics.add(row);
+    }
+  }
+
+  template <class Function>
+  static void
+  at_line(const EvaluationSystem& system, size_t i, const Function& function) {
+    located([&] { return concat(system.name, ":", i + 1); }, function);
+  }
+
+  const EvaluationText& text_;
+  const MakeMetric& make_metric_;
+  int64_t workers_;
+  std::mutex mutex_;
+  std::vector<Metric> spare_;
+};
 
 Resampling bootstrap(const EvaluationFlags& flags) {
   Resampling resampling{.seed = flags.seed};
@@ -91,12 +176,13 @@ std::string signature(
 Evaluation evaluation_of(
     const EvaluationFlags& flags,
     const EvaluationText& text,
-    const std::function<std::unique_ptr<CorpusMetric>()>& make_metric) {
+    const MakeMetric& make_metric) {
   Evaluation evaluation;
+  SharedCount counting(text, make_metric, thread_count(flags.threads));
   std::vector<SentenceStatistics> statistics;
   for (const EvaluationSystem& system : text.systems) {
     evaluation.metrics.push_back(make_metric());
-    statistics.push_back(feed(*evaluation.metrics.back(), system, text));
+    statistics.push_back(counting.feed(*evaluation.metrics.back(), system));
   }
   for (size_t i = 0; i < evaluation.metric().measures(); ++i)
     evaluation.measured.push_back(measure(flags, evaluation, statistics, i));
@@ -194,7 +280,7 @@ void write_json(
 void evaluate(
     const EvaluationFlags& flags,
     const EvaluationText& text,
-    const std::function<std::unique_ptr<CorpusMetric>()>& make_metric,
+    const MakeMetric& make_metric,
     std::ostream& out) {
   const Evaluation evaluation = evaluation_of(flags, text, make_metric);
   if (flags.format == OutputFormat::kJson)

@@ -28,6 +28,7 @@ struct EvaluationFlags {
   std::string baseline;  ///< a system's file; "": the first one
   int64_t samples = 0;   ///< of intervals and tests; 0: sacreBLEU's numbers
   int64_t seed = Resampling{}.seed;
+  int64_t threads = 0;  ///< that count; 0: one for each core
 };
 
 struct EvaluationSystem {
@@ -47,13 +48,17 @@ EvaluationText read_evaluation_text(
     const EvaluationFlags& flags,
     std::istream& in);
 
+/// Gives metrics that are alike, each time a new one.
+using MakeMetric = std::function<std::unique_ptr<CorpusMetric>()>;
+
 /// Scores all systems, each with a metric of its own, and writes what they
-/// have. One system of one measure: the score, then its report; several: a
-/// table with tabs between. Or one JSON object.
+/// have, the same for any number of threads. One system of one measure: the
+/// score, then its report; several: a table with tabs between. Or one JSON
+/// object.
 void evaluate(
     const EvaluationFlags& flags,
     const EvaluationText& text,
-    const std::function<std::unique_ptr<CorpusMetric>()>& make_metric,
+    const MakeMetric& make_metric,
     std::ostream& out);
 
 }  // namespace seqconv::cli

@@ -11,7 +11,7 @@
 #include "report.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/special_ids.h"
-#include "space_tokens.h"
+#include "split_tokens.h"
 #include "word_numbers.h"
 
 namespace seqconv {
@@ -19,13 +19,13 @@ namespace {
 
 using metrics::fixed;
 using metrics::SortedNgrams;
-
-constexpr int kTokenBits = 32;
+using metrics::WordNumbers;
+using Sentence = std::vector<uint32_t>;
 
 /// The length nearest to the hypothesis's; of two, the smaller one.
 int64_t nearest_length(
     int64_t hypothesis,
-    const std::vector<std::vector<uint32_t>>& references) {
+    const std::vector<Sentence>& references) {
   int64_t best = std::numeric_limits<int64_t>::max();
   int64_t best_distance = best;
   for (const auto& reference : references) {
@@ -39,24 +39,40 @@ int64_t nearest_length(
   return best;
 }
 
+template <class Ngram>
+void count_ngrams(
+    const Sentence& hypothesis,
+    const std::vector<Sentence>& references,
+    int bits,
+    BleuStatistics& statistics) {
+  const auto sort = [bits](const Sentence& sentence) {
+    return SortedNgrams<Ngram>(sentence, BleuStatistics::kOrder, bits);
+  };
+  const SortedNgrams<Ngram> found = sort(hypothesis);
+  std::vector<SortedNgrams<Ngram>> allowed;
+  for (const Sentence& reference : references)
+    allowed.push_back(sort(reference));
+  for (size_t n = 1; n <= BleuStatistics::kOrder; ++n) {
+    statistics.correct[n - 1] =
+        metrics::count_matches<Ngram>(found, allowed, n);
+    statistics.total[n - 1] = found.total(n);
+  }
+}
+
+/// Of sentences of numbers below `words`.
 BleuStatistics count_sentence(
-    const std::vector<uint32_t>& hypothesis,
-    const std::vector<std::vector<uint32_t>>& references) {
+    const Sentence& hypothesis,
+    const std::vector<Sentence>& references,
+    uint32_t words) {
   BleuStatistics statistics;
   statistics.hypothesis_length = static_cast<int64_t>(hypothesis.size());
   statistics.reference_length =
       nearest_length(statistics.hypothesis_length, references);
-  const auto sort = [](const std::vector<uint32_t>& numbers) {
-    return SortedNgrams(numbers, BleuStatistics::kOrder, kTokenBits);
-  };
-  const SortedNgrams found = sort(hypothesis);
-  std::vector<SortedNgrams> allowed;
-  for (const auto& reference : references)
-    allowed.push_back(sort(reference));
-  for (size_t n = 1; n <= BleuStatistics::kOrder; ++n) {
-    statistics.correct[n - 1] = metrics::count_matches(found, allowed, n);
-    statistics.total[n - 1] = found.total(n);
-  }
+  const int bits = metrics::bits_of_symbols(words);
+  if (bits * static_cast<int>(BleuStatistics::kOrder) <= 64)
+    count_ngrams<uint64_t>(hypothesis, references, bits, statistics);
+  else
+    count_ngrams<unsigned __int128>(hypothesis, references, bits, statistics);
   return statistics;
 }
 
@@ -96,6 +112,40 @@ BleuScore score_numbers(std::span<const Real> sums, BleuSmoothing smoothing) {
   return result;
 }
 
+/// Whether a tokenizer is one that stands above this layer.
+bool is_given(BleuTokenizer tokenizer) {
+  return tokenizer == BleuTokenizer::kSpm ||
+      tokenizer == BleuTokenizer::kJaMecab;
+}
+
+/// A line's tokens with a tokenizer that was given.
+std::vector<std::string_view> split_by(
+    const LineTokenizer& tokenizer,
+    std::string_view line,
+    WordNumbers& texts) {
+  std::string tokens;
+  for (const std::string& token : tokenizer.split(metrics::valid_utf8(line)))
+    (tokens += token) += ' ';
+  return metrics::split_words(texts.keep(std::move(tokens)));
+}
+
+std::vector<std::string_view> split_line(
+    std::string_view line,
+    const BleuOptions& options,
+    const LineTokenizer& tokenizer,
+    WordNumbers& texts) {
+  if (options.lowercase)
+    line = texts.keep(metrics::to_lower(line));
+  if (options.compound_split)
+    line = texts.keep(split_compounds(line));
+  if (!is_given(options.tokenizer))
+    return metrics::split_tokens(line, options.tokenizer, texts);
+  line = metrics::trim_end(line);
+  if (options.tokenizer == BleuTokenizer::kJaMecab)
+    line = metrics::trim_start(line);
+  return split_by(tokenizer, line, texts);
+}
+
 std::string precision_list(const BleuScore& score) {
   std::string list;
   for (double precision : score.precisions)
@@ -117,11 +167,6 @@ void BleuOptions::validate(const std::string& path) const {
         style_name,
         "'");
   };
-  if (tokenizer == BleuTokenizer::kJaMecab)
-    fail_usage(
-        path,
-        ".tokenizer = 'ja-mecab' needs a build with MeCab, which this one is "
-        "not; 'spm' and 'char' suit Japanese, too");
   const BleuOptions defaults;
   if (style == BleuStyle::kSacreBleu) {
     if (compound_split)
@@ -130,6 +175,16 @@ void BleuOptions::validate(const std::string& path) const {
   }
   if (tokenizer != defaults.tokenizer && tokenizer != BleuTokenizer::kNone)
     reject("tokenizer", "multi-bleu");
+}
+
+std::string_view language_without_words(
+    const std::vector<std::string>& lines,
+    const BleuOptions& options) {
+  const bool splits_at_blanks = options.style == BleuStyle::kMultiBleu ||
+      options.tokenizer == BleuTokenizer::k13a ||
+      options.tokenizer == BleuTokenizer::kNone ||
+      options.tokenizer == BleuTokenizer::kIntl;
+  return splits_at_blanks ? unsegmented_language(lines) : "";
 }
 
 BleuStatistics& BleuStatistics::operator+=(const BleuStatistics& other) {
@@ -151,6 +206,20 @@ std::vector<double> BleuStatistics::numbers() const {
   return numbers;
 }
 
+BleuStatistics BleuStatistics::of_numbers(std::span<const double> numbers) {
+  const auto number = [&](size_t i) {
+    return static_cast<int64_t>(numbers[i]);
+  };
+  BleuStatistics statistics;
+  statistics.hypothesis_length = number(0);
+  statistics.reference_length = number(1);
+  for (size_t n = 0; n < kOrder; ++n) {
+    statistics.correct[n] = number(2 + n);
+    statistics.total[n] = number(2 + kOrder + n);
+  }
+  return statistics;
+}
+
 BleuScore compute_bleu(
     const BleuStatistics& statistics,
     BleuSmoothing smoothing) {
@@ -163,53 +232,51 @@ BleuScore compute_bleu(
 Bleu::Bleu(const BleuOptions& options, LineTokenizer tokenizer)
     : options_(options), tokenizer_(std::move(tokenizer)) {
   options_.validate();
-  if (options_.tokenizer == BleuTokenizer::kSpm && !tokenizer_.split)
-    fail_usage("bleu.tokenizer = 'spm' needs a SentencePiece model");
+  if (is_given(options_.tokenizer) && !tokenizer_.split)
+    fail_usage(
+        "bleu.tokenizer = '",
+        enum_name(options_.tokenizer),
+        "' needs a ",
+        options_.tokenizer == BleuTokenizer::kSpm ? "SentencePiece model"
+                                                  : "dictionary of MeCab");
   if (options_.style == BleuStyle::kMultiBleu) {
     options_.tokenizer = BleuTokenizer::kNone;
     options_.smoothing = BleuSmoothing::kNone;
   }
 }
 
-std::string Bleu::prepare(std::string_view line) const {
-  std::string text =
-      options_.lowercase ? metrics::to_lower(line) : std::string(line);
-  if (options_.compound_split)
-    text = split_compounds(text);
-  if (options_.tokenizer != BleuTokenizer::kSpm)
-    return metrics::space_tokens(text, options_.tokenizer);
-  std::string tokens;
-  for (const std::string& token :
-       tokenizer_.split(metrics::valid_utf8(metrics::trim_end(text))))
-    (tokens += token) += ' ';
-  return tokens;
-}
-
 BleuStatistics Bleu::count(
     std::string_view hypothesis,
     const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
-  metrics::WordNumbers numbers;
-  const std::vector<uint32_t> found = numbers.of_text(prepare(hypothesis));
-  std::vector<std::vector<uint32_t>> allowed;
+  WordNumbers numbers;
+  const auto read = [&](std::string_view line) {
+    return numbers.of_words(split_line(line, options_, tokenizer_, numbers));
+  };
+  const Sentence found = read(hypothesis);
+  std::vector<Sentence> allowed;
   for (const std::string& reference : references)
-    allowed.push_back(numbers.of_text(prepare(reference)));
+    allowed.push_back(read(reference));
   if (options_.style == BleuStyle::kMultiBleu) {
     const uint32_t unknown = numbers.of_word(kUnknownSymbol);
     const uint32_t nothing = numbers.of_word("");  // no hypothesis has it
-    for (std::vector<uint32_t>& reference : allowed)
+    for (Sentence& reference : allowed)
       std::replace(reference.begin(), reference.end(), unknown, nothing);
   }
-  return count_sentence(found, allowed);
+  return count_sentence(found, allowed, numbers.count());
 }
 
 BleuStatistics Bleu::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
-  metrics::check_references(references.size(), references_);
   const BleuStatistics counts = count(hypothesis, references);
-  statistics_ += counts;
+  add_counts(counts, references.size());
   return counts;
+}
+
+void Bleu::add_counts(const BleuStatistics& counts, size_t references) {
+  metrics::check_references(references, references_);
+  statistics_ += counts;
 }
 
 BleuScore Bleu::score() const {

@@ -5,16 +5,8 @@
 #include <unicode/unistr.h>
 #include <unicode/utf8.h>
 
-#include <algorithm>
-
 namespace seqconv::metrics {
 namespace {
-
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x80;
-  });
-}
 
 /// Reads the character at `at` and moves on behind it.
 char32_t next_character(std::string_view text, size_t& at) {
@@ -28,6 +20,22 @@ char32_t next_character(std::string_view text, size_t& at) {
 }
 
 }  // namespace
+
+bool is_ascii(std::string_view text) {
+  char bits = 0;
+  for (char c : text)
+    bits |= c;
+  return static_cast<unsigned char>(bits) < 0x80;
+}
+
+bool is_valid_utf8(std::string_view text) {
+  if (is_ascii(text))
+    return true;
+  UChar32 c = 0;
+  for (size_t i = 0; i < text.size() && c >= 0;)
+    U8_NEXT(text.data(), i, text.size(), c);
+  return c >= 0;
+}
 
 std::u32string decode_utf8(std::string_view text) {
   std::u32string out;
@@ -50,13 +58,19 @@ std::string encode_utf8(std::u32string_view text) {
 }
 
 std::string valid_utf8(std::string_view text) {
-  return is_ascii(text) ? std::string(text) : encode_utf8(decode_utf8(text));
+  return is_valid_utf8(text) ? std::string(text)
+                             : encode_utf8(decode_utf8(text));
 }
 
 bool is_space(char32_t c) {
   if (c < 0x80)
     return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
   return u_isUWhiteSpace(static_cast<UChar32>(c));
+}
+
+size_t space_length(std::string_view text, size_t at) {
+  size_t end = at;
+  return is_space(next_character(text, end)) ? end - at : 0;
 }
 
 std::string to_lower(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "character_numbers.h"
 #include "characters.h"
 #include "ngrams.h"
 #include "report.h"
@@ -13,10 +14,7 @@ namespace seqconv {
 namespace {
 
 using metrics::SortedNgrams;
-using metrics::WordNumbers;
-
-constexpr int kCharacterBits = 21;  // a code point
-constexpr int kWordBits = 32;
+using Symbols = std::vector<uint32_t>;
 
 bool is_ascii_punctuation(char c) {
   return c > ' ' && c < 0x7F && !(c >= '0' && c <= '9') &&
@@ -40,42 +38,72 @@ std::vector<std::string_view> split_punctuation(std::string_view text) {
   return words;
 }
 
-/// The n-grams of one line.
-struct LineNgrams {
-  SortedNgrams characters;
-  SortedNgrams words;
+/// Lines as numbers: the hypothesis, then its references.
+struct NumberedLines {
+  std::vector<Symbols> characters;
+  std::vector<Symbols> words;
+  metrics::CharacterNumbers character_numbers{};
+  metrics::WordNumbers word_numbers{};
 };
 
-LineNgrams list_ngrams(
+void add_line(
     std::string_view line,
     const ChrfOptions& options,
-    WordNumbers& numbers) {
-  const std::string& text = numbers.keep(
+    NumberedLines& lines) {
+  const std::string& text = lines.word_numbers.keep(
       options.lowercase ? metrics::to_lower(line) : metrics::valid_utf8(line));
-  std::vector<uint32_t> characters;
+  Symbols& characters = lines.characters.emplace_back();
+  characters.reserve(text.size());
   for (char32_t c : metrics::decode_utf8(text))
     if (options.whitespace || !metrics::is_space(c))
-      characters.push_back(c);
-  std::vector<uint32_t> words;
+      characters.push_back(lines.character_numbers.of(c));
   if (options.word_order > 0)
-    for (std::string_view word : split_punctuation(text))
-      words.push_back(numbers.of_word(word));
-  const auto orders = [](int64_t order) {
-    return static_cast<size_t>(std::max<int64_t>(1, order));
-  };
-  return {
-      SortedNgrams(characters, orders(options.char_order), kCharacterBits),
-      SortedNgrams(words, orders(options.word_order), kWordBits)};
+    lines.words.push_back(lines.word_numbers.of_words(split_punctuation(text)));
 }
 
-ChrfCounts
-count_order(const SortedNgrams& found, const SortedNgrams& wanted, size_t n) {
+template <class Ngram>
+ChrfCounts count_order(
+    const SortedNgrams<Ngram>& found,
+    const SortedNgrams<Ngram>& wanted,
+    size_t n) {
   ChrfCounts counts;
   counts.reference = wanted.total(n);
-  counts.matched = metrics::count_matches(found, {&wanted, 1}, n);
+  counts.matched = found.common(wanted, n);
   // Orders that the reference is too short for do not count.
   counts.hypothesis = counts.reference == 0 ? 0 : found.total(n);
   return counts;
+}
+
+template <class Ngram>
+void append_counts(
+    const std::vector<Symbols>& lines,
+    size_t orders,
+    int bits,
+    std::vector<std::vector<ChrfCounts>>& counts) {
+  std::vector<SortedNgrams<Ngram>> sorted;
+  for (const Symbols& line : lines)
+    sorted.emplace_back(line, orders, bits);
+  for (size_t i = 1; i < sorted.size(); ++i)
+    for (size_t n = 1; n <= orders; ++n)
+      counts[i - 1].push_back(count_order(sorted[0], sorted[i], n));
+}
+
+/// Appends the counts of all orders for each reference, counts [reference], of
+/// lines of numbers below `symbols`.
+void append_counts(
+    const std::vector<Symbols>& lines,
+    int64_t orders,
+    uint32_t symbols,
+    std::vector<std::vector<ChrfCounts>>& counts) {
+  const int bits = metrics::bits_of_symbols(symbols);
+  if (orders * bits <= 64)
+    append_counts<uint64_t>(lines, static_cast<size_t>(orders), bits, counts);
+  else
+    append_counts<unsigned __int128>(
+        lines,
+        static_cast<size_t>(orders),
+        bits,
+        counts);
 }
 
 /// From 0 to 100. `sums` are three numbers for each order, as of numbers(); all
@@ -143,42 +171,51 @@ std::vector<ChrfCounts> Chrf::count(
     std::string_view hypothesis,
     const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
-  WordNumbers words;
-  const LineNgrams found = list_ngrams(hypothesis, options_, words);
-  std::vector<ChrfCounts> best;
+  NumberedLines lines;
+  add_line(hypothesis, options_, lines);
+  for (const std::string& reference : references)
+    add_line(reference, options_, lines);
+  std::vector<std::vector<ChrfCounts>> counts(references.size());
+  append_counts(
+      lines.characters,
+      options_.char_order,
+      lines.character_numbers.count(),
+      counts);
+  append_counts(
+      lines.words,
+      options_.word_order,
+      lines.word_numbers.count(),
+      counts);
+  size_t best = 0;
   double best_score = -1;
-  for (const std::string& reference : references) {
-    const LineNgrams wanted = list_ngrams(reference, options_, words);
-    std::vector<ChrfCounts> counts;
-    for (int64_t n = 1; n <= options_.char_order; ++n)
-      counts.push_back(count_order(
-          found.characters,
-          wanted.characters,
-          static_cast<size_t>(n)));
-    for (int64_t n = 1; n <= options_.word_order; ++n)
-      counts.push_back(
-          count_order(found.words, wanted.words, static_cast<size_t>(n)));
-    const std::vector<double> sums = numbers(counts);
+  for (size_t i = 0; i < counts.size() && counts.size() > 1; ++i) {
+    const std::vector<double> sums = numbers(counts[i]);
     if (const double score = f_score(std::span(sums), options_);
         score > best_score) {
       best_score = score;
-      best = std::move(counts);
+      best = i;
     }
   }
-  return best;
+  return std::move(counts[best]);
 }
 
 std::vector<ChrfCounts> Chrf::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
-  metrics::check_references(references.size(), references_);
-  const std::vector<ChrfCounts> counts = count(hypothesis, references);
+  std::vector<ChrfCounts> counts = count(hypothesis, references);
+  add_counts(counts, references.size());
+  return counts;
+}
+
+void Chrf::add_counts(
+    const std::vector<ChrfCounts>& counts,
+    size_t references) {
+  metrics::check_references(references, references_);
   for (size_t i = 0; i < counts.size(); ++i) {
     statistics_[i].hypothesis += counts[i].hypothesis;
     statistics_[i].reference += counts[i].reference;
     statistics_[i].matched += counts[i].matched;
   }
-  return counts;
 }
 
 std::vector<double> Chrf::numbers(const std::vector<ChrfCounts>& counts) {
@@ -187,6 +224,16 @@ std::vector<double> Chrf::numbers(const std::vector<ChrfCounts>& counts) {
     for (int64_t number : {order.hypothesis, order.reference, order.matched})
       numbers.push_back(static_cast<double>(number));
   return numbers;
+}
+
+std::vector<ChrfCounts> Chrf::of_numbers(std::span<const double> numbers) {
+  const auto number = [&](size_t i) {
+    return static_cast<int64_t>(numbers[i]);
+  };
+  std::vector<ChrfCounts> counts;
+  for (size_t i = 0; i + 2 < numbers.size(); i += 3)
+    counts.push_back({number(i), number(i + 1), number(i + 2)});
+  return counts;
 }
 
 double Chrf::score() const {

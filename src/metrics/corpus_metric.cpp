@@ -12,15 +12,27 @@ double percent(double score) {
   return score;
 }
 
-std::vector<double> numbers(const std::vector<ChrfCounts>& counts) {
+template <class Counts>
+std::vector<double> to_numbers(const Counts& counts) {
+  return counts.numbers();
+}
+std::vector<double> to_numbers(const std::vector<ChrfCounts>& counts) {
   return Chrf::numbers(counts);
 }
-std::vector<double> numbers(bool match) {
-  return {match ? 1.0 : 0.0, 1.0};
+
+BleuStatistics to_counts(std::span<const double> numbers, const Bleu&) {
+  return BleuStatistics::of_numbers(numbers);
 }
-template <class Counts>
-std::vector<double> numbers(const Counts& counts) {
-  return counts.numbers();
+std::vector<ChrfCounts> to_counts(
+    std::span<const double> numbers,
+    const Chrf&) {
+  return Chrf::of_numbers(numbers);
+}
+TerStatistics to_counts(std::span<const double> numbers, const Ter&) {
+  return {static_cast<int64_t>(numbers[0]), numbers[1]};
+}
+ExactStatistics to_counts(std::span<const double> numbers, const ExactMatch&) {
+  return {static_cast<int64_t>(numbers[0]), static_cast<int64_t>(numbers[1])};
 }
 
 /// Metrics with one measure, that have functions of these names.
@@ -29,10 +41,17 @@ class SingleMeasure : public CorpusMetric {
  public:
   explicit SingleMeasure(Metric metric) : metric_(std::move(metric)) {}
 
-  std::vector<double> add(
+  void count(
       std::string_view hypothesis,
-      const std::vector<std::string>& references) override {
-    return numbers(metric_.add(hypothesis, references));
+      const std::vector<std::string>& references,
+      std::vector<double>& numbers) override {
+    const std::vector<double> own =
+        to_numbers(metric_.count(hypothesis, references));
+    numbers.insert(numbers.end(), own.begin(), own.end());
+  }
+  void add_counted(std::span<const double> numbers, size_t references)
+      override {
+    metric_.add_counts(to_counts(numbers, metric_), references);
   }
   std::string name(size_t) const override { return metric_.name(); }
   double score(size_t) const override { return percent(metric_.score()); }
@@ -51,30 +70,43 @@ class SingleMeasure : public CorpusMetric {
   Metric metric_;
 };
 
-/// F of ROUGE's measures, from one of them on.
+/// ROUGE's measures from one of them on, of each some values. A sentence's
+/// numbers are all values of all measures, and 1.
 class RougeMeasures : public CorpusMetric {
  public:
-  RougeMeasures(Rouge rouge, size_t first)
-      : rouge_(std::move(rouge)), first_(first) {}
+  RougeMeasures(Rouge rouge, size_t first, std::vector<RougeValue> values)
+      : rouge_(std::move(rouge)), first_(first), values_(std::move(values)) {}
 
-  std::vector<double> add(
+  void count(
       std::string_view hypothesis,
-      const std::vector<std::string>& references) override {
-    std::vector<double> row;
-    for (const RougeValues& values : rouge_.add(hypothesis, references))
-      row.push_back(values.f);
-    row.push_back(1);
-    return row;
+      const std::vector<std::string>& references,
+      std::vector<double>& numbers) override {
+    for (const RougeValues& own : rouge_.compare(hypothesis, references))
+      numbers.insert(numbers.end(), {own.recall, own.precision, own.f});
+    numbers.push_back(1);
   }
-  size_t measures() const override { return rouge_.names().size() - first_; }
+  void add_counted(std::span<const double> numbers, size_t references)
+      override {
+    std::vector<RougeValues> values;
+    for (size_t i = 0; i + 2 < numbers.size(); i += 3)
+      values.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});
+    rouge_.add_values(values, references);
+  }
+  size_t measures() const override {
+    return (rouge_.names().size() - first_) * values_.size();
+  }
   std::string name(size_t measure) const override {
-    return rouge_.names()[first_ + measure];
+    const char* const kinds[] = {" R", " P", ""};
+    return rouge_.names()[place(measure)] + kinds[value(measure)];
   }
   double score(size_t measure) const override {
-    return rouge_.score()[first_ + measure].f;
+    const RougeValues own = rouge_.score()[place(measure)];
+    const double values[] = {own.recall, own.precision, own.f};
+    return values[value(measure)];
   }
   ScoreOfSums score_of_sums(size_t measure) const override {
-    const auto mean = [which = first_ + measure](std::span<const double> sums) {
+    const size_t which = 3 * place(measure) + value(measure);
+    const auto mean = [which](std::span<const double> sums) {
       return sums[which] / sums.back();  // the last one counts summaries
     };
     return {.exact = mean, .single = {}};
@@ -85,8 +117,16 @@ class RougeMeasures : public CorpusMetric {
   }
 
  private:
+  size_t place(size_t measure) const {
+    return first_ + measure / values_.size();
+  }
+  size_t value(size_t measure) const {
+    return static_cast<size_t>(values_[measure % values_.size()]);
+  }
+
   Rouge rouge_;
   size_t first_;
+  std::vector<RougeValue> values_;
 };
 
 template <class Metric>
@@ -95,6 +135,15 @@ std::unique_ptr<CorpusMetric> single(Metric metric) {
 }
 
 }  // namespace
+
+std::vector<double> CorpusMetric::add(
+    std::string_view hypothesis,
+    const std::vector<std::string>& references) {
+  std::vector<double> numbers;
+  count(hypothesis, references, numbers);
+  add_counted(numbers, references.size());
+  return numbers;
+}
 
 std::unique_ptr<CorpusMetric> to_corpus_metric(Bleu metric) {
   return single(std::move(metric));
@@ -108,8 +157,12 @@ std::unique_ptr<CorpusMetric> to_corpus_metric(Ter metric) {
 std::unique_ptr<CorpusMetric> to_corpus_metric(ExactMatch metric) {
   return single(std::move(metric));
 }
-std::unique_ptr<CorpusMetric> to_corpus_metric(Rouge metric, size_t first) {
-  return std::make_unique<RougeMeasures>(std::move(metric), first);
+std::unique_ptr<CorpusMetric>
+to_corpus_metric(Rouge metric, size_t first, std::vector<RougeValue> values) {
+  return std::make_unique<RougeMeasures>(
+      std::move(metric),
+      first,
+      std::move(values));
 }
 
 std::unique_ptr<CorpusMetric> make_metric(MetricKind kind, bool lowercase) {

@@ -7,7 +7,11 @@
 
 namespace seqconv {
 
-bool ExactMatch::matches(
+std::vector<double> ExactStatistics::numbers() const {
+  return {static_cast<double>(matched), static_cast<double>(sentences)};
+}
+
+ExactStatistics ExactMatch::count(
     std::string_view hypothesis,
     const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
@@ -16,25 +20,24 @@ bool ExactMatch::matches(
     return options_.lowercase ? metrics::to_lower(text) : std::string(text);
   };
   const std::string wanted = prepared(hypothesis);
-  return std::ranges::any_of(references, [&](const std::string& reference) {
-    return prepared(reference) == wanted;
-  });
+  const bool matches =
+      std::ranges::any_of(references, [&](const std::string& reference) {
+        return prepared(reference) == wanted;
+      });
+  return {matches ? 1 : 0, 1};
 }
 
-bool ExactMatch::add(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
-  metrics::check_references(references.size(), references_);
-  const bool match = matches(hypothesis, references);
-  matched_ += match;
-  ++sentences_;
-  return match;
+void ExactMatch::add_counts(const ExactStatistics& counts, size_t references) {
+  metrics::check_references(references, references_);
+  statistics_.matched += counts.matched;
+  statistics_.sentences += counts.sentences;
 }
 
 double ExactMatch::score() const {
-  return sentences_ == 0
+  return statistics_.sentences == 0
       ? 0
-      : 100 * static_cast<double>(matched_) / static_cast<double>(sentences_);
+      : 100 * static_cast<double>(statistics_.matched) /
+          static_cast<double>(statistics_.sentences);
 }
 
 ScoreOfSums ExactMatch::score_of_sums() {
@@ -57,7 +60,7 @@ std::string ExactMatch::signature() const {
 std::string ExactMatch::report(int decimals) const {
   return concat(
       concat("EXACT|", signature(), " = ", metrics::fixed(score(), decimals)),
-      concat(" (", matched_, " of ", sentences_, ")"));
+      concat(" (", statistics_.matched, " of ", statistics_.sentences, ")"));
 }
 
 }  // namespace seqconv

@@ -1,18 +1,23 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace seqconv::metrics {
 
-/// An n-gram, its symbols packed into one number.
-using Ngram = unsigned __int128;
+/// The bits of SortedNgrams for numbers below `symbols`.
+inline int bits_of_symbols(uint32_t symbols) {
+  return std::bit_width(symbols | 1U);
+}
 
 /// The n-grams of a sequence for n up to `orders`: its places, sorted by the
 /// `orders` symbols that begin there, so that equal n-grams of any order lie
-/// side by side. Symbols are below 2^bits - 1; orders * bits is at most 128.
+/// side by side. Symbols are below 2^bits - 1; an `Ngram`, which is an unsigned
+/// number, has orders * bits bits or more.
+template <class Ngram>
 class SortedNgrams {
  public:
   SortedNgrams(std::span<const uint32_t> symbols, size_t orders, int bits)
@@ -34,6 +39,27 @@ class SortedNgrams {
                               : static_cast<int64_t>(places_.size() - n + 1);
   }
 
+  /// How many n-grams this and another sequence have in common, each as often
+  /// as both have it. Without branches: which n-gram comes next is hard to
+  /// foresee.
+  int64_t common(const SortedNgrams& other, size_t n) const {
+    const int shift = bits_ * static_cast<int>(orders_ - n);
+    const Ngram last = (Ngram{1} << bits_) - 1;
+    int64_t matches = 0;
+    size_t i = 0;
+    size_t j = 0;
+    while (i < places_.size() && j < other.places_.size()) {
+      const Ngram ours = places_[i] >> shift;
+      const Ngram theirs = other.places_[j] >> shift;
+      // What is shorter than n ends in 0.
+      matches += static_cast<int64_t>(ours == theirs) &
+          static_cast<int64_t>((ours & last) != 0);
+      i += ours <= theirs;
+      j += theirs <= ours;
+    }
+    return matches;
+  }
+
   /// The different n-grams of one order with their counts, in ascending order.
   class Reader {
    public:
@@ -44,7 +70,6 @@ class SortedNgrams {
 
     /// Goes on to the next n-gram; false behind the last one.
     bool next() {
-      // What is shorter than n ends in 0.
       while (at_ < places_.size() && ((places_[at_] >> shift_) & last_) == 0)
         ++at_;
       if (at_ == places_.size()) {
@@ -82,17 +107,21 @@ class SortedNgrams {
 
 /// How many n-grams of `found` the references have, each as often as it is in
 /// one of them.
-inline int64_t count_matches(
-    const SortedNgrams& found,
-    std::span<const SortedNgrams> references,
+template <class Ngram>
+int64_t count_matches(
+    const SortedNgrams<Ngram>& found,
+    std::span<const SortedNgrams<Ngram>> references,
     size_t n) {
-  std::vector<SortedNgrams::Reader> readers;
-  for (const SortedNgrams& reference : references)
+  if (references.size() == 1)
+    return found.common(references[0], n);
+  using Reader = typename SortedNgrams<Ngram>::Reader;
+  std::vector<Reader> readers;
+  for (const SortedNgrams<Ngram>& reference : references)
     readers.emplace_back(reference, n);
   int64_t matches = 0;
-  for (SortedNgrams::Reader ours(found, n); ours.next();) {
+  for (Reader ours(found, n); ours.next();) {
     int64_t allowed = 0;
-    for (SortedNgrams::Reader& reader : readers)
+    for (Reader& reader : readers)
       allowed = std::max(allowed, reader.count_of(ours.ngram));
     matches += std::min(ours.count, allowed);
   }

@@ -138,6 +138,8 @@ int64_t Rouge::Comparison::common_length() {
 /// The reference's tokens in the union over the summary's sentences, no token
 /// more often than the summary has it.
 int64_t Rouge::Comparison::union_length() {
+  if (reference_.ends.size() == 1 && hypothesis_.ends.size() == 1)
+    return common_length();
   left_ = tables_[0].counts();
   int64_t matched = 0;
   for_each_sentence(reference_, reference_words_, [&](Tokens sentence) {
@@ -234,10 +236,16 @@ std::vector<RougeValues> Rouge::compare(
 std::vector<RougeValues> Rouge::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
-  metrics::check_references(references.size(), references_);
   std::vector<RougeValues> values = compare(hypothesis, references);
-  statistics_ += {values, 1};
+  add_values(values, references.size());
   return values;
+}
+
+void Rouge::add_values(
+    const std::vector<RougeValues>& values,
+    size_t references) {
+  metrics::check_references(references, references_);
+  statistics_ += {values, 1};
 }
 
 std::string Rouge::signature() const {

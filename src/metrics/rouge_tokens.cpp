@@ -20,6 +20,10 @@ constexpr std::array<char, 256> kLetters = [] {
   return letters;
 }();
 
+bool is_letter(char c) {
+  return kLetters[static_cast<unsigned char>(c)] != 0;
+}
+
 // The capitals beyond ASCII whose small letter begins with one of ASCII, which
 // Python's lower() gives to rouge_score.
 constexpr std::string_view kKelvinSign = "\xE2\x84\xAA";  // k
@@ -33,26 +37,31 @@ RougeTokenizer::RougeTokenizer(const RougeOptions& options)
     irregular_forms_ = IrregularForms(options.exceptions);
 }
 
-uint32_t RougeTokenizer::number_of_stem(const std::string& word) {
-  std::string stem = word;
-  if (stem_ && word.size() > kShortWord) {
-    const std::string* base = irregular_forms_.find(word);
-    const StemmerRules rules = style_ == RougeStyle::kRouge155
-        ? StemmerRules::kRouge155
-        : StemmerRules::kNltk;
-    stem = base != nullptr ? *base : porter_stem(word, rules);
-  }
-  const auto next = static_cast<uint32_t>(stems_.size());
-  return stems_.emplace(std::move(stem), next).first->second;
+std::string RougeTokenizer::stem_of(const std::string& word) const {
+  if (!stem_ || word.size() <= kShortWord)
+    return word;
+  if (const std::string* base = irregular_forms_.find(word))
+    return *base;
+  const StemmerRules rules = style_ == RougeStyle::kRouge155
+      ? StemmerRules::kRouge155
+      : StemmerRules::kNltk;
+  return porter_stem(word, rules);
+}
+
+void RougeTokenizer::take_run(std::string_view letters) {
+  word_.resize(word_.size() + letters.size());
+  char* out = word_.data() + word_.size() - letters.size();
+  for (char c : letters)
+    *out++ = kLetters[static_cast<unsigned char>(c)];
 }
 
 void RougeTokenizer::end_word(RougeText& out) {
   if (word_.empty())
     return;
-  auto found = words_.find(std::string_view(word_));
-  if (found == words_.end())
-    found = words_.emplace(word_, number_of_stem(word_)).first;
-  out.tokens.push_back(found->second);
+  const uint32_t word = words_.of_copy(word_);
+  if (word == stem_numbers_.size())
+    stem_numbers_.push_back(stems_.of_copy(stem_of(word_)));
+  out.tokens.push_back(stem_numbers_[word]);
   word_.clear();
 }
 
@@ -74,11 +83,14 @@ void RougeTokenizer::split(std::string_view text, RougeText& out) {
   out.tokens.clear();
   out.ends.clear();
   for (size_t i = 0; i < text.size(); ++i) {
+    size_t end = i;
+    while (end < text.size() && is_letter(text[end]))
+      ++end;
+    take_run(text.substr(i, end - i));
+    if (end == text.size())
+      break;
+    i = end;
     const auto byte = static_cast<unsigned char>(text[i]);
-    if (const char letter = kLetters[byte]; letter != 0) {
-      word_ += letter;
-      continue;
-    }
     const bool foreign = byte >= 0x80 && style_ == RougeStyle::kRougeScore;
     if (const size_t taken = foreign ? take_letter(text, i) : 0; taken > 0) {
       i += taken - 1;
@@ -94,10 +106,11 @@ void RougeTokenizer::split(std::string_view text, RougeText& out) {
 }
 
 void RougeTokenizer::forget_much() {
-  if (words_.size() < kMostNumbers)
+  if (words_.count() < kMostNumbers)
     return;
-  words_.clear();
-  stems_.clear();
+  words_ = {};
+  stems_ = {};
+  stem_numbers_.clear();
 }
 
 }  // namespace seqconv::metrics

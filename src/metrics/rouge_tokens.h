@@ -5,11 +5,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "irregular_forms.h"
 #include "seqconv/metrics/rouge.h"
+#include "word_numbers.h"
 
 namespace seqconv::metrics {
 
@@ -38,25 +38,18 @@ class RougeTokenizer {
   const IrregularForms& irregular_forms() const { return irregular_forms_; }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view word) const {
-      return std::hash<std::string_view>{}(word);
-    }
-  };
-  using Numbers =
-      std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>>;
-
+  void take_run(std::string_view letters);
   void end_word(RougeText& out);
   size_t take_letter(std::string_view text, size_t at);
-  uint32_t number_of_stem(const std::string& word);
+  std::string stem_of(const std::string& word) const;
 
   bool stem_;
   RougeStyle style_;
   IrregularForms irregular_forms_;
   std::string word_;
-  Numbers words_;  ///< as they are written
-  Numbers stems_;
+  WordNumbers words_;  ///< as they are written
+  WordNumbers stems_;
+  std::vector<uint32_t> stem_numbers_;  ///< by the number of a word
 };
 
 }  // namespace seqconv::metrics

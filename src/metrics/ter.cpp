@@ -80,10 +80,14 @@ TerStatistics Ter::count(
 TerStatistics Ter::add(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
-  metrics::check_references(references.size(), references_);
   const TerStatistics counts = count(hypothesis, references);
-  statistics_ += counts;
+  add_counts(counts, references.size());
   return counts;
+}
+
+void Ter::add_counts(const TerStatistics& counts, size_t references) {
+  metrics::check_references(references, references_);
+  statistics_ += counts;
 }
 
 double Ter::score() const {

@@ -7,15 +7,15 @@
 
 #include "characters.h"
 #include "seqconv/base/error.h"
-#include "space_tokens.h"
 #include "spacing.h"
+#include "split_tokens.h"
+#include "tokens_13a.h"
 
 namespace seqconv {
 namespace {
 
 using metrics::decode_utf8;
 using metrics::encode_utf8;
-using metrics::replace_all;
 using metrics::set_apart;
 using metrics::space_pairs;
 
@@ -29,15 +29,6 @@ bool is_punctuation(char32_t c) {
 
 bool is_symbol(char32_t c) {
   return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_S_MASK) != 0;
-}
-
-std::string apply_13a(std::string_view line) {
-  std::string text = concat(" ", line, " ");
-  replace_all(text, "<skipped>", "");
-  replace_all(text, "-\n", "");
-  replace_all(text, "\n", " ");
-  metrics::replace_entities(text);
-  return metrics::space_points(metrics::space_symbols(text));
 }
 
 std::string apply_intl(std::string_view line) {
@@ -90,24 +81,18 @@ std::string space_characters(std::string_view line, Predicate is_apart) {
   return encode_utf8(set_apart(std::u32string_view(text), is_apart));
 }
 
-}  // namespace
-
-std::string metrics::space_tokens(
-    std::string_view line,
-    BleuTokenizer tokenizer) {
-  line = trim_end(line);
+/// The line with white space between its tokens.
+std::string space_tokens(std::string_view line, BleuTokenizer tokenizer) {
   switch (tokenizer) {
-    case BleuTokenizer::k13a:
-      return valid_utf8(apply_13a(line));
-    case BleuTokenizer::kNone:
-      return valid_utf8(line);
     case BleuTokenizer::kIntl:
       return apply_intl(line);
     case BleuTokenizer::kChar:
       return space_characters(line, [](char32_t) { return true; });
     case BleuTokenizer::kZh:
-      return space_points(
-          space_symbols(space_characters(trim_start(line), is_zh_character)));
+      return metrics::space_points(metrics::space_symbols(
+          space_characters(metrics::trim_start(line), is_zh_character)));
+    case BleuTokenizer::k13a:
+    case BleuTokenizer::kNone:
     case BleuTokenizer::kSpm:
     case BleuTokenizer::kJaMecab:
       break;
@@ -118,11 +103,27 @@ std::string metrics::space_tokens(
       "' needs a model, but got none");
 }
 
+}  // namespace
+
+std::vector<std::string_view> metrics::split_tokens(
+    std::string_view line,
+    BleuTokenizer tokenizer,
+    WordNumbers& texts) {
+  line = trim_end(line);
+  if (!is_valid_utf8(line))
+    line = texts.keep(valid_utf8(line));
+  if (tokenizer == BleuTokenizer::k13a)
+    return split_13a(line, texts);
+  if (tokenizer == BleuTokenizer::kNone)
+    return split_words(line);
+  return split_words(texts.keep(space_tokens(line, tokenizer)));
+}
+
 std::vector<std::string> tokenize(
     std::string_view line,
     BleuTokenizer tokenizer) {
-  const std::string text = metrics::space_tokens(line, tokenizer);
-  const auto words = metrics::split_words(text);
+  metrics::WordNumbers texts;
+  const auto words = metrics::split_tokens(line, tokenizer, texts);
   return {words.begin(), words.end()};
 }
 

@@ -1,6 +1,8 @@
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
 
+#include <algorithm>
+
 #include "characters.h"
 #include "seqconv/metrics/tokenizers.h"
 
@@ -19,6 +21,11 @@ struct LetterCounts {
 
   int64_t without_blanks() const { return han + kana + thai; }
 };
+
+bool is_ascii_letter(char c) {
+  const char small = static_cast<char>(c | 0x20);
+  return small >= 'a' && small <= 'z';
+}
 
 void count_letter(char32_t c, LetterCounts& counts) {
   const auto character = static_cast<UChar32>(c);
@@ -41,6 +48,10 @@ std::string_view unsegmented_language(const std::vector<std::string>& lines) {
   int64_t stretches = 0;
   for (const std::string& line : lines) {
     for (std::string_view word : metrics::split_words(line)) {
+      if (metrics::is_ascii(word)) {
+        counts.all += std::ranges::count_if(word, is_ascii_letter);
+        continue;
+      }
       const int64_t before = counts.without_blanks();
       for (char32_t c : metrics::decode_utf8(word))
         count_letter(c, counts);

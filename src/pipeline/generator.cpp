@@ -5,9 +5,9 @@
 
 #include "seqconv/base/special_ids.h"
 #include "seqconv/base/stopwatch.h"
+#include "seqconv/pipeline/workers.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
-#include "workers.h"
 
 namespace seqconv {
 namespace {

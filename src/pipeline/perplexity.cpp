@@ -5,10 +5,10 @@
 #include <numbers>
 #include <numeric>
 
+#include "seqconv/pipeline/workers.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
 #include "token_batches.h"
-#include "workers.h"
 
 namespace seqconv {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "request_text.h"
+#include "seqconv/pipeline/workers.h"
 #include "stoppable_decoder.h"
 #include "token_batches.h"
-#include "workers.h"
 
 namespace seqconv {
 namespace {

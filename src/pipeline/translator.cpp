@@ -9,9 +9,9 @@
 #include "seqconv/base/special_ids.h"
 #include "seqconv/decode/sampled_search.h"
 #include "seqconv/pipeline/shortlist.h"
+#include "seqconv/pipeline/workers.h"
 #include "stoppable_decoder.h"
 #include "token_batches.h"
-#include "workers.h"
 
 namespace seqconv {
 

@@ -1,4 +1,4 @@
-#include "workers.h"
+#include "seqconv/pipeline/workers.h"
 
 #include <algorithm>
 #include <deque>

@@ -100,5 +100,40 @@ TEST(CorpusMetrics, SayHowTheyWereComputedAndWhatIsWrong) {
   }
 }
 
+TEST(CorpusMetrics, MayBeFedWhatOthersHaveCounted) {
+  for (const auto& [key, kind] : EnumNames<MetricKind>::kNames) {
+    const auto metric = make_metric(kind, true);
+    for (size_t i = 0; i < kHypotheses.size(); ++i) {
+      std::vector<double> numbers = {7};  // of another sentence
+      make_metric(kind, true)->count(kHypotheses[i], {kReferences[i]}, numbers);
+      metric->add_counted(std::span(numbers).subspan(1), 1);
+    }
+    const auto whole = fed(make_metric(kind, true)).metric;
+    EXPECT_EQ(metric->report(15), whole->report(15)) << key;
+    EXPECT_THAT(
+        testing::error_of(
+            [&] { metric->add_counted(std::vector<double>(32), 2); }),
+        ::testing::HasSubstr("1 references like the first, but got 2"));
+  }
+}
+
+TEST(CorpusMetrics, HaveTheValuesOfRougeThatAreAskedFor) {
+  const auto metric =
+      fed(to_corpus_metric(
+              Rouge(),
+              /*first=*/1,
+              {RougeValue::kF, RougeValue::kRecall, RougeValue::kPrecision}))
+          .metric;
+  const RougeValues own = corpus_rouge(kHypotheses, {kReferences}).score()[1];
+  ASSERT_EQ(metric->measures(), 6u);
+  EXPECT_EQ(metric->name(0), "ROUGE-2");
+  EXPECT_EQ(metric->name(1), "ROUGE-2 R");
+  EXPECT_EQ(metric->name(2), "ROUGE-2 P");
+  EXPECT_EQ(metric->name(5), "ROUGE-L P");
+  EXPECT_EQ(metric->score(0), own.f);
+  EXPECT_EQ(metric->score(1), own.recall);
+  EXPECT_EQ(metric->score(2), own.precision);
+}
+
 }  // namespace
 }  // namespace seqconv

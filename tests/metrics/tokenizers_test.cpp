@@ -53,8 +53,7 @@ TEST(BleuTokenizers, SayWhatTheyLack) {
   EXPECT_EQ(
       error_of<UsageError>(
           [] { Bleu({.tokenizer = BleuTokenizer::kJaMecab}); }),
-      "bleu.tokenizer = 'ja-mecab' needs a build with MeCab, which this one is "
-      "not; 'spm' and 'char' suit Japanese, too");
+      "bleu.tokenizer = 'ja-mecab' needs a dictionary of MeCab");
   EXPECT_EQ(
       error_of([] { tokenize("a", BleuTokenizer::kSpm); }),
       "the tokenizer 'spm' needs a model, but got none");
@@ -85,6 +84,25 @@ TEST(UnsegmentedLanguage, IsNoneWhereBlanksSeparateWords) {
   EXPECT_EQ(
       unsegmented_language({"The word 这个问题很难回答 was in the text"}),
       "");
+}
+
+TEST(UnsegmentedLanguage, MattersWhereBleuSplitsAtBlanks) {
+  const std::vector<std::string> lines = {"昨天天气很好我们去公园"};
+  const auto language = [&](BleuTokenizer tokenizer) {
+    return language_without_words(lines, {.tokenizer = tokenizer});
+  };
+  EXPECT_EQ(language(BleuTokenizer::k13a), "Chinese");
+  EXPECT_EQ(language(BleuTokenizer::kIntl), "Chinese");
+  EXPECT_EQ(language(BleuTokenizer::kNone), "Chinese");
+  EXPECT_EQ(
+      language_without_words(lines, {.style = BleuStyle::kMultiBleu}),
+      "Chinese");
+  for (const auto tokenizer :
+       {BleuTokenizer::kChar,
+        BleuTokenizer::kZh,
+        BleuTokenizer::kSpm,
+        BleuTokenizer::kJaMecab})
+    EXPECT_EQ(language(tokenizer), "");
 }
 
 }  // namespace

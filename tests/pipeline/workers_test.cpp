@@ -1,4 +1,4 @@
-#include "pipeline/workers.h"
+#include "seqconv/pipeline/workers.h"
 
 #include <gmock/gmock.h>
 

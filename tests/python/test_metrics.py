@@ -1,5 +1,6 @@
 """BLEU, chrF, TER, intervals and tests against the sacrebleu package."""
 
+import importlib.util
 import itertools
 import os
 import pathlib
@@ -190,6 +191,29 @@ def test_bleu_with_a_sentencepiece_model_equals_sacrebleus(tmp_path, monkeypatch
     for hypotheses, references in corpora("spm"):
         check(sacrebleu.BLEU(tokenize="flores101"), hypotheses, references, tmp_path, "bleu-spm", model,
               "tokenizer='spm'")
+
+
+def mecab_is_missing():
+    """Whether the build is without MeCab, or Python without that of sacrebleu[ja]."""
+    run = subprocess.run([BIN / "text_tool", "mecab", "nowhere"], capture_output=True, check=False)
+    return b"SEQCONV_MECAB" in run.stderr or not all(map(importlib.util.find_spec, ("MeCab", "ipadic")))
+
+
+if not mecab_is_missing():
+    JAPANESE = ["", " ", "すもももももももものうち。", "　先週、東京から大阪まで新幹線で行きました。 ", "A4の紙を３枚 ください（笑）",
+                "彼女は「はい」と答えた…", "ｶﾀｶﾅとひらがな\u3000と漢字", "😀 Hello, World! 1,000円", "ヴェネツィア・ビエンナーレ2025"]
+
+    @pytest.mark.parametrize("name", ["own", "japanese", *(file for file in REAL if file.endswith(".ja.xz"))])
+    def test_bleu_with_mecab_equals_sacrebleus(name, tmp_path):
+        import ipadic
+
+        lines = JAPANESE if name == "own" else text_lines(name)
+        metric = sacrebleu.BLEU(tokenize="ja-mecab")
+        want = [" ".join(metric.tokenizer(line).split()) for line in lines]
+        got = [" ".join(line.split()) for line in tool("\n".join(lines) + "\n", "mecab", ipadic.DICDIR).split("\n")[:-1]]
+        assert got == want
+        hypotheses = [line[len(line) // 4:] + line[:len(line) // 4] for line in lines]
+        check(metric, hypotheses, [lines], tmp_path, "bleu-mecab", ipadic.DICDIR, "tokenizer='ja-mecab'")
 
 
 SIGNIFICANCE_METRICS = {"bleu": sacrebleu.BLEU, "chrf": sacrebleu.CHRF, "ter": sacrebleu.TER}

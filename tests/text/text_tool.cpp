@@ -13,7 +13,8 @@
 /// for the ends of their sentences, and prints recall, precision and F of each
 /// measure.
 ///   text_tool bleu|chrf|ter KEY=VALUE... REFERENCE...
-///   text_tool bleu-spm MODEL KEY=VALUE... REFERENCE...
+///   text_tool bleu-spm|bleu-mecab MODEL KEY=VALUE... REFERENCE...
+///   text_tool mecab DICTIONARY
 ///   text_tool interval SAMPLES bleu|chrf|ter KEY=VALUE... REFERENCE...
 ///   text_tool compare bs|ar SAMPLES INTERVALS SYSTEM bleu|chrf|ter ...
 #include <cstdlib>
@@ -32,6 +33,7 @@
 #include "seqconv/metrics/ter.h"
 #include "seqconv/text/bpe.h"
 #include "seqconv/text/bpe_trainer.h"
+#include "seqconv/text/mecab.h"
 #include "seqconv/text/segmenter.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
@@ -177,13 +179,28 @@ void evaluate_rouge(const Arguments& arguments) {
   }
 }
 
-void evaluate_with_model(const std::string& path, const Arguments& rest) {
+seqconv::LineTokenizer spm_tokenizer(const std::string& path) {
   const auto segmenter =
       seqconv::make_sentencepiece_segmenter(seqconv::read_file(path), path);
-  const seqconv::LineTokenizer tokenizer{
+  return {
       [segmenter](std::string_view line) { return segmenter->split(line); },
       "flores101"};
-  evaluate<seqconv::BleuOptions, seqconv::Bleu>(rest, tokenizer);
+}
+
+seqconv::LineTokenizer mecab_tokenizer(const std::string& dictionary) {
+  const seqconv::MecabTokenizer mecab(dictionary);
+  return {
+      [mecab](std::string_view line) { return mecab.split(line); },
+      "ja-mecab-" + mecab.name()};
+}
+
+/// Of a model or dictionary, keys and values, and references.
+void evaluate_with(
+    seqconv::LineTokenizer (*make_tokenizer)(const std::string&),
+    const Arguments& arguments) {
+  evaluate<seqconv::BleuOptions, seqconv::Bleu>(
+      {arguments.begin() + 1, arguments.end()},
+      make_tokenizer(arguments.at(0)));
 }
 
 /// By the name of a metric: its statistics of each system, and how they make a
@@ -311,9 +328,13 @@ void run(const std::string& verb, const Arguments& arguments) {
   } else if (verb == "ter") {
     evaluate<seqconv::TerOptions, seqconv::Ter>(arguments);
   } else if (verb == "bleu-spm") {
-    evaluate_with_model(
-        arguments.at(0),
-        {arguments.begin() + 1, arguments.end()});
+    evaluate_with(spm_tokenizer, arguments);
+  } else if (verb == "bleu-mecab") {
+    evaluate_with(mecab_tokenizer, arguments);
+  } else if (verb == "mecab") {
+    const seqconv::MecabTokenizer mecab(arguments.at(0));
+    for_each_line(
+        [&](const std::string& line) { print_joined(mecab.split(line)); });
   } else if (verb == "interval") {
     print_interval(arguments);
   } else if (verb == "compare") {

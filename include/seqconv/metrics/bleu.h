@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,7 +52,7 @@ struct BleuOptions {
     v("style", style, "sacrebleu or multi-bleu");
     v("tokenizer",
       tokenizer,
-      "13a, none, intl, char, zh or spm (sacrebleu only)");
+      "13a, none, intl, char, zh, spm or ja-mecab (sacrebleu only)");
     v("smoothing", smoothing, "exp or none (sacrebleu only)");
     v("lowercase", lowercase, "Lower-case both sides first");
     v("compound_split",
@@ -59,8 +60,7 @@ struct BleuOptions {
       "Set hyphens inside words apart (multi-bleu only)");
   }
 
-  /// UsageError for keys that the chosen style does not have, and for ja-mecab,
-  /// which this build lacks.
+  /// UsageError for keys that the chosen style does not have.
   void validate(const std::string& path = "bleu") const;
 };
 
@@ -76,6 +76,7 @@ struct BleuStatistics {
   BleuStatistics& operator+=(const BleuStatistics& other);
   /// Lengths, correct and total, ten in all, for significance tests.
   std::vector<double> numbers() const;
+  static BleuStatistics of_numbers(std::span<const double> numbers);
 };
 
 struct BleuScore {
@@ -90,7 +91,8 @@ struct BleuScore {
 /// are those of sacreBLEU 2 or multi-bleu.perl with the same options.
 class Bleu {
  public:
-  /// `tokenizer` is for BleuTokenizer::kSpm: UsageError where it is missing.
+  /// `tokenizer` is for BleuTokenizer::kSpm and kJaMecab: UsageError where it
+  /// is missing.
   explicit Bleu(const BleuOptions& options = {}, LineTokenizer tokenizer = {});
 
   /// The counts of one sentence. Error without a reference. May be called from
@@ -104,6 +106,10 @@ class Bleu {
   BleuStatistics add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
+
+  /// Adds a sentence that count() has counted with so many references. Error
+  /// when that is another number of them than before.
+  void add_counts(const BleuStatistics& counts, size_t references);
 
   const BleuStatistics& statistics() const { return statistics_; }
   BleuScore score() const;
@@ -119,14 +125,17 @@ class Bleu {
   ScoreOfSums score_of_sums() const;
 
  private:
-  /// The line with white space between its tokens.
-  std::string prepare(std::string_view line) const;
-
   BleuOptions options_;
   LineTokenizer tokenizer_;
   BleuStatistics statistics_;
   size_t references_ = 0;
 };
+
+/// unsegmented_language() of the lines where BLEU with these options splits
+/// them at blanks; else "".
+std::string_view language_without_words(
+    const std::vector<std::string>& lines,
+    const BleuOptions& options);
 
 /// BLEU of given counts.
 BleuScore compute_bleu(

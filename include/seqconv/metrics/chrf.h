@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,10 @@ class Chrf {
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
+  /// Adds a sentence that count() has counted with so many references. Error
+  /// when that is another number of them than before.
+  void add_counts(const std::vector<ChrfCounts>& counts, size_t references);
+
   /// One entry for each order: characters, then words.
   const std::vector<ChrfCounts>& statistics() const { return statistics_; }
   /// From 0 to 100.
@@ -71,6 +76,7 @@ class Chrf {
   std::string report(int decimals = 2) const;
   /// All counts, order by order, for significance tests.
   static std::vector<double> numbers(const std::vector<ChrfCounts>& counts);
+  static std::vector<ChrfCounts> of_numbers(std::span<const double> numbers);
   /// The score of sums of numbers().
   ScoreOfSums score_of_sums() const;
 

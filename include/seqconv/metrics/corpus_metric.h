@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,17 +19,29 @@
 namespace seqconv {
 
 /// A metric of a corpus, fed sentence by sentence, as all sees it that reports
-/// it or chooses by it. ROUGE has several measures, the others one.
+/// it or chooses by it. ROUGE has several measures, the others one. An object
+/// belongs to one thread at a time.
 class CorpusMetric {
  public:
   virtual ~CorpusMetric() = default;
 
-  /// Adds one sentence and gives its numbers, whose sums make the scores (see
-  /// SentenceStatistics). Error without a reference, or when their number
-  /// differs from that of the sentences before.
-  virtual std::vector<double> add(
+  /// Appends the numbers of one sentence, whose sums make the scores (see
+  /// SentenceStatistics), to `numbers`; adds nothing. Error without a
+  /// reference. Several threads may count, each with a metric of its own.
+  virtual void count(
       std::string_view hypothesis,
-      const std::vector<std::string>& references) = 0;
+      const std::vector<std::string>& references,
+      std::vector<double>& numbers) = 0;
+  /// Adds a sentence by the numbers that count() has given, of a metric with
+  /// the same options, for so many references. Error when that is another
+  /// number of them than in the sentences before.
+  virtual void add_counted(
+      std::span<const double> numbers,
+      size_t references) = 0;
+  /// Counts a sentence, adds it and gives its numbers.
+  std::vector<double> add(
+      std::string_view hypothesis,
+      const std::vector<std::string>& references);
 
   virtual size_t measures() const { return 1; }
   /// As reports call a measure: "BLEU".
@@ -49,8 +62,12 @@ std::unique_ptr<CorpusMetric> to_corpus_metric(Bleu metric);
 std::unique_ptr<CorpusMetric> to_corpus_metric(Chrf metric);
 std::unique_ptr<CorpusMetric> to_corpus_metric(Ter metric);
 std::unique_ptr<CorpusMetric> to_corpus_metric(ExactMatch metric);
-/// F of its measures from `first` on.
-std::unique_ptr<CorpusMetric> to_corpus_metric(Rouge metric, size_t first = 0);
+/// Its measures from `first` on, of each the values that are named, one or
+/// more.
+std::unique_ptr<CorpusMetric> to_corpus_metric(
+    Rouge metric,
+    size_t first = 0,
+    std::vector<RougeValue> values = {RougeValue::kF});
 
 /// What translations or summaries may be judged by in one number.
 enum class MetricKind { kBleu, kChrf, kTer, kRouge1, kRouge2, kRougeL, kExact };

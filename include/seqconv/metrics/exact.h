@@ -21,26 +21,35 @@ struct ExactOptions {
   void validate(const std::string& /*path*/ = "exact") const {}
 };
 
+/// Counts over sentences. Sums of them are the counts of the sentences
+/// together.
+struct ExactStatistics {
+  int64_t matched = 0;
+  int64_t sentences = 0;
+
+  /// The two, for significance tests.
+  std::vector<double> numbers() const;
+};
+
 /// The share of sentences that equal a reference of theirs, but for white space
 /// at their ends.
 class ExactMatch {
  public:
   explicit ExactMatch(const ExactOptions& options = {}) : options_(options) {}
 
-  /// Whether one sentence does. Error without a reference.
-  bool matches(
+  /// The counts of one sentence. Error without a reference. May be called from
+  /// several threads.
+  ExactStatistics count(
       std::string_view hypothesis,
       const std::vector<std::string>& references) const;
-  /// Adds one sentence and returns whether it does. Error without a reference,
-  /// or when their number differs from that of the sentences before.
-  bool add(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+  /// Adds a sentence that count() has counted with so many references. Error
+  /// when that is another number of them than before.
+  void add_counts(const ExactStatistics& counts, size_t references);
 
   /// In percent; 0 without a sentence.
   double score() const;
   static std::string name() { return "EXACT"; }
-  /// The score of sums of matches and sentences.
+  /// The score of sums of ExactStatistics::numbers().
   static ScoreOfSums score_of_sums();
   /// "nrefs:1|case:mixed|version:seqconv-0.1.0".
   std::string signature() const;
@@ -49,8 +58,7 @@ class ExactMatch {
 
  private:
   ExactOptions options_;
-  int64_t matched_ = 0;
-  int64_t sentences_ = 0;
+  ExactStatistics statistics_;
   size_t references_ = 0;
 };
 

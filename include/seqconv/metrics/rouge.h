@@ -41,6 +41,17 @@ struct EnumNames<RougeReferences> {
            {"jackknife", RougeReferences::kJackknife}});
 };
 
+/// What is told of a measure, in the order of RougeValues.
+enum class RougeValue { kRecall, kPrecision, kF };
+template <>
+struct EnumNames<RougeValue> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, RougeValue>>(
+          {{"f", RougeValue::kF},
+           {"recall", RougeValue::kRecall},
+           {"precision", RougeValue::kPrecision}});
+};
+
 struct RougeOptions {
   RougeStyle style = RougeStyle::kRouge155;
   int64_t order = 2;
@@ -118,6 +129,10 @@ class Rouge {
   std::vector<RougeValues> add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
+
+  /// Adds a summary by what compare() has given for so many references. Error
+  /// when that is another number of them than before.
+  void add_values(const std::vector<RougeValues>& values, size_t references);
 
   /// "ROUGE-1", "ROUGE-2", ..., "ROUGE-L", in the style rouge_score then
   /// "ROUGE-Lsum" too.

@@ -60,6 +60,10 @@ class Ter {
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
+  /// Adds a sentence that count() has counted with so many references. Error
+  /// when that is another number of them than before.
+  void add_counts(const TerStatistics& counts, size_t references);
+
   const TerStatistics& statistics() const { return statistics_; }
   /// From 0 on; 100 where the references are empty and something was written.
   double score() const;

@@ -19,7 +19,7 @@ enum class BleuTokenizer {
   kChar,  ///< every character is a token
   kZh,    ///< every Chinese character is a token, the rest nearly as with 13a
   kSpm,   ///< the pieces of a SentencePiece model, see LineTokenizer
-  kJaMecab,  ///< MeCab's words; no build has them yet
+  kJaMecab,  ///< MeCab's words of Japanese, see LineTokenizer
 };
 template <>
 struct EnumNames<BleuTokenizer> {
@@ -34,7 +34,7 @@ struct EnumNames<BleuTokenizer> {
            {"ja-mecab", BleuTokenizer::kJaMecab}});
 };
 
-/// A tokenizer that stands above this layer, such as a SentencePiece model.
+/// A tokenizer that stands above this layer: a SentencePiece model, or MeCab.
 struct LineTokenizer {
   /// The tokens of a line of UTF-8; white space within one separates tokens.
   /// Safe to call from several threads.
