@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "binarised_data.h"
 #include "given_text.h"
 #include "seqconv/base/options.h"
@@ -110,8 +112,11 @@ class TranslationTask : public TrainingTask {
   std::vector<double> validation_scores(
       const std::vector<MetricKind>& metrics,
       const BetweenBatches& between) override {
-    if (valid_text_.sources.empty())
+    if (valid_text_.sources.empty()) {
       valid_text_ = read_validation_text(config_.data, loaded_.text);
+      if (std::ranges::find(metrics, MetricKind::kBleu) != metrics.end())
+        warn_of_missing_words(valid_text_.references);
+    }
     const auto hypotheses = translate_validation_text(
         loaded_,
         config_.decoding,

@@ -8,6 +8,7 @@
 
 #include "seqconv/base/log.h"
 #include "seqconv/data/sentence_reader.h"
+#include "seqconv/metrics/bleu.h"
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/torch_backend/backend.h"
 
@@ -69,6 +70,17 @@ ValidationText read_validation_text(
           sentences.is_text() ? sentences.line()
                               : text.target->decode(sentences.ids()));
   return read;
+}
+
+void warn_of_missing_words(const std::vector<std::string>& references) {
+  const std::string_view language =
+      language_without_words(references, BleuOptions());
+  if (!language.empty())
+    log_warning(
+        "the validation text is ",
+        language,
+        ", which has no blanks between words: its BLEU says little; 'chrf' in "
+        "training.best_by or training.validate_metrics counts characters");
 }
 
 std::optional<std::vector<std::string>> translate_validation_text(

@@ -44,6 +44,9 @@ ValidationText read_validation_text(
     const DataOptions& data,
     const TranslationText& text);
 
+/// Warns where BLEU by make_metric finds no words in the references.
+void warn_of_missing_words(const std::vector<std::string>& references);
+
 /// Translates the sources. Nothing, with a warning, when the model gives no
 /// finite probability.
 std::optional<std::vector<std::string>> translate_validation_text(

@@ -113,6 +113,28 @@ TEST_F(Trainer, EveryRecordHasItsKeys) {
   EXPECT_EQ(records("run", "end")[0]["reason"], "max_epochs");
 }
 
+TEST_F(Trainer, ValidationTextWithoutBlanksIsWarnedOfWhereBleuIsMeasured) {
+  std::string japanese;
+  for (int line = 0; line < 20; ++line)
+    japanese += "昨日の会議でこの問題について話しました。\n";
+  folder_.write("valid.target", japanese);
+  config_.training.max_updates = 1;
+  const auto warnings = [&](MetricKind metric, const std::string& run) {
+    config_.training.validate_metrics = {metric};
+    set_log_level(LogLevel::kWarning);
+    ::testing::internal::CaptureStderr();
+    train_model(request(run));
+    set_log_level(LogLevel::kError);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(
+      warnings(MetricKind::kBleu, "bleu"),
+      HasSubstr("the validation text is Japanese, which has no blanks"));
+  EXPECT_THAT(
+      warnings(MetricKind::kChrf, "chrf"),
+      ::testing::Not(HasSubstr("blanks")));
+}
+
 TEST_F(Trainer, SmallBatchesSummedAreOneBatchOfTheirUnion) {
   // Without dropout the mean over tokens is all that matters.
   config_.training.max_updates = 1;
