@@ -78,6 +78,66 @@ class Scores(unittest.TestCase):
         self.assertEqual(len(stems["scores"]), 4)
         self.assertIn("stem:no", stems["signature"])
 
+    def test_rouge_has_recall_and_precision_where_they_are_asked_for(self):
+        reference = written("ref.txt", REFERENCES)
+        flags = ["-r", reference, "--values", "recall", "precision", "f",
+                 "--hypotheses", files()[0]]
+        own = self.scored("rouge", *flags)
+        self.assertEqual(
+            [score["name"] for score in own["scores"]],
+            [f"ROUGE-{n}{value}" for n in "12L" for value in (" R", " P", "")])
+        text = self.out("rouge", *flags).splitlines()
+        told = [text[1].split(f" {value} ")[1].split(" ")[0].split("/")
+                for value in ("R", "P", "F")]
+        self.assertEqual(
+            text[0].split(" "),
+            [value for measure in zip(*told) for value in measure])
+        table = self.out("rouge", "-r", reference, "--values", "precision",
+                         "--hypotheses", *files(), "--paired", "bs",
+                         "--samples", "50")
+        self.assertEqual(
+            table.splitlines()[0].split("\t"),
+            ["system", "ROUGE-1 P", "p", "ROUGE-2 P", "p", "ROUGE-L P", "p"])
+
+    def test_threads_give_the_same_bytes(self):
+        many = made_up_text.lines("english", 700)
+        other = made_up_text.worse(many, 0.1, seed=4)
+        flags = ["-r", written("many.txt", many), written("more.txt", other),
+                 "--hypotheses", written("sys.txt", made_up_text.worse(many, 0.3)),
+                 "--format", "json", "--confidence", "--samples", "20"]
+        for metric in ("bleu", "chrf", "ter", "rouge", "exact"):
+            one, three = (self.out(metric, *flags, "--threads", threads)
+                          for threads in "13")
+            self.assertEqual(one, three, metric)
+        uneven = [{"t": ["a", "b"]}] * 699 + [{"t": "a"}]
+        for threads in "13":
+            result = run("evaluate", "rouge", "-r", objects("uneven.jsonl", uneven),
+                         "--reference-key", "t", "--hypotheses",
+                         support.scratch() / "sys.txt", "--threads", threads)
+            self.assertEqual(result.code, 1)
+            self.assertIn("sys.txt:700", result.message)
+
+    def test_empty_lines_count_as_in_the_originals(self):
+        """sacrebleu 2.5.1, ROUGE-1.5.5.pl and rouge_score: nothing written is
+        worth nothing, and nothing wanted is not found."""
+        wanted = {"bleu": [0], "chrf": [0], "ter": [100], "exact": [0],
+                  "rouge": [0, 0, 0]}
+        for name, system, reference in (
+            ("nothing written", [""] * 3, ["a b c d", "e", "f g"]),
+            ("nothing wanted", ["a b c d", "e", "f g"], [""] * 3),
+        ):
+            for metric, scores in wanted.items():
+                found = self.scored(metric, "-r", written("r", reference),
+                                    "--hypotheses", written("h", system))
+                self.assertEqual(
+                    [one["score"] for one in found.get("scores", [found])],
+                    scores, f"{name}: {metric}")
+        both = {"bleu": 0, "chrf": 0, "ter": 0, "exact": 100}
+        for metric, score in both.items():
+            found = self.scored(metric, "-r", written("r", [""] * 2),
+                                "--hypotheses", written("h", [""] * 2))
+            self.assertEqual(found["score"], score, metric)
+
     def test_the_baseline_of_a_test_comes_first(self):
         reference = written("ref.txt", REFERENCES)
         found = self.scored(
@@ -141,14 +201,17 @@ class Scores(unittest.TestCase):
                         )["scores"][2]["score"], 100)
 
     def test_text_without_blanks_between_words_is_told(self):
-        lines = ["我们今天去北京看朋友。"] * 3
-        reference = written("zh.txt", lines)
-        stdin = "".join(line + "\n" for line in lines)
-        for flags, told in (([], True), (["--tokenizer", "zh"], False),
-                            (["--tokenizer", "char"], False)):
-            result = run("evaluate", "bleu", "-r", reference, *flags, stdin=stdin)
-            self.assertEqual(result.code, 0, result.message)
-            self.assertEqual("are Chinese" in result.message, told, flags)
+        for language, line in (("Chinese", "我们今天去北京看朋友。"),
+                               ("Japanese", "昨日の会議でこの問題について話しました。"),
+                               ("Thai", "เมื่อวานอากาศดีมาก เราเดินไปที่ตลาด")):
+            reference = written("text.txt", [line] * 3)
+            for tokenizer, told in (("13a", True), ("intl", True), ("none", True),
+                                    ("zh", False), ("char", False)):
+                result = run("evaluate", "bleu", "-r", reference, "--tokenizer",
+                             tokenizer, stdin=(line + "\n") * 3)
+                self.assertEqual(result.code, 0, result.message)
+                self.assertEqual(f"the hypotheses are {language}" in result.message,
+                                 told, (language, tokenizer))
 
 
 if __name__ == "__main__":

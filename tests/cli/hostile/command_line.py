@@ -47,7 +47,12 @@ def usage():
         (["score", *model, "--source", "a"], "--target"),
         (["score", *model, "--source", "a", "--target"], "--target"),
         (["evaluate"], "bleu"),
-        (["evaluate", "blue"], "bleu"),
+        (["evaluate", "blue"], "did you mean 'bleu'"),
+        (["evaluate", "rouge1", "-r", "a"], "did you mean 'rouge'"),
+        (["evaluate", "chrF", "-r", "a"], "did you mean 'chrf'"),
+        (["evaluate", "exakt", "-r", "a"], "did you mean 'exact'"),
+        (["evaluate", "tre", "-r", "a"], "did you mean 'ter'"),
+        (["evaluate", "bleu", "rouge", "-r", "a"], "rouge"),
         (["evaluate", "bleu"], "--reference"),
         (["evaluate", "bleu", "--reference", "a", "--tokenize", "zh2"], "zh2"),
         (["evaluate", "bleu", "--reference", "a", "--style", "x"], "--style"),
@@ -125,7 +130,7 @@ def evaluate():
         ("no final newline", b"a\nb"), ("blank", b"\n\n"),
         ("long words", b"x" * LONG + b"\n" + b"y " * LONG + b"\n"),
     ):
-        for metric in ("bleu", "chrf"):
+        for metric in ("bleu", "chrf", "ter", "rouge", "exact"):
             yield Case(f"{metric} of {name}",
                        ["evaluate", metric, "-r", good], 0, stdin=stdin)
     for tokenizer, lack in (("spm", "SentencePiece model"),
@@ -133,6 +138,11 @@ def evaluate():
         yield Case(f"tokenizer {tokenizer}",
                    [*bleu, good, "--tokenizer", tokenizer], 2, tokenizer, lack,
                    stdin=pair)
+    # Builds without MeCab refuse any dictionary, others what is none.
+    for folder in (support.scratch() / "nowhere", support.scratch(), good):
+        yield Case(f"MeCab's dictionary {folder}",
+                   [*bleu, good, "--tokenizer", "ja-mecab",
+                    "--mecab-dictionary", folder], (1, 2), "MeCab", stdin=pair)
     for tokenizer in ("13a", "none", "intl", "char", "zh"):
         yield Case(f"tokenizer {tokenizer}, odd Unicode",
                    [*bleu, good, "--tokenize", tokenizer], 0,
@@ -166,6 +176,21 @@ def evaluate_flags(good, pair):
          "nowhere"),
         ("bleu", ["-r", good, "--tokenizer", "spm", "--spm-model", good], 1,
          "ref.txt"),
+        ("bleu", ["-r", good, "--mecab-dictionary", nowhere], 2,
+         "--tokenizer ja-mecab"),
+        ("bleu", ["-r", good, "--tokenizer", "ja-mecab", "--spm-model", good],
+         2, "--tokenizer spm"),
+        ("bleu", ["-r", good, "--style", "multi-bleu", "--tokenizer",
+                  "ja-mecab"], 2, "tokenizer", "multi-bleu"),
+        ("bleu", ["-r", good, "--tokenizer", "mecab"], 2, "'ja-mecab'",
+         "'mecab'"),
+        ("bleu", ["-r", good, "--threads=-1"], 2, "--threads"),
+        ("ter", ["-r", good, "--threads", "1025"], 2, "--threads", "1024"),
+        ("rouge", ["-r", good, "--threads", "many"], 2, "--threads"),
+        ("rouge", ["-r", good, "--values", "f1"], 2, "--values", "'recall'",
+         "'f1'"),
+        ("rouge", ["-r", good, "--values"], 2, "--values"),
+        ("bleu", ["-r", good, "--values", "f"], 2, "--values"),
         ("ter", ["-r", good, "--asian-support"], 2, "asian_support"),
         ("rouge", ["-r", good, "--order", "0"], 2, "order"),
         ("rouge", ["-r", good, "--order", "10"], 2, "order"),
@@ -188,6 +213,16 @@ def evaluate_json(good, pair):
         ("half of one", '{"t": "a"', "JSON object"),
         ("a list", '["a"]', "JSON object"),
         ("blank", "", "JSON object"),
+        ("two of them", '{"t": "a"} {"t": "b"}', "JSON object"),
+        ("a comma too many", '{"t": "a",}', "JSON object"),
+        ("a text alone", '"t"', "JSON object"),
+        ("a name without quotes", '{t: "a"}', "JSON object"),
+        ("a control character", '{"t": "a\tb"}', "JSON object"),
+        ("not a number", '{"t": NaN}', "JSON object"),
+        ("a key in other letters", '{"T": "a"}', 'no "t"'),
+        ("true", '{"t": true}', "a text or a list of texts", "true"),
+        ("an object", '{"t": {"t": "a"}}', "a text or a list of texts"),
+        ("a list in a list", '{"t": [["a"]]}', "a text or a list of texts"),
         ("no key", '{"s": "a"}', 'no "t"'),
         ("a number", '{"t": 3}', "a text or a list of texts", "3"),
         ("null", '{"t": null}', "a text or a list of texts"),
@@ -214,6 +249,25 @@ def evaluate_json(good, pair):
                ["evaluate", "rouge", "-r", good, "--hypotheses", uneven,
                 "--hypothesis-key", "t"], 1, "uneven.jsonl:1",
                "one hypothesis a line")
+    lines = written("one.jsonl", '{"t": "a"}\n')
+    two = written("two.txt", "a\nb\n")
+    for name, flags, *words in (
+        ("too few references in JSON", ["-r", lines, "--reference-key", "t"],
+         "one.jsonl has 1", "has 2"),
+        ("too few hypotheses in JSON",
+         ["-r", two, "--hypotheses", lines, "--hypothesis-key", "t"],
+         "two.txt has 2", "one.jsonl has 1"),
+        ("text where there should be JSON",
+         ["-r", two, "--reference-key", "t"], "two.txt:1", "JSON object"),
+        ("one system of two is short",
+         ["-r", two, "--hypotheses", two, written("short.txt", "a\n")],
+         "two.txt has 2", "short.txt has 1"),
+        ("a key with too many dots", ["-r", lines, "--reference-key", "t."],
+         "one.jsonl:1", 'no "t."'),
+        ("a key of dots", ["-r", lines, "--reference-key", ".."],
+         "one.jsonl:1", 'no ".."'),
+    ):
+        yield Case(name, ["evaluate", "rouge", *flags], 1, *words, stdin=pair)
     yield Case("a key inside a text",
                ["evaluate", "bleu", "-r", uneven, "--reference-key", "t.x"], 1,
                "uneven.jsonl:1", 'no "t.x"', stdin=pair)
