@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "probe.h"
 #include "seqconv/kernels/decoding.h"
 
 namespace seqconv::runtime {
@@ -98,6 +99,29 @@ void CrossAttention::run(
         y + r * dim_);
   }
   out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
+}
+
+PositionWeights CrossAttention::probe(
+    const Sequences& source,
+    const SourceMemory& memory,
+    int64_t steps,
+    const float* x) const {
+  const int64_t S = source.length(0), R = dim_ / heads_, pitch = stride(S);
+  std::vector<float> queries(static_cast<size_t>(steps * dim_));
+  query_.run({.rows = steps, .x = x, .y = queries.data()});
+  PositionWeights found{WeightForm::kPositions, heads_, S};
+  found.values.resize(static_cast<size_t>(steps * heads_ * S));
+  for (int64_t row = 0; row < steps * heads_; ++row)
+    probe_attention(
+        R,
+        queries.data() + row * R,
+        std::span(found.values)
+            .subspan(static_cast<size_t>(row * S), static_cast<size_t>(S)),
+        [&](int64_t s, int64_t c) {
+          return memory
+              .keys[static_cast<size_t>((row % heads_ * R + c) * pitch + s)];
+        });
+  return found;
 }
 
 }  // namespace seqconv::runtime

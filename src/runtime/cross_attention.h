@@ -32,6 +32,13 @@ class CrossAttention {
       const LayerRows& rows,
       Workspace& space) const;
 
+  /// How one sequence's rows x [steps, C] weigh the only source's positions.
+  PositionWeights probe(
+      const Sequences& source,
+      const SourceMemory& memory,
+      int64_t steps,
+      const float* x) const;
+
  private:
   kernels::SeenSource
   source(const Sequences& sources, const SourceMemory& memory, int64_t i) const;

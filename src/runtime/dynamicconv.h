@@ -34,6 +34,18 @@ class DynamicConvolution : public TapConvolution {
     }
   }
 
+  PositionWeights probe(
+      int64_t steps,
+      const float* /*h*/,
+      const float* query,
+      Workspace& space) const override {
+    Workspace::Frame frame(space);
+    PositionWeights taps =
+        taps_of(WeightForm::kTaps, steps, predicted(steps, query, frame));
+    renormalize(taps);
+    return taps;
+  }
+
   void step(
       const Ancestry& ancestry,
       RowLog& log,

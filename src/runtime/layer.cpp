@@ -51,13 +51,16 @@ void Layer::run_part(
   }
 }
 
+template <class Before>
 void Layer::finish(
     int64_t rows,
     const SourceView* view,
     float* x,
-    Workspace& space) const {
+    Workspace& space,
+    const Before& before) const {
   if (cross_attention_)
     run_part(*cross_attention_norm_, rows, x, space, [&](const auto& part) {
+      before(part.x);
       cross_attention_->run(
           *view->sources,
           *view->memory,
@@ -81,7 +84,24 @@ void Layer::forward(
   run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
     mixer_->forward(sequences, part, space);
   });
-  finish(rows, view, x, space);
+  finish(rows, view, x, space, [](const float*) {});
+}
+
+void Layer::probe(
+    const Sequences& sequences,
+    const SourceView* view,
+    LayerProbe& found,
+    float* x,
+    Workspace& space) const {
+  const int64_t rows = sequences.rows();
+  run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
+    found.mixer = mixer_->probe(rows, part.x, space);
+    mixer_->forward(sequences, part, space);
+  });
+  finish(rows, view, x, space, [&](const float* seen) {
+    found.source =
+        cross_attention_->probe(*view->sources, *view->memory, rows, seen);
+  });
 }
 
 void Layer::step(
@@ -94,7 +114,7 @@ void Layer::step(
   run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
     past.run(ancestry, part, space);
   });
-  finish(rows, view, x, space);
+  finish(rows, view, x, space, [](const float*) {});
 }
 
 }  // namespace seqconv::runtime

@@ -46,6 +46,13 @@ class Layer {
       const SourceView* view,
       float* x,
       Workspace& space) const;
+  /// As forward of one sequence; says what it looked at.
+  void probe(
+      const Sequences& sequences,
+      const SourceView* view,
+      LayerProbe& found,
+      float* x,
+      Workspace& space) const;
   /// x [T', N, C] of the next steps, in place.
   void step(
       const Ancestry& ancestry,
@@ -65,8 +72,15 @@ class Layer {
       float* x,
       Workspace& space,
       const Part& part) const;
-  void finish(int64_t rows, const SourceView* view, float* x, Workspace& space)
-      const;
+  /// What comes behind the mixer; `before` sees what the look at the source
+  /// gets.
+  template <class Before>
+  void finish(
+      int64_t rows,
+      const SourceView* view,
+      float* x,
+      Workspace& space,
+      const Before& before) const;
 
   int64_t dim_;
   NormPlacement placement_;

@@ -32,6 +32,14 @@ class LightConvolution : public TapConvolution {
     }
   }
 
+  PositionWeights probe(
+      int64_t /*steps*/,
+      const float* /*h*/,
+      const float* /*query*/,
+      Workspace& /*space*/) const override {
+    return taps_of(WeightForm::kFixedTaps, 1, logits_.data());
+  }
+
   void step(
       const Ancestry& ancestry,
       RowLog& log,

@@ -36,6 +36,13 @@ class ConvolutionMixer : public Mixer {
     finish(count, y, rows);
   }
 
+  PositionWeights probe(int64_t steps, const float* x, Workspace& space)
+      const override {
+    Workspace::Frame frame(space);
+    const float* const h = gated(steps, x, frame);
+    return convolution_->probe(steps, h, query(h, x), space);
+  }
+
   int64_t reach() const override { return convolution_->reach(); }
   std::unique_ptr<MixerSteps> start() const override;
 

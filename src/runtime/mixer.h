@@ -5,6 +5,7 @@
 
 #include "history.h"
 #include "seqconv/architecture/layers.h"
+#include "seqconv/runtime/probe.h"
 #include "sequences.h"
 #include "weights.h"
 #include "workspace.h"
@@ -37,6 +38,11 @@ class Mixer {
       const Sequences& sequences,
       const LayerRows& rows,
       Workspace& space) const = 0;
+  /// How it weighs the positions of one sequence x [steps, C].
+  virtual PositionWeights probe(int64_t steps, const float* x, Workspace& space)
+      const {
+    return {};
+  }
   /// How many steps back it looks.
   virtual int64_t reach() const = 0;
   /// A past of no inputs; it refers to this mixer.
@@ -54,6 +60,12 @@ class Convolution {
       const float* h,
       const float* query,
       float* y,
+      Workspace& space) const = 0;
+  /// How it weighs the positions of one sequence, h and query as above.
+  virtual PositionWeights probe(
+      int64_t steps,
+      const float* h,
+      const float* query,
       Workspace& space) const = 0;
   virtual int64_t reach() const = 0;
   /// The rows of the next steps, whose h are in `log` or go there.

@@ -123,6 +123,30 @@ void Decoder::step(
   stack_.finish(static_cast<int64_t>(ids.size()), hidden);
 }
 
+template <class Run>
+void Decoder::read(
+    const Sequences& sequences,
+    std::span<const int32_t> ids,
+    const Sources* sources,
+    float* x,
+    Workspace& space,
+    const Run& run) const {
+  embedding_.run(words_of(sequences, ids), x, space);
+  std::vector<int32_t> sentence_of_row;
+  for (int64_t i = 0; i < sequences.count(); ++i)
+    sentence_of_row.insert(
+        sentence_of_row.end(),
+        static_cast<size_t>(sequences.length(i)),
+        static_cast<int32_t>(i));
+  for (size_t i = 0; i < stack_.layers().size(); ++i) {
+    SourceView view;
+    if (sources != nullptr)
+      view = sources->view(i, sentence_of_row);
+    run(i, view);
+  }
+  stack_.finish(sequences.rows(), x);
+}
+
 void Decoder::score(
     const Sequences& sequences,
     std::span<const int32_t> ids,
@@ -132,22 +156,27 @@ void Decoder::score(
     Workspace& space) const {
   Workspace::Frame frame(space);
   float* const x = frame.take(sequences.rows() * dim_);
-  embedding_.run(words_of(sequences, ids), x, space);
-  std::vector<int32_t> sentence_of_row;
-  for (int64_t i = 0; i < sequences.count(); ++i)
-    sentence_of_row.insert(
-        sentence_of_row.end(),
-        static_cast<size_t>(sequences.length(i)),
-        static_cast<int32_t>(i));
-  const std::vector<Layer>& layers = stack_.layers();
-  for (size_t i = 0; i < layers.size(); ++i) {
-    SourceView view;
-    if (sources != nullptr)
-      view = sources->view(i, sentence_of_row);
-    layers[i].forward(sequences, &view, x, space);
-  }
-  stack_.finish(sequences.rows(), x);
+  const auto run = [&](size_t layer, const SourceView& view) {
+    stack_.layers()[layer].forward(sequences, &view, x, space);
+  };
+  read(sequences, ids, sources, x, space, run);
   output_->score(words, x, out, space);
+}
+
+std::vector<LayerProbe> Decoder::probe(
+    std::span<const int32_t> ids,
+    const Sources* sources,
+    Workspace& space) const {
+  Sequences sequences;
+  sequences.add(static_cast<int64_t>(ids.size()));
+  std::vector<LayerProbe> found(stack_.layers().size());
+  Workspace::Frame frame(space);
+  float* const x = frame.take(sequences.rows() * dim_);
+  const auto run = [&](size_t layer, const SourceView& view) {
+    stack_.layers()[layer].probe(sequences, &view, found[layer], x, space);
+  };
+  read(sequences, ids, sources, x, space, run);
+  return found;
 }
 
 TranslationModel::TranslationModel(const ModelToRun& model, ComputeType compute)
@@ -170,9 +199,11 @@ TranslationModel::TranslationModel(
       encoder_(model.options, Task::kTranslation, Side::kEncoder, weights),
       decoder_(model.options, Task::kTranslation, model.vocabulary, weights) {}
 
-Sources TranslationModel::read(
+template <class Run>
+Sources TranslationModel::read_by(
     const std::vector<std::vector<int32_t>>& sources,
-    Workspace& space) const {
+    Workspace& space,
+    const Run& run) const {
   Ids all;
   std::vector<int32_t> ended;
   for (const std::vector<int32_t>& source : sources) {
@@ -184,10 +215,30 @@ Sources TranslationModel::read(
   const int64_t rows = all.sequences.rows();
   float* const x = frame.take(rows * dim_);
   embedding_.run(words_of(all.sequences, all.ids), x, space);
-  for (const Layer& layer : encoder_.layers())
-    layer.forward(all.sequences, nullptr, x, space);
+  for (size_t i = 0; i < encoder_.layers().size(); ++i)
+    run(i, all.sequences, x);
   encoder_.finish(rows, x);
   return decoder_.look_at(std::move(all.sequences), x);
+}
+
+Sources TranslationModel::read(
+    const std::vector<std::vector<int32_t>>& sources,
+    Workspace& space) const {
+  const auto run = [&](size_t layer, const Sequences& sequences, float* x) {
+    encoder_.layers()[layer].forward(sequences, nullptr, x, space);
+  };
+  return read_by(sources, space, run);
+}
+
+Sources TranslationModel::probe(
+    const std::vector<int32_t>& source,
+    std::vector<LayerProbe>& found,
+    Workspace& space) const {
+  found.resize(encoder_.layers().size());
+  const auto run = [&](size_t layer, const Sequences& sequences, float* x) {
+    encoder_.layers()[layer].probe(sequences, nullptr, found[layer], x, space);
+  };
+  return read_by({source}, space, run);
 }
 
 }  // namespace seqconv::runtime

@@ -84,7 +84,25 @@ class Decoder {
       float* out,
       Workspace& space) const;
 
+  /// What the layers look at while one sequence `ids` is read, whose source is
+  /// the only one.
+  std::vector<LayerProbe> probe(
+      std::span<const int32_t> ids,
+      const Sources* sources,
+      Workspace& space) const;
+
  private:
+  /// ids [rows] of whole sequences -> x [rows, C], each layer by run(number,
+  /// view).
+  template <class Run>
+  void read(
+      const Sequences& sequences,
+      std::span<const int32_t> ids,
+      const Sources* sources,
+      float* x,
+      Workspace& space,
+      const Run& run) const;
+
   int64_t dim_;
   int64_t vocabulary_;
   Embedding embedding_;
@@ -104,9 +122,20 @@ class TranslationModel {
   Sources read(
       const std::vector<std::vector<int32_t>>& sources,
       Workspace& space) const;
+  /// The same of one source; `found` gets what its layers look at.
+  Sources probe(
+      const std::vector<int32_t>& source,
+      std::vector<LayerProbe>& found,
+      Workspace& space) const;
 
  private:
   TranslationModel(const ModelToRun& model, const Weights& weights);
+  /// The same, each layer by run(number, sequences, x [rows, C]).
+  template <class Run>
+  Sources read_by(
+      const std::vector<std::vector<int32_t>>& sources,
+      Workspace& space,
+      const Run& run) const;
 
   int64_t dim_;
   PositionLimits limits_;

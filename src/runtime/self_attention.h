@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mixer.h"
+#include "probe.h"
 #include "seqconv/kernels/decoding.h"
 
 namespace seqconv::runtime {
@@ -48,6 +49,31 @@ class SelfAttentionMixer : public Mixer {
       }
     }
     finish(count, y, rows);
+  }
+
+  PositionWeights probe(int64_t steps, const float* x, Workspace& space)
+      const override {
+    Workspace::Frame frame(space);
+    const int64_t C = options_.dim, H = options_.heads, R = C / H;
+    const float* const qkv = projected(steps, x, frame);
+    PositionWeights found{WeightForm::kPositions, H, steps};
+    found.values.resize(static_cast<size_t>(steps * H * steps));
+    for (int64_t t = 0; t < steps; ++t)
+      for (int64_t h = 0; h < H; ++h) {
+        const auto [from, to] = visible(t, 0, steps);
+        const float* const query = qkv + t * 3 * C + h * R;
+        probe_attention(
+            R,
+            query,
+            std::span(found.values)
+                .subspan(
+                    static_cast<size_t>((t * H + h) * steps + from),
+                    static_cast<size_t>(to - from)),
+            [&, first = from](int64_t s, int64_t c) {
+              return qkv[(first + s) * 3 * C + C + h * R + c];
+            });
+      }
+    return found;
   }
 
   int64_t reach() const override {

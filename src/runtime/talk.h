@@ -57,6 +57,28 @@ class TalkConvolution : public Convolution {
     }
   }
 
+  PositionWeights probe(
+      int64_t steps,
+      const float* h,
+      const float* /*query*/,
+      Workspace& space) const override {
+    Workspace::Frame frame(space);
+    const int64_t H = options_.heads, sides = options_.causal ? 1 : 2;
+    const float* const offsets = predicted(steps, h, frame);
+    const auto most = static_cast<float>(options_.max_offset);
+    PositionWeights found{WeightForm::kReach, H, 2};
+    for (int64_t t = 0; t < steps; ++t)
+      for (int64_t head = 0; head < H; ++head) {
+        const float* const own = offsets + t * sides * H + head;
+        found.values.push_back(std::min(own[0] * most, static_cast<float>(t)));
+        found.values.push_back(
+            options_.causal
+                ? 0.0F
+                : std::min(own[H] * most, static_cast<float>(steps - 1 - t)));
+      }
+    return found;
+  }
+
   int64_t reach() const override { return options_.max_offset; }
 
   void step(

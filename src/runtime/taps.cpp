@@ -43,4 +43,39 @@ kernels::ConvForward<float, float> TapConvolution::sequence(
       .y = y + at};
 }
 
+PositionWeights TapConvolution::taps_of(
+    WeightForm form,
+    int64_t rows,
+    const float* logits) const {
+  const int64_t H = options_.heads, K = options_.kernel_size;
+  PositionWeights found{form, H, K, options_.padding_left()};
+  std::vector<float> made(static_cast<size_t>(maker_.size()));
+  for (int64_t r = 0; r < rows; ++r) {
+    maker_.make(logits + r * H * K, K, made.data());
+    for (int64_t h = 0; h < H; ++h) {
+      const float* const taps = made.data() + h * maker_.stride();
+      found.values.insert(found.values.end(), taps, taps + K);
+    }
+  }
+  return found;
+}
+
+void TapConvolution::renormalize(PositionWeights& taps) const {
+  if (!options_.renormalize_edges)
+    return;
+  const int64_t steps = taps.rows(), K = taps.width;
+  for (int64_t r = 0; r < steps * taps.heads; ++r) {
+    const int64_t first = taps.padding_left - r / taps.heads;
+    float* const own = taps.values.data() + r * K;
+    double inside = 0;
+    for (int64_t j = 0; j < K; ++j) {
+      if (j < first || j >= first + steps)
+        own[j] = 0;
+      inside += own[j];
+    }
+    for (int64_t j = 0; j < K; ++j)
+      own[j] = static_cast<float>(own[j] / inside);
+  }
+}
+
 }  // namespace seqconv::runtime

@@ -47,6 +47,13 @@ class TapConvolution : public Convolution {
  protected:
   const kernels::TapMaker& maker() const { return maker_; }
 
+  /// The kernels of `rows` rows of logits [rows, H, K], as they are where the
+  /// whole kernel lies within the sequence.
+  PositionWeights taps_of(WeightForm form, int64_t rows, const float* logits)
+      const;
+  /// Takes the taps outside of a sequence away where this is done.
+  void renormalize(PositionWeights& taps) const;
+
   /// The convolution of sequence `i`, but for its logits.
   kernels::ConvForward<float, float> sequence(
       const Sequences& sequences,

@@ -1,0 +1,62 @@
+#include "seqconv/runtime/probe.h"
+
+#include "model.h"
+#include "seqconv/base/error.h"
+#include "seqconv/base/special_ids.h"
+
+namespace seqconv {
+namespace {
+
+void add_options(
+    const ModelOptions& options,
+    Task task,
+    Side side,
+    std::vector<LayerProbe>& found) {
+  for (size_t i = 0; i < found.size(); ++i)
+    found[i].options =
+        layer_options(options, task, side, static_cast<int64_t>(i));
+}
+
+}  // namespace
+
+ModelProbe probe_translation(
+    const ModelToRun& model,
+    const std::vector<int32_t>& source,
+    std::span<const int32_t> target) {
+  const runtime::TranslationModel opened(model, ComputeType::kModel);
+  runtime::Workspace space;
+  ModelProbe found;
+  const runtime::Sources read = opened.probe(source, found.encoder, space);
+  std::vector<int32_t> ids = {kEndId};
+  ids.insert(ids.end(), target.begin(), target.end());
+  found.decoder = opened.decoder().probe(ids, &read, space);
+  add_options(model.options, Task::kTranslation, Side::kEncoder, found.encoder);
+  add_options(model.options, Task::kTranslation, Side::kDecoder, found.decoder);
+  return found;
+}
+
+ModelProbe probe_language(
+    const ModelToRun& model,
+    std::span<const int32_t> ids) {
+  SEQCONV_CHECK(!ids.empty(), "a language model must be given a token");
+  const runtime::Weights weights(
+      model,
+      Task::kLanguageModel,
+      ComputeType::kModel);
+  const runtime::Decoder opened(
+      model.options,
+      Task::kLanguageModel,
+      model.vocabulary,
+      weights);
+  runtime::Workspace space;
+  ModelProbe found;
+  found.decoder = opened.probe(ids, nullptr, space);
+  add_options(
+      model.options,
+      Task::kLanguageModel,
+      Side::kDecoder,
+      found.decoder);
+  return found;
+}
+
+}  // namespace seqconv
