@@ -48,6 +48,7 @@ constexpr void (*kVerbs[])(Program&) = {
     add_quantize,
     add_text,
     add_info,
+    add_inspect,
     add_reference};
 
 constexpr const char* kExamples =

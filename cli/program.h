@@ -36,6 +36,7 @@ void add_export(Program& program);
 void add_quantize(Program& program);
 void add_text(Program& program);
 void add_info(Program& program);
+void add_inspect(Program& program);
 void add_reference(Program& program);
 
 }  // namespace seqconv::cli

@@ -22,6 +22,7 @@ BELOW = {
     "base": [],
     "text": ["base"],
     "metrics": ["base"],
+    "report": ["text"],
     "kernels": ["base"],
     "decode": ["base"],
     "data": ["base", "text"],
@@ -37,7 +38,7 @@ BELOW = {
     "torch_backend": ["pipeline", "models"],
     "train": ["torch_backend", "metrics"],
     "engine": ["train"],
-    "cli": ["engine", "verbs", "runtime", "metrics"],
+    "cli": ["engine", "verbs", "runtime", "metrics", "report"],
 }
 # cli is the program, which starts without LibTorch; it may call what loads it.
 TORCH_LAYERS = {"ops", "nn", "models", "torch_backend", "train", "engine"}

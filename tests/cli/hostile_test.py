@@ -20,6 +20,7 @@ from hostile import (
     command_line,
     configurations,
     imports,
+    inspections,
     language_models,
     model_folders,
     requests,
@@ -37,6 +38,7 @@ FILES = [
     binarised_files,
     language_models,
     imports,
+    inspections,
     shortlists,
 ]
 FAMILIES = [family for file in FILES for family in file.FAMILIES]
