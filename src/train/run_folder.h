@@ -16,6 +16,8 @@ struct RunFolder {
     return training() / "state.safetensors";
   }
   std::filesystem::path metrics() const { return training() / "metrics.jsonl"; }
+  /// Holds files for TensorBoard.
+  std::filesystem::path events() const { return training() / "tensorboard"; }
   std::filesystem::path settings() const { return training() / "config.toml"; }
   std::filesystem::path data() const { return training() / "data"; }
   std::filesystem::path lock() const { return training() / "lock"; }

@@ -21,6 +21,7 @@ const std::vector<std::string> kFreeKeys = {
     "training.validate_bleu",
     "training.validate_metrics",
     "training.log_every",
+    "training.tensorboard",
     "training.threads",
 };
 

@@ -59,7 +59,11 @@ void TrainLoop::run() {
     return;
   }
   metrics_.emplace(setup_.folder.metrics(), position_.metrics_records);
-  metrics_->write(start_record(setup_, batches_.size()));
+  if (training().tensorboard)
+    events_.emplace(
+        setup_.folder.events(),
+        setup_.resumed ? position_.update : -1);
+  write_record(start_record(setup_, batches_.size()));
   settle();
   std::string reason = reason_to_stop();
   while (reason.empty()) {
@@ -73,6 +77,12 @@ void TrainLoop::run() {
     reason = reason_to_stop();
   }
   finish(reason);
+}
+
+void TrainLoop::write_record(const Json& record) {
+  metrics_->write(record);
+  if (events_)
+    events_->write(record);
 }
 
 std::string TrainLoop::reason_to_stop() const {
@@ -193,7 +203,7 @@ void TrainLoop::settle() {
 
 void TrainLoop::log_training() {
   const Json record = train_record(position_);
-  metrics_->write(record);
+  write_record(record);
   if (!progress_.has_bar())
     progress_.line(record_line(record) + "  " + time_left_text(status()));
   position_.logged = {};
@@ -225,7 +235,7 @@ void TrainLoop::validate() {
   result.best = is_gain(result) && can_be_saved();
   keep_best(result);
   const Json record = validation_record(position_, result);
-  metrics_->write(record);
+  write_record(record);
   progress_.line(record_line(record));
   position_.validation_due = false;
   position_.validated_update = position_.update;
@@ -319,7 +329,7 @@ void TrainLoop::stop_if_asked() {
   const bool saved = can_be_saved();
   if (saved)
     save_state_file();
-  metrics_->write(end_record(position_, "interrupted"));
+  write_record(end_record(position_, "interrupted"));
   throw Interrupted(
       signal,
       concat(
@@ -347,7 +357,7 @@ void TrainLoop::finish(const std::string& reason) {
       "schedule.learning_rate (",
       setup_.config.schedule.learning_rate,
       "). The last saved checkpoint is untouched");
-  metrics_->write(end_record(position_, reason));
+  write_record(end_record(position_, reason));
   progress_.line(concat(
       "training ends at training.",
       reason,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "event_file.h"
 #include "metrics_log.h"
 #include "position.h"
 #include "progress.h"
@@ -37,6 +38,7 @@ class TrainLoop {
   void note_dues();
   /// Does what is due.
   void settle();
+  void write_record(const Json& record);
   void log_training();
   void validate();
   double measure(const ValidationResult& result) const;
@@ -63,6 +65,7 @@ class TrainLoop {
   Position position_;
   bool has_state_;  // whether the folder holds one of this run
   std::optional<MetricsLog> metrics_;  // while running
+  std::optional<EventFile> events_;    // where wanted
   Progress progress_;
   Stopwatch watch_;
 };

@@ -10,4 +10,8 @@ namespace seqconv {
 /// that of the bytes before.
 uint32_t crc32(std::span<const std::byte> bytes, uint32_t before = 0);
 
+/// CRC-32C (Castagnoli: polynomial 0x1EDC6F41, reflected), as in iSCSI and
+/// TFRecord files.
+uint32_t crc32c(std::span<const std::byte> bytes);
+
 }  // namespace seqconv

@@ -144,6 +144,7 @@ struct TrainingOptions {
   std::vector<MetricKind> validate_metrics;
   bool validate_bleu = false;  ///< as "bleu" among validate_metrics
   int64_t log_every = 50;
+  bool tensorboard = false;
   int64_t threads = 0;
 
   /// That of best_by; nothing where it is the loss. UsageError for a name that
@@ -191,6 +192,10 @@ struct TrainingOptions {
     v("log_every",
       log_every,
       "Updates between two records of metrics, at least 1");
+    v("tensorboard",
+      tensorboard,
+      "Write the records' numbers for TensorBoard too, into "
+      "training/tensorboard");
     v("threads",
       threads,
       "Threads of the tensor library, 0 to 1,024; 0 = all cores");
