@@ -13,8 +13,9 @@ readonly PACKAGES=(
   g++ cmake ninja-build ccache clang-format pkg-config python3 python3-venv
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libsentencepiece-dev
   libicu-dev libhwy-dev libgtest-dev libgmock-dev)
-# Irregular forms of English words, with which published ROUGE scores were made.
-readonly TEST_PACKAGES=(wordnet-base)
+# Irregular forms of English words, with which published ROUGE scores were made,
+# and what opens the pages of `seqconv inspect`.
+readonly TEST_PACKAGES=(wordnet-base chromium)
 readonly LIGHT=(
   "torch==$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 readonly PYTHON_TESTS=(
@@ -61,7 +62,7 @@ install_packages() {
     echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
     exit 1
   fi
-  say "Debian packages: installing ${missing[*]} (up to 250 MB to download)"
+  say "Debian packages: installing ${missing[*]} (up to 380 MB to download)"
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -q
   apt-get install -y -q --no-install-recommends "${missing[@]}"
