@@ -3,9 +3,9 @@
 
 #include "evaluation.h"
 #include "seqconv/base/error.h"
-#include "seqconv/base/json.h"
+#include "seqconv/base/json_texts.h"
 #include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "seqconv/text/documents.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv::cli {
@@ -13,69 +13,16 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The sign for a line feed inside a line, SYMBOL FOR NEWLINE.
-constexpr std::string_view kLineFeedSign = "\xE2\x90\xA4";
-
-/// Signs for line feeds become line feeds, which end the sentences of a
-/// summary; white space at the end goes, as sacreBLEU's program has it.
-std::string prepared(std::string_view line) {
-  std::string text(trim_end(line));
-  for (size_t at = 0; (at = text.find(kLineFeedSign, at)) != std::string::npos;)
-    text.replace(at, kLineFeedSign.size(), "\n");
-  return text;
-}
-
-/// What a key with dots names in an object; null where there is nothing.
-const Json* find(const Json& object, const std::string& key) {
-  const Json* value = &object;
-  for (size_t start = 0; start <= key.size();) {
-    const size_t end = std::min(key.find('.', start), key.size());
-    const std::string part = key.substr(start, end - start);
-    if (!value->is_object() || !value->contains(part))
-      return nullptr;
-    value = &(*value)[part];
-    start = end + 1;
-  }
-  return value;
-}
-
-/// The texts that a key names in a line of JSON: one, or a list of them.
-Lines json_texts(
-    const std::string& line,
-    const std::string& key,
-    const std::string& where) {
-  const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  SEQCONV_CHECK(
-      object.is_object(),
-      where,
-      ": a line must be a JSON object, but got ",
-      shorten(line));
-  const Json* const value = find(object, key);
-  SEQCONV_CHECK(value != nullptr, where, ": there is no \"", key, "\"");
-  if (value->is_string())
-    return {prepared(value->get_ref<const std::string&>())};
-  Lines found;
-  if (value->is_array())
-    for (const Json& text : *value)
-      if (text.is_string())
-        found.push_back(prepared(text.get_ref<const std::string&>()));
-  SEQCONV_CHECK(
-      !found.empty() && found.size() == value->size(),
-      where,
-      ": \"",
-      key,
-      "\" must be a text or a list of texts, but got ",
-      value->is_structured() ? value->type_name() : value->dump());
-  return found;
-}
-
-/// The texts of each line: one where there is no key.
+/// The texts of each line: one where there is no key. White space at the end
+/// goes, as sacreBLEU's program has it.
 std::vector<Lines> read_texts(LineReader& reader, const std::string& key) {
   std::vector<Lines> texts;
-  for (std::string line; reader.next(line);)
+  for (std::string line; reader.next(line);) {
     texts.push_back(
-        key.empty() ? Lines{prepared(line)}
-                    : json_texts(line, key, reader.where()));
+        key.empty() ? Lines{line} : json_line_texts(line, key, reader.where()));
+    for (std::string& text : texts.back())
+      text = sentence_lines(trim_end(text));
+  }
   return texts;
 }
 

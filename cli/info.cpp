@@ -100,7 +100,8 @@ void run_info(const std::string& path, std::ostream& out) {
       out << key << ": " << detail::show_json(model.config[key]) << '\n';
   write_parameters(model.parameters, out);
   write_vocabularies(model, out);
-  for (const char* key : {"architecture", "text", "stream", "decoding"})
+  for (const char* key :
+       {"architecture", "text", "stream", "decoding", "documents"})
     if (model.config.contains(key) && model.config[key].is_object()) {
       write_rows(model.config[key], key, out);
     }

@@ -61,13 +61,18 @@ Json write_architecture(const ModelOptions& options, const char* unused) {
 
 /// The lowest version whose programs read the model rightly, and the key that
 /// older ones would not heed: those of version 1 know no tokenizer, those of
-/// version 2 split no piece again.
+/// version 2 split no piece again, those of version 4 cut no source.
 struct NeededVersion {
   int64_t version;
   std::string key;
 };
 
-NeededVersion version_of(const TextOptions& text, const Json& architecture) {
+NeededVersion version_of(
+    const TextOptions& text,
+    const Json& architecture,
+    int64_t max_source_tokens) {
+  if (max_source_tokens > 0)
+    return {5, "text.max_source_tokens"};
   const std::string later = later_key(architecture);
   if (!later.empty())
     return {3, "architecture." + later};
@@ -209,10 +214,15 @@ void check_checkpoint_name(const fs::path& file) {
       ": a model folder, or a file *.safetensors inside one, was wanted");
 }
 
-Json begin_config(Task task, const TextOptions& text, Json architecture) {
+Json begin_config(
+    Task task,
+    const TextOptions& text,
+    Json architecture,
+    int64_t max_source_tokens = 0) {
   Json config = Json::object();
   config["format"] = kFormat;
-  config["format_version"] = version_of(text, architecture).version;
+  config["format_version"] =
+      version_of(text, architecture, max_source_tokens).version;
   config["task"] = std::string(enum_name(task));
   config["architecture"] = std::move(architecture);
   return config;
@@ -236,8 +246,10 @@ void read_part(const fs::path& folder, const Read& read) {
 void check_version_says_all(
     const Json& config,
     const TextOptions& text,
-    const fs::path& folder) {
-  const NeededVersion needed = version_of(text, config["architecture"]);
+    const fs::path& folder,
+    int64_t max_source_tokens = 0) {
+  const NeededVersion needed =
+      version_of(text, config["architecture"], max_source_tokens);
   SEQCONV_CHECK(
       config["format_version"] >= needed.version,
       (folder / "config.json").string(),
@@ -264,9 +276,12 @@ void write_description(const TranslationDescription& model) {
   Json config = begin_config(
       Task::kTranslation,
       model.text.options,
-      write_architecture(model.options, "adaptive"));
+      write_architecture(model.options, "adaptive"),
+      model.text.max_source_tokens);
   config["text"] = model.text.save(model.folder);
   config["decoding"] = write_options(model.decoding);
+  if (model.documents.format != TextFormat::kText)
+    config["documents"] = write_options(model.documents);
   write_config(model.folder, config);
 }
 
@@ -291,9 +306,15 @@ TranslationDescription read_translation_description(const fs::path& folder) {
       read_options(config["decoding"], "decoding", model.decoding);
       model.decoding.validate("decoding");
     }
+    if (config.contains("documents"))
+      read_options(config["documents"], "documents", model.documents);
   });
   model.text = TranslationText::load(folder, config["text"]);
-  check_version_says_all(config, model.text.options, folder);
+  check_version_says_all(
+      config,
+      model.text.options,
+      folder,
+      model.text.max_source_tokens);
   return model;
 }
 

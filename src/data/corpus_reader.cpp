@@ -14,10 +14,10 @@ std::vector<int32_t> CorpusReader::ids() const {
   return ids;
 }
 
-std::string list_files(const std::vector<std::string>& files) {
+std::string list_files(const std::vector<TextSource>& files) {
   std::string list;
-  for (const std::string& file : files)
-    list += concat(list.empty() ? "'" : ", '", file, "'");
+  for (const TextSource& file : files)
+    list += concat(list.empty() ? "'" : ", '", file.file, "'");
   return list;
 }
 

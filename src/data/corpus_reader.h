@@ -15,7 +15,7 @@ namespace seqconv {
 class CorpusReader : public SentenceReader {
  public:
   /// `side` must outlive the reader.
-  CorpusReader(const CorpusSide& side, const std::string& file)
+  CorpusReader(const CorpusSide& side, const TextSource& file)
       : SentenceReader(file, side.vocabulary), side_(side) {}
 
   /// The ids of the present sentence, without </s>: a line encoded, or
@@ -29,6 +29,6 @@ class CorpusReader : public SentenceReader {
 };
 
 /// The names of files for a message: 'a', 'b'.
-std::string list_files(const std::vector<std::string>& files);
+std::string list_files(const std::vector<TextSource>& files);
 
 }  // namespace seqconv

@@ -150,6 +150,10 @@ bool is_fairseq_data(const fs::path& file) {
   return file.extension() == ".bin" || file.extension() == ".idx";
 }
 
+bool holds_ids(const TextSource& source) {
+  return source.format == TextFormat::kText && is_fairseq_data(source.file);
+}
+
 FairseqFiles fairseq_files(const fs::path& file) {
   SEQCONV_CHECK(
       is_fairseq_data(file),

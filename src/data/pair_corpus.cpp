@@ -5,6 +5,7 @@
 #include "corpus_reader.h"
 #include "seqconv/base/error.h"
 #include "seqconv/text/symbol_count.h"
+#include "seqconv/text/text_pipeline.h"
 
 namespace seqconv {
 namespace {
@@ -19,10 +20,10 @@ std::filesystem::path side_path(
 class PairReader {
  public:
   PairReader(const CorpusSide& source, const CorpusSide& target, size_t file)
-      : source_name_(source.files[file]),
-        target_name_(target.files[file]),
-        source_(source, source_name_),
-        target_(target, target_name_) {}
+      : source_name_(source.files[file].file),
+        target_name_(target.files[file].file),
+        source_(source, source.files[file]),
+        target_(target, target.files[file]) {}
 
   /// Moves both files on by a line; false when both have ended.
   bool next() {
@@ -66,9 +67,9 @@ class PairWriter {
         source_(side_path(stem, "source")),
         target_(target_path_) {}
 
-  void add(
-      const std::vector<int32_t>& source,
-      const std::vector<int32_t>& target) {
+  void add(std::vector<int32_t> source, std::vector<int32_t> target) {
+    const bool source_cut = cut_tokens(source, limits_.source_cut);
+    const bool target_cut = cut_tokens(target, limits_.target_cut);
     const auto source_length = static_cast<int64_t>(source.size()) + 1;
     const auto target_length = static_cast<int64_t>(target.size()) + 1;
     ++report_.lines;
@@ -81,6 +82,8 @@ class PairWriter {
       source_.append(source);
       target_.append(target);
       ++report_.pairs;
+      report_.source_cut += source_cut;
+      report_.target_cut += target_cut;
       report_.source_tokens += source_length;
       report_.target_tokens += target_length;
       report_.source_unknown += SymbolCount::of(source).unknown;
@@ -111,7 +114,9 @@ class PairWriter {
 }  // namespace
 
 std::string CorpusReport::summary() const {
-  std::string unknown;
+  std::string cut, unknown;
+  if (source_cut + target_cut > 0)
+    cut = concat(", ", source_cut, " sources and ", target_cut, " targets cut");
   if (source_unknown + target_unknown > 0)
     unknown = concat(
         ", ",
@@ -127,7 +132,9 @@ std::string CorpusReport::summary() const {
       empty,
       " with an empty side and ",
       too_long,
-      " too long left out), ",
+      " too long left out",
+      cut,
+      "), ",
       source_tokens,
       " source and ",
       target_tokens,

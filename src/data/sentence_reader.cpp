@@ -6,12 +6,12 @@
 namespace seqconv {
 
 SentenceReader::SentenceReader(
-    const std::string& file,
+    const TextSource& file,
     int64_t vocabulary,
     BadBytes bad_bytes)
-    : name_(file) {
-  if (is_fairseq_data(file))
-    sentences_ = open_fairseq_data(file, vocabulary);
+    : name_(file.file) {
+  if (holds_ids(file))
+    sentences_ = open_fairseq_data(file.file, vocabulary);
   else
     lines_.emplace(file, bad_bytes);
 }

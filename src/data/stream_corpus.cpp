@@ -66,7 +66,7 @@ class StreamWriter {
 /// Error unless a line that is not blank was kept.
 void check_kept(
     const StreamReport& report,
-    const std::vector<std::string>& files,
+    const std::vector<TextSource>& files,
     int64_t max_length) {
   if (report.lines > report.blank + report.too_long)
     return;
@@ -277,7 +277,7 @@ StreamReport write_stream_corpus(
       "the longest length must be at least 2 (one symbol and </s>), but got ",
       max_length);
   StreamWriter writer(options.samples, max_length, path);
-  for (const std::string& file : side.files) {
+  for (const TextSource& file : side.files) {
     for (CorpusReader reader(side, file); reader.next();) {
       std::vector<int32_t> ids = reader.ids();
       const bool blank = ids.empty() || reader.is_blank_line();

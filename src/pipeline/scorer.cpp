@@ -52,21 +52,34 @@ void score_group(const TranslationBackend& model, const Pairs& pairs) {
     score_group(model, {pair});
 }
 
-std::vector<int32_t> ids_of(
-    const TextPipeline& text,
-    const std::string& line,
-    const char* what,
-    int64_t limit,
-    ScoreResult& result) {
-  std::vector<int32_t> ids = encode_text(text, line, what);
+/// A side of pairs; lengths count </s>, 0 is any.
+struct SideToScore {
+  const TextPipeline& text;
+  const char* what;  ///< "the source"
+  int64_t positions;
+  int64_t cut = 0;
+};
+
+std::vector<int32_t>
+ids_of(const SideToScore& side, const std::string& line, ScoreResult& result) {
+  const char* const what = side.what;
+  std::vector<int32_t> ids = encode_text(side.text, line, what);
   const auto length = std::ssize(ids) + 1;
+  if (cut_tokens(ids, side.cut))
+    result.notes.push_back(concat(
+        what,
+        " of ",
+        length,
+        " tokens is cut to the model's ",
+        side.cut,
+        " (max_source_tokens)"));
   SEQCONV_CHECK(
-      limit == 0 || length <= limit,
+      side.positions == 0 || std::ssize(ids) < side.positions,
       what,
       " has ",
-      length,
+      std::ssize(ids) + 1,
       " tokens, </s> counted, more than the model's ",
-      limit,
+      side.positions,
       " learned positions");
   if (std::string note = unknown_note(SymbolCount::of(ids), what);
       !note.empty())
@@ -128,27 +141,23 @@ std::vector<ScoreResult> score_requests(
     const ScorerOptions& options,
     const StopQuestion& stop) {
   const PositionLimits limits = system.backend->limits();
+  const TranslationText& text = system.text;
+  const SideToScore source{
+      *text.source,
+      "the source",
+      limits.source,
+      text.max_source_tokens};
+  const SideToScore target{*text.target, "the target", limits.target};
   std::vector<ScoreResult> results(requests.size());
   std::vector<Pair> pairs;
   for (size_t i = 0; i < requests.size(); ++i)
     run_request(results[i], [&] {
       if (wants_to_stop(stop))
         throw Stopped();
-      const TranslationText& text = system.text;
       ScoreResult& own = results[i];
       pairs.push_back(
-          {ids_of(
-               *text.source,
-               requests[i].source,
-               "the source",
-               limits.source,
-               own),
-           ids_of(
-               *text.target,
-               requests[i].target,
-               "the target",
-               limits.target,
-               own),
+          {ids_of(source, requests[i].source, own),
+           ids_of(target, requests[i].target, own),
            &own});
     });
   const std::vector<Pairs> batches = batches_of(pairs, options);

@@ -22,7 +22,7 @@ CorpusSide side_to_read(
     const std::vector<std::string>& files,
     const std::shared_ptr<const TextPipeline>& text) {
   return {
-      .files = files,
+      .files = {files.begin(), files.end()},
       .encode = [text](std::string_view line) { return text->encode(line); },
       .vocabulary = text->vocabulary().size()};
 }

@@ -86,17 +86,21 @@ std::vector<int32_t> Translator::source_ids(
   std::vector<int32_t> ids =
       request.ids ? *request.ids : encode_text(text, request.line, "a line");
   check_ids(ids, text.vocabulary());
-  const int64_t most = system_.backend->limits().source;
-  const auto length = std::ssize(ids) + 1;
-  if (most > 0 && length > most) {
+  const auto cut = [&](int64_t most, const char* what) {
+    const auto length = std::ssize(ids) + 1;
+    if (!cut_tokens(ids, most))
+      return false;
     result.notes.push_back(concat(
         "a line of ",
         length,
         " tokens is cut to the model's ",
         most,
-        " positions"));
-    ids.resize(static_cast<size_t>(most) - 1);
-  }
+        what));
+    return true;
+  };
+  result.source_cut =
+      cut(system_.text.max_source_tokens, " (max_source_tokens)");
+  cut(system_.backend->limits().source, " positions");
   return ids;
 }
 

@@ -13,7 +13,7 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-using Files = std::vector<std::string>;
+using Files = std::vector<TextSource>;
 
 /// Symbols of the training text, those that the vocabulary lacks as unknown.
 SymbolCount count_missing(
@@ -28,8 +28,8 @@ SymbolCount count_missing(
 /// The first symbol of the files that the vocabulary lacks.
 std::string first_missing(const TextPipeline& pipeline, const Files& files) {
   std::string line;
-  for (const std::string& file : files)
-    for (LineReader reader(file); reader.next(line);)
+  for (const TextSource& file : files)
+    for (TextSourceReader reader(file); reader.next(line);)
       for (std::string& symbol : pipeline.segment(line))
         if (!pipeline.vocabulary().has(symbol))
           return std::move(symbol);
@@ -103,7 +103,7 @@ Json save_options(const LanguageText& text) {
 
 LanguageText LanguageText::create(
     const TextOptions& options,
-    const std::vector<std::string>& files) {
+    const std::vector<TextSource>& files) {
   check_options(options);
   const Preparation preparation(options, options.language);
   const std::vector<TextFile> prepared = prepared_files(files, preparation);

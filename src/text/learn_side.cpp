@@ -83,7 +83,7 @@ WordCounts count_symbols(
   std::string line;
   for (const TextFile& file : files) {
     const TextPipeline pipeline(segmenter, nullptr, file.preparation);
-    LineReader reader(file.path);
+    TextSourceReader reader(file.source);
     while (reader.next(line))
       pipeline.visit_symbols(line, [&](std::string_view symbol) {
         ++counts[std::string(symbol)];
@@ -92,7 +92,7 @@ WordCounts count_symbols(
   SEQCONV_CHECK(
       !counts.empty(),
       "a vocabulary needs text, but '",
-      files.front().path,
+      files.front().source.file,
       files.size() > 1 ? "' and the other files hold" : "' holds",
       " no line that is not blank");
   return counts;

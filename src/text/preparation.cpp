@@ -36,11 +36,11 @@ std::string Preparation::undo(std::string text) const {
 }
 
 std::vector<TextFile> prepared_files(
-    const std::vector<std::string>& paths,
+    const std::vector<TextSource>& sources,
     const Preparation& preparation) {
   std::vector<TextFile> files;
-  for (const std::string& path : paths)
-    files.emplace_back(path, preparation);
+  for (const TextSource& source : sources)
+    files.emplace_back(source, preparation);
   return files;
 }
 

@@ -53,7 +53,7 @@ int64_t count_lines(const std::vector<TextFile>& files) {
   int64_t lines = 0;
   std::string line;
   for (const TextFile& file : files)
-    for (LineReader reader(file.path); reader.next(line);)
+    for (LineReader reader(file.source.file); reader.next(line);)
       ++lines;
   return lines;
 }
@@ -106,7 +106,7 @@ class FileLines : public sentencepiece::SentenceIterator {
     while (!reader_ || !reader_->next(line)) {
       if (next_file_ == files_.size())
         return false;
-      reader_ = std::make_unique<LineReader>(files_[next_file_++].path);
+      reader_ = std::make_unique<TextSourceReader>(files_[next_file_++].source);
     }
     if (line_number_++ % stride_ != 0)
       return true;
@@ -123,7 +123,7 @@ class FileLines : public sentencepiece::SentenceIterator {
   int64_t stride_;
   int64_t line_number_ = 0;
   size_t next_file_ = 0;
-  std::unique_ptr<LineReader> reader_;
+  std::unique_ptr<TextSourceReader> reader_;
   std::vector<std::string> parts_;  ///< of the present line, the last one first
   bool done_ = false;
   bool found_text_ = false;
@@ -171,7 +171,7 @@ std::unordered_map<std::string, std::string> trainer_arguments(
 std::string join_names(const std::vector<TextFile>& files) {
   std::string list;
   for (const TextFile& file : files)
-    list += concat(list.empty() ? "'" : ", '", file.path, "'");
+    list += concat(list.empty() ? "'" : ", '", file.source.file, "'");
   return list;
 }
 

@@ -11,6 +11,13 @@ TextPipeline::TextPipeline(
       vocabulary_(std::move(vocabulary)),
       preparation_(std::move(preparation)) {}
 
+bool cut_tokens(std::vector<int32_t>& ids, int64_t most) {
+  if (most == 0 || std::ssize(ids) < most)
+    return false;
+  ids.resize(static_cast<size_t>(most) - 1);
+  return true;
+}
+
 TextPipeline TextPipeline::with(Preparation preparation) const {
   return {segmenter_, vocabulary_, std::move(preparation)};
 }

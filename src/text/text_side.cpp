@@ -10,8 +10,6 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-using Files = std::vector<std::string>;
-
 constexpr size_t kSamples = 5;
 constexpr size_t kLongestSample = 1000;  // bytes
 
@@ -122,14 +120,14 @@ VocabularyPointer given_vocabulary(const std::string& file) {
   return std::make_shared<Vocabulary>(Vocabulary::load(file));
 }
 
-std::vector<std::string> pick_samples(const Files& files) {
+std::vector<std::string> pick_samples(const std::vector<TextSource>& files) {
   std::vector<std::string> samples;
   std::string long_start;
   std::string line;
   int64_t number = 0;
   int64_t wanted = 1;
-  for (const std::string& file : files) {
-    LineReader reader(file);
+  for (const TextSource& file : files) {
+    TextSourceReader reader(file);
     while (samples.size() < kSamples && reader.next(line)) {
       if (++number < wanted || is_blank(line))
         continue;

@@ -63,7 +63,7 @@ LearnedSide learn_side(
 /// Raw lines for the self-test of a model folder: lines 1, 10, 100, ... of the
 /// text, or the next ones that are neither blank nor long; the start of a long
 /// line when there is no other.
-std::vector<std::string> pick_samples(const std::vector<std::string>& files);
+std::vector<std::string> pick_samples(const std::vector<TextSource>& files);
 
 /// Writes the files of one side into `folder`, their names behind `prefix`, and
 /// returns the side's object: names and samples with their ids.

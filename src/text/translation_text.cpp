@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
@@ -7,6 +9,8 @@
 namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kSourceCut = "max_source_tokens";
 
 /// The one dictionary of both sides that the options name, or null.
 VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
@@ -48,13 +52,32 @@ std::shared_ptr<const TextPipeline> other_side(
   return std::make_shared<const TextPipeline>(side->with(preparation));
 }
 
-/// What config.json says of the options, but for `joined`.
-Json save_options(const TextOptions& options) {
+/// What config.json says of the options, but for `joined`, and of the cut.
+Json save_options(const TranslationText& saved) {
+  const TextOptions& options = saved.options;
   Json text = Json::object();
   save_common_options(options, text);
   save_language(options, "source_language", options.source_language, text);
   save_language(options, "target_language", options.target_language, text);
+  if (saved.max_source_tokens > 0)
+    text[kSourceCut] = saved.max_source_tokens;
   return text;
+}
+
+/// What save_options said of the cut, in the folder's text.
+int64_t load_source_cut(const fs::path& folder, const Json& text) {
+  if (!text.contains(kSourceCut))
+    return 0;
+  const Json& most = text[kSourceCut];
+  SEQCONV_CHECK(
+      most.is_number_unsigned() && most >= 2 &&
+          most <= std::numeric_limits<int32_t>::max(),
+      folder.string(),
+      ": text.",
+      kSourceCut,
+      " must be a whole number from 2 on, but got ",
+      detail::show_json(most));
+  return most.get<int64_t>();
 }
 
 void load_sides(
@@ -90,8 +113,8 @@ void load_sides(
 
 TranslationText TranslationText::create(
     const TextOptions& options,
-    const std::vector<std::string>& source_files,
-    const std::vector<std::string>& target_files) {
+    const std::vector<TextSource>& source_files,
+    const std::vector<TextSource>& target_files) {
   if (!options.dictionary.empty())
     fail_usage(
         "text.dictionary = '",
@@ -154,7 +177,7 @@ TranslationText TranslationText::create(
 
 Json TranslationText::save(const fs::path& folder) const {
   create_folder(folder);
-  Json text = save_options(options);
+  Json text = save_options(*this);
   text["joined"] = options.joined;
   const bool joined = options.joined;
   text["source"] =
@@ -179,6 +202,7 @@ TranslationText TranslationText::load(
     load_language(options, text, "source_language", options.source_language);
     load_language(options, text, "target_language", options.target_language);
     options.joined = text.at("joined").get<bool>();
+    loaded.max_source_tokens = load_source_cut(folder, text);
     load_sides(folder, text, loaded);
   } catch (const Json::exception& error) {
     fail_malformed(folder, error);
@@ -187,8 +211,7 @@ TranslationText TranslationText::load(
 }
 
 std::string difference(const TranslationText& a, const TranslationText& b) {
-  const std::string option =
-      first_difference(save_options(a.options), save_options(b.options));
+  const std::string option = first_difference(save_options(a), save_options(b));
   if (!option.empty())
     return option;
   if (const auto found = side_difference(*a.source, *b.source); !found.empty())

@@ -66,23 +66,19 @@ void check_named_text(const TrainConfig& config) {
         " must name the file that they were made with, but got none");
 }
 
-std::vector<std::string> text_files(const std::vector<std::string>& files) {
-  std::vector<std::string> text;
-  std::copy_if(
-      files.begin(),
-      files.end(),
-      std::back_inserter(text),
-      [](const std::string& file) { return !is_fairseq_data(file); });
+std::vector<TextSource> text_files(const std::vector<TextSource>& files) {
+  std::vector<TextSource> text;
+  std::ranges::remove_copy_if(files, std::back_inserter(text), holds_ids);
   return text;
 }
 
 bool binarised_unknown(
-    const std::vector<std::string>& files,
+    const std::vector<TextSource>& files,
     int64_t vocabulary) {
-  for (const std::string& file : files) {
-    if (!is_fairseq_data(file))
+  for (const TextSource& file : files) {
+    if (!holds_ids(file))
       continue;
-    const auto sentences = open_fairseq_data(file, vocabulary);
+    const auto sentences = open_fairseq_data(file.file, vocabulary);
     for (int64_t i = 0; i < sentences->size(); ++i) {
       const auto ids = sentences->tokens(i);
       if (std::find(ids.begin(), ids.end(), kUnknownId) != ids.end())
@@ -93,13 +89,14 @@ bool binarised_unknown(
 }
 
 std::vector<std::string> binarised_samples(
-    const std::vector<std::string>& files,
+    const std::vector<TextSource>& files,
     const TextPipeline& text) {
   std::vector<std::string> samples;
-  for (const std::string& file : files) {
-    if (!is_fairseq_data(file))
+  for (const TextSource& file : files) {
+    if (!holds_ids(file))
       continue;
-    const auto sentences = open_fairseq_data(file, text.vocabulary().size());
+    const auto sentences =
+        open_fairseq_data(file.file, text.vocabulary().size());
     const int64_t most = std::min(sentences->size(), kTried);
     for (int64_t i = 0; i < most && samples.size() < kSamples; ++i) {
       const auto found = sentences->tokens(i);

@@ -16,18 +16,18 @@ namespace seqconv {
 void check_named_text(const TrainConfig& config);
 
 /// Those of the files that are text.
-std::vector<std::string> text_files(const std::vector<std::string>& files);
+std::vector<TextSource> text_files(const std::vector<TextSource>& files);
 
 /// Whether a sentence of the binarised files holds <unk>.
 bool binarised_unknown(
-    const std::vector<std::string>& files,
+    const std::vector<TextSource>& files,
     int64_t vocabulary);
 
 /// Lines for the self-test of a model folder: the text of a few sentences of
 /// the binarised files which, encoded again, have the ids that stand there.
 /// None when there are no such sentences.
 std::vector<std::string> binarised_samples(
-    const std::vector<std::string>& files,
+    const std::vector<TextSource>& files,
     const TextPipeline& text);
 
 }  // namespace seqconv

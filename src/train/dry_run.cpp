@@ -65,11 +65,17 @@ void check_writable(const fs::path& output) {
 
 uintmax_t training_bytes(const DataOptions& data) {
   uintmax_t bytes = 0;
-  for (const auto* files :
-       {&data.train_source, &data.train_target, &data.train})
-    for (const std::string& file : *files)
-      bytes += fs::file_size(
-          is_fairseq_data(file) ? fairseq_files(file).data : fs::path(file));
+  std::vector<TextSource> sources;
+  for (const auto* files : {&data.train_source, &data.train_target})
+    sources.insert(sources.end(), files->begin(), files->end());
+  for (const std::string& file : data.train)
+    sources.push_back(data.source_of(file, PairSide::kSource));
+  for (const TextSource& source : sources)
+    if (holds_ids(source))
+      bytes += fs::file_size(fairseq_files(source.file).data);
+    else
+      for (const fs::path& file : files_of(source))
+        bytes += fs::file_size(file);
   return bytes;
 }
 

@@ -65,7 +65,8 @@ class LanguageModelTask : public TrainingTask {
 
  private:
   void learn() {
-    const std::vector<std::string>& files = config_.data.train;
+    const std::vector<std::string>& names = config_.data.train;
+    const std::vector<TextSource> files(names.begin(), names.end());
     LanguageText& text = loaded_.text;
     text = LanguageText::create(config_.text, text_files(files));
     const int64_t vocabulary = text.text->vocabulary().size();
@@ -101,7 +102,7 @@ class LanguageModelTask : public TrainingTask {
       check_known(text, line, ids, "");
     };
     return {
-        .files = files,
+        .files = {files.begin(), files.end()},
         .encode =
             [text = loaded_.text.text, check](std::string_view line) {
               std::vector<int32_t> ids = text->encode(line);

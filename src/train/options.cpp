@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "data_options.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
-#include "seqconv/data/fairseq_data.h"
 
 namespace seqconv {
 namespace {
@@ -27,54 +27,17 @@ void check_positive(const char* key, double value) {
     fail_usage(key, " must be > 0, but got ", value);
 }
 
-void check_translation_data(const DataOptions& data) {
-  const auto check_pair = [](const char* source_key,
-                             const std::vector<std::string>& source,
-                             const char* target_key,
-                             const std::vector<std::string>& target) {
-    if (source.size() != target.size())
-      fail_usage(
-          source_key,
-          " and ",
-          target_key,
-          " must name as many files, but got ",
-          source.size(),
-          " and ",
-          target.size());
-    for (size_t i = 0; i < source.size(); ++i)
-      if (is_fairseq_data(source[i]) != is_fairseq_data(target[i]))
-        fail_usage(
-            source_key,
-            " and ",
-            target_key,
-            " must both be binarised (.bin, .idx) or both be text, but got '",
-            source[i],
-            "' and '",
-            target[i],
-            "'");
-  };
-  if (data.train_source.empty())
-    fail_usage("data.train_source must name at least one file");
-  check_pair(
-      "data.train_source",
-      data.train_source,
-      "data.train_target",
-      data.train_target);
-  check_pair(
-      "data.valid_source",
-      data.valid_source,
-      "data.valid_target",
-      data.valid_target);
-  if (!data.train.empty() || !data.valid.empty())
-    fail_usage(
-        "data.",
-        data.train.empty() ? "valid" : "train",
-        " is a language model's text; translation has data.train_source and "
-        "data.train_target, or set task = \"language_model\"");
-}
-
 void check_language_model_data(const TrainConfig& config) {
   const DataOptions& data = config.data;
+  if (data.documents().format != TextFormat::kText || !data.target_key.empty())
+    fail_usage("data.source_key, data.target_key and data.stories are for "
+               "translation, but the task is language_model");
+  if (data.max_source_tokens != 0 || data.max_target_tokens != 0)
+    fail_usage(
+        "data.max_",
+        data.max_source_tokens != 0 ? "source" : "target",
+        "_tokens is for translation, but the task is language_model; it has "
+        "data.block_tokens");
   if (!data.train_source.empty() || !data.train_target.empty() ||
       !data.valid_source.empty() || !data.valid_target.empty())
     fail_usage(
@@ -261,9 +224,10 @@ void TrainConfig::validate() const {
   const char* missing = nullptr;  // keys of validation text that is not given
   switch (task) {
     case Task::kTranslation:
-      check_translation_data(data);
+      check_pair_data(data);
       check_tying(text, model);
-      if (data.valid_source.empty())
+      check_cuts(data, model);
+      if (data.validation_pairs().source.empty())
         missing = "data.valid_source and data.valid_target";
       break;
     case Task::kLanguageModel:

@@ -21,13 +21,20 @@ void stop_if_asked() {
         "interrupted before the first batch; start the same command again");
 }
 
-/// Of binarised data both files decide the ids.
-std::string content_of(const std::string& file) {
-  if (!is_fairseq_data(file))
-    return checksum_text(file_checksum(file));
-  const FairseqFiles files = fairseq_files(file);
-  return checksum_text(file_checksum(files.index)) + "+" +
-      checksum_text(file_checksum(files.data));
+/// Of binarised data both files decide the ids, of lists the stories too.
+std::string content_of(const TextSource& source) {
+  if (holds_ids(source)) {
+    const FairseqFiles files = fairseq_files(source.file);
+    return checksum_text(file_checksum(files.index)) + "+" +
+        checksum_text(file_checksum(files.data));
+  }
+  const auto files = files_of(source);
+  if (files.size() == 1)
+    return checksum_text(file_checksum(files[0]));
+  std::string sums;
+  for (const auto& file : files)
+    sums += checksum_text(file_checksum(file));
+  return checksum_text(checksum(sums));
 }
 
 /// Changes whenever config.json says something else about the text.
@@ -54,6 +61,11 @@ void add_text_inputs(const RunSetup& setup, Json& inputs) {
   const bool alike =
       setup.config.task == Task::kLanguageModel || source == target;
   inputs["max_length"] = alike ? Json(target) : Json::array({source, target});
+  // Where nothing is cut, the stamps of older programs stay good.
+  if (const DataOptions& data = setup.config.data;
+      data.max_source_tokens + data.max_target_tokens > 0)
+    inputs["cut"] =
+        Json::array({data.max_source_tokens, data.max_target_tokens});
   if (setup.config.task == Task::kLanguageModel)
     inputs["samples"] =
         std::string(enum_name(setup.config.data.stream.samples));
@@ -178,11 +190,14 @@ void check_output(const TrainRequest& request) {
 
 Json describe_files(const DataOptions& data) {
   Json described = Json::object();
-  const auto add = [&](const char* key, const std::vector<std::string>& files) {
+  const auto add = [&](const char* key,
+                       const std::vector<std::string>& files,
+                       bool both = false) {
     Json& sums = described[key] = Json::array();
     for (const std::string& file : files) {
       try {
-        sums.push_back(content_of(file));
+        sums.push_back(content_of(
+            both ? data.source_of(file, PairSide::kSource) : TextSource(file)));
       } catch (const Error& error) {
         fail("data.", key, ": ", error.what());
       }
@@ -192,8 +207,8 @@ Json describe_files(const DataOptions& data) {
   add("train_target", data.train_target);
   add("valid_source", data.valid_source);
   add("valid_target", data.valid_target);
-  add("train", data.train);
-  add("valid", data.valid);
+  add("train", data.train, /*both=*/true);
+  add("valid", data.valid, /*both=*/true);
   return described;
 }
 

@@ -25,6 +25,16 @@ const std::vector<std::string> kFreeKeys = {
     "training.threads",
 };
 
+/// Keys of [data] that decide what the samples are; others say where they lie.
+const std::vector<std::string> kSampleKeys = {
+    "data.samples",
+    "data.block_tokens",
+    "data.source_key",
+    "data.target_key",
+    "data.max_source_tokens",
+    "data.max_target_tokens",
+};
+
 /// Keys of an architecture that no parameter depends on.
 const std::vector<std::string> kDropoutKeys = {
     "model.dropout",
@@ -39,10 +49,8 @@ bool contains(const std::vector<std::string>& keys, const std::string& key) {
 }
 
 bool is_free(const std::string& key) {
-  if (key == "data.samples" || key == "data.block_tokens")
-    return false;
-  return key.starts_with("data.") || key.starts_with("decoding.") ||
-      contains(kFreeKeys, key);
+  const bool place = key.starts_with("data.") && !contains(kSampleKeys, key);
+  return place || key.starts_with("decoding.") || contains(kFreeKeys, key);
 }
 
 /// Leaves of a table by their full keys.

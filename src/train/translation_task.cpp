@@ -4,6 +4,7 @@
 #include "given_text.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/pair_corpus.h"
+#include "seqconv/text/documents.h"
 #include "seqconv/text/symbol_count.h"
 #include "seqconv/torch_backend/model_folder.h"
 #include "settings.h"
@@ -26,12 +27,14 @@ struct ReportFields {
     v("target_tokens", report.target_tokens, "");
     v("source_unknown", report.source_unknown, "");
     v("target_unknown", report.target_unknown, "");
+    v("source_cut", report.source_cut, "");
+    v("target_cut", report.target_cut, "");
   }
 };
 
 /// Encodes lines and stops between two of them when asked to.
 CorpusSide side_of(
-    const std::vector<std::string>& files,
+    const std::vector<TextSource>& files,
     std::shared_ptr<const TextPipeline> pipeline) {
   return {
       .files = files,
@@ -62,6 +65,7 @@ class TranslationTask : public TrainingTask {
   explicit TranslationTask(const TrainConfig& config) : config_(config) {
     loaded_.options = config.model;
     loaded_.decoding = config.decoding;
+    loaded_.documents = config.data.documents();
   }
 
   void create(const TrainRequest& request) override {
@@ -69,6 +73,7 @@ class TranslationTask : public TrainingTask {
       learn();
     else
       take_from(request);
+    loaded_.text.max_source_tokens = config_.data.max_source_tokens;
   }
 
   void open(const fs::path& folder) override {
@@ -85,13 +90,10 @@ class TranslationTask : public TrainingTask {
       const override {
     const DataOptions& data = config_.data;
     std::optional<CorpusRecipe> valid;
-    if (!data.valid_source.empty())
-      valid = recipe(data.valid_source, data.valid_target);
-    return prepare_data(
-        folder,
-        inputs,
-        recipe(data.train_source, data.train_target),
-        valid);
+    if (const PairSources pairs = data.validation_pairs();
+        !pairs.source.empty())
+      valid = recipe(pairs);
+    return prepare_data(folder, inputs, recipe(data.training_pairs()), valid);
   }
 
   std::shared_ptr<SequenceModel> model() const override {
@@ -127,8 +129,8 @@ class TranslationTask : public TrainingTask {
       const auto metric = make_metric(kind, loaded_.text.options.lowercase);
       for (size_t i = 0; i < valid_text_.references.size(); ++i)
         metric->add(
-            hypotheses ? (*hypotheses)[i] : "",
-            {valid_text_.references[i]});
+            hypotheses ? sentence_lines((*hypotheses)[i]) : "",
+            {sentence_lines(valid_text_.references[i])});
       scores.push_back(metric->score());
     }
     return scores;
@@ -136,16 +138,16 @@ class TranslationTask : public TrainingTask {
 
  private:
   void learn() {
-    const DataOptions& data = config_.data;
+    const PairSources pairs = config_.data.training_pairs();
     TranslationText& text = loaded_.text;
     text = TranslationText::create(
         config_.text,
-        text_files(data.train_source),
-        text_files(data.train_target));
+        text_files(pairs.source),
+        text_files(pairs.target));
     if (text.source_samples.empty())
-      text.source_samples = binarised_samples(data.train_source, *text.source);
+      text.source_samples = binarised_samples(pairs.source, *text.source);
     if (text.target_samples.empty())
-      text.target_samples = binarised_samples(data.train_target, *text.target);
+      text.target_samples = binarised_samples(pairs.target, *text.target);
     loaded_.model = TranslationModel(
         loaded_.options,
         text.source->vocabulary().size(),
@@ -173,17 +175,17 @@ class TranslationTask : public TrainingTask {
     copy_parameters(*given.model, *loaded_.model);
   }
 
-  CorpusRecipe recipe(
-      const std::vector<std::string>& source,
-      const std::vector<std::string>& target) const {
+  CorpusRecipe recipe(const PairSources& pairs) const {
     return {
-        [this, source, target](const fs::path& stem) {
+        [this, pairs](const fs::path& stem) {
           const ModelOptions& model = config_.model;
           CorpusReport report = write_pair_corpus(
-              side_of(source, loaded_.text.source),
-              side_of(target, loaded_.text.target),
+              side_of(pairs.source, loaded_.text.source),
+              side_of(pairs.target, loaded_.text.target),
               {.source = model.max_positions_of(model.encoder),
-               .target = model.max_positions_of(model.decoder)},
+               .target = model.max_positions_of(model.decoder),
+               .source_cut = config_.data.max_source_tokens,
+               .target_cut = config_.data.max_target_tokens},
               stem);
           return write_options(ReportFields{report});
         },

@@ -55,7 +55,8 @@ ValidationText read_validation_text(
     const DataOptions& data,
     const TranslationText& text) {
   ValidationText read;
-  for (const std::string& file : data.valid_source)
+  const PairSources pairs = data.validation_pairs();
+  for (const TextSource& file : pairs.source)
     for (SentenceReader sentences(file, text.source->vocabulary().size());
          sentences.next();) {
       if (sentences.is_text())
@@ -63,7 +64,7 @@ ValidationText read_validation_text(
       else
         read.sources.push_back({.ids = sentences.ids()});
     }
-  for (const std::string& file : data.valid_target)
+  for (const TextSource& file : pairs.target)
     for (SentenceReader sentences(file, text.target->vocabulary().size());
          sentences.next();)
       read.references.push_back(

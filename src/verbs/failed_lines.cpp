@@ -18,6 +18,15 @@ void warn_of_replaced_lines(int64_t lines) {
         "U+FFFD and blanks");
 }
 
+void report_cut_lines(int64_t lines, int64_t most) {
+  if (lines > 0)
+    log_info(
+        lines,
+        " input lines were cut to their first ",
+        most,
+        " tokens (the model's max_source_tokens)");
+}
+
 void FailedLines::add(int64_t line, const std::string& message) {
   if (policy_ == OnFailure::kStop)
     throw Error(message);

@@ -20,6 +20,9 @@ inline OnFailure on_failure(bool strict) {
 /// Warns of input lines in which invalid UTF-8 or NUL was replaced, if any.
 void warn_of_replaced_lines(int64_t lines);
 
+/// Says how many sources were cut to the model's `most` tokens, if any.
+void report_cut_lines(int64_t lines, int64_t most);
+
 /// The lines of a run that could not be worked on.
 class FailedLines {
  public:

@@ -23,16 +23,19 @@ struct Side {
 /// Reads a side of the pairs, its lines or their ids.
 class SideReader {
  public:
-  /// `side` is its name for messages; `limit`: most tokens, 0 for any number.
+  /// `side` is its name for messages; `limit`: most tokens; `cut`: so many are
+  /// left of a longer line; 0 for any number.
   SideReader(
       const std::string& file,
       const char* side,
       const TextPipeline& text,
-      int64_t limit)
+      int64_t limit,
+      int64_t cut = 0)
       : reader_(file, text.vocabulary().size()),
         side_(side),
         text_(text),
-        limit_(limit) {}
+        limit_(limit),
+        cut_(cut) {}
 
   Side read() {
     Side side;
@@ -40,6 +43,7 @@ class SideReader {
       side.ids.push_back(std::move(ids_));
       side.errors.push_back(std::move(error_));
     }
+    report_cut_lines(cut_lines_, cut_);
     return side;
   }
 
@@ -63,6 +67,7 @@ class SideReader {
     }
     if (!reader_.is_text())
       ids_ = reader_.ids();
+    cut_lines_ += cut_tokens(ids_, cut_);
     check_length();
     return true;
   }
@@ -87,6 +92,8 @@ class SideReader {
   const char* side_;
   const TextPipeline& text_;
   int64_t limit_;
+  int64_t cut_;
+  int64_t cut_lines_ = 0;
   std::vector<int32_t> ids_;
   std::string error_;
 };
@@ -116,9 +123,13 @@ void score(
   const TranslationSystem model = open_translation({arguments.model}, opener);
   const PositionLimits limits = model.backend->limits();
   const TranslationText& text = model.text;
-  const Side sources =
-      SideReader(arguments.source, "source", *text.source, limits.source)
-          .read();
+  const Side sources = SideReader(
+                           arguments.source,
+                           "source",
+                           *text.source,
+                           limits.source,
+                           text.max_source_tokens)
+                           .read();
   const Side targets =
       SideReader(arguments.target, "target", *text.target, limits.target)
           .read();

@@ -37,8 +37,8 @@ CorpusReport write_corpus(
     const std::filesystem::path& stem,
     int64_t limit = 100) {
   return write_pair_corpus(
-      {.files = source, .encode = encode_numbers},
-      {.files = target, .encode = encode_numbers},
+      {.files = {source.begin(), source.end()}, .encode = encode_numbers},
+      {.files = {target.begin(), target.end()}, .encode = encode_numbers},
       {limit, limit},
       stem);
 }
@@ -48,6 +48,30 @@ std::vector<Ids> rows(const TokenSource& source) {
   for (int64_t i = 0; i < source.size(); ++i)
     all.emplace_back(source.tokens(i).begin(), source.tokens(i).end());
   return all;
+}
+
+TEST(PairCorpus, CutsLongSidesAndCountsThem) {
+  TemporaryFolder folder;
+  const auto source = folder.write("s", "4 5 6 7\n4 5\n4 5 6\n\n4 5 6 7 8\n");
+  const auto target = folder.write("t", "1\n2\n7 8 9 10 11\n3 4 5\n3 4 5\n");
+  const auto report = write_pair_corpus(
+      {.files = {source}, .encode = encode_numbers},
+      {.files = {target}, .encode = encode_numbers},
+      {.source = 3, .target = 5, .source_cut = 3, .target_cut = 4},
+      folder.path() / "c");
+  const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
+  EXPECT_THAT(
+      rows(*corpus.source),
+      ElementsAre(Ids{4, 5}, Ids{4, 5}, Ids{4, 5}, Ids{4, 5}));
+  EXPECT_THAT(
+      rows(*corpus.target),
+      ElementsAre(Ids{1}, Ids{2}, Ids{7, 8, 9}, Ids{3, 4, 5}));
+  EXPECT_EQ(report.source_cut, 3);
+  EXPECT_EQ(report.target_cut, 1);
+  EXPECT_THAT(
+      report.summary(),
+      HasSubstr("4 pairs of 5 (1 with an empty side and 0 too long left out, "
+                "3 sources and 1 targets cut), 12 source"));
 }
 
 TEST(PairCorpus, KeepsPairsInOrderAndCountsTheOthers) {

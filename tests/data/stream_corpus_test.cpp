@@ -61,7 +61,7 @@ class StreamCorpusTest : public ::testing::Test {
     for (size_t i = 0; i < contents.size(); ++i)
       files.push_back(folder_.write("text" + std::to_string(i), contents[i]));
     return write_stream_corpus(
-        {.files = files, .encode = encode},
+        {.files = {files.begin(), files.end()}, .encode = encode},
         {.samples = kind},
         max_length,
         path());

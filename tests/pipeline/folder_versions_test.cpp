@@ -50,10 +50,15 @@ Ids stored(const VersionFolder& folder, const std::string& name) {
   return ids;
 }
 
-Ids encoded(const TextPipeline& text, const std::string& name) {
+/// `most`: tokens that are left of a line; 0: all.
+Ids encoded(
+    const TextPipeline& text,
+    const std::string& name,
+    int64_t most = 0) {
   Ids all;
   for (const std::string& line : testing::version_text(name)) {
-    const Ids ids = text.encode(line);
+    Ids ids = text.encode(line);
+    cut_tokens(ids, most);
     all.insert(all.end(), ids.begin(), ids.end());
   }
   return all;
@@ -106,7 +111,7 @@ TEST(FolderVersions, TextGivesTheIdsOfThatTime) {
       const TranslationText text =
           read_translation_description(folder.path).text;
       EXPECT_EQ(
-          encoded(*text.source, part + ".source"),
+          encoded(*text.source, part + ".source", text.max_source_tokens),
           stored(folder, part + ".source.tokens"));
       EXPECT_EQ(
           encoded(*text.target, part + ".target"),
@@ -255,12 +260,12 @@ class FolderVersionErrors : public ::testing::Test {
 };
 
 TEST_F(FolderVersionErrors, LaterVersionsAreRefusedByName) {
-  for (const std::string version : {"5", "99", "9223372036854775807"})
+  for (const std::string version : {"6", "99", "9223372036854775807"})
     EXPECT_THAT(
         error_with("\"format_version\": 2", "\"format_version\": " + version),
         HasSubstr(concat(
             (folder() / "config.json").string(),
-            ": this program reads model folders of format_version 1 to 4, but "
+            ": this program reads model folders of format_version 1 to 5, but "
             "got ",
             version,
             ": a later seqconv wrote it; open it with that one or a newer "
@@ -287,7 +292,7 @@ TEST_F(FolderVersionErrors, ValuesThatAreNoVersionAreRefused) {
         error_with("\"format_version\": 2", "\"format_version\": " + value),
         HasSubstr(concat(
             (folder() / "config.json").string(),
-            ": format_version must be a whole number from 1 to 4, but got ")))
+            ": format_version must be a whole number from 1 to 5, but got ")))
         << value;
   EXPECT_THAT(
       error_with("\"format_version\": 2,", ""),
@@ -323,6 +328,18 @@ TEST_F(FolderVersionErrors, AVersionThatDoesNotSayAllIsRefused) {
   config["architecture"]["decoder"]["positions"] = "learned";
   EXPECT_THAT(error(), HasSubstr("decoder.positions needs format_version 3"));
   config["architecture"]["decoder"].erase("positions");
+  config["text"]["max_source_tokens"] = 6;
+  EXPECT_THAT(
+      error(),
+      HasSubstr("config.json: text.max_source_tokens needs format_version 5, "
+                "but got 2"));
+  for (const Json& value : {Json(1), Json(-2), Json("6"), Json(2.5)}) {
+    config["text"]["max_source_tokens"] = value;
+    EXPECT_THAT(
+        error(),
+        HasSubstr("text.max_source_tokens must be a whole number from 2 on"));
+  }
+  config["text"].erase("max_source_tokens");
   config["architecture"]["positions"] = "none";
   EXPECT_THAT(
       error(),

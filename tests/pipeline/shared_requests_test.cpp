@@ -24,6 +24,7 @@ namespace seqconv {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using testing::error_of;
 using testing::FailingWords;
 using ::testing::HasSubstr;
@@ -168,6 +169,38 @@ TEST_F(SharedTranslation, HasAsManyBatchesAtATimeAsWorkers) {
     EXPECT_EQ(backend_->meeting().largest(), workers);
     EXPECT_TRUE(leaves_threads(threads));
   }
+}
+
+TEST_F(SharedTranslation, SeesTheFirstTokensOfALongSource) {
+  TranslationSystem cut = system();
+  cut.text.max_source_tokens = 3;
+  const Translator translator(cut, {});
+  const auto found = translator.translate(
+      {{.line = "eins zwei drei vier"},
+       {.ids = cut.text.source->encode("eins zwei drei")},
+       {.line = "eins zwei"}});
+  for (const TranslationResult& result : found)
+    EXPECT_EQ(
+        result.translations.at(0).tokens,
+        found[2].translations.at(0).tokens);
+  EXPECT_THAT(
+      found[0].notes,
+      ElementsAre(
+          "a line of 5 tokens is cut to the model's 3 (max_source_tokens)"));
+  EXPECT_TRUE(found[0].source_cut && found[1].source_cut);
+  EXPECT_FALSE(found[2].source_cut);
+  const auto scores = score_requests(
+      cut,
+      {{"eins zwei drei vier", "vier drei zwei eins"},
+       {"eins zwei", "vier drei zwei eins"},
+       {"eins zwei", "vier drei"}},
+      {});
+  EXPECT_EQ(scores[0].log_probability, scores[1].log_probability);
+  EXPECT_NE(scores[1].log_probability, scores[2].log_probability);
+  EXPECT_THAT(
+      scores[0].notes,
+      ElementsAre("the source of 5 tokens is cut to the model's 3 "
+                  "(max_source_tokens)"));
 }
 
 /// Requests in lists of ten.

@@ -44,6 +44,10 @@ TEST_F(TextDifference, IsAnOptionThatChangesLines) {
   TextOptions other = moses;
   other.target_language = "fr";
   EXPECT_EQ(difference(create(moses), create(other)), "target_language");
+  TranslationText cut = text;
+  cut.max_source_tokens = 3;
+  EXPECT_EQ(difference(text, cut), "max_source_tokens");
+  EXPECT_EQ(difference(cut, cut), "");
 }
 
 TEST_F(TextDifference, IsNeitherAJoinedVocabularyNorCountsNorSamples) {

@@ -64,12 +64,40 @@ TEST(TrainOptions, WrongValuesNameTheirKey) {
        "got 1 and 2"},
       {"data.train_source=[]", "data.train_source must name at least one file"},
       {"data.valid_target=[]", "data.valid_source and data.valid_target"},
+      {"data.max_source_tokens=1",
+       "data.max_source_tokens must be between 2 and model.max_positions = "
+       "1024, or 0 for no cut, but got 1"},
+      {"data.max_target_tokens=-3", "data.max_target_tokens must be between"},
+      {"data.max_target_tokens=1025", "but got 1025"},
       {"training.max_epoch=3", "max_epochs"},
       {"training.best_by=bleau", "must be 'loss' or a metric, 'bleu', 'chrf'"},
       {"training.validate_metrics=[\"blue\"]", "training.validate_metrics"},
   };
   for (const auto& [assignment, wanted] : cases)
     EXPECT_THAT(message(assignment), HasSubstr(wanted)) << assignment;
+}
+
+TEST(TrainOptions, FilesOfBothSidesStandBehindPairs) {
+  DataOptions data = good().data;
+  EXPECT_EQ(data.documents().format, TextFormat::kText);
+  data.train = {"x.jsonl", "y.jsonl"};
+  data.source_key = "a.b";
+  data.target_key = "c";
+  const PairSources pairs = data.training_pairs();
+  ASSERT_EQ(pairs.source.size(), 3U);
+  EXPECT_EQ(pairs.source[0].format, TextFormat::kText);
+  for (const size_t i : {1, 2}) {
+    EXPECT_EQ(pairs.source[i].format, TextFormat::kJson);
+    EXPECT_EQ(pairs.source[i].file, pairs.target[i].file);
+    EXPECT_EQ(pairs.source[i].key, "a.b");
+    EXPECT_EQ(pairs.target[i].key, "c");
+    EXPECT_EQ(pairs.target[i].side, PairSide::kTarget);
+  }
+  EXPECT_EQ(data.validation_pairs().target.size(), 1U);
+  data.source_key = data.target_key = "";
+  data.stories = {"folder"};
+  EXPECT_EQ(data.training_pairs().target[1].format, TextFormat::kStory);
+  EXPECT_EQ(data.training_pairs().target[1].folders, data.stories);
 }
 
 TEST(TrainOptions, WhatNeedsValidationTextSaysSo) {

@@ -32,6 +32,9 @@ TEST(ResumeSettings, WhatChangesTheNumbersIsRefusedByItsKey) {
       resume_with("training.accumulate=2"),
       HasSubstr("training.accumulate"));
   EXPECT_THAT(resume_with("text.lowercase=true"), HasSubstr("text.lowercase"));
+  for (const std::string key :
+       {"data.max_source_tokens", "data.max_target_tokens"})
+    EXPECT_THAT(resume_with(key + "=9"), HasSubstr(key + " was 0"));
 }
 
 TEST(ResumeSettings, LimitsLoggingSearchAndFileNamesMayChange) {

@@ -19,14 +19,15 @@ namespace seqconv {
 /// The newest `format_version` of config.json. Whoever changes what a folder's
 /// ids, parameters or options mean raises it and leaves a folder of the version
 /// before in tests/checkpoint/folders: docs/model_folder.md has the rule.
-inline constexpr int64_t kModelFormatVersion = 4;
+inline constexpr int64_t kModelFormatVersion = 5;
 
 /// What config.json and the text files of a translation model say.
 struct TranslationDescription {
   std::filesystem::path folder;
   ModelOptions options;
   TranslationText text;
-  SearchOptions decoding;  ///< defaults for translation
+  SearchOptions decoding;     ///< defaults for translation
+  DocumentOptions documents;  ///< what held its samples, for summarising
 
   VocabularySizes vocabulary() const;
 };

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "seqconv/data/line_encoder.h"
+#include "seqconv/text/text_source.h"
 
 namespace seqconv {
 
 /// The data of one side of a translation model, or those of a language model.
 struct CorpusSide {
-  /// Text or, by their names, fairseq's binarised data (is_fairseq_data), of
-  /// which a sentence is taken as a line of text is.
-  std::vector<std::string> files;
+  /// Text or, by their names, fairseq's binarised data (holds_ids), of which a
+  /// sentence is taken as a line of text is.
+  std::vector<TextSource> files;
   LineEncoder encode = nullptr;  ///< for lines of text
   int64_t vocabulary = 0;        ///< binarised ids are below it
   /// Where given, looks at the ids of each binarised sentence; may throw.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "seqconv/data/token_store.h"
+#include "seqconv/text/text_source.h"
 
 /// Binarised data as fairseq's preprocessing writes them: docs/data.md.
 namespace seqconv {
@@ -18,6 +19,8 @@ struct FairseqFiles {
 /// Whether a file's name, which ends in .bin or .idx, says that it is one of
 /// the two. The files need not be there.
 bool is_fairseq_data(const std::filesystem::path& file);
+/// The same for a source of lines: no other holds ids.
+bool holds_ids(const TextSource& source);
 
 /// Both files, given the name of one of them; Error for another name.
 FairseqFiles fairseq_files(const std::filesystem::path& file);

@@ -14,10 +14,12 @@ namespace seqconv {
 
 /// What happened while a corpus was read; printed by `seqconv train`.
 struct CorpusReport {
-  int64_t lines = 0;          ///< pairs of lines read
-  int64_t pairs = 0;          ///< pairs kept
-  int64_t empty = 0;          ///< pairs with an empty side, left out
-  int64_t too_long = 0;       ///< pairs over the limit on one side, left out
+  int64_t lines = 0;       ///< pairs of lines read
+  int64_t pairs = 0;       ///< pairs kept
+  int64_t empty = 0;       ///< pairs with an empty side, left out
+  int64_t too_long = 0;    ///< pairs over the limit on one side, left out
+  int64_t source_cut = 0;  ///< pairs kept with the source cut
+  int64_t target_cut = 0;
   int64_t source_tokens = 0;  ///< of the pairs kept, </s> counted
   int64_t target_tokens = 0;
   int64_t source_unknown = 0;  ///< of them <unk>
@@ -25,10 +27,13 @@ struct CorpusReport {
   std::string summary() const;
 };
 
-/// Most ids of the sides of a pair, </s> counted.
+/// Most ids of the sides of a pair, </s> counted. First a longer side is cut,
+/// where a cut is given; a pair that is then beyond a limit is left out.
 struct PairLimits {
   int64_t source = 0;
   int64_t target = 0;
+  int64_t source_cut = 0;  ///< 0: nothing is cut
+  int64_t target_cut = 0;
 };
 
 /// A parallel corpus: pair i is source->tokens(i) and target->tokens(i), ids
@@ -53,9 +58,9 @@ void read_pairs(
 
 /// Writes the pairs of parallel files as two token stores,
 /// `stem`.source.tokens and `stem`.target.tokens, in bounded memory. Pairs with
-/// an empty side or with one beyond `limits` are left out and counted. Errors:
-/// those of read_pairs, and nothing left. After an error no part of a new
-/// corpus is there.
+/// an empty side or with one beyond `limits` are left out and counted, and so
+/// are those kept with a side that was cut. Errors: those of read_pairs, and
+/// nothing left. After an error no part of a new corpus is there.
 CorpusReport write_pair_corpus(
     const CorpusSide& source,
     const CorpusSide& target,

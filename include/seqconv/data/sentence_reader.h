@@ -8,25 +8,26 @@
 #include <vector>
 
 #include "seqconv/data/token_store.h"
-#include "seqconv/text/unicode.h"
+#include "seqconv/text/text_source.h"
 
 namespace seqconv {
 
-/// Reads sentences one by one from what may be either: lines of text, or ids in
-/// fairseq's binarised data, where the file's name says so (is_fairseq_data).
+/// Reads sentences one by one from what may be either: texts, or ids in
+/// fairseq's binarised data, where the file's name says so (holds_ids).
 class SentenceReader {
  public:
   /// `vocabulary`: binarised ids must be below it. `bad_bytes` is for text.
   SentenceReader(
-      const std::string& file,
+      const TextSource& file,
       int64_t vocabulary,
       BadBytes bad_bytes = BadBytes::kReject);
   /// Lines of a stream that outlives the reader; `name` is for messages.
   SentenceReader(std::istream& stream, std::string name, BadBytes bad_bytes);
 
   /// Moves on by a sentence; false when there is none left. Error for a line
-  /// with bad bytes, where they are rejected: count() has moved on then, and
-  /// the next call goes on behind that line.
+  /// with bad bytes, where they are rejected, or without a text
+  /// (TextSourceReader): count() has moved on then, and the next call goes on
+  /// behind that line.
   bool next();
   /// Whether the sentences are lines.
   bool is_text() const { return lines_.has_value(); }
@@ -44,7 +45,7 @@ class SentenceReader {
 
  private:
   std::string name_;
-  std::optional<LineReader> lines_;  // for text
+  std::optional<TextSourceReader> lines_;  // for text
   std::string line_;
   std::shared_ptr<const TokenSource> sentences_;  // for binarised data
   int64_t taken_ = 0;                             // of sentences_

@@ -36,9 +36,10 @@ struct ScorerOptions {
   int64_t workers = 1;
 };
 
-/// One result a request. One that fails leaves the others as they are: text
-/// that is not UTF-8 or longer than learned positions, no finite probability,
-/// no memory for it. Once `stop` is true no batch is begun.
+/// One result a request. A source longer than the model's max_source_tokens is
+/// cut, and a note says so; a target never is. One that fails leaves the others
+/// as they are: text that is not UTF-8 or longer than learned positions, no
+/// finite probability, no memory for it. Once `stop` is true no batch is begun.
 std::vector<ScoreResult> score_requests(
     const TranslationSystem& system,
     const std::vector<ScoreRequest>& requests,

@@ -52,6 +52,8 @@ struct TranslationResult : RequestOutcome {
   /// request failed.
   std::vector<Translation> translations;
   SymbolCount symbols;  ///< of the line
+  bool source_cut =
+      false;  ///< to the model's max_source_tokens: the first note
 };
 
 /// What the caller of a translation has to say and wants to hear.
@@ -81,8 +83,8 @@ class TranslationLists {
 /// -> search -> text. With several workers batches are translated by threads of
 /// their own and made smaller, so that all have something to do; results are
 /// the same where the backend's do not depend on the batch. A line longer than
-/// the model's learned positions is cut, and so is a target prefix longer than
-/// a translation may be; notes say so.
+/// the model's max_source_tokens or learned positions is cut, and so is a
+/// target prefix longer than a translation may be; notes say so.
 class Translator {
  public:
   /// UsageError when the options make no sense, and for a shortlist that the

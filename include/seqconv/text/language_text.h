@@ -31,7 +31,7 @@ struct LanguageText {
   /// text"); a text's own <unk> does not count there.
   static LanguageText create(
       const TextOptions& options,
-      const std::vector<std::string>& files);
+      const std::vector<TextSource>& files);
 
   /// Writes vocabulary and subword files into `folder` and returns the "text"
   /// object of config.json: the options that matter, whether <unk> is known,

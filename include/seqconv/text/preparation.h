@@ -7,6 +7,7 @@
 
 #include "seqconv/text/moses.h"
 #include "seqconv/text/text_options.h"
+#include "seqconv/text/text_source.h"
 
 namespace seqconv {
 
@@ -33,19 +34,22 @@ class Preparation {
   std::shared_ptr<const MosesDetokenizer> detokenizer_;
 };
 
-/// A text file to learn from, and what happens to its lines.
+/// A text file to learn from, and what happens to its texts.
 struct TextFile {
-  // Not explicit: a name alone is a file that is only cleaned.
-  TextFile(std::string file, Preparation how = {})
-      : path(std::move(file)), preparation(std::move(how)) {}
+  // Not explicit: a name alone is a file of lines that are only cleaned.
+  template <std::convertible_to<std::filesystem::path> Path>
+  TextFile(const Path& path, Preparation how = {})
+      : source(path), preparation(std::move(how)) {}
+  TextFile(TextSource from, Preparation how)
+      : source(std::move(from)), preparation(std::move(how)) {}
 
-  std::string path;
+  TextSource source;
   Preparation preparation;
 };
 
 /// Files that are all prepared alike.
 std::vector<TextFile> prepared_files(
-    const std::vector<std::string>& paths,
+    const std::vector<TextSource>& sources,
     const Preparation& preparation);
 
 }  // namespace seqconv

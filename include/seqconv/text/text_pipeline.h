@@ -56,11 +56,17 @@ class TextPipeline {
   Preparation preparation_;
 };
 
+/// Leaves the first `most` tokens of a sentence, </s> counted but not among its
+/// ids; 0: all. Whether there were more.
+bool cut_tokens(std::vector<int32_t>& ids, int64_t most);
+
 /// Both sides of a translation model, as stored in its folder.
 struct TranslationText {
   TextOptions options;
   std::shared_ptr<const TextPipeline> source;
   std::shared_ptr<const TextPipeline> target;
+  /// What is longer as a source, </s> counted, is cut (cut_tokens); 0: nothing.
+  int64_t max_source_tokens = 0;
   /// Raw lines for the self-test of load().
   std::vector<std::string> source_samples;
   std::vector<std::string> target_samples;
@@ -74,8 +80,8 @@ struct TranslationText {
   /// and line for bad text.
   static TranslationText create(
       const TextOptions& options,
-      const std::vector<std::string>& source_files,
-      const std::vector<std::string>& target_files);
+      const std::vector<TextSource>& source_files,
+      const std::vector<TextSource>& target_files);
 
   /// Writes vocabulary and subword files into `folder` and returns the "text"
   /// object of config.json: the options that matter, the names of the files

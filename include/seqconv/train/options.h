@@ -13,12 +13,21 @@
 #include "seqconv/metrics/corpus_metric.h"
 #include "seqconv/ops/linear_cross_entropy.h"
 #include "seqconv/text/text_pipeline.h"
+#include "seqconv/text/text_source.h"
 
 /// The configuration of a training run: what `seqconv train` reads.
 namespace seqconv {
 
-/// [data]. Translation reads the keys of two sides, language models the others.
-/// Files are text or, by their names (.bin, .idx), fairseq's binarised data.
+/// The files of both sides of samples, the i-th of one beside that of the
+/// other.
+struct PairSources {
+  std::vector<TextSource> source;
+  std::vector<TextSource> target;
+};
+
+/// [data]. Translation reads the keys of two sides, and files that hold both;
+/// language models read train and valid. Files of lines are text or, by their
+/// names (.bin, .idx), fairseq's binarised data.
 struct DataOptions {
   std::vector<std::string> train_source;
   std::vector<std::string> train_target;
@@ -26,7 +35,20 @@ struct DataOptions {
   std::vector<std::string> valid_target;
   std::vector<std::string> train;
   std::vector<std::string> valid;
+  std::string source_key;
+  std::string target_key;
+  std::vector<std::string> stories;
+  int64_t max_source_tokens = 0;
+  int64_t max_target_tokens = 0;
   StreamOptions stream;
+
+  /// What the files of `train` and `valid` are.
+  DocumentOptions documents() const;
+  /// One of them; `side` matters where it holds both.
+  TextSource source_of(const std::string& file, PairSide side) const;
+  /// What a translation model is trained on, and what judges it.
+  PairSources training_pairs() const;
+  PairSources validation_pairs() const;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -43,8 +65,26 @@ struct DataOptions {
     v("valid_target", valid_target, "Its translation");
     v("train",
       train,
-      "Language model: files of training text, or binarised data (.bin)");
+      "Language model: files of training text, or binarised data (.bin). "
+      "Translation: files that hold both sides, JSON lines (source_key, "
+      "target_key) or lists of story files (stories)");
     v("valid", valid, "Its validation text");
+    v("source_key",
+      source_key,
+      "JSON lines: the key of the source, nested by dots: article.body");
+    v("target_key", target_key, "JSON lines: the key of the target");
+    v("stories",
+      stories,
+      "Story files of CNN-DailyMail: the folders of the files that train and "
+      "valid list, a name a line");
+    v("max_source_tokens",
+      max_source_tokens,
+      "Translation: a longer source is cut to so many tokens, </s> counted, by "
+      "the model too: at least 2, or 0 = pairs beyond model.max_positions are "
+      "left out");
+    v("max_target_tokens",
+      max_target_tokens,
+      "The same for targets, in training and validation alone");
     stream.visit(v);
   }
 };

@@ -285,6 +285,9 @@ max_positions = 40
 beam = 3
 max_length_b = 12
 """
+# Long sources are cut.
+CONFIGURATIONS["cut_5"] = CONFIGURATIONS["fallback_3"].replace(
+    "[data]", "[data]\nmax_source_tokens = 7", 1)
 QUANTIZED = ("int8_4",)
 WITH_STATE = ("translation_1", "language_1")
 

@@ -209,16 +209,17 @@ def evaluate_flags(good, pair):
 
 def evaluate_json(good, pair):
     for name, line, *words in (
-        ("no JSON", "{'t': 1}", "JSON object"),
-        ("half of one", '{"t": "a"', "JSON object"),
+        ("no JSON", "{'t': 1}", "not valid JSON"),
+        ("half of one", '{"t": "a"', "not valid JSON"),
+        ("twins", '{"t": "a", "t": "b"}', "'t' comes twice"),
         ("a list", '["a"]', "JSON object"),
-        ("blank", "", "JSON object"),
-        ("two of them", '{"t": "a"} {"t": "b"}', "JSON object"),
-        ("a comma too many", '{"t": "a",}', "JSON object"),
+        ("blank", "", "not valid JSON"),
+        ("two of them", '{"t": "a"} {"t": "b"}', "not valid JSON"),
+        ("a comma too many", '{"t": "a",}', "not valid JSON"),
         ("a text alone", '"t"', "JSON object"),
-        ("a name without quotes", '{t: "a"}', "JSON object"),
-        ("a control character", '{"t": "a\tb"}', "JSON object"),
-        ("not a number", '{"t": NaN}', "JSON object"),
+        ("a name without quotes", '{t: "a"}', "not valid JSON"),
+        ("a control character", '{"t": "a\tb"}', "not valid JSON"),
+        ("not a number", '{"t": NaN}', "not valid JSON"),
         ("a key in other letters", '{"T": "a"}', 'no "t"'),
         ("true", '{"t": true}', "a text or a list of texts", "true"),
         ("an object", '{"t": {"t": "a"}}', "a text or a list of texts"),
@@ -228,8 +229,8 @@ def evaluate_json(good, pair):
         ("null", '{"t": null}', "a text or a list of texts"),
         ("no texts", '{"t": []}', "a text or a list of texts"),
         ("texts and numbers", '{"t": ["a", 1]}', "a text or a list of texts"),
-        ("deep", '{"t":' * 300000 + "1" + "}" * 300000, "a list of texts"),
-        ("invalid UTF-8 escaped", '{"t": "\\ud800"}', "JSON object"),
+        ("deep", '{"t":' * 300000 + "1" + "}" * 300000, "nested too deep"),
+        ("invalid UTF-8 escaped", '{"t": "\\ud800"}', "not valid JSON"),
     ):
         file = f"{name.replace(' ', '_')}.jsonl"
         lines = written(file, '{"t": "a"}\n' + line + "\n")

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/base/json.h"
+
+/// Texts in JSON of users, found by a key with dots.
+namespace seqconv {
+
+/// The texts that `key` names in an object: one, or those of a list. Dots lead
+/// inwards, into lists by a number from 0: "article.body", "target.0"; a name
+/// that has dots itself is found too. Errors begin with `where`: nothing of
+/// that name, something that is no text, no texts at all.
+std::vector<std::string> json_texts(
+    const Json& object,
+    const std::string& key,
+    const std::string& where);
+
+/// The same for a line that must be such an object. Error for what is not valid
+/// JSON, names a key twice or is nested deeper than 32 levels.
+std::vector<std::string> json_line_texts(
+    std::string_view line,
+    const std::string& key,
+    const std::string& where);
+
+}  // namespace seqconv

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <filesystem>
+#include <istream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "seqconv/base/enum_names.h"
+#include "seqconv/text/unicode.h"
+
+namespace seqconv {
+
+/// What the lines of a file are.
+enum class TextFormat {
+  kText,   ///< texts
+  kJson,   ///< JSON objects that hold texts
+  kStory,  ///< names of story files (text/documents.h)
+};
+template <>
+struct EnumNames<TextFormat> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, TextFormat>>(
+          {{"text", TextFormat::kText},
+           {"json", TextFormat::kJson},
+           {"story", TextFormat::kStory}});
+};
+
+/// How files hold documents together with their summaries. Models remember it,
+/// so that they read documents as they were trained on (docs/summarising.md).
+struct DocumentOptions {
+  TextFormat format = TextFormat::kText;
+  std::string source_key{};
+  std::string target_key{};
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("format", format, "text, json or story");
+    v("source_key", source_key, "json: what names the document");
+    v("target_key", target_key, "json: what names the summary");
+  }
+};
+
+/// One of the two texts of a sample.
+enum class PairSide { kSource, kTarget };
+
+/// Where texts come from: a file and, where it holds both sides of samples,
+/// which of them.
+struct TextSource {
+  /// The lines of a file. Not explicit: a name alone is one.
+  template <std::convertible_to<std::filesystem::path> Path>
+  TextSource(const Path& path) : file(std::filesystem::path(path).string()) {}
+
+  std::string file;
+  TextFormat format = TextFormat::kText;
+  PairSide side = PairSide::kSource;
+  std::string key{};                   ///< kJson: with dots (json_texts)
+  std::vector<std::string> folders{};  ///< kStory: where the stories are
+};
+
+/// Reads texts one by one, each as one line: the sentences of a target, where
+/// the file has them as lines, end in kSentenceEnd.
+class TextSourceReader {
+ public:
+  /// Errors of next(), besides those of LineReader, name file and line: JSON
+  /// without the text or with a list of several targets; a story that is not
+  /// there, or none of whose highlights has text where the target is wanted.
+  explicit TextSourceReader(
+      const TextSource& source,
+      BadBytes bad_bytes = BadBytes::kReject);
+  /// Lines of a stream that outlives the reader; `name` is for messages.
+  TextSourceReader(std::istream& stream, std::string name, BadBytes bad_bytes);
+
+  /// The next text; false at the end of the file.
+  bool next(std::string& text);
+  /// Number of the line that the text is of, from 1.
+  int64_t line_number() const { return lines_.line_number(); }
+  /// Lines so far in which bad bytes were replaced.
+  int64_t replaced_lines() const { return lines_.replaced_lines(); }
+  /// "file:line" of the text.
+  std::string where() const { return lines_.where(); }
+
+ private:
+  std::string text_of(const std::string& line) const;
+
+  TextSource source_;
+  LineReader lines_;
+};
+
+/// The story of a name, with or without ".story", in the first of the folders
+/// that has it; Error behind `where` when none does.
+std::filesystem::path find_story(
+    const std::vector<std::string>& folders,
+    const std::string& name,
+    const std::string& where);
+
+/// The files that a source is read from: its own and, behind it, its stories.
+std::vector<std::filesystem::path> files_of(const TextSource& source);
+
+}  // namespace seqconv

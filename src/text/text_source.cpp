@@ -1,0 +1,135 @@
+#include "seqconv/text/text_source.h"
+
+#include "seqconv/base/error.h"
+#include "seqconv/base/json_texts.h"
+#include "seqconv/text/documents.h"
+
+namespace seqconv {
+namespace fs = std::filesystem;
+namespace {
+
+/// The text of a side; its lines are sentences.
+std::string line_of(PairSide side, const std::vector<std::string>& texts) {
+  return side == PairSide::kSource ? document_line(texts) : summary_line(texts);
+}
+
+/// A list of several targets could be sentences or alternatives.
+void check_one_target(
+    const TextSource& source,
+    const std::vector<std::string>& texts,
+    const std::string& where) {
+  SEQCONV_CHECK(
+      source.side == PairSide::kSource || texts.size() == 1,
+      where,
+      ": \"",
+      source.key,
+      "\" must be one text, but is a list of ",
+      texts.size(),
+      ": \"",
+      source.key,
+      ".0\" names the first");
+}
+
+std::string json_side(
+    const TextSource& source,
+    const std::string& line,
+    const std::string& where) {
+  const auto texts = json_line_texts(line, source.key, where);
+  check_one_target(source, texts, where);
+  for (const std::string& text : texts)
+    SEQCONV_CHECK(
+        text.find('\0') == std::string::npos,
+        where,
+        ": \"",
+        source.key,
+        "\" must be text, but holds NUL");
+  return line_of(source.side, texts);
+}
+
+std::string story_side(
+    const TextSource& source,
+    const std::string& name,
+    const std::string& where) {
+  const fs::path file = find_story(source.folders, name, where);
+  const Story story =
+      located([&] { return where; }, [&] { return read_story(file); });
+  if (source.side == PairSide::kSource)
+    return story.article;
+  SEQCONV_CHECK(
+      !story.highlights.empty(),
+      where,
+      ": ",
+      file.string(),
+      ": a story must have a line \"@highlight\" with a sentence below, but "
+      "has none");
+  return summary_line(story.highlights);
+}
+
+}  // namespace
+
+TextSourceReader::TextSourceReader(const TextSource& source, BadBytes bad_bytes)
+    : source_(source), lines_(source.file, bad_bytes) {}
+
+TextSourceReader::TextSourceReader(
+    std::istream& stream,
+    std::string name,
+    BadBytes bad_bytes)
+    : source_(name), lines_(stream, name, bad_bytes) {}
+
+bool TextSourceReader::next(std::string& text) {
+  if (!lines_.next(text))
+    return false;
+  if (source_.format != TextFormat::kText)
+    text = text_of(text);
+  return true;
+}
+
+std::string TextSourceReader::text_of(const std::string& line) const {
+  switch (source_.format) {
+    case TextFormat::kText:
+      return line;
+    case TextFormat::kJson:
+      return json_side(source_, line, where());
+    case TextFormat::kStory:
+      return story_side(source_, line, where());
+  }
+  fail("unknown format of text ", static_cast<int>(source_.format));
+}
+
+fs::path find_story(
+    const std::vector<std::string>& folders,
+    const std::string& name,
+    const std::string& where) {
+  const std::string wanted = document_line({name});
+  SEQCONV_CHECK(
+      !wanted.empty(),
+      where,
+      ": the name of a story was wanted, but the line is blank");
+  std::string looked;
+  std::error_code none;
+  for (const std::string& folder : folders) {
+    for (const char* ending : {"", ".story"})
+      if (const fs::path file = fs::path(folder) / (wanted + ending);
+          fs::is_regular_file(file, none))
+        return file;
+    looked += concat(looked.empty() ? "'" : " or '", folder, "'");
+  }
+  fail(
+      where,
+      ": there is no story '",
+      shorten(wanted),
+      "', with or without '.story', in ",
+      looked);
+}
+
+std::vector<fs::path> files_of(const TextSource& source) {
+  std::vector<fs::path> files = {source.file};
+  if (source.format != TextFormat::kStory)
+    return files;
+  LineReader names(source.file);
+  for (std::string name; names.next(name);)
+    files.push_back(find_story(source.folders, name, names.where()));
+  return files;
+}
+
+}  // namespace seqconv
