@@ -35,6 +35,7 @@ constexpr int kUsage = 2;
 constexpr void (*kVerbs[])(Program&) = {
     add_train,
     add_translate,
+    add_summarise,
     add_score,
     add_perplexity,
     add_generate,

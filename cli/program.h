@@ -23,6 +23,7 @@ struct Program {
 
 void add_train(Program& program);
 void add_translate(Program& program);
+void add_summarise(Program& program);
 void add_score(Program& program);
 void add_shortlist(Program& program);
 void add_perplexity(Program& program);

@@ -1,7 +1,9 @@
 #include "verbs/request_reader.h"
 
+#include "seqconv/base/json_texts.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/fairseq_data.h"
+#include "seqconv/text/documents.h"
 
 namespace seqconv::verbs {
 namespace {
@@ -31,12 +33,33 @@ std::optional<std::string> string_field(
   return clean_line(Json::parse(found->value).get_ref<const std::string&>());
 }
 
-std::vector<JsonMember> text_member(const std::string& text) {
-  const Json value = text;
-  return {
-      {"text",
-       "\"text\"",
-       value.dump(-1, ' ', false, Json::error_handler_t::replace)}};
+JsonMember text_member(const std::string& name, const std::string& text) {
+  const auto written = [](const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  return {name, written(name), written(text)};
+}
+
+/// The document that a key with dots names, as one line. Only the member that
+/// holds it is parsed.
+std::string document_in(
+    const std::vector<JsonMember>& members,
+    const std::string& key,
+    const std::string& where) {
+  const std::string first = key.substr(0, key.find('.'));
+  Json object = Json::object();
+  for (const JsonMember& member : members) {
+    if (member.name != first && member.name != key)
+      continue;
+    SEQCONV_CHECK(
+        !object.contains(member.name),
+        where,
+        ": \"",
+        shorten(member.name),
+        "\" comes twice");
+    object[member.name] = parse_json(member.value, where);
+  }
+  return document_line(json_texts(object, key, where));
 }
 
 }  // namespace
@@ -44,12 +67,15 @@ std::vector<JsonMember> text_member(const std::string& text) {
 RequestReader::RequestReader(
     const std::string& input,
     std::istream& in,
-    bool json,
+    InputFormat format,
     const TextPipeline& text)
-    : text_(text), json_(json) {
-  if (json && is_fairseq_data(input))
+    : text_(text), format_(std::move(format)) {
+  if (format_.format != TextFormat::kText && is_fairseq_data(input))
     fail_usage(
-        "--json-input reads lines, but '",
+        format_.document_key.empty() && format_.stories.empty()
+            ? "--json-input"
+            : concat("--input-format ", enum_name(format_.format)),
+        " reads lines, but '",
         input,
         "' is binarised data by its name");
   if (input.empty())
@@ -63,20 +89,53 @@ void RequestReader::read_line(
     TranslationRequest& request,
     RequestOrigin& origin) const {
   const std::string& line = sentences_->line();
-  if (!json_) {
-    origin.members = text_member(line);
-    request.ids = encode(line);
-    return;
+  switch (format_.format) {
+    case TextFormat::kText:
+      origin.members = {text_member("text", line)};
+      request.ids = encode(line);
+      return;
+    case TextFormat::kJson:
+      return read_object(request, origin);
+    case TextFormat::kStory:
+      return read_named_story(request, origin);
   }
+}
+
+/// It becomes an object as others have it, so that its summary can be scored.
+void RequestReader::read_named_story(
+    TranslationRequest& request,
+    RequestOrigin& origin) const {
+  const std::string& name = sentences_->line();
+  origin.members = {text_member("id", name)};
+  const auto file = find_story(format_.stories, name, sentences_->where());
+  const Story story = located(
+      [&] { return sentences_->where(); },
+      [&] { return read_story(file); });
+  origin.members.push_back(text_member("article", story.article));
+  origin.members.push_back(text_member(
+      "highlights",
+      sentence_lines(summary_line(story.highlights))));
+  request.ids = encode(story.article);
+}
+
+void RequestReader::read_object(
+    TranslationRequest& request,
+    RequestOrigin& origin) const {
+  const std::string& line = sentences_->line();
   const std::string where = sentences_->where();
   auto members = json_members(line, where);
   if (members)
     origin.members = std::move(*members);
-  const auto text = string_field(origin.members, "text", where);
+  const std::string& key = format_.document_key;
+  const auto text = key.empty() ? string_field(origin.members, "text", where)
+      : members ? std::optional(document_in(origin.members, key, where))
+                : std::nullopt;
   SEQCONV_CHECK(
       text,
       where,
-      ": a request must be an object with \"text\", but got ",
+      ": a request must be an object with \"",
+      key.empty() ? "text" : key,
+      "\", but got ",
       shorten(line));
   request.target_prefix =
       string_field(origin.members, "target_prefix", where).value_or("");
@@ -94,7 +153,7 @@ void RequestReader::add_sentence(Buffer& buffer) const {
   RequestOrigin origin;
   if (!sentences_->is_text()) {
     request.ids = sentences_->ids();
-    origin.members = text_member(text_.decode(*request.ids));
+    origin.members = {text_member("text", text_.decode(*request.ids))};
   } else {
     try {
       read_line(request, origin);

@@ -24,9 +24,18 @@ struct RequestOrigin {
   std::string error;
 };
 
+/// What the lines of an input are.
+struct InputFormat {
+  TextFormat format = TextFormat::kText;
+  /// JSON: names what is translated. "": "text", which is one line; a document
+  /// may have several, or be a list of them.
+  std::string document_key{};
+  std::vector<std::string> stories{};  ///< folders of story files
+};
+
 /// Translation requests, a buffer at a time, from a file or a stream: plain
-/// lines, JSON objects, or the ids of fairseq's binarised data. Invalid UTF-8
-/// becomes U+FFFD, NUL a blank.
+/// lines, JSON objects, names of stories, or the ids of fairseq's binarised
+/// data. Invalid UTF-8 becomes U+FFFD, NUL a blank, but not in stories.
 class RequestReader {
  public:
   struct Buffer {
@@ -36,12 +45,12 @@ class RequestReader {
   };
 
   /// Reads the file `input`, or `in` when it is "". `text` is the source side
-  /// of the model; it must outlive the reader. UsageError for JSON objects in
-  /// binarised data.
+  /// of the model; it must outlive the reader. UsageError for anything else
+  /// than text in binarised data.
   RequestReader(
       const std::string& input,
       std::istream& in,
-      bool json,
+      InputFormat format,
       const TextPipeline& text);
 
   /// Up to `count` requests; false when there are none left. Error when the
@@ -56,11 +65,14 @@ class RequestReader {
  private:
   void add_sentence(Buffer& buffer) const;
   void read_line(TranslationRequest& request, RequestOrigin& origin) const;
+  void read_object(TranslationRequest& request, RequestOrigin& origin) const;
+  void read_named_story(TranslationRequest& request, RequestOrigin& origin)
+      const;
   std::vector<int32_t> encode(const std::string& text) const;
 
   std::optional<SentenceReader> sentences_;
   const TextPipeline& text_;
-  bool json_;
+  InputFormat format_;
   std::exception_ptr failure_;  // of reading, to be thrown by the next read
 };
 

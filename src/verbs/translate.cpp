@@ -1,26 +1,24 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <deque>
 #include <istream>
 #include <mutex>
 #include <ostream>
 
 #include "seqconv/base/log.h"
-#include "seqconv/base/one_line.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/random.h"
 #include "seqconv/decode/sampled_search.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
+#include "verbs/input_format.h"
 #include "verbs/request_reader.h"
+#include "verbs/result_writer.h"
 
 namespace seqconv::verbs {
 namespace {
-
-using Translations = std::vector<Translation>;
 
 // Counts for --stats.
 class Meter {
@@ -92,98 +90,6 @@ void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
           " tokens by the model's learned positions");
 }
 
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// Beside control characters, which JSON escapes anyway, some readers end a line
-// at these; they can only stand inside strings.
-std::string escape_line_ends(std::string object) {
-  for (const auto& [raw, escaped] :
-       {std::pair{"\xC2\x85", "\\u0085"},
-        {"\xE2\x80\xA8", "\\u2028"},
-        {"\xE2\x80\xA9", "\\u2029"}})
-    for (size_t at = 0; (at = object.find(raw, at)) != std::string::npos;)
-      object.replace(at, std::strlen(raw), escaped);
-  return object;
-}
-
-// An object: the members that came in, then ours, which replace those of the
-// same name.
-std::string with_members(
-    const std::vector<JsonMember>& members,
-    const std::vector<std::pair<std::string, Json>>& ours) {
-  std::string object;
-  const auto add = [&](const std::string& key, const std::string& value) {
-    object += concat(object.empty() ? "{" : ",", key, ":", value);
-  };
-  for (const JsonMember& member : members)
-    if (std::none_of(ours.begin(), ours.end(), [&](const auto& own) {
-          return own.first == member.name;
-        }))
-      add(member.key, member.value);
-  for (const auto& [name, value] : ours)
-    add(dump(name), dump(value));
-  return object + "}";
-}
-
-std::string result_object(
-    const RequestOrigin& origin,
-    const Translations& translations) {
-  Json list = Json::array();
-  for (const Translation& translation : translations)
-    list.push_back(
-        {{"text", translation.text},
-         {"tokens", translation.tokens},
-         {"score", translation.score},
-         {"log_probability", translation.log_probability},
-         {"token_scores", translation.token_scores}});
-  return with_members(origin.members, {{"translations", std::move(list)}});
-}
-
-// Translations of an earlier run would look like ours; a "line" that came in
-// stays, as the message says the number too.
-std::string failure_object(RequestOrigin origin, int64_t number) {
-  bool numbered = false;
-  std::erase_if(origin.members, [&](const JsonMember& member) {
-    numbered |= member.name == "line";
-    return member.name == "translations";
-  });
-  std::vector<std::pair<std::string, Json>> ours = {{"error", origin.error}};
-  if (!numbered)
-    ours.emplace_back("line", number);
-  return with_members(origin.members, ours);
-}
-
-/// Writes results in the order of the input.
-class ResultWriter {
- public:
-  ResultWriter(const TranslateArguments& arguments, bool numbered)
-      : format_(arguments.format), numbered_(numbered) {}
-
-  void write(
-      const RequestOrigin& origin,
-      const Translations& result,
-      int64_t number,
-      std::ostream& out) const {
-    if (format_ == OutputFormat::kJson)
-      out << escape_line_ends(
-                 origin.error.empty() ? result_object(origin, result)
-                                      : failure_object(origin, number))
-          << '\n';
-    else if (numbered_)
-      for (const Translation& translation : result)
-        out << number << '\t' << translation.score << '\t'
-            << one_line(translation.text) << '\n';
-    else
-      out << (result.empty() ? "" : one_line(result.front().text)) << '\n';
-  }
-
- private:
-  OutputFormat format_;
-  bool numbered_;
-};
-
 /// The input, a buffer at a time, and the output; what results say is told.
 class BufferedLines : public TranslationLists {
  public:
@@ -194,12 +100,12 @@ class BufferedLines : public TranslationLists {
       std::ostream& out)
       : arguments_(arguments),
         translator_(translator),
-        reader_(
-            arguments.input,
-            in,
-            arguments.json_input,
-            *translator.system().text.source),
-        writer_(arguments, translator.options().search.n_best > 1),
+        input_(input_format(arguments, translator.system().documents)),
+        reader_(arguments.input, in, input_, *translator.system().text.source),
+        writer_(
+            arguments,
+            output_format(arguments, input_),
+            translator.options().search.n_best > 1),
         failed_(on_failure(arguments.strict)),
         out_(out) {}
 
@@ -230,6 +136,7 @@ class BufferedLines : public TranslationLists {
   /// After the last list.
   void finish() const {
     warn_of_replaced_lines(reader_.replaced_lines());
+    report_cut_lines(cut_lines_, translator_.system().text.max_source_tokens);
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
     if (arguments_.stats)
@@ -254,8 +161,10 @@ class BufferedLines : public TranslationLists {
       RequestOrigin& origin,
       const TranslationResult& result) {
     symbols_ += result.symbols;
-    for (const std::string& note : result.notes)
-      log_warning(origin.where, ": ", note);
+    cut_lines_ += result.source_cut;
+    // Cuts that the model wants are counted, not told one by one.
+    for (size_t i = result.source_cut ? 1 : 0; i < result.notes.size(); ++i)
+      log_warning(origin.where, ": ", result.notes[i]);
     if (origin.error.empty() && !result.error.empty())
       origin.error = concat(origin.where, ": ", result.error);
     if (origin.error.empty()) {
@@ -269,6 +178,7 @@ class BufferedLines : public TranslationLists {
 
   const TranslateArguments& arguments_;
   const Translator& translator_;
+  InputFormat input_;
   RequestReader reader_;
   std::mutex mutex_;
   std::deque<RequestReader::Buffer> read_;  // and not written yet
@@ -276,6 +186,7 @@ class BufferedLines : public TranslationLists {
   FailedLines failed_;
   Meter meter_;
   SymbolCount symbols_;
+  int64_t cut_lines_ = 0;
   std::ostream& out_;
 };
 

@@ -25,6 +25,17 @@ struct EnumNames<OutputFormat> {
           {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
 };
 
+/// What summarising does otherwise than translating.
+struct SummaryOptions {
+  /// What the input holds; nothing: what the model was trained on.
+  std::optional<TextFormat> input_format;
+  std::string source_key;  ///< of documents in JSON; "": as in training
+  std::string summary_key = "summary_text";  ///< of summaries in JSON
+  std::vector<std::string> stories;          ///< folders of the stories
+  /// Of the output; nothing: JSON where the input is JSON, else text.
+  std::optional<OutputFormat> format;
+};
+
 struct TranslateArguments {
   std::vector<std::string> models;
   SearchOptions search;
@@ -42,6 +53,8 @@ struct TranslateArguments {
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end
+  /// Summaries are wanted, where given: format and json_input are not read.
+  std::optional<SummaryOptions> summary;
 };
 
 struct ShortlistArguments {

@@ -1,0 +1,145 @@
+#include "translation_flags.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+namespace seqconv::cli {
+namespace {
+
+/// What is wrong whatever the model's own settings are: they may have a wider
+/// beam than the default, which n-best lists must fit into.
+void check_search(const TranslateArguments& arguments) {
+  SearchOptions search = arguments.search;
+  const auto& given = arguments.search_given;
+  if (std::find(given.begin(), given.end(), "beam") == given.end())
+    search.beam = std::clamp(search.n_best, search.beam, kMaxBeam);
+  search.validate("");
+}
+
+/// What is asked for of draws, where translations are drawn.
+void read_sampling(TranslateFlags& flags) {
+  const auto& searched = flags.arguments.search_given;
+  const std::vector<std::string> given = flags.sampling->given();
+  if (!flags.sample) {
+    if (!given.empty() || flags.seed->count() > 0)
+      fail_usage(
+          "temperature, top-k, top-p, ban-unknown and seed are those of draws: "
+          "they need --sample");
+    return;
+  }
+  if (std::find(searched.begin(), searched.end(), "beam") != searched.end())
+    fail_usage("--beam is that of a search, but --sample draws translations; "
+               "--n-best says how many");
+  flags.sampling_options.validate("");
+  flags.arguments.sampling = flags.sampling_options;
+}
+
+void add_shortlist_flag(CLI::App& verb, TranslateFlags& flags) {
+  flags.shortlist = verb.add_option(
+                            "--shortlist",
+                            flags.arguments.shortlist,
+                            "Choose among the words that it lists for a "
+                            "sentence: see seqconv shortlist")
+                        ->type_name("FILE")
+                        ->group("Speed and memory");
+}
+
+/// A shortlist is heeded or refused.
+void check_shortlist(const TranslateFlags& flags) {
+  if (flags.shortlist->count() == 0)
+    return;
+  if (flags.arguments.shortlist.empty())
+    fail_usage("--shortlist must name a file, but got ''");
+  if (flags.backend.kind == BackendKind::kLibTorch)
+    fail_usage("--shortlist is for --backend runtime alone, but --backend "
+               "libtorch was given");
+}
+
+void add_search_flags(CLI::App& verb, TranslateFlags& flags) {
+  TranslateArguments& arguments = flags.arguments;
+  flags.search = std::make_unique<FlagVisitor>(verb, "Search");
+  arguments.search.visit(*flags.search);
+  verb.add_flag(
+          "--sample",
+          flags.sample,
+          "Draw n-best translations, token by token, instead of searching for "
+          "the best")
+      ->group("Sampling");
+  flags.sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
+  flags.sampling_options.visit(*flags.sampling);
+  flags.seed = add_integer(
+      verb,
+      "--seed",
+      arguments.seed,
+      "Seed of the draws; a line's are a function of it and its number",
+      0,
+      std::numeric_limits<int64_t>::max());
+  flags.seed->group("Sampling");
+}
+
+void add_memory_flags(CLI::App& verb, TranslateFlags& flags) {
+  TranslateArguments& arguments = flags.arguments;
+  add_integer(
+      verb,
+      "--batch-tokens",
+      arguments.batch_tokens,
+      "Most source tokens of a batch, padding counted",
+      1)
+      ->group("Speed and memory");
+  flags.buffer = add_integer(
+      verb,
+      "--buffer-lines",
+      arguments.buffer_lines,
+      "Lines read, sorted by length and written at a time",
+      1);
+  flags.buffer->group("Speed and memory");
+  add_shortlist_flag(verb, flags);
+  add_backend(verb, flags.backend, "Speed and memory");
+}
+
+}  // namespace
+
+void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
+  TranslateArguments& arguments = flags.arguments;
+  add_repeated(
+      verb,
+      "-m,--model",
+      arguments.models,
+      "Model folder (its best checkpoint) or a .safetensors file in one; "
+      "several vote")
+      ->type_name("DIR")
+      ->required();
+  add_search_flags(verb, flags);
+  verb.add_option(
+          "--input",
+          arguments.input,
+          "Text, or fairseq's binarised data (.bin, .idx), instead of "
+          "standard input")
+      ->type_name("FILE")
+      ->group("Input and output");
+  add_strict(verb, arguments.strict)->group("Input and output");
+  verb.add_flag(
+          "--stats",
+          arguments.stats,
+          "Sentences, tokens and their rate on standard error at the end")
+      ->group("Input and output");
+  add_memory_flags(verb, flags);
+}
+
+void run_translation(TranslateFlags& flags, std::ostream& out) {
+  TranslateArguments& arguments = flags.arguments;
+  arguments.search_given = flags.search->given();
+  check_search(arguments);
+  read_sampling(flags);
+  check_shortlist(flags);
+  // A person at the keyboard waits for each answer.
+  if (flags.buffer->count() == 0 && arguments.input.empty() &&
+      ::isatty(STDIN_FILENO))
+    arguments.buffer_lines = 1;
+  arguments.workers = workers(flags.backend);
+  verbs::translate(arguments, backend(flags.backend), std::cin, out);
+}
+
+}  // namespace seqconv::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <ostream>
+
+#include "backend.h"
+#include "flags.h"
+#include "seqconv/verbs/verbs.h"
+
+/// What `seqconv translate` and `seqconv summarise` share: all but what their
+/// lines are.
+namespace seqconv::cli {
+
+struct TranslateFlags {
+  TranslateArguments arguments;
+  BackendFlags backend;
+  std::unique_ptr<FlagVisitor> search;
+  bool sample = false;
+  SamplingOptions sampling_options;
+  std::unique_ptr<FlagVisitor> sampling;
+  CLI::Option* seed = nullptr;
+  CLI::Option* buffer = nullptr;
+  CLI::Option* shortlist = nullptr;
+};
+
+/// Adds the flags of models, search, sampling, speed and memory, and those of
+/// input and output that both verbs have.
+void add_translation_flags(CLI::App& verb, TranslateFlags& flags);
+
+/// Checks what was given, and runs; UsageError for flags that contradict each
+/// other.
+void run_translation(TranslateFlags& flags, std::ostream& out);
+
+}  // namespace seqconv::cli

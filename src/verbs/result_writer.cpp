@@ -1,0 +1,122 @@
+#include "verbs/result_writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "seqconv/base/one_line.h"
+#include "seqconv/base/options.h"
+#include "seqconv/text/documents.h"
+
+namespace seqconv::verbs {
+namespace {
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Beside control characters, which JSON escapes anyway, some readers end a line
+// at these; they can only stand inside strings.
+std::string escape_line_ends(std::string object) {
+  for (const auto& [raw, escaped] :
+       {std::pair{"\xC2\x85", "\\u0085"},
+        {"\xE2\x80\xA8", "\\u2028"},
+        {"\xE2\x80\xA9", "\\u2029"}})
+    for (size_t at = 0; (at = object.find(raw, at)) != std::string::npos;)
+      object.replace(at, std::strlen(raw), escaped);
+  return object;
+}
+
+// An object: the members that came in, then ours, which replace those of the
+// same name.
+std::string with_members(
+    const std::vector<JsonMember>& members,
+    const std::vector<std::pair<std::string, Json>>& ours) {
+  std::string object;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    object += concat(object.empty() ? "{" : ",", key, ":", value);
+  };
+  for (const JsonMember& member : members)
+    if (std::none_of(ours.begin(), ours.end(), [&](const auto& own) {
+          return own.first == member.name;
+        }))
+      add(member.key, member.value);
+  for (const auto& [name, value] : ours)
+    add(dump(name), dump(value));
+  return object + "}";
+}
+
+Json list_of(const Translations& translations) {
+  Json list = Json::array();
+  for (const Translation& translation : translations)
+    list.push_back(
+        {{"text", translation.text},
+         {"tokens", translation.tokens},
+         {"score", translation.score},
+         {"log_probability", translation.log_probability},
+         {"token_scores", translation.token_scores}});
+  return list;
+}
+
+// The best, or a list where several were asked for; sentences are lines.
+Json summaries_of(const Translations& translations, bool several) {
+  Json list = Json::array();
+  for (const Translation& translation : translations)
+    list.push_back(sentence_lines(translation.text));
+  return several || list.empty() ? list : list[0];
+}
+
+// Results of an earlier run, under the same key, would look like ours; a "line"
+// that came in stays, as the message says the number too.
+std::string
+failure_object(RequestOrigin origin, const std::string& key, int64_t number) {
+  bool numbered = false;
+  std::erase_if(origin.members, [&](const JsonMember& member) {
+    numbered |= member.name == "line";
+    return member.name == key;
+  });
+  std::vector<std::pair<std::string, Json>> ours = {{"error", origin.error}};
+  if (!numbered)
+    ours.emplace_back("line", number);
+  return with_members(origin.members, ours);
+}
+
+}  // namespace
+
+ResultWriter::ResultWriter(
+    const TranslateArguments& arguments,
+    OutputFormat format,
+    bool several)
+    : format_(format),
+      several_(several),
+      summaries_(arguments.summary.has_value()),
+      key_(
+          summaries_ ? arguments.summary->summary_key
+                     : std::string("translations")) {}
+
+std::string ResultWriter::result_object(
+    const RequestOrigin& origin,
+    const Translations& result) const {
+  return with_members(
+      origin.members,
+      {{key_, summaries_ ? summaries_of(result, several_) : list_of(result)}});
+}
+
+void ResultWriter::write(
+    const RequestOrigin& origin,
+    const Translations& result,
+    int64_t number,
+    std::ostream& out) const {
+  if (format_ == OutputFormat::kJson)
+    out << escape_line_ends(
+               origin.error.empty() ? result_object(origin, result)
+                                    : failure_object(origin, key_, number))
+        << '\n';
+  else if (several_)
+    for (const Translation& translation : result)
+      out << number << '\t' << translation.score << '\t'
+          << one_line(translation.text) << '\n';
+  else
+    out << (result.empty() ? "" : one_line(result.front().text)) << '\n';
+}
+
+}  // namespace seqconv::verbs
