@@ -19,6 +19,7 @@ from hostile import (
     binarised_files,
     command_line,
     configurations,
+    documents,
     imports,
     inspections,
     language_models,
@@ -40,6 +41,7 @@ FILES = [
     imports,
     inspections,
     shortlists,
+    documents,
 ]
 FAMILIES = [family for file in FILES for family in file.FAMILIES]
 
