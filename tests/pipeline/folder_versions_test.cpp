@@ -161,8 +161,10 @@ TEST(FolderVersions, GivenPairsAreAsProbableAsAtThatTime) {
         open_translation({folder.path}, backends(folder));
     std::vector<Ids> sources;
     std::vector<Ids> targets;
-    for (const std::string& line : testing::version_text("valid.source"))
+    for (const std::string& line : testing::version_text("valid.source")) {
       sources.push_back(model.text.source->encode(line));
+      cut_tokens(sources.back(), model.text.max_source_tokens);
+    }
     for (const std::string& line : testing::version_text("valid.target"))
       targets.push_back(model.text.target->encode(line));
     const auto found = score_pairs(*model.backend, sources, targets, 100);
