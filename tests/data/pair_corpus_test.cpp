@@ -228,7 +228,7 @@ TEST(PairCorpus, TakesBinarisedSentencesAsItTakesLines) {
   EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4, 5}, Ids{9}));
   EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{14}, Ids{18, 19}));
   source.check = [](const Ids& ids) { SEQCONV_CHECK(ids.size() < 3, "three"); };
-  EXPECT_EQ(error_of(write), source.files[0] + ": sentence 4: three");
+  EXPECT_EQ(error_of(write), source.files[0].file + ": sentence 4: three");
   source.vocabulary = 9;
   source.check = nullptr;
   EXPECT_THAT(error_of(write), HasSubstr("sentence 6 holds the id 9"));
@@ -236,7 +236,8 @@ TEST(PairCorpus, TakesBinarisedSentencesAsItTakesLines) {
   EXPECT_EQ(
       error_of(write),
       "parallel files must have the same number of lines, but '" +
-          source.files[0] + "' has 1 and '" + target.files[0] + "' has 6");
+          source.files[0].file + "' has 1 and '" + target.files[0].file +
+          "' has 6");
 }
 
 TEST(PairCorpus, SaysWhyNothingIsLeft) {
