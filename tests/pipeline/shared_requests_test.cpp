@@ -23,6 +23,7 @@
 namespace seqconv {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::error_of;
@@ -185,7 +186,7 @@ TEST_F(SharedTranslation, SeesTheFirstTokensOfALongSource) {
         found[2].translations.at(0).tokens);
   EXPECT_THAT(
       found[0].notes,
-      ElementsAre(
+      Contains(
           "a line of 5 tokens is cut to the model's 3 (max_source_tokens)"));
   EXPECT_TRUE(found[0].source_cut && found[1].source_cut);
   EXPECT_FALSE(found[2].source_cut);

@@ -153,7 +153,7 @@ TEST(TextSources, SubwordsAreLearnedFromTheSameTexts) {
   TemporaryFolder folder;
   const std::string file = folder.write(
       "a.jsonl",
-      R"({"id": "k1", "in": {"text": "wet wet\ncat"}, "out": "cat.\nwet."})"
+      R"({"id": "zz", "in": {"text": "wet wet\ncat"}, "out": "cat.\nwet."})"
       "\n");
   for (const Subword kind :
        {Subword::kNone, Subword::kBpe, Subword::kSentencePiece}) {
@@ -168,7 +168,7 @@ TEST(TextSources, SubwordsAreLearnedFromTheSameTexts) {
     EXPECT_EQ(target.decode(ids), "cat. ␤ wet.");
     EXPECT_THAT(
         target.vocabulary().symbols(),
-        ::testing::Not(::testing::Contains(HasSubstr("k"))));
+        ::testing::Not(::testing::Contains(HasSubstr("z"))));
   }
 }
 
