@@ -104,7 +104,10 @@ std::string FlagVisitor::flag_name(const std::string& key) const {
   std::string flag = concat("--", key);
   std::replace(flag.begin(), flag.end(), '_', '-');
   const auto synonym = synonyms_.find(key);
-  return synonym == synonyms_.end() ? flag : synonym->second + "," + flag;
+  if (synonym == synonyms_.end())
+    return flag;
+  const std::string& other = synonym->second;
+  return other.starts_with('!') ? flag + "," + other : other + "," + flag;
 }
 
 }  // namespace seqconv::cli

@@ -68,7 +68,8 @@ CLI::Option* add_choice(
 /// `--length-penalty`, with the default and the help that the struct states.
 class FlagVisitor {
  public:
-  /// `synonyms`: other flags for a key, {"tokenizer", "--tokenize"}.
+  /// `synonyms`: other flags for a key, {"tokenizer", "--tokenize"}, or one
+  /// that says no, {"lowercase", "!--no-lowercase"}.
   FlagVisitor(
       CLI::App& app,
       std::string group,

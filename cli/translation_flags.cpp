@@ -29,9 +29,14 @@ void read_sampling(TranslateFlags& flags) {
           "they need --sample");
     return;
   }
-  if (std::find(searched.begin(), searched.end(), "beam") != searched.end())
-    fail_usage("--beam is that of a search, but --sample draws translations; "
-               "--n-best says how many");
+  for (const auto& [key, flag] :
+       {std::pair{"beam", "--beam"},
+        {"stepwise_length_penalty", "--stepwise-length-penalty"}})
+    if (std::find(searched.begin(), searched.end(), key) != searched.end())
+      fail_usage(
+          flag,
+          " is that of a search, but --sample draws translations; --n-best "
+          "says how many");
   flags.sampling_options.validate("");
   flags.arguments.sampling = flags.sampling_options;
 }
@@ -59,7 +64,12 @@ void check_shortlist(const TranslateFlags& flags) {
 
 void add_search_flags(CLI::App& verb, TranslateFlags& flags) {
   TranslateArguments& arguments = flags.arguments;
-  flags.search = std::make_unique<FlagVisitor>(verb, "Search");
+  // A model may have it of its own, so that it can be switched off too.
+  flags.search = std::make_unique<FlagVisitor>(
+      verb,
+      "Search",
+      std::map<std::string, std::string>{
+          {"stepwise_length_penalty", "!--no-stepwise-length-penalty"}});
   arguments.search.visit(*flags.search);
   verb.add_flag(
           "--sample",

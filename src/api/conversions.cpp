@@ -26,6 +26,7 @@ SearchOptions to_search(const SearchSettings& given, SearchOptions options) {
   set(options.min_length, given.min_length);
   set(options.no_repeat_ngram, given.no_repeat_ngram);
   set(options.unknown_penalty, given.unknown_penalty);
+  set(options.stepwise_length_penalty, given.stepwise_length_penalty);
   // The model's own list is not longer than a beam that was asked for.
   if (!given.n_best)
     options.n_best = std::min(options.n_best, options.beam);

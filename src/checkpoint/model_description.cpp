@@ -280,6 +280,9 @@ void write_description(const TranslationDescription& model) {
       model.text.max_source_tokens);
   config["text"] = model.text.save(model.folder);
   config["decoding"] = write_options(model.decoding);
+  // Older programs, which do not know the key, read what does not need it.
+  if (!model.decoding.stepwise_length_penalty)
+    config["decoding"].erase("stepwise_length_penalty");
   if (model.documents.format != TextFormat::kText)
     config["documents"] = write_options(model.documents);
   write_config(model.folder, config);

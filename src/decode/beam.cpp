@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "seqconv/base/error.h"
@@ -16,6 +17,11 @@ bool comes_before(const Extension& a, const Extension& b) {
   if (a.row != b.row)
     return a.row < b.row;
   return a.token < b.token;
+}
+
+/// What hypotheses of different lengths are compared by.
+double length_score(double log_probability, double length, double penalty) {
+  return log_probability / std::pow(length, penalty);
 }
 
 /// The hypothesis `live` closed by </s>, whose log-probability is `end_score`.
@@ -36,9 +42,10 @@ Hypothesis close_hypothesis(
   std::reverse(hypothesis.tokens.begin(), hypothesis.tokens.end());
   std::reverse(hypothesis.token_scores.begin(), hypothesis.token_scores.end());
   hypothesis.log_probability = live.log_probability + end_score;
-  const double length = static_cast<double>(hypothesis.tokens.size());
-  hypothesis.score =
-      hypothesis.log_probability / std::pow(length, length_penalty);
+  hypothesis.score = length_score(
+      hypothesis.log_probability,
+      static_cast<double>(hypothesis.tokens.size()),
+      length_penalty);
   return hypothesis;
 }
 
@@ -91,6 +98,30 @@ std::vector<Extension> expand(
   return extensions;
 }
 
+size_t within_beam(
+    const Beam& beam,
+    std::span<const Extension> extensions,
+    int64_t length,
+    const SearchOptions& options) {
+  std::vector<double> finished;
+  for (const Hypothesis& hypothesis : beam.finished)
+    finished.push_back(hypothesis.score);
+  std::stable_sort(finished.begin(), finished.end(), std::greater<>());
+  // Extensions are of one length: their order by score is the one they have.
+  size_t ahead = 0;
+  for (size_t rank = 0; rank < extensions.size(); ++rank) {
+    const double score = length_score(
+        extensions[rank].log_probability,
+        static_cast<double>(length),
+        options.length_penalty);
+    while (ahead < finished.size() && finished[ahead] >= score)
+      ++ahead;
+    if (rank + ahead >= static_cast<size_t>(options.beam))
+      return rank;
+  }
+  return extensions.size();
+}
+
 void finish(
     Beam& beam,
     std::span<const Extension> extensions,
@@ -98,7 +129,9 @@ void finish(
   const size_t width = static_cast<size_t>(options.beam);
   const size_t considered = std::min(extensions.size(), width);
   for (const Extension& extension : extensions.first(considered)) {
-    if (extension.token != kEndId || beam.finished.size() >= width)
+    const bool full =
+        !options.stepwise_length_penalty && beam.finished.size() >= width;
+    if (extension.token != kEndId || full)
       continue;
     beam.finished.push_back(close_hypothesis(
         beam,
@@ -138,13 +171,18 @@ void advance(
     std::span<const std::vector<Candidate>> rows,
     int64_t vocabulary_size,
     const SearchOptions& options) {
-  const std::vector<Extension> extensions =
+  std::vector<Extension> extensions =
       expand(beam, rows, vocabulary_size, 2 * options.beam);
+  const bool stepwise = options.stepwise_length_penalty;
+  if (stepwise)
+    extensions.resize(within_beam(beam, extensions, step + 1, options));
   finish(beam, extensions, options);
   const bool last = step >= beam.limits.max_length || extensions.empty();
   if (last && beam.finished.empty())
     give_up(beam, options);
-  if (last || static_cast<int64_t>(beam.finished.size()) >= options.beam)
+  const bool full =
+      !stepwise && static_cast<int64_t>(beam.finished.size()) >= options.beam;
+  if (last || full)
     beam.live.clear();
   else
     prune(beam, extensions, options.beam);

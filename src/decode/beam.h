@@ -54,8 +54,18 @@ std::vector<Extension> expand(
     int64_t vocabulary_size,
     int64_t count);
 
-/// Moves the hypotheses that end here to `finished`, until it holds
-/// `options.beam`: </s> counts only within the first `options.beam` extensions.
+/// How many of the first `extensions`, hypotheses of `length` tokens, are among
+/// the `options.beam` best of them and `finished`, all by their scores; of
+/// equal scores finished ones come first.
+size_t within_beam(
+    const Beam& beam,
+    std::span<const Extension> extensions,
+    int64_t length,
+    const SearchOptions& options);
+
+/// Moves the hypotheses that end here to `finished`: </s> counts only within
+/// the first `options.beam` extensions. It takes no more than `options.beam`
+/// but with a stepwise penalty, where later ones may be the better ones.
 void finish(
     Beam& beam,
     std::span<const Extension> extensions,
@@ -68,8 +78,9 @@ void give_up(Beam& beam, const SearchOptions& options);
 /// Lets the best `width` extensions that do not end become the live hypotheses.
 void prune(Beam& beam, std::span<const Extension> extensions, int64_t width);
 
-/// One step of one sentence: expand, finish, prune. Afterwards `live` is empty
-/// when the sentence is done, and `finished` then holds at least one.
+/// One step of one sentence: expand, finish, prune; with a stepwise penalty
+/// only what is within the beam lives on. Afterwards `live` is empty when the
+/// sentence is done, and `finished` then holds at least one.
 void advance(
     Beam& beam,
     int64_t step,

@@ -79,6 +79,47 @@ TEST(BeamParts, FinishNeverHoldsMoreThanTheBeam) {
   EXPECT_EQ(beam.finished.size(), 2u);
 }
 
+TEST(BeamParts, FinishedHypothesesKeepTheirPlacesUnderAStepwisePenalty) {
+  Beam beam = two_live();
+  beam.finished.resize(2);
+  beam.finished[0].score = -9;
+  beam.finished[1].score = -1;
+  SearchOptions options;
+  options.beam = 3;
+  options.length_penalty = 2;
+  const std::vector<Extension> extensions = {
+      {0, 4, -0.5f, -8.0},   // of three tokens: -8/9
+      {1, 2, -1.0f, -9.0},   // -1, as a finished one
+      {1, 5, -1.0f, -10.0},  // the fourth of a beam of three
+      {0, 5, -4.0f, -12.0}};
+  EXPECT_EQ(within_beam(beam, extensions, 3, options), 2u);
+  options.beam = 2;
+  EXPECT_EQ(within_beam(beam, extensions, 3, options), 1u);
+  options.beam = 100;
+  EXPECT_EQ(within_beam(beam, extensions, 3, options), 4u);
+  options.beam = 1;
+  beam.finished[1].score = -0.5;
+  EXPECT_EQ(within_beam(beam, extensions, 3, options), 0u);
+}
+
+TEST(BeamParts, AStepwisePenaltyFinishesMoreThanTheBeam) {
+  Beam beam = two_live();
+  beam.finished.resize(1);
+  beam.finished[0].score = -99;
+  SearchOptions options;
+  options.beam = 1;
+  options.stepwise_length_penalty = true;
+  advance(
+      beam,
+      2,
+      std::vector<std::vector<Candidate>>{{{2, -1.0f}}, {}},
+      10,
+      options);
+  ASSERT_EQ(beam.finished.size(), 2u);
+  EXPECT_TRUE(beam.live.empty());
+  EXPECT_EQ(best_finished(std::move(beam), 1)[0].tokens, (Tokens{5, 6, 2}));
+}
+
 TEST(BeamParts, PruneKeepsTheBestThatGoOnAndTheirParents) {
   Beam beam = two_live();
   const std::vector<Extension> extensions = {

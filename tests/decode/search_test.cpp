@@ -99,6 +99,7 @@ Setting random_setting(uint64_t seed) {
         input.prefix.push_back(static_cast<int32_t>(
             dice.between(dice.one_in(3) ? 2 : 3, s.table.vocabulary - 1)));
   }
+  o.stepwise_length_penalty = dice.one_in(2);
   return s;
 }
 
@@ -144,6 +145,7 @@ TEST(BeamSearch, FindsEveryHypothesisWhenTheBeamIsWideEnough) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       const RandomTable table{.seed = seed, .vocabulary = kVocabulary};
       SearchOptions options;
+      options.stepwise_length_penalty = seed % 2 == 0;
       options.beam = kAll;
       options.n_best = kAll;
       options.length_penalty = penalty;

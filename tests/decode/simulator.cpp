@@ -29,13 +29,16 @@ std::vector<int32_t> with_start(const std::vector<int32_t>& tokens) {
   return result;
 }
 
+double score_of(double total, size_t length, double penalty) {
+  return total / std::pow(static_cast<double>(length), penalty);
+}
+
 Hypothesis finished(const Partial& partial, double penalty) {
   Hypothesis h;
   h.tokens = partial.tokens;
   h.token_scores = partial.scores;
   h.log_probability = partial.total;
-  h.score =
-      partial.total / std::pow(static_cast<double>(h.tokens.size()), penalty);
+  h.score = score_of(partial.total, h.tokens.size(), penalty);
   return h;
 }
 
@@ -115,6 +118,30 @@ std::vector<Ranked> rank_all(
   return all;
 }
 
+// What is left of `all` when everything, finished or not, stands in one list,
+// and that list is sorted by score and cut after `beam` places.
+std::vector<Ranked> left_in_one_list(
+    const std::vector<Ranked>& all,
+    const std::vector<Hypothesis>& done,
+    size_t length,
+    const SearchOptions& options) {
+  std::vector<std::pair<double, const Ranked*>> list;
+  for (const Hypothesis& h : done)
+    list.emplace_back(h.score, nullptr);
+  for (const Ranked& r : all)
+    list.emplace_back(score_of(r.total, length, options.length_penalty), &r);
+  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return a.first > b.first;
+  });
+  std::vector<Ranked> left;
+  for (size_t i = 0;
+       i < std::min(list.size(), static_cast<size_t>(options.beam));
+       ++i)
+    if (list[i].second != nullptr)
+      left.push_back(*list[i].second);
+  return left;
+}
+
 void sort_by_score(std::vector<Hypothesis>& hypotheses) {
   std::stable_sort(
       hypotheses.begin(),
@@ -147,9 +174,12 @@ std::vector<Hypothesis> simulate_search(
   const size_t beam = static_cast<size_t>(options.beam);
   std::vector<Hypothesis> done;
   std::vector<Partial> live = {Partial{}};
-  while (!live.empty() && done.size() < beam) {
+  const bool stepwise = options.stepwise_length_penalty;
+  while (!live.empty() && (stepwise || done.size() < beam)) {
     std::vector<Ranked> all = rank_all(live, rules, next);
-    if (all.size() > 2 * beam)
+    if (stepwise)
+      all = left_in_one_list(all, done, live[0].tokens.size() + 1, options);
+    else if (all.size() > 2 * beam)
       all.resize(2 * beam);
     std::vector<Partial> survivors;
     for (size_t rank = 0; rank < all.size(); ++rank) {
@@ -158,7 +188,7 @@ std::vector<Hypothesis> simulate_search(
       if (r.token != 2) {
         if (survivors.size() < beam)
           survivors.push_back(grown);
-      } else if (rank < beam && done.size() < beam) {
+      } else if (stepwise || (rank < beam && done.size() < beam)) {
         done.push_back(finished(grown, options.length_penalty));
       }
     }

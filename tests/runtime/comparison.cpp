@@ -14,6 +14,7 @@ std::vector<SearchCase> search_cases() {
   const SearchOptions every = {
       .beam = 5,
       .length_penalty = 0.6,
+      .stepwise_length_penalty = true,
       .n_best = 4,
       .max_length_a = 0.25,
       .max_length_b = 4,

@@ -58,6 +58,7 @@ TEST(ResumeSettings, LimitsLoggingSearchAndFileNamesMayChange) {
 
 TEST(ResumeSettings, AKeyThatAnOlderRunDidNotStoreHadItsDefault) {
   Json stored = write_options(TrainConfig{});
+        "decoding.stepwise_length_penalty=true",
   stored["optimizer"].erase("clip_norm");
   Json present = write_options(TrainConfig{});
   EXPECT_NO_THROW(check_same_settings(stored, present));

@@ -94,6 +94,8 @@ struct SearchSettings {
   std::optional<int64_t> min_length{};
   std::optional<int64_t> no_repeat_ngram{};  ///< 0: off
   std::optional<double> unknown_penalty{};
+  /// Finished hypotheses stay in the beam, compared by score at every step.
+  std::optional<bool> stepwise_length_penalty{};
 };
 
 /// How tokens are drawn.

@@ -16,6 +16,7 @@ inline constexpr int64_t kMaxBeam = 1'000'000;
 struct SearchOptions {
   int64_t beam = 5;
   double length_penalty = 1.0;
+  bool stepwise_length_penalty = false;
   int64_t n_best = 1;
   double max_length_a = 0;
   int64_t max_length_b = 200;
@@ -29,6 +30,10 @@ struct SearchOptions {
     v("length_penalty",
       length_penalty,
       "Scores are divided by length^X; larger favours longer output");
+    v("stepwise_length_penalty",
+      stepwise_length_penalty,
+      "Finished hypotheses stay in the beam: at every step they and those that "
+      "go on compete by their scores");
     v("n_best", n_best, "Hypotheses given out a sentence, 1 to the beam");
     v("max_length_a",
       max_length_a,
@@ -74,10 +79,11 @@ int64_t maximum_length(
     int64_t source_length,
     int64_t max_steps);
 
-/// Beam search over a step decoder. Returns for each sentence its n best
-/// hypotheses, best first. The result for a sentence does not depend on the
-/// others in the batch. `excluded`: tokens that never come, ascending; what is
-/// left is not renormalised. A prefix beyond maximum_length is cut there.
+/// Beam search over a step decoder (semantics.md 4). Returns for each sentence
+/// its n best hypotheses, best first. The result for a sentence does not depend
+/// on the others in the batch. `excluded`: tokens that never come, ascending;
+/// what is left is not renormalised. A prefix beyond maximum_length is cut
+/// there.
 std::vector<std::vector<Hypothesis>> search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,

@@ -130,6 +130,7 @@ def contradictions():
         (["training.max_updates=0"], "max_updates"),
         (["training.label_smoothing=1"], "label_smoothing"),
         (["training.accumulate=0"], "accumulate"),
+        (["decoding.stepwise_length_penalty=1"], "stepwise_length_penalty"),
         (["batching.max_tokens=0"], "max_tokens"),
         (["decoding.beam=0"], "beam"),
         (["decoding.n_best=9"], "n_best"),
