@@ -1,5 +1,6 @@
+#include <charconv>
 #include <filesystem>
-#include <set>
+#include <map>
 
 #include "flags.h"
 #include "program.h"
@@ -21,12 +22,45 @@ constexpr const char* kAverageExamples =
     "Examples:\n"
     "  seqconv average --output runs/mean \\\n"
     "    runs/a/training/checkpoints/*.safetensors\n"
+    "  seqconv average --output runs/mean --ema-decay 0.8 \\\n"
+    "    runs/a/training/checkpoints/*.safetensors\n"
     "  seqconv average --output runs/mean runs/seed1 runs/seed2";
 
 struct AverageFlags {
   std::string output;
   std::vector<std::string> inputs;
+  double decay = 1;
 };
+
+/// The update that a checkpoint is of, 0 where it does not say.
+uint64_t update_of(const SafetensorsReader& checkpoint) {
+  const auto found = checkpoint.metadata().find("update");
+  uint64_t update = 0;
+  if (found != checkpoint.metadata().end()) {
+    const std::string& text = found->second;
+    std::from_chars(text.data(), text.data() + text.size(), update);
+  }
+  return update;
+}
+
+/// The last checkpoints weigh most: they should be the later ones.
+void warn_of_order(const std::vector<fs::path>& checkpoints) {
+  uint64_t before = 0;
+  for (const fs::path& checkpoint : checkpoints) {
+    const uint64_t update = update_of(SafetensorsReader(checkpoint));
+    if (update > 0 && update < before) {
+      log_warning(
+          "--ema-decay weighs checkpoints in the order given, but '",
+          checkpoint.string(),
+          "' of update ",
+          update,
+          " comes after one of update ",
+          before);
+      return;
+    }
+    before = update;
+  }
+}
 
 void check_same(const ModelFiles& first, const ModelFiles& other) {
   for (const char* key : {"format_version", "architecture"})
@@ -42,29 +76,52 @@ void check_same(const ModelFiles& first, const ModelFiles& other) {
   check_same_text(first, other, "checkpoints to average");
 }
 
-void run_average(const AverageFlags& flags) {
+/// The models of the command line, which can be averaged.
+std::vector<ModelFiles> models_to_average(
+    const std::vector<std::string>& inputs) {
   std::vector<ModelFiles> models;
-  std::vector<fs::path> checkpoints;
   std::vector<ParameterShape> parameters;
-  for (const std::string& input : flags.inputs) {
+  for (const std::string& input : inputs) {
     models.push_back(find_model(input));
-    checkpoints.push_back(models.back().parameters);
     check_same(models.front(), models.back());
     if (parameters.empty())  // all of them have those of the first
       parameters = parameters_of_model(models.front().folder);
-    const SafetensorsReader reader(checkpoints.back());
+    const SafetensorsReader reader(models.back().parameters);
     refuse_int8(reader, "average");
     check_parameters(reader, parameters);
   }
+  return models;
+}
+
+std::map<std::string, std::string> metadata_of(const AverageFlags& flags) {
+  std::map<std::string, std::string> metadata = {
+      {"averaged", std::to_string(flags.inputs.size())}};
+  if (flags.decay < 1)
+    metadata["ema_decay"] = Json(flags.decay).dump();
+  return metadata;
+}
+
+void run_average(const AverageFlags& flags) {
+  if (!(flags.decay > 0 && flags.decay <= 1))
+    fail_usage(
+        "--ema-decay must be above 0 and at most 1, but got ",
+        flags.decay);
+  const std::vector<ModelFiles> models = models_to_average(flags.inputs);
   const fs::path output = flags.output;
-  for (const ModelFiles& model : models)
+  std::vector<fs::path> checkpoints;
+  for (const ModelFiles& model : models) {
     check_other_folder(output, model);
+    checkpoints.push_back(model.parameters);
+  }
+  if (flags.decay < 1)
+    warn_of_order(checkpoints);
   check_output_folder(output);
   create_folder(output);
   average_safetensors(
       checkpoints,
       output / "model.safetensors",
-      {{"averaged", std::to_string(checkpoints.size())}});
+      metadata_of(flags),
+      flags.decay);
   const fs::path& first = models.front().folder;
   copy_text_files(first, output);
   write_file_atomically(
@@ -88,6 +145,12 @@ void add_average(Program& program) {
   verb.add_option("-o,--output", flags->output, "Model folder to write")
       ->type_name("DIR")
       ->required();
+  add_real(
+      verb,
+      "--ema-decay",
+      flags->decay,
+      "What a checkpoint weighs of the next one's weight, above 0: below 1 an "
+      "exponential moving average, in the order given; 1 = all weigh the same");
   verb.add_option(
           "CHECKPOINT",
           flags->inputs,

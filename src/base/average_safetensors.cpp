@@ -55,16 +55,22 @@ void check_same_tensors(
 
 std::vector<float> mean_of_tensor(
     const std::string& name,
-    const std::deque<SafetensorsReader>& readers) {
+    const std::deque<SafetensorsReader>& readers,
+    double decay) {
   const int64_t count = readers.front().at(name).count();
   std::vector<double> sums(static_cast<size_t>(count), 0.0);
-  for (const SafetensorsReader& reader : readers)
+  double weights = 0;
+  for (const SafetensorsReader& reader : readers) {
+    for (double& sum : sums)
+      sum *= decay;
+    weights = weights * decay + 1;
     add_elements(
         reader.at(name).type,
         reader.at(name).data,
         sums,
         concat(reader.path().string(), ": tensor '", name, "'"));
-  std::vector<float> mean = mean_of(sums, readers.size());
+  }
+  std::vector<float> mean = mean_of(sums, weights);
   if (count_not_finite(
           ElementType::kF32,
           std::as_bytes(std::span<const float>(mean))) > 0)
@@ -77,8 +83,13 @@ std::vector<float> mean_of_tensor(
 void average_safetensors(
     const std::vector<std::filesystem::path>& files,
     const std::filesystem::path& output,
-    const std::map<std::string, std::string>& metadata) {
+    const std::map<std::string, std::string>& metadata,
+    double decay) {
   SEQCONV_CHECK(!files.empty(), "averaging needs at least one checkpoint");
+  SEQCONV_CHECK(
+      decay > 0 && decay <= 1,
+      "the decay of an average must be above 0 and at most 1, but got ",
+      decay);
   std::deque<SafetensorsReader> readers;
   for (const auto& file : files)
     readers.emplace_back(file);
@@ -89,9 +100,9 @@ void average_safetensors(
     sources[name] = {
         ElementType::kF32,
         view.shape,
-        [&readers, key = name](const ByteSink& sink) {
+        [&readers, key = name, decay](const ByteSink& sink) {
           sink(std::as_bytes(
-              std::span<const float>(mean_of_tensor(key, readers))));
+              std::span<const float>(mean_of_tensor(key, readers, decay))));
         }};
   stream_safetensors(output, sources, metadata);
 }

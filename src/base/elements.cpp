@@ -116,10 +116,10 @@ std::vector<float> to_floats(
   return values;
 }
 
-std::vector<float> mean_of(std::span<const double> sums, size_t count) {
+std::vector<float> mean_of(std::span<const double> sums, double weights) {
   std::vector<float> mean(sums.size());
   for (size_t i = 0; i < sums.size(); ++i)
-    mean[i] = static_cast<float>(sums[i] / static_cast<double>(count));
+    mean[i] = static_cast<float>(sums[i] / weights);
   return mean;
 }
 

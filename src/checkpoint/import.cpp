@@ -164,7 +164,7 @@ std::vector<float> mean_of_rows(
     });
     require_finite_part(source.checkpoint, theirs, not_finite);
   }
-  return mean_of(sums, sources.size());
+  return mean_of(sums, static_cast<double>(sources.size()));
 }
 
 void average_parameter(

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kFormat = "seqconv-training-state-";  // + version
 constexpr const char* kParameters = "parameters";
 constexpr const char* kGradients = "gradients";
+constexpr const char* kAverage = "average";
 constexpr const char* kChecksum = "checksum";
 const std::string kOptimizer = "optimizer.";  // + name
 
@@ -27,6 +28,8 @@ std::map<std::string, at::Tensor> named_buffers(
   buffers[kParameters] = tensors.parameters.values();
   if (with_gradients)
     buffers[kGradients] = tensors.parameters.gradients();
+  if (tensors.average.defined())
+    buffers[kAverage] = tensors.average;
   for (const auto& [name, tensor] : tensors.optimizer.tensors())
     buffers[kOptimizer + name] = tensor;
   return buffers;
@@ -194,6 +197,8 @@ std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors) {
   for (const auto& [name, tensor] : tensors.optimizer.tensors())
     if (auto found = find_unsound_in(tensor, parameters, kOptimizer + name))
       return found;
+  if (tensors.average.defined())
+    return find_unsound_in(tensors.average, parameters, kAverage);
   return std::nullopt;
 }
 

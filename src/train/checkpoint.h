@@ -20,18 +20,21 @@ namespace seqconv {
 /// docs/model_folder.md has the rule.
 inline constexpr int64_t kStateVersion = 1;
 
-/// The tensors of a run: parameters, gradients under way, optimiser state.
+/// The tensors of a run: parameters, gradients under way, optimiser state, and
+/// the parameters' moving average where one is kept.
 struct RunTensors {
   const FlatParameters& parameters;
   Optimizer& optimizer;
+  at::Tensor average{};  ///< [P] float32, or undefined
 };
 
 /// Of a contiguous float32 tensor.
 std::span<const std::byte> bytes_of(const at::Tensor& tensor);
 
 /// Writes training/state.safetensors atomically: parameters, optimiser state,
-/// in the middle of an accumulation the partial gradient; and as metadata the
-/// position, `settings` (what a resumed run must share) and a checksum.
+/// moving average, in the middle of an accumulation the partial gradient; and
+/// as metadata the position, `settings` (what a resumed run must share) and a
+/// checksum.
 void save_state(
     const std::filesystem::path& file,
     const Position& position,
@@ -40,7 +43,7 @@ void save_state(
 
 /// A tensor with which no run can go on.
 struct UnsoundTensor {
-  std::string name;       ///< "parameter 'bias'" or of the optimizer's state
+  std::string name;       ///< "parameter 'bias'", or what of it
   size_t not_finite = 0;  ///< numbers that are NaN or infinite
   size_t negative = 0;    ///< squares below 0
 };

@@ -164,7 +164,9 @@ MemoryEstimate estimate_memory(
     int64_t parameter_count,
     int64_t target_vocabulary) {
   const ModelOptions& model = config.model;
-  const int64_t copies = config.optimizer.kind == OptimizerKind::kAdam ? 4 : 3;
+  const int64_t copies =
+      (config.optimizer.kind == OptimizerKind::kAdam ? 4 : 3) +
+      (config.training.ema_decay > 0 ? 1 : 0);
   // Floats a token that autograd keeps: residuals, norms, projections (6 widths
   // a layer, 4 of the convolution), the feed-forward block, keys and values in
   // the decoder.

@@ -125,6 +125,7 @@ void check_training(const TrainingOptions& training, const char* missing) {
       0);
   check_at_least<int64_t>("training.save_every", training.save_every, 0);
   check_at_least<int64_t>("training.keep_last", training.keep_last, 0);
+  check_share("training.ema_decay", training.ema_decay);
   check_at_least<int64_t>("training.patience", training.patience, 0);
   check_at_least<int64_t>("training.log_every", training.log_every, 1);
   training.best_metric();

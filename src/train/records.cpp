@@ -100,6 +100,36 @@ Json end_record(const Position& position, const std::string& reason) {
   return record;
 }
 
+ProgressStatus progress_status(
+    const Position& position,
+    const TrainingOptions& training,
+    int64_t batches) {
+  const int64_t updates_per_epoch =
+      (batches + training.accumulate - 1) / training.accumulate;
+  int64_t total = training.max_epochs * updates_per_epoch;
+  if (training.max_updates > 0)
+    total = total > 0 ? std::min(total, training.max_updates)
+                      : training.max_updates;
+  const UpdateSums& sums = position.logged;
+  ProgressStatus status;
+  status.epoch = position.epoch;
+  status.max_epochs = training.max_epochs;
+  status.batch = position.batch;
+  status.batches = batches;
+  status.updates_left =
+      total > 0 ? std::max<int64_t>(total - position.update, 0) : -1;
+  if (position.update > 0)
+    status.seconds_per_update =
+        position.seconds / static_cast<double>(position.update);
+  if (sums.target_tokens > 0) {
+    status.loss_base2 =
+        corpus_loss(sums.loss, sums.nll, sums.target_tokens).loss_base2;
+    status.tokens_per_second = static_cast<double>(sums.target_tokens) /
+        std::max(position.logged_seconds, 1e-9);
+  }
+  return status;
+}
+
 std::string record_line(const Json& record) {
   std::string line = concat(
       record.value("kind", ""),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "position.h"
+#include "progress.h"
 #include "run_setup.h"
 #include "seqconv/metrics/corpus_metric.h"
 #include "validate.h"
@@ -26,6 +27,12 @@ Json validation_record(
     const Position& position,
     const ValidationResult& result);
 Json end_record(const Position& position, const std::string& reason);
+
+/// Where a run stands whose epochs have `batches` batches.
+ProgressStatus progress_status(
+    const Position& position,
+    const TrainingOptions& training,
+    int64_t batches);
 
 /// From a record of kind "train" or "validation" (which may be short of keys).
 std::string record_line(const Json& record);

@@ -24,6 +24,7 @@ TrainLoop::TrainLoop(RunSetup setup)
     : setup_(std::move(setup)),
       parameters_(*setup_.task->model()),
       optimizer_(setup_.config.optimizer, parameters_.values()),
+      average_(setup_.config.training.ema_decay, parameters_.values()),
       batches_(
           setup_.data.train.samples,
           setup_.config.batching,
@@ -36,10 +37,7 @@ TrainLoop::TrainLoop(RunSetup setup)
         setup_.config.batching,
         seed_of(setup_.config));
   if (setup_.resumed)
-    load_state_tensors(
-        setup_.folder.state(),
-        position_,
-        {parameters_, optimizer_});
+    load_state_tensors(setup_.folder.state(), position_, tensors());
   SEQCONV_CHECK(
       position_.batch <= batches_.size(),
       setup_.folder.state().string(),
@@ -140,6 +138,7 @@ void TrainLoop::end_update() {
   if (result.skipped) {
     count_skip(result.gradient_norm);
   } else {
+    average_.add(optimizer_.scalars().steps);
     position_.skips_in_a_row = 0;
     position_.gradient_norm = result.gradient_norm;
     position_.logged += position_.current;
@@ -220,7 +219,13 @@ ops::CrossEntropyOptions TrainLoop::loss_options() const {
 
 void TrainLoop::validate() {
   progress_.clear();
-  const auto between = [this] { stop_if_asked(); };
+  ParameterAverage::InUse averaged(average_);
+  const auto between = [&] {
+    if (stop_signal() == 0)
+      return;
+    averaged.end();  // the state that is saved has each in its place
+    stop_if_asked();
+  };
   ValidationResult result;
   result.loss = validation_loss(
       *setup_.task->model(),
@@ -232,6 +237,7 @@ void TrainLoop::validate() {
     for (size_t i = 0; i < metrics.size(); ++i)
       result.scores.emplace_back(metrics[i], scores[i]);
   }
+  averaged.end();
   result.best = is_gain(result) && can_be_saved();
   keep_best(result);
   const Json record = validation_record(position_, result);
@@ -271,17 +277,19 @@ void TrainLoop::keep_best(const ValidationResult& result) {
 }
 
 void TrainLoop::write_parameters(const std::filesystem::path& file) {
-  save_parameters(
-      file,
-      *setup_.task->model(),
-      {{"format", "pt"},
-       {"update", std::to_string(position_.update)},
-       {"epoch", std::to_string(position_.epoch)}});
+  std::map<std::string, std::string> metadata = {
+      {"format", "pt"},
+      {"update", std::to_string(position_.update)},
+      {"epoch", std::to_string(position_.epoch)}};
+  if (average_.is_kept())
+    metadata["ema_decay"] = Json(average_.decay()).dump();
+  const ParameterAverage::InUse averaged(average_);
+  save_parameters(file, *setup_.task->model(), metadata);
 }
 
 /// Nothing may replace what was saved before by what no program opens.
 bool TrainLoop::can_be_saved() {
-  const auto unsound = find_unsound({parameters_, optimizer_});
+  const auto unsound = find_unsound(tensors());
   if (!unsound)
     return true;
   progress_.clear();
@@ -313,11 +321,7 @@ void TrainLoop::save_checkpoint() {
 void TrainLoop::save_state_file() {
   position_.metrics_records = metrics_->records();
   position_.optimizer = optimizer_.scalars();
-  save_state(
-      setup_.folder.state(),
-      position_,
-      setup_.settings,
-      {parameters_, optimizer_});
+  save_state(setup_.folder.state(), position_, setup_.settings, tensors());
   has_state_ = true;
 }
 
@@ -365,34 +369,6 @@ void TrainLoop::finish(const std::string& reason) {
       position_.update,
       " updates in ",
       duration_text(position_.seconds)));
-}
-
-ProgressStatus TrainLoop::status() const {
-  const int64_t accumulate = training().accumulate;
-  const int64_t updates_per_epoch =
-      (batches_.size() + accumulate - 1) / accumulate;
-  int64_t total = training().max_epochs * updates_per_epoch;
-  if (training().max_updates > 0)
-    total = total > 0 ? std::min(total, training().max_updates)
-                      : training().max_updates;
-  const UpdateSums& sums = position_.logged;
-  ProgressStatus status;
-  status.epoch = position_.epoch;
-  status.max_epochs = training().max_epochs;
-  status.batch = position_.batch;
-  status.batches = batches_.size();
-  status.updates_left =
-      total > 0 ? std::max<int64_t>(total - position_.update, 0) : -1;
-  if (position_.update > 0)
-    status.seconds_per_update =
-        position_.seconds / static_cast<double>(position_.update);
-  if (sums.target_tokens > 0) {
-    status.loss_base2 =
-        corpus_loss(sums.loss, sums.nll, sums.target_tokens).loss_base2;
-    status.tokens_per_second = static_cast<double>(sums.target_tokens) /
-        std::max(position_.logged_seconds, 1e-9);
-  }
-  return status;
 }
 
 }  // namespace seqconv

@@ -7,6 +7,7 @@
 
 #include "event_file.h"
 #include "metrics_log.h"
+#include "parameter_average.h"
 #include "position.h"
 #include "progress.h"
 #include "records.h"
@@ -51,13 +52,17 @@ class TrainLoop {
   void stop_if_asked();
   void finish(const std::string& reason);
 
+  RunTensors tensors() { return {parameters_, optimizer_, average_.values()}; }
   ops::CrossEntropyOptions loss_options() const;
-  ProgressStatus status() const;
+  ProgressStatus status() const {
+    return progress_status(position_, training(), batches_.size());
+  }
   const TrainingOptions& training() const { return setup_.config.training; }
 
   RunSetup setup_;
   FlatParameters parameters_;
   Optimizer optimizer_;
+  ParameterAverage average_;
   SingleProcess communicator_;
   Batcher batches_;
   std::optional<Batcher> valid_batches_;

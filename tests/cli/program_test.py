@@ -456,6 +456,16 @@ class Messages(unittest.TestCase):
             self.assertNotIn("internal", result.message)
 
 
+def tensors(file):
+    """The bytes of a safetensors file's tensors, by name."""
+    data = file.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    return {name: data[begin + tensor["data_offsets"][0]:
+                       begin + tensor["data_offsets"][1]]
+            for name, tensor in json.loads(data[8:begin]).items()
+            if name != "__metadata__"}
+
+
 class Average(unittest.TestCase):
     def test_the_mean_of_a_model_with_itself_translates_the_same(self):
         mean = support.scratch() / "mean"
@@ -469,6 +479,24 @@ class Average(unittest.TestCase):
         self.assertEqual(results[0], results[1])
         self.assertIn(b"parameters: ", run("info", mean).out)
 
+    def test_a_decay_weighs_the_later_checkpoints_more(self):
+        checkpoints = sorted(
+            (support.language_model() / "training/checkpoints").iterdir())
+        self.assertGreater(len(checkpoints), 1)
+        means = {}
+        for name, order, decay in (("forward", checkpoints, "1e-300"),
+                                   ("backward", checkpoints[::-1], "1e-300"),
+                                   ("plain", checkpoints, "1")):
+            output = support.scratch() / f"ema-{name}"
+            result = run("average", "--output", output, "--ema-decay", decay, *order)
+            self.assertEqual(result.code, 0, result.message)
+            self.assertEqual("comes after one of update" in result.message,
+                             name == "backward", result.message)
+            means[name] = tensors(output / "model.safetensors")
+        self.assertEqual(means["forward"], tensors(checkpoints[-1]))
+        self.assertEqual(means["backward"], tensors(checkpoints[0]))
+        self.assertNotEqual(means["backward"], means["forward"])
+        self.assertNotEqual(means["plain"], means["forward"])
 
     def test_only_checkpoints_are_averaged(self):
         folder = support.copy_model("with-leftovers")

@@ -56,6 +56,35 @@ TEST_F(AverageSafetensors, TheMeanIsTakenElementByElement) {
   EXPECT_EQ(SafetensorsReader(out).metadata().at("note"), "mean");
 }
 
+TEST_F(AverageSafetensors, ADecayWeighsEachAsManyTimesLessAsOthersFollow) {
+  const auto a = write<float>("a", "w", {1, 2, -4}, ElementType::kF32);
+  const auto b = write<float>("b", "w", {3, 2, 1}, ElementType::kF32);
+  const auto c = write<double>("c", "w", {2, 5, 0}, ElementType::kF64);
+  const auto out = folder_.path() / "out";
+  average_safetensors({a, b, c}, out, {}, 0.5);
+  EXPECT_THAT(
+      read(out, "w"),
+      ElementsAre(
+          static_cast<float>((0.25 * 1 + 0.5 * 3 + 2) / 1.75),
+          static_cast<float>((0.25 * 2 + 0.5 * 2 + 5) / 1.75),
+          static_cast<float>((0.25 * -4 + 0.5 * 1) / 1.75)));
+  average_safetensors({a}, out, {}, 0.5);
+  EXPECT_THAT(read(out, "w"), ElementsAre(1, 2, -4));
+}
+
+TEST_F(AverageSafetensors, ADecayThatIsNoShareIsRefused) {
+  const auto a = write<float>("a", "w", {1}, ElementType::kF32);
+  const auto out = folder_.path() / "out";
+  for (const double decay : {0.0, -0.5, 1.01, static_cast<double>(NAN)})
+    EXPECT_THAT(
+        testing::error_of([&] {
+          average_safetensors({a, a}, out, {}, decay);
+        }),
+        HasSubstr("must be above 0 and at most 1"))
+        << decay;
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST_F(AverageSafetensors, SixteenBitTypesAreReadExactly) {
   // 1, -2.5, the smallest denormal 2^-24
   const auto half =

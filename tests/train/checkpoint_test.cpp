@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <ATen/ops/rand.h>
+#include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
@@ -30,7 +31,7 @@ struct LittleRun {
     position.update = 2;
     position.optimizer = optimizer->scalars();
   }
-  RunTensors tensors() { return {parameters, *optimizer}; }
+  RunTensors tensors() { return {parameters, *optimizer, average}; }
   /// Where the bias begins in the flat buffers.
   int64_t bias() const { return parameters.slots().back().offset; }
 
@@ -38,6 +39,7 @@ struct LittleRun {
   FlatParameters parameters;
   OptimizerOptions options;
   std::optional<Optimizer> optimizer;
+  at::Tensor average;  // undefined: none is kept
   Position position;
 };
 
@@ -76,6 +78,29 @@ TEST_F(TrainingState, EverythingComesBack) {
     EXPECT_EQ(other.optimizer->scalars().steps, 2);
     EXPECT_EQ(other.optimizer->scalars().previous_learning_rate, 0.2);
   }
+}
+
+TEST_F(TrainingState, AMovingAverageComesBackAndIsMissed) {
+  LittleRun run;
+  LittleRun other;
+  run.average = at::rand(run.parameters.values().sizes());
+  other.average = at::zeros_like(run.average);
+  save_state(file(), run.position, {}, run.tensors());
+  load_state_tensors(file(), run.position, other.tensors());
+  EXPECT_TRUE(other.average.equal(run.average));
+  run.average[run.bias()].fill_(NAN);
+  save_state(file(), run.position, {}, run.tensors());
+  EXPECT_THAT(
+      testing::error_of(
+          [&] { load_state_tensors(file(), run.position, other.tensors()); }),
+      HasSubstr("average of parameter 'bias' must hold finite numbers"));
+  EXPECT_EQ(find_unsound(run.tensors())->not_finite, 1u);
+  run.average = at::Tensor();
+  save_state(file(), run.position, {}, run.tensors());
+  EXPECT_THAT(
+      testing::error_of(
+          [&] { load_state_tensors(file(), run.position, other.tensors()); }),
+      HasSubstr("no tensor 'average'"));
 }
 
 TEST_F(TrainingState, ParametersThatAreNotFiniteAreRefused) {

@@ -70,6 +70,11 @@ TEST(TrainOptions, WrongValuesNameTheirKey) {
       {"data.max_target_tokens=-3", "data.max_target_tokens must be between"},
       {"data.max_target_tokens=1025", "but got 1025"},
       {"training.max_epoch=3", "max_epochs"},
+      {"training.ema_decay=1",
+       "training.ema_decay must be >= 0 and < 1, but got 1"},
+      {"training.ema_decay=-0.1", "training.ema_decay must be >= 0 and < 1"},
+      {"training.ema_decay=nan", "training.ema_decay must be a finite number"},
+      {"training.ema_decai=0.9", "training.ema_decay"},
       {"training.best_by=bleau", "must be 'loss' or a metric, 'bleu', 'chrf'"},
       {"training.validate_metrics=[\"blue\"]", "training.validate_metrics"},
   };

@@ -107,6 +107,36 @@ TEST_F(Resume, AnInterruptedValidationIsMadeUpFor) {
   expect_same("whole", "pieces");
 }
 
+TEST_F(Resume, AMovingAverageGoesOnToTheBit) {
+  config_.training.ema_decay = 0.8;
+  train_model(request("whole"));
+  // In the middle of an update, between two batches of a validation, during
+  // which the model is the average, and at a checkpoint.
+  train_in_pieces("pieces", {{0, 1}, {5, 0}, {8, 0}, {10, 0}, {11, 2}});
+  expect_same("whole", "pieces");
+  const auto state =
+      testing::tensors_of(path("whole") / "training" / "state.safetensors");
+  EXPECT_NE(state.at("average"), state.at("parameters"));
+}
+
+TEST_F(Resume, AnotherDecayOrAnotherMeasureOfTheBestIsRefused) {
+  train_model(request("run"));
+  const auto message = [&] {
+    TrainRequest changed = request("run");
+    changed.resume = true;
+    changed.config.training.max_updates = 20;
+    return resume_error(changed);
+  };
+  config_.training.ema_decay = 0.5;
+  EXPECT_THAT(
+      message(),
+      HasSubstr("cannot resume: training.ema_decay was 0.0 when the run began "
+                "and is now 0.5"));
+  config_.training.ema_decay = 0;
+  config_.training.best_by = "chrf";
+  EXPECT_THAT(message(), HasSubstr("cannot resume: training.best_by was"));
+}
+
 TEST_F(Resume, AtTheEndOfAnEpochTheBitsAreTheSame) {
   config_.training.accumulate = 1;
   config_.training.validate_every = 0;

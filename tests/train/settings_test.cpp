@@ -31,6 +31,15 @@ TEST(ResumeSettings, WhatChangesTheNumbersIsRefusedByItsKey) {
   EXPECT_THAT(
       resume_with("training.accumulate=2"),
       HasSubstr("training.accumulate"));
+  EXPECT_THAT(
+      resume_with("training.ema_decay=0.999"),
+      ::testing::AllOf(
+          HasSubstr("cannot resume: training.ema_decay was 0.0"),
+          HasSubstr("is now 0.999")));
+  EXPECT_THAT(
+      resume_with("training.best_by=bleu"),
+      HasSubstr("cannot resume: training.best_by was \"loss\" when the run "
+                "began and is now \"bleu\""));
   EXPECT_THAT(resume_with("text.lowercase=true"), HasSubstr("text.lowercase"));
   for (const std::string key :
        {"data.max_source_tokens", "data.max_target_tokens"})
@@ -49,6 +58,7 @@ TEST(ResumeSettings, LimitsLoggingSearchAndFileNamesMayChange) {
         "training.validate_bleu=true",
         "training.validate_metrics=[\"chrf\"]",
         "decoding.beam=1",
+        "decoding.stepwise_length_penalty=true",
         "data.train_source=[\"moved\"]"}) {
     Json present = stored;
     apply_override(present, assignment);
@@ -58,7 +68,6 @@ TEST(ResumeSettings, LimitsLoggingSearchAndFileNamesMayChange) {
 
 TEST(ResumeSettings, AKeyThatAnOlderRunDidNotStoreHadItsDefault) {
   Json stored = write_options(TrainConfig{});
-        "decoding.stepwise_length_penalty=true",
   stored["optimizer"].erase("clip_norm");
   Json present = write_options(TrainConfig{});
   EXPECT_NO_THROW(check_same_settings(stored, present));

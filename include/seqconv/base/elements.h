@@ -29,8 +29,9 @@ std::vector<float> to_floats(
     ElementType type,
     std::span<const std::byte> bytes);
 
-/// The mean of `count` tensors out of their sum, as float32.
-std::vector<float> mean_of(std::span<const double> sums, size_t count);
+/// The mean of tensors out of their sum and the sum of their weights, as
+/// float32.
+std::vector<float> mean_of(std::span<const double> sums, double weights);
 
 /// How many of the elements are NaN or infinite; 0 for whole numbers.
 size_t count_not_finite(ElementType type, std::span<const std::byte> bytes);

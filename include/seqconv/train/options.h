@@ -177,6 +177,7 @@ struct TrainingOptions {
   int64_t validate_every = 0;
   int64_t save_every = 0;
   int64_t keep_last = 5;
+  double ema_decay = 0;
   int64_t patience = 0;
   /// "loss", or the name of a metric: what the best checkpoint is chosen by,
   /// and early stopping looks at.
@@ -215,6 +216,10 @@ struct TrainingOptions {
       save_every,
       "Updates between checkpoints, 0 = with each validation");
     v("keep_last", keep_last, "Checkpoints kept besides the best one");
+    v("ema_decay",
+      ema_decay,
+      "Decay of an exponential moving average of the parameters, which is "
+      "validated and stored in their place; in [0, 1), 0 = off");
     v("patience",
       patience,
       "Validations without gain before stopping, 0 = off");

@@ -130,6 +130,15 @@ def contradictions():
         (["training.max_updates=0"], "max_updates"),
         (["training.label_smoothing=1"], "label_smoothing"),
         (["training.accumulate=0"], "accumulate"),
+        (["training.ema_decay=1"], "ema_decay must be >= 0 and < 1"),
+        (["training.ema_decay=1.5"], "ema_decay"),
+        (["training.ema_decay=-0.1"], "ema_decay"),
+        (["training.ema_decay=nan"], "ema_decay"),
+        (["training.ema_decay=inf"], "ema_decay"),
+        (["training.ema_decay=\"0.9\""], "ema_decay"),
+        (["training.ema_decay=true"], "ema_decay"),
+        (["training.ema_decay=[0.9]"], "ema_decay"),
+        (["training.emadecay=0.9"], "training.ema_decay"),
         (["decoding.stepwise_length_penalty=1"], "stepwise_length_penalty"),
         (["batching.max_tokens=0"], "max_tokens"),
         (["decoding.beam=0"], "beam"),
@@ -248,6 +257,17 @@ def output_folders():
     yield Case("average a file by another name",
                ["average", "--output", support.scratch() / "of-name",
                 support.model() / "dict.txt"], 1, "*.safetensors")
+    for decay in ("0", "-0.5", "1.01", "nan", "inf", "1e999", "0.9x", ""):
+        yield Case(f"average with the decay {decay!r}",
+                   ["average", "--output", support.scratch() / "of-decay",
+                    "--ema-decay", decay, support.model(), support.model()], 2,
+                   "--ema-decay")
+    for key, value in (("ema_decay", "0.9"), ("best_by", "chrf")):
+        yield Case(f"resume with another {key}",
+                   ["train", support.config(), "--resume", "--output",
+                    support.copy_model(f"another-{key}"), "--set",
+                    f"training.{key}={value}"], 2,
+                   f"cannot resume: training.{key} was")
     yield Case("average into itself",
                ["average", "--output", support.model(), support.model()], 1,
                "--output")

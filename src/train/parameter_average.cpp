@@ -1,0 +1,68 @@
+#include "parameter_average.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "seqconv/ops/parallel.h"
+
+namespace seqconv {
+namespace {
+
+/// Fewer parameters are not worth a thread.
+constexpr int64_t kParametersAtATime = 1 << 16;
+
+/// What update number n weighs among all n: (1 - decay) / (1 - decay^n).
+double weight_of_last(double decay, int64_t n) {
+  return (1 - decay) / -std::expm1(static_cast<double>(n) * std::log(decay));
+}
+
+}  // namespace
+
+ParameterAverage::ParameterAverage(double decay, const at::Tensor& values)
+    : decay_(decay), values_(values) {
+  if (decay > 0)
+    average_ = values.clone();
+}
+
+void ParameterAverage::add(int64_t updates) {
+  if (!is_kept())
+    return;
+  const float* values = values_.const_data_ptr<float>();
+  float* average = average_.mutable_data_ptr<float>();
+  if (updates <= 1) {
+    std::copy_n(values, values_.numel(), average);
+    return;
+  }
+  const double weight = weight_of_last(decay_, updates);
+  ops::parallel_for()(
+      values_.numel(),
+      kParametersAtATime,
+      [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const double mean = average[i];
+          average[i] = static_cast<float>(mean + weight * (values[i] - mean));
+        }
+      });
+}
+
+void ParameterAverage::exchange() {
+  float* values = values_.mutable_data_ptr<float>();
+  std::swap_ranges(
+      values,
+      values + values_.numel(),
+      average_.mutable_data_ptr<float>());
+}
+
+ParameterAverage::InUse::InUse(ParameterAverage& average)
+    : average_(average.is_kept() ? &average : nullptr) {
+  if (average_ != nullptr)
+    average_->exchange();
+}
+
+void ParameterAverage::InUse::end() {
+  if (average_ != nullptr)
+    average_->exchange();
+  average_ = nullptr;
+}
+
+}  // namespace seqconv
