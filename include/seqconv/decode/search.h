@@ -32,8 +32,7 @@ struct SearchOptions {
       "Scores are divided by length^X; larger favours longer output");
     v("stepwise_length_penalty",
       stepwise_length_penalty,
-      "Finished hypotheses stay in the beam: at every step they and those that "
-      "go on compete by their scores");
+      "Finished hypotheses stay in the beam and compete by their scores");
     v("n_best", n_best, "Hypotheses given out a sentence, 1 to the beam");
     v("max_length_a",
       max_length_a,

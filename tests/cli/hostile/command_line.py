@@ -264,7 +264,7 @@ def evaluate_json(good, pair):
          ["-r", two, "--hypotheses", lines, "--hypothesis-key", "t"],
          "two.txt has 2", "one.jsonl has 1"),
         ("text where there should be JSON",
-         ["-r", two, "--reference-key", "t"], "two.txt:1", "JSON object"),
+         ["-r", two, "--reference-key", "t"], "two.txt:1", "not valid JSON"),
         ("one system of two is short",
          ["-r", two, "--hypotheses", two, written("short.txt", "a\n")],
          "two.txt has 2", "short.txt has 1"),
