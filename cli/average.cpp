@@ -149,8 +149,8 @@ void add_average(Program& program) {
       verb,
       "--ema-decay",
       flags->decay,
-      "What a checkpoint weighs of the next one's weight, above 0: below 1 an "
-      "exponential moving average, in the order given; 1 = all weigh the same");
+      "A checkpoint's weight to the next one's, in the order given: "
+      "0 < X <= 1");
   verb.add_option(
           "CHECKPOINT",
           flags->inputs,

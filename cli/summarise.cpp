@@ -59,15 +59,13 @@ void add_document_flags(CLI::App& verb, SummariseFlags& flags) {
           verb,
           "--input-format",
           flags.input_format,
-          "What a line is: text, json (an object) or story (the name of a "
-          "file) [as the model was trained]")
+          "What a line is: text, json, story (a file's name) [the model's]")
           ->default_str("")
           ->group(group);
   verb.add_option(
           "--source-key",
           flags.summary.source_key,
-          "json: the key of the document, nested by dots: article.body [as "
-          "the model was trained]")
+          "json: the key of the document, nested by dots [the model's]")
       ->type_name("KEY")
       ->group(group);
   add_repeated(

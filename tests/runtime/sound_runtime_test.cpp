@@ -4,12 +4,12 @@
 #include <cstring>
 #include <thread>
 
-#include "pipeline/workers.h"
 #include "runtime/history.h"
 #include "seqconv/architecture/parameters.h"
 #include "seqconv/base/random.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/decode/sampled_search.h"
+#include "seqconv/pipeline/workers.h"
 #include "seqconv/runtime/runtime.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"
