@@ -70,6 +70,7 @@ warmup_updates = 100
 
 [decoding]
 beam = 2
+stepwise_length_penalty = true
 """
 
 
