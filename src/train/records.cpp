@@ -141,6 +141,8 @@ std::string record_line(const Json& record) {
   add_number(record, "nll_base2", "  nll %.3f", line);
   add_number(record, "perplexity", "  perplexity %.2f", line);
   for (const auto& [name, kind] : EnumNames<MetricKind>::kNames) {
+    if (!record.contains(name))
+      continue;
     const std::string pattern =
         concat("  ", make_metric(kind, false)->name(), " %.2f");
     add_number(record, std::string(name), pattern.c_str(), line);
