@@ -7,7 +7,7 @@
 #include <span>
 
 #include "seqconv/base/error.h"
-#include "seqconv/base/json.h"
+#include "seqconv/base/json_texts.h"
 #include "seqconv/base/threads.h"
 #include "seqconv/pipeline/workers.h"
 
@@ -272,7 +272,7 @@ void write_json(
   if (systems.size() == 1 && object["scores"].size() == 1)
     object = object["scores"][0];
   object["signature"] = evaluation.signature;
-  out << object.dump() << '\n';
+  out << json_line(object) << '\n';
 }
 
 }  // namespace

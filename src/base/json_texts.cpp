@@ -38,6 +38,10 @@ const Json* find_inside(const Json& value, const std::string& key) {
 
 }  // namespace
 
+std::string json_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::vector<std::string> json_texts(
     const Json& object,
     const std::string& key,

@@ -12,6 +12,7 @@
 
 #include "json_guard.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/json_texts.h"
 
 namespace seqconv {
 namespace detail {
@@ -40,7 +41,7 @@ std::string show_json(const Json& j) {
     return std::isnan(j.get<double>()) ? "nan" : "inf";
   if (deeper_than(j, 8))
     return "a deeply nested value";
-  return shorten(j.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return shorten(json_line(j));
 }
 
 void read_value(const Json& j, const std::string& where, bool& out) {
@@ -281,7 +282,7 @@ std::string toml_value(const Json& value) {
   }
   SEQCONV_CHECK(!value.is_null(), "a table with null cannot be TOML");
   // JSON's strings are TOML's, but TOML wants DEL escaped as well.
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_line(value);
   for (size_t at = 0; (at = text.find('\x7f', at)) != std::string::npos;)
     text.replace(at, 1, "\\u007f");
   return text;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/json_texts.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 
@@ -78,8 +79,7 @@ MetricsLog::~MetricsLog() {
 }
 
 void MetricsLog::write(const Json& record) {
-  const std::string line =
-      record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line = json_line(record) + "\n";
   const ssize_t written = ::write(fd_, line.data(), line.size());
   SEQCONV_CHECK(
       written == static_cast<ssize_t>(line.size()),

@@ -34,10 +34,7 @@ std::optional<std::string> string_field(
 }
 
 JsonMember text_member(const std::string& name, const std::string& text) {
-  const auto written = [](const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
-  return {name, written(name), written(text)};
+  return {name, json_line(name), json_line(text)};
 }
 
 /// The document that a key with dots names, as one line. Only the member that

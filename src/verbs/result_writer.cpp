@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "seqconv/base/json_texts.h"
 #include "seqconv/base/one_line.h"
 #include "seqconv/base/options.h"
 #include "seqconv/text/documents.h"
 
 namespace seqconv::verbs {
 namespace {
-
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // Beside control characters, which JSON escapes anyway, some readers end a line
 // at these; they can only stand inside strings.
@@ -41,7 +38,7 @@ std::string with_members(
         }))
       add(member.key, member.value);
   for (const auto& [name, value] : ours)
-    add(dump(name), dump(value));
+    add(json_line(name), json_line(value));
   return object + "}";
 }
 

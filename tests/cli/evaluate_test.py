@@ -158,6 +158,12 @@ class Scores(unittest.TestCase):
                          ["system", "chrF2", "p"])
         self.assertEqual(text.splitlines()[1].split("\t")[2], "baseline")
 
+    def test_a_file_may_have_any_name(self):
+        reference = written("ref.txt", REFERENCES)
+        odd = written(os.fsdecode(b"\xff.txt"), REFERENCES)
+        found = self.scored("exact", "-r", reference, "--hypotheses", odd, reference)
+        self.assertTrue(found["systems"][0]["system"].endswith("\ufffd.txt"))
+
     def test_an_interval_is_told_beside_the_score(self):
         reference = written("ref.txt", REFERENCES)
         text = self.out("ter", "-r", reference, "--hypotheses", files()[0],

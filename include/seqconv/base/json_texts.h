@@ -6,8 +6,11 @@
 
 #include "seqconv/base/json.h"
 
-/// Texts in JSON of users, found by a key with dots.
+/// Texts in JSON of users, found by a key with dots, and JSON as text.
 namespace seqconv {
+
+/// A value without blanks or line feeds; what is not UTF-8 becomes U+FFFD.
+std::string json_line(const Json& value);
 
 /// The texts that `key` names in an object: one, or those of a list. Dots lead
 /// inwards, into lists by a number from 0: "article.body", "target.0"; a name
