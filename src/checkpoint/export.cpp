@@ -20,7 +20,7 @@ struct ExportedModel {
   Task task;
   ModelOptions options;
   VocabularySizes vocabulary;
-  Languages languages;
+  TaskSettings settings{};
 };
 
 ExportedModel read_model(const fs::path& folder) {
@@ -32,10 +32,12 @@ ExportedModel read_model(const fs::path& folder) {
         task,
         model.options,
         model.vocabulary(),
-        {text.source_language, text.target_language}};
+        {text.source_language,
+         text.target_language,
+         model.text.max_source_tokens}};
   }
   const auto model = read_language_description(folder);
-  return {task, model.options, model.vocabulary(), {}};
+  return {task, model.options, model.vocabulary()};
 }
 
 /// Tensors that the checkpoint has and the model has not, kept alive.
@@ -150,7 +152,7 @@ Json checkpoint_settings(const ExportedModel& model) {
       {"shuffle", true}};
   return {
       {"args", nullptr},
-      {"cfg", fairseq_settings(model.options, model.task, model.languages)},
+      {"cfg", fairseq_settings(model.options, model.task, model.settings)},
       {"criterion", nullptr},
       {"optimizer_history", Json::array({history})},
       {"task_state", Json::object()},
@@ -169,6 +171,13 @@ void export_fairseq(
         model.options.input_dim,
         ": only a program that gives the decoder such an embedding will load "
         "the file");
+  if (const int64_t most = model.settings.max_source_tokens; most > 0)
+    log_info(
+        "the model cuts sources to ",
+        most,
+        " tokens: fairseq-generate does so with --truncate-source "
+        "--max-source-positions ",
+        most);
   const FairseqLayout layout =
       fairseq_layout(model.options, model.task, model.vocabulary);
   PyTorchContent content{checkpoint_settings(model), "model", {}};

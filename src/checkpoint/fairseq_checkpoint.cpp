@@ -158,8 +158,29 @@ void FairseqCheckpoint::read_arguments(const PickleValue& root) {
     for (const char* part : {"task", "model"})
       if (settings.contains(part))
         merge(arguments_, settings[part]);
+    read_source_cut(settings.value("task", Json()));
   }
-  merge(arguments_, root.find("args").settings());
+  const Json arguments = root.find("args").settings();
+  merge(arguments_, arguments);
+  read_source_cut(arguments);
+}
+
+/// Models have a max_source_positions too, which cuts nothing.
+void FairseqCheckpoint::read_source_cut(const Json& task) {
+  if (!task.is_object())
+    return;
+  const Json truncates = task.value("truncate_source", Json());
+  if (truncates != true && truncates != 1)
+    return;
+  constexpr int64_t kDefault = 1024;
+  const Json most = task.value("max_source_positions", Json(kDefault));
+  SEQCONV_CHECK(
+      most.is_number_integer() && most >= 2,
+      where(),
+      ": the stored argument max_source_positions, to which truncate_source "
+      "cuts, must be a whole number from 2, but is ",
+      detail::show_json(most));
+  source_cut_ = most.get<int64_t>();
 }
 
 void FairseqCheckpoint::list_ignored_classes() {

@@ -119,6 +119,25 @@ void add_adaptive(Json& settings, const ModelOptions& options) {
     settings["decoder_input_dim"] = adaptive.input_dim;
 }
 
+Json task_part(Task task, const TaskSettings& settings) {
+  if (task == Task::kLanguageModel)
+    return {{"_name", "language_modeling"}};
+  const auto known = [](const std::string& language) {
+    return language.empty() ? Json() : Json(language);
+  };
+  Json part = {
+      {"_name", "translation"},
+      {"source_lang", known(settings.source_language)},
+      {"target_lang", known(settings.target_language)},
+      {"left_pad_source", true},
+      {"left_pad_target", false}};
+  if (settings.max_source_tokens > 0) {
+    part["truncate_source"] = true;
+    part["max_source_positions"] = settings.max_source_tokens;
+  }
+  return part;
+}
+
 }  // namespace
 
 bool is_talk(const ModelOptions& options) {
@@ -128,7 +147,7 @@ bool is_talk(const ModelOptions& options) {
 Json fairseq_settings(
     const ModelOptions& options,
     Task task,
-    const Languages& languages) {
+    const TaskSettings& settings) {
   check_activation(options);
   const bool translates = task == Task::kTranslation;
   if (translates && is_talk(options) != is_talk(options.encoder.block_at(0)))
@@ -157,17 +176,10 @@ Json fairseq_settings(
   add_positions(model, options, task);
   if (!translates)
     add_adaptive(model, options);
-  Json part = {{"_name", translates ? "translation" : "language_modeling"}};
-  if (translates) {
-    const auto known = [](const std::string& language) {
-      return language.empty() ? Json() : Json(language);
-    };
-    part["source_lang"] = known(languages.source);
-    part["target_lang"] = known(languages.target);
-    part["left_pad_source"] = true;
-    part["left_pad_target"] = false;
-  }
-  return {{"_name", nullptr}, {"model", model}, {"task", part}};
+  return {
+      {"_name", nullptr},
+      {"model", model},
+      {"task", task_part(task, settings)}};
 }
 
 }  // namespace seqconv

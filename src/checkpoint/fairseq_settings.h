@@ -7,10 +7,11 @@
 
 namespace seqconv {
 
-/// The languages of a translation model, empty when they are not known.
-struct Languages {
-  std::string source;
-  std::string target;
+/// What fairseq's translation task is told of a model.
+struct TaskSettings {
+  std::string source_language;  ///< "" when it is not known
+  std::string target_language;
+  int64_t max_source_tokens = 0;  ///< longer sources are cut; 0: none
 };
 
 /// The "cfg" of a checkpoint of this model: its parts "model" and "task" under
@@ -21,7 +22,7 @@ struct Languages {
 Json fairseq_settings(
     const ModelOptions& options,
     Task task,
-    const Languages& languages);
+    const TaskSettings& settings);
 
 /// True for a model of TaLK convolutions.
 bool is_talk(const ModelOptions& options);

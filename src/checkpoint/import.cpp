@@ -262,7 +262,7 @@ void import_checkpoint(const ImportRequest& request) {
           TranslationDescription{
               .folder = output,
               .options = found.options,
-              .text = import_text(request.text, first)},
+              .text = import_text(request.text, first, found.options)},
           output);
       break;
     case Task::kLanguageModel:

@@ -1,7 +1,7 @@
 #include "import_text.h"
 
-#include "seqconv/architecture/options.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/log.h"
 
 namespace seqconv {
 namespace {
@@ -86,7 +86,8 @@ void need_language(
 
 TranslationText import_text(
     TextOptions options,
-    const FairseqCheckpoint& checkpoint) {
+    const FairseqCheckpoint& checkpoint,
+    const ModelOptions& model) {
   if (!options.dictionary.empty())
     fail_usage(
         "--dictionary is for language models, but ",
@@ -112,6 +113,15 @@ TranslationText import_text(
       "decoder",
       options.target_dictionary,
       text.target->vocabulary().size());
+  if (checkpoint.source_cut() > 0) {
+    text.max_source_tokens = std::min(
+        checkpoint.source_cut(),
+        model.max_positions_of(model.encoder));
+    log_info(
+        "  text.max_source_tokens = ",
+        text.max_source_tokens,
+        " (stored argument truncate_source)");
+  }
   text.source_samples = sample_lines(*text.source);
   text.target_samples = sample_lines(*text.target);
   return text;

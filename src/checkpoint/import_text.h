@@ -1,5 +1,6 @@
 #pragma once
 
+#include "seqconv/architecture/options.h"
 #include "seqconv/checkpoint/fairseq_checkpoint.h"
 #include "seqconv/text/language_text.h"
 #include "seqconv/text/text_pipeline.h"
@@ -10,10 +11,11 @@ namespace seqconv {
 /// are the same, subwords and tokenisation of `options`. UsageError that names
 /// the flag for a dictionary that is missing or of the other task; Error for
 /// one that does not fit the checkpoint's embeddings. Pieces that a dictionary
-/// lacks are <unk>, as in fairseq.
+/// lacks are <unk>, as in fairseq, and sources are cut as in its training.
 TranslationText import_text(
     TextOptions options,
-    const FairseqCheckpoint& checkpoint);
+    const FairseqCheckpoint& checkpoint,
+    const ModelOptions& model);
 
 /// The same for a language model.
 LanguageText import_language_text(

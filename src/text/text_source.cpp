@@ -2,7 +2,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/json_texts.h"
-#include "seqconv/text/documents.h"
+#include "seqconv/base/sha1.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -50,19 +50,26 @@ std::string story_side(
     const TextSource& source,
     const std::string& name,
     const std::string& where) {
-  const fs::path file = find_story(source.folders, name, where);
-  const Story story =
-      located([&] { return where; }, [&] { return read_story(file); });
+  const Story story = read_story(source.folders, name, where);
   if (source.side == PairSide::kSource)
     return story.article;
   SEQCONV_CHECK(
       !story.highlights.empty(),
       where,
       ": ",
-      file.string(),
+      find_story(source.folders, name, where).string(),
       ": a story must have a line \"@highlight\" with a sentence below, but "
       "has none");
   return summary_line(story.highlights);
+}
+
+/// The lists that CNN-DailyMail comes with have the articles' addresses, whose
+/// digests are the files' names.
+std::string story_name(const std::string& line) {
+  const std::string name = document_line({line});
+  const bool is_address =
+      name.starts_with("http://") || name.starts_with("https://");
+  return is_address ? sha1_hex(name) : name;
 }
 
 }  // namespace
@@ -100,7 +107,7 @@ fs::path find_story(
     const std::vector<std::string>& folders,
     const std::string& name,
     const std::string& where) {
-  const std::string wanted = document_line({name});
+  const std::string wanted = story_name(name);
   SEQCONV_CHECK(
       !wanted.empty(),
       where,
@@ -120,6 +127,14 @@ fs::path find_story(
       shorten(wanted),
       "', with or without '.story', in ",
       looked);
+}
+
+Story read_story(
+    const std::vector<std::string>& folders,
+    const std::string& name,
+    const std::string& where) {
+  const fs::path file = find_story(folders, name, where);
+  return located([&] { return where; }, [&] { return read_story(file); });
 }
 
 std::vector<fs::path> files_of(const TextSource& source) {

@@ -3,7 +3,6 @@
 #include "seqconv/base/json_texts.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/fairseq_data.h"
-#include "seqconv/text/documents.h"
 
 namespace seqconv::verbs {
 namespace {
@@ -104,10 +103,7 @@ void RequestReader::read_named_story(
     RequestOrigin& origin) const {
   const std::string& name = sentences_->line();
   origin.members = {text_member("id", name)};
-  const auto file = find_story(format_.stories, name, sentences_->where());
-  const Story story = located(
-      [&] { return sentences_->where(); },
-      [&] { return read_story(file); });
+  const Story story = read_story(format_.stories, name, sentences_->where());
   origin.members.push_back(text_member("article", story.article));
   origin.members.push_back(text_member(
       "highlights",

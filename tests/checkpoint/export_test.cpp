@@ -78,6 +78,24 @@ TEST_P(Export, PytorchHoldsOurParameters) {
   }
 }
 
+TEST(ExportCuts, OfSourcesComeBack) {
+  const TemporaryFolder folder;
+  const auto model = folder.path() / "model";
+  import_checkpoint(synthetic_import({"published.pt"}, model));
+  Json config = parse_json(read_file(model / "config.json"), "config.json");
+  config["text"]["max_source_tokens"] = 20;
+  config["format_version"] = 5;
+  write_file_atomically(model / "config.json", config.dump());
+  const auto file = folder.path() / "out.pt";
+  export_model(model, ExportFormat::kFairseq, file);
+  ImportRequest request = synthetic_import({}, folder.path() / "again");
+  request.checkpoints = {file};
+  import_checkpoint(request);
+  const auto again = read_translation_description(request.output);
+  EXPECT_EQ(again.text.max_source_tokens, 20);
+  EXPECT_EQ(again.options.max_positions, 64);
+}
+
 /// Changes the architecture of an imported model and exports it.
 std::string export_error(const std::string& key, const Json& value) {
   const TemporaryFolder folder;

@@ -27,6 +27,7 @@ using testing::TemporaryFolder;
 /// What positioned_checkpoint() makes of the positions of published.pt.
 struct ChangedPositions {
   Json arguments = Json::object();  ///< over the stored ones
+  Json task = Json::object();       ///< arguments of the task
   int64_t encoder = 0;              ///< learned ones; 0: no table
   int64_t decoder = 0;
   bool buffers = false;  ///< keeps those of sinusoidal positions
@@ -41,7 +42,10 @@ std::filesystem::path positioned_checkpoint(
       CheckpointWeights::kTrained);
   Json arguments = published.arguments();
   arguments.update(changed.arguments);
-  PyTorchContent content{{{"cfg", {{"model", arguments}}}}, "model", {}};
+  PyTorchContent content{
+      {{"cfg", {{"model", arguments}, {"task", changed.task}}}},
+      "model",
+      {}};
   std::deque<std::vector<std::byte>> bytes;
   const auto add = [&](const std::string& name, const StridedTensor& tensor) {
     std::vector<std::byte>& own = bytes.emplace_back();
@@ -105,6 +109,26 @@ class ImportPositions : public ::testing::Test {
 
   TemporaryFolder folder_;
 };
+
+TEST_F(ImportPositions, OfTheTaskCutSources) {
+  const auto cut = [&](const Json& task) {
+    imported({.task = task});
+    return read_translation_description(folder_.path() / "m")
+        .text.max_source_tokens;
+  };
+  EXPECT_EQ(cut({{"max_source_positions", 20}}), 0);
+  EXPECT_EQ(cut({{"truncate_source", false}, {"max_source_positions", 20}}), 0);
+  EXPECT_EQ(cut({{"truncate_source", true}, {"max_source_positions", 20}}), 20);
+  // The default is more than the 64 positions of the model.
+  EXPECT_EQ(cut({{"truncate_source", 1}}), 64);
+  for (const Json& most : {Json(1), Json("20"), Json(2.5)})
+    EXPECT_THAT(
+        error(
+            {.task =
+                 {{"truncate_source", true}, {"max_source_positions", most}}}),
+        HasSubstr("max_source_positions, to which truncate_source cuts, must "
+                  "be a whole number from 2, but is"));
+}
 
 TEST_F(ImportPositions, AreFoundForEachSide) {
   ModelOptions found = imported(

@@ -100,6 +100,25 @@ TEST(TextSources, ReadStoriesByTheirNames) {
   EXPECT_EQ(read(source)[0], "");
 }
 
+TEST(TextSources, ReadStoriesByTheAddressesOfTheirArticles) {
+  TemporaryFolder folder;
+  const std::string address = "http://web.archive.org/web/x/http://cnn.com/1";
+  folder.write("881ddeba9055c903ec48426a57011d647d903e4d.story", kStory);
+  TextSource source = both(
+      folder.write("list", address + "\r\nhttps://lost\n"),
+      PairSide::kTarget,
+      TextFormat::kStory);
+  source.folders = {folder.path()};
+  TextSourceReader reader(source);
+  std::string text;
+  EXPECT_TRUE(reader.next(text));
+  EXPECT_EQ(text, "It rained ␤ @entity1 got wet");
+  EXPECT_THAT(
+      error_of([&] { reader.next(text); }),
+      HasSubstr("list:2: there is no story "
+                "'1c57072953144408a360da24785a6205eacbfd13'"));
+}
+
 TEST(TextSources, BadStoriesAreNamed) {
   TemporaryFolder folder;
   folder.write("good", kStory);

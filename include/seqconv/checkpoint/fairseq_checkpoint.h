@@ -41,6 +41,9 @@ class FairseqCheckpoint {
   const StridedTensor& read(const std::string& name) const;
   /// Settings of model and task by name, an empty object when none are stored.
   const Json& arguments() const { return arguments_; }
+  /// Tokens of a source, </s> counted, that training kept of a longer one
+  /// (truncate_source and max_source_positions of the task); 0: all.
+  int64_t source_cut() const { return source_cut_; }
   /// What a wrapper of the model, DistributedDataParallel ("module.") or
   /// torch.compile ("_orig_mod."), had put in front of every name.
   const std::string& wrapper() const { return wrapper_; }
@@ -53,6 +56,7 @@ class FairseqCheckpoint {
  private:
   void read_model(const PickleValue& model);
   void read_arguments(const PickleValue& root);
+  void read_source_cut(const Json& task);
   void list_ignored_classes();
 
   PyTorchFile file_;
@@ -61,6 +65,7 @@ class FairseqCheckpoint {
   std::map<std::string, PickleId> values_;
   std::string wrapper_;
   Json arguments_ = Json::object();
+  int64_t source_cut_ = 0;
   std::vector<std::string> ignored_;
   bool has_other_ema_ = false;
 };

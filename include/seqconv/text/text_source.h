@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/text/documents.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
@@ -91,9 +92,16 @@ class TextSourceReader {
   LineReader lines_;
 };
 
-/// The story of a name, with or without ".story", in the first of the folders
-/// that has it; Error behind `where` when none does.
+/// The file of a story in the first of the folders that has it: with or without
+/// ".story", under its name or, where that is an address (http://...), the
+/// SHA-1 digest of it. Error behind `where` when none does.
 std::filesystem::path find_story(
+    const std::vector<std::string>& folders,
+    const std::string& name,
+    const std::string& where);
+
+/// The story there. Errors of find_story and read_story, behind `where`.
+Story read_story(
     const std::vector<std::string>& folders,
     const std::string& name,
     const std::string& where);
