@@ -23,7 +23,7 @@
 #            process with threads, and has one of its own, which one test counts
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
 #            no growth of memory, no line lost, changed or out of order
-#   real     trains, averages and scores on Multi30k, and language models:
+#   real     trains and scores a translator, a language model and a summariser:
 #            hours (tools/reproduce_*.sh)
 #
 # A step whose data nobody names fails. tools/test.sh must have run before.
@@ -74,7 +74,9 @@ soak() {
 }
 real() {
   need SEQCONV_DATA real &&
-    bash tools/reproduce_multi30k.sh && bash tools/reproduce_language_models.sh
+    bash tools/reproduce_multi30k.sh &&
+    bash tools/reproduce_language_models.sh shakespeare &&
+    bash tools/reproduce_summaries.sh samsum
 }
 
 steps=("$@")
