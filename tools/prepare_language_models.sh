@@ -21,17 +21,7 @@ die() {
 }
 [[ -n $data ]] || die "no data folder: give it as an argument or in SEQCONV_DATA"
 
-# read_text NAME: DATA/NAME or DATA/NAME.xz on standard output.
-read_text() {
-  if [[ -f $data/$1 ]]; then
-    cat -- "$data/$1"
-  elif [[ -f $data/$1.xz ]]; then
-    xz -dc -- "$data/$1.xz"
-  else
-    die "neither $data/$1 nor $data/$1.xz is there; name the data folder, or" \
-      "set SEQCONV_DATA"
-  fi
-}
+source "$root/tools/read_packed.sh"
 
 mkdir -p "$out"
 partial=$(mktemp -d "$out/partial.XXXXXX")
@@ -40,13 +30,13 @@ trap 'rm -rf -- "$partial"' EXIT
 for part in train valid test; do
   target=$out/wikitext2.$part.txt
   [[ -s $target ]] && continue
-  read_text "wikitext-2/$part.txt" >"$partial/text"
+  read_packed "$data/wikitext-2/$part.txt" >"$partial/text"
   mv -f -- "$partial/text" "$target"
   say "wrote $target"
 done
 
 if [[ ! -s $out/shakespeare.test.txt ]]; then
-  read_text tinyshakespeare/input.txt >"$partial/whole"
+  read_packed "$data/tinyshakespeare/input.txt" >"$partial/whole"
   # The number of lines that end within a share of all characters.
   lines_within() {
     LC_ALL=C.UTF-8 awk -v share="$1" '

@@ -20,6 +20,7 @@
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/reproduce_common.sh"
+source tools/read_packed.sh
 
 [[ $# -ge 1 && $# -le 2 ]] || die "expected CORPUS and MODEL, but got: $*"
 corpus=$1
@@ -55,16 +56,10 @@ check_numbers SEED UPDATES THREADS
 # unpack NAME TARGET: SEQCONV_DATA/CORPUS/NAME(.xz) becomes TARGET, whole or not
 # at all.
 unpack() {
-  local source=${SEQCONV_DATA:-}/$corpus/$1 target=$2
+  local target=$2
   [[ ! -s $target ]] || return 0
   [[ -n ${SEQCONV_DATA:-} ]] || die "name the data folder in SEQCONV_DATA"
-  if [[ -f $source ]]; then
-    cat -- "$source" >"$target.partial"
-  elif [[ -f $source.xz ]]; then
-    xz -dc -- "$source.xz" >"$target.partial"
-  else
-    die "neither $source nor $source.xz is there"
-  fi
+  read_packed "$SEQCONV_DATA/$corpus/$1" >"$target.partial"
   mv -f -- "$target.partial" "$target"
 }
 

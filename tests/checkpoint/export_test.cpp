@@ -15,6 +15,7 @@
 namespace seqconv {
 namespace {
 
+using testing::edit_config;
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::synthetic;
@@ -82,10 +83,10 @@ TEST(ExportCuts, OfSourcesComeBack) {
   const TemporaryFolder folder;
   const auto model = folder.path() / "model";
   import_checkpoint(synthetic_import({"published.pt"}, model));
-  Json config = parse_json(read_file(model / "config.json"), "config.json");
-  config["text"]["max_source_tokens"] = 20;
-  config["format_version"] = 5;
-  write_file_atomically(model / "config.json", config.dump());
+  edit_config(model, [&](Json& config) {
+    config["text"]["max_source_tokens"] = 20;
+    config["format_version"] = 5;
+  });
   const auto file = folder.path() / "out.pt";
   export_model(model, ExportFormat::kFairseq, file);
   ImportRequest request = synthetic_import({}, folder.path() / "again");
@@ -101,10 +102,10 @@ std::string export_error(const std::string& key, const Json& value) {
   const TemporaryFolder folder;
   const auto model = folder.path() / "model";
   import_checkpoint(synthetic_import({"published.pt"}, model));
-  Json config = parse_json(read_file(model / "config.json"), "config.json");
-  config["architecture"]["decoder"][key] = value;
-  config["format_version"] = 3;
-  write_file_atomically(model / "config.json", config.dump());
+  edit_config(model, [&](Json& config) {
+    config["architecture"]["decoder"][key] = value;
+    config["format_version"] = 3;
+  });
   return error_of<UsageError>([&] {
     export_model(model, ExportFormat::kFairseq, folder.path() / "out.pt");
   });
@@ -130,9 +131,9 @@ TEST(ExportErrors, NameAParameterThatDoesNotFit) {
   const TemporaryFolder folder;
   const auto model = folder.path() / "model";
   import_checkpoint(synthetic_import({"published.pt"}, model));
-  Json config = parse_json(read_file(model / "config.json"), "config.json");
-  config["architecture"]["ffn_dim"] = 8;
-  write_file_atomically(model / "config.json", config.dump());
+  edit_config(model, [&](Json& config) {
+    config["architecture"]["ffn_dim"] = 8;
+  });
   EXPECT_THAT(
       error_of([&] {
         export_model(model, ExportFormat::kPytorch, folder.path() / "out.pt");

@@ -18,6 +18,7 @@ namespace seqconv {
 namespace {
 
 using ::testing::AllOf;
+using testing::edit_config;
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::synthetic;
@@ -264,10 +265,10 @@ TEST(ExportPositions, OnlySinesOfTheTalkRepositoryHaveABuffer) {
   const auto model = folder.path() / "model";
   import_checkpoint(synthetic_import({"talk.pt"}, model));
   const auto buffers = [&](const char* positions) {
-    Json config = parse_json(read_file(model / "config.json"), "config.json");
-    config["architecture"]["positions"] = positions;
-    config["format_version"] = 3;
-    write_file_atomically(model / "config.json", config.dump());
+    edit_config(model, [&](Json& config) {
+      config["architecture"]["positions"] = positions;
+      config["format_version"] = 3;
+    });
     const auto file = folder.path() / "out.pt";
     export_model(model, ExportFormat::kFairseq, file);
     const FairseqCheckpoint written(file, CheckpointWeights::kTrained);

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "seqconv/base/elements.h"
+#include "seqconv/base/files.h"
+#include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/import.h"
 
@@ -28,6 +30,15 @@ inline ImportRequest synthetic_import(
     request.checkpoints.push_back(synthetic(name));
   request.output = output;
   return request;
+}
+
+/// Changes a model folder's config.json by `edit(config)`.
+template <class Edit>
+void edit_config(const std::filesystem::path& model, const Edit& edit) {
+  const auto file = model / "config.json";
+  Json config = parse_json(read_file(file), "config.json");
+  edit(config);
+  write_file_atomically(file, config.dump());
 }
 
 /// Elements as float64, whatever their type.
