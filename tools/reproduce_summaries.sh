@@ -36,10 +36,12 @@ case $corpus in
       --set "data.valid=$data/aeslc.valid.jsonl"
       --set data.source_key=body
       --set data.target_key=subject
+      --set data.max_source_tokens=64
       --set data.max_target_tokens=40
       --set decoding.max_length_b=40
-      --set training.max_updates=4000
-      --set schedule.period=3500
+      --set batching.max_tokens=2048
+      --set training.max_updates=6000
+      --set schedule.period=5500
     )
     ;;
   *) die "CORPUS must be samsum or aeslc, but got '$corpus'" ;;
@@ -59,8 +61,9 @@ unpack() {
   local target=$2
   [[ ! -s $target ]] || return 0
   [[ -n ${SEQCONV_DATA:-} ]] || die "name the data folder in SEQCONV_DATA"
-  read_packed "$SEQCONV_DATA/$corpus/$1" >"$target.partial"
-  mv -f -- "$target.partial" "$target"
+  # Two rows may be made at a time.
+  read_packed "$SEQCONV_DATA/$corpus/$1" >"$target.partial.$$"
+  mv -f -- "$target.partial.$$" "$target"
 }
 
 mkdir -p "$data"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <limits>
 
-#include "kernels/conv_kernels.h"
+#include "kernels/conv/conv_kernels.h"
 #include "kernels/kernel_support.h"
 #include "seqconv/kernels/dynamicconv.h"
 #include "seqconv/kernels/lightconv.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kernels/tiles.h"
+#include "kernels/common/tiles.h"
 
 /// When stores go past the caches and when rows are prefetched: with a
 /// last-level cache of a known size, for what the system has differs.

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "kernels/conv_kernels.h"
+#include "kernels/conv/conv_kernels.h"
 #include "kernels/kernel_support.h"
 
 /// Loops that make taps of logits, where the operators' tests cannot see.

@@ -1,11 +1,11 @@
-#include "kernels/conv_kernels.h"
+#include "kernels/conv/conv_kernels.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "kernels/kernel_support.h"
-#include "kernels/talk_tiles.h"
+#include "kernels/talk/talk_tiles.h"
 
 /// Inner loops whose properties the operators' tests cannot see.
 namespace seqconv::kernels {

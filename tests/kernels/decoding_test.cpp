@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/decoding_ops.h"
+#include "kernels/decoding/decoding_ops.h"
 #include "kernels/kernel_support.h"
 
 /// The loops of decoding against the same things said in doubles.

@@ -1,4 +1,4 @@
-#include "kernels/elementwise_ops.h"
+#include "kernels/fused/elementwise_ops.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/chunks.h"
+#include "kernels/common/chunks.h"
 #include "kernels/kernel_support.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/random_words.h"

@@ -9,9 +9,9 @@
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/exp_test.cpp"
-#include "kernels/each_target.h"
+#include "kernels/common/each_target.h"
 // clang-format on
-#include "kernels/exp-inl.h"
+#include "kernels/common/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/cache_line.h"
+#include "kernels/common/cache_line.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/isa_names.h"

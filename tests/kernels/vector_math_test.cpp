@@ -9,9 +9,9 @@
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/vector_math_test.cpp"
-#include "kernels/each_target.h"
+#include "kernels/common/each_target.h"
 // clang-format on
-#include "kernels/vector_math-inl.h"
+#include "kernels/common/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {

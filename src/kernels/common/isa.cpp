@@ -1,0 +1,76 @@
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/common/isa.cpp"
+#include "kernels/common/each_target.h"
+// clang-format on
+#include <hwy/highway.h>
+
+#include "seqconv/kernels/isa_names.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
+
+struct Tables {
+  static const char* name() { return hwy::TargetName(HWY_TARGET); }
+};
+
+}  // namespace
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+// Read once for each instruction set, like its neighbours, to know which.
+#if HWY_ONCE
+namespace seqconv::kernels {
+namespace {
+
+#if defined(__x86_64__)
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+bool has(Isa isa) {
+  return isa == Isa::kBaseline || (isa == Isa::kAvx2 && has_avx2()) ||
+      (isa == Isa::kAvx512 && has_avx512());
+}
+#else
+bool has(Isa isa) {
+  return isa == Isa::kBaseline;
+}
+#endif
+
+}  // namespace
+
+std::vector<Isa> compiled_isas() {
+  std::vector<Isa> isas = {Isa::kBaseline};
+#if HWY_TARGETS & HWY_AVX2
+  isas.push_back(Isa::kAvx2);
+#endif
+#if HWY_TARGETS & HWY_AVX3
+  isas.push_back(Isa::kAvx512);
+#endif
+  return isas;
+}
+
+std::vector<Isa> supported_isas() {
+  std::vector<Isa> isas = compiled_isas();
+  std::erase_if(isas, [](Isa isa) { return !has(isa); });
+  return isas;
+}
+
+const char* target_name(Isa isa) {
+  SEQCONV_CHOOSE(isa, name());
+}
+
+Isa best_isa() {
+  static const Isa best = supported_isas().back();
+  return best;
+}
+
+}  // namespace seqconv::kernels
+#endif

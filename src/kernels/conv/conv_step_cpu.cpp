@@ -1,0 +1,171 @@
+#include "kernels/conv/position_conv.h"
+#include "seqconv/kernels/dynamicconv.h"
+#include "seqconv/kernels/lightconv.h"
+
+/// The step forms of both convolutions, and the gradient of their bias.
+namespace seqconv::kernels {
+namespace {
+
+/// Elements of scratch memory on the stack: steps of ordinary models take
+/// nothing from the heap.
+constexpr int64_t kStepInline = 1024;
+
+/// The streams of one thread.
+template <class S, class L, class A = AccumulatorOf<S>>
+class Stepper {
+ public:
+  Stepper(const ConvStep<S, L>& args, const Logits<const L>& logits, Isa isa)
+      : args_(args),
+        shape_(args.shape),
+        ops_(conv_kernels<S, A>(isa)),
+        taps_(
+            shape_,
+            {args.normalization, args.renormalize_edges, {}},
+            logits,
+            isa),
+        sums_(shape_.head_channels()) {}
+
+  /// Makes the taps of input t of stream `row`.
+  void make_taps(int64_t row, int64_t t) {
+    taps_.make(
+        {.batch = row,
+         .first = t,
+         .rows = 1,
+         .heads = shape_.heads,
+         .valid = std::numeric_limits<int64_t>::max() / 2,
+         .seen = args_.state.position});
+  }
+
+  /// The output at input t of stream `row`, with the taps made last; the input
+  /// takes the place of the oldest one in the ring.
+  void run(int64_t row, int64_t t) {
+    const int64_t C = shape_.channels, R = shape_.head_channels();
+    const int64_t at = (row * shape_.steps + t) * C;
+    const int64_t slots = args_.state.slots, now = args_.state.position + t;
+    S* const ring = args_.state.data + row * slots * C;
+    const int64_t past = std::min(slots, now);
+    const int64_t oldest = past > 0 ? (now - past) % slots : 0;
+    const int64_t unbroken = std::min(past, slots - oldest);
+    for (int64_t h = 0; h < shape_.heads; ++h) {
+      const A* const tap = taps_.taps(0, h) + slots - past;
+      const int64_t c = h * R;
+      A* const sums = sums_.data();
+      sums_.fill_zero(R);
+      ops_.weighted_sum(ring + oldest * C + c, C, tap, unbroken, sums, R);
+      ops_.weighted_sum(ring + c, C, tap + unbroken, past - unbroken, sums, R);
+      ops_.weighted_sum(args_.x + at + c, C, tap + past, 1, sums, R);
+      if (args_.bias != nullptr)
+        add_bias(c);
+      ops_.narrow(sums, R, args_.y + at + c);
+    }
+    if (slots > 0)
+      std::copy_n(args_.x + at, C, ring + now % slots * C);
+  }
+
+ private:
+  /// Of the channels from c.
+  void add_bias(int64_t c) {
+    for (int64_t i = 0; i < shape_.head_channels(); ++i)
+      sums_.data()[i] += args_.bias[c + i];
+  }
+
+  const ConvStep<S, L>& args_;
+  const ConvShape& shape_;
+  const ConvKernels<S, A>& ops_;
+  TapRows<L, A, kStepInline> taps_;
+  Scratch<A, kStepInline> sums_;
+};
+
+template <class S, class L>
+void conv_step(
+    const ConvStep<S, L>& args,
+    const Logits<const L>& logits,
+    const Execution& run) {
+  const ConvShape& shape = args.shape;
+  // Taps that are shared by all inputs are made once.
+  const bool shared = logits.shared() && !args.renormalize_edges;
+  const auto body = [&](int64_t begin, int64_t end) {
+    Stepper<S, L> stepper(args, logits, run.isa);
+    if (shared)
+      stepper.make_taps(0, 0);
+    for (int64_t row = begin; row < end; ++row)
+      for (int64_t t = 0; t < shape.steps; ++t) {
+        if (!shared)
+          stepper.make_taps(row, t);
+        stepper.run(row, t);
+      }
+  };
+  // By reference: a std::function of its own would take memory.
+  run.parallel_for(
+      shape.batch,
+      grain_for(shape.steps * (shape.channels + 8) * shape.kernel_size),
+      std::cref(body));
+}
+
+}  // namespace
+
+template <class S>
+void lightconv_step(
+    const ConvStep<S, AccumulatorOf<S>>& args,
+    const Execution& run) {
+  conv_step(args, Logits<const AccumulatorOf<S>>{args.logits}, run);
+}
+
+template <class S, class L>
+void dynamicconv_step(const ConvStep<S, L>& args, const Execution& run) {
+  conv_step(args, position_logits(args.shape, args.logits), run);
+}
+
+template <class S>
+void bias_gradient(
+    const ConvShape& shape,
+    const int64_t* lengths,
+    const S* grad_y,
+    AccumulatorOf<S>* grad_bias,
+    const Execution& run) {
+  using A = AccumulatorOf<S>;
+  constexpr int64_t kWidth = 64;
+  const int64_t T = shape.steps, C = shape.channels;
+  run.parallel_for(
+      ceil_div(C, kWidth),
+      grain_for(shape.batch * T * kWidth),
+      [&](int64_t begin, int64_t end) {
+        const ConvKernels<S, A>& ops = conv_kernels<S, A>(run.isa);
+        double sums[kWidth];
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t c = item * kWidth, n = std::min(kWidth, C - c);
+          std::fill(sums, sums + kWidth, 0.0);
+          for (int64_t b = 0; b < shape.batch; ++b)
+            ops.column_sums(
+                grad_y + b * T * C + c,
+                C,
+                valid_rows(lengths, b, T),
+                n,
+                sums);
+          std::copy_n(sums, n, grad_bias + c);
+        }
+      });
+}
+
+#define SEQCONV_INSTANTIATE(S)              \
+  template void lightconv_step(             \
+      const ConvStep<S, AccumulatorOf<S>>&, \
+      const Execution&);                    \
+  template void bias_gradient(              \
+      const ConvShape&,                     \
+      const int64_t*,                       \
+      const S*,                             \
+      AccumulatorOf<S>*,                    \
+      const Execution&);
+#define SEQCONV_INSTANTIATE_PAIR(S, L) \
+  template void dynamicconv_step(const ConvStep<S, L>&, const Execution&);
+
+SEQCONV_INSTANTIATE(float)
+SEQCONV_INSTANTIATE(double)
+SEQCONV_INSTANTIATE(BFloat16)
+SEQCONV_INSTANTIATE_PAIR(float, float)
+SEQCONV_INSTANTIATE_PAIR(double, double)
+SEQCONV_INSTANTIATE_PAIR(BFloat16, BFloat16)
+SEQCONV_INSTANTIATE_PAIR(BFloat16, float)
+
+}  // namespace seqconv::kernels

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <limits>
+
+#include "kernels/conv/conv_kernels.h"
+#include "kernels/decoding/decoding_ops.h"
+
+namespace seqconv::kernels {
+namespace {
+
+const DecodingOps& best_ops() {
+  static const DecodingOps& ops = decoding_ops(best_isa());
+  return ops;
+}
+
+}  // namespace
+
+int64_t TapMaker::stride() const {
+  return tap_pitch(kernel_size);
+}
+
+int64_t TapMaker::size() const {
+  return heads * stride() + kTapSlack;
+}
+
+void TapMaker::make(const float* logits, int64_t seen, float* taps) const {
+  static const TapOps<float>& ops = tap_ops<float>(best_isa());
+  const int64_t K = kernel_size, pitch = stride();
+  const bool cut = renormalize_edges && seen < K;
+  for (int64_t h = 0; h < heads; ++h) {
+    float* const tap = taps + h * pitch;
+    std::copy_n(logits + h * K, K, tap);
+    if (cut)  // or what it lacks might be far larger than what is there
+      std::fill_n(tap, K - seen, -std::numeric_limits<float>::infinity());
+    std::fill_n(tap + K, pitch - K, 0.0F);
+  }
+  if (normalization == Normalization::kSoftmax)
+    ops.softmax(taps, heads, K);
+  else
+    ops.normalize(normalization, taps, heads, K);
+}
+
+void weighted_rows(const WeightedRows& args, const SeenRows& x, float* y) {
+  best_ops().weigh(args, x, y);
+}
+
+void attend(const AttentionRow& args, float* y) {
+  best_ops().attend(args, y);
+}
+
+void attend_source(
+    const SeenSource& source,
+    int64_t rows,
+    const float* queries,
+    float* scores,
+    float* y) {
+  best_ops().attend_source(source, rows, queries, scores, y);
+}
+
+void average_gate(const AverageGate& args, int64_t channels, float* y) {
+  best_ops().gate(args, channels, y);
+}
+
+void sigmoid_row(const float* x, int64_t count, float* y) {
+  best_ops().sigmoid(x, count, y);
+}
+
+void log_softmax_row(float* x, int64_t count) {
+  best_ops().log_softmax(x, count);
+}
+
+SoftmaxTerms softmax_terms(const float* x, int64_t count, float* maxima) {
+  return best_ops().softmax_terms(x, count, maxima);
+}
+
+}  // namespace seqconv::kernels

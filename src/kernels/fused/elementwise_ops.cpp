@@ -1,0 +1,83 @@
+#include "kernels/fused/elementwise_ops.h"
+
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/fused/elementwise_ops.cpp"
+#include "kernels/common/each_target.h"
+// clang-format on
+#include "kernels/average/cumulative_average-inl.h"
+#include "kernels/common/random_words-inl.h"
+#include "kernels/fused/activation-inl.h"
+#include "kernels/fused/cross_entropy-inl.h"
+#include "kernels/fused/dropout-inl.h"
+#include "kernels/fused/glu-inl.h"
+#include "kernels/fused/layer_norm-inl.h"
+#include "kernels/fused/optimizer-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace seqconv::kernels::HWY_NAMESPACE {
+namespace {
+
+/// The tables of this instruction set.
+struct Tables {
+  template <class T>
+  static const ElementwiseOps<T>& elementwise() {
+    static constexpr ElementwiseOps<T> kTable = {
+        .relu = activate_range<Activation::kRelu, T>,
+        .swish = activate_range<Activation::kSwish, T>,
+        .relu_backward = relu_backward_range<T>,
+        .swish_backward = swish_backward_range<T>,
+        .dropout = dropout_range<T>,
+        .dropout_add = dropout_add_range<T>,
+        .glu = glu_row<T>,
+        .glu_backward = glu_backward_row<T>,
+        .layer_norm = layer_norm_rows<T>,
+        .layer_norm_backward = layer_norm_backward_rows<T>,
+        .cross_entropy = cross_entropy_row<T>,
+        .adam = adam_range<T>,
+        .nag = nag_range<T>,
+        .squared_sum = squared_sum<T>,
+        .scale = scale_range<T>};
+    return kTable;
+  }
+
+  template <class S>
+  static const AverageOps<S>& average() {
+    static constexpr AverageOps<S> kTable = {
+        .forward = average_rows<AverageMap::kForward, S>,
+        .backward = average_rows<AverageMap::kBackward, S>};
+    return kTable;
+  }
+
+  static RandomWordRows words() { return draw_word_rows; }
+};
+
+}  // namespace
+}  // namespace seqconv::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace seqconv::kernels {
+
+template <class T>
+const ElementwiseOps<T>& elementwise_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, elementwise<T>());
+}
+
+template <class S>
+const AverageOps<S>& average_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, average<S>());
+}
+
+RandomWordRows random_word_rows_of(Isa isa) {
+  SEQCONV_CHOOSE(isa, words());
+}
+
+template const ElementwiseOps<float>& elementwise_ops(Isa isa);
+template const ElementwiseOps<double>& elementwise_ops(Isa isa);
+template const AverageOps<float>& average_ops(Isa isa);
+template const AverageOps<double>& average_ops(Isa isa);
+template const AverageOps<BFloat16>& average_ops(Isa isa);
+
+}  // namespace seqconv::kernels
+#endif
