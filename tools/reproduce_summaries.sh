@@ -100,4 +100,4 @@ else
   score bleu --reference-key "$target_key" >"$run/bleu.json"
 fi
 
-.venv/bin/python tools/summarise_summaries.py "$run"
+.venv/bin/python tools/summarise_summaries.py "$run" "$source_key"

@@ -170,7 +170,13 @@ void FairseqCheckpoint::read_source_cut(const Json& task) {
   if (!task.is_object())
     return;
   const Json truncates = task.value("truncate_source", Json());
-  if (truncates != true && truncates != 1)
+  SEQCONV_CHECK(
+      truncates.is_null() || truncates.is_boolean() ||
+          truncates.is_number_integer(),
+      where(),
+      ": the stored argument truncate_source must be true or false, but is ",
+      detail::show_json(truncates));
+  if (truncates.is_null() || truncates == false || truncates == 0)
     return;
   constexpr int64_t kDefault = 1024;
   const Json most = task.value("max_source_positions", Json(kDefault));

@@ -122,6 +122,10 @@ TEST_F(ImportPositions, OfTheTaskCutSources) {
   EXPECT_EQ(cut({{"truncate_source", true}, {"max_source_positions", 20}}), 20);
   // The default is more than the 64 positions of the model.
   EXPECT_EQ(cut({{"truncate_source", 1}}), 64);
+  for (const Json& truncates : {Json("True"), Json(1.0)})
+    EXPECT_THAT(
+        error({.task = {{"truncate_source", truncates}}}),
+        HasSubstr("truncate_source must be true or false, but is"));
   for (const Json& most : {Json(1), Json("20"), Json(2.5)})
     EXPECT_THAT(
         error(
