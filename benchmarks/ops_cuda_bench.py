@@ -82,13 +82,12 @@ class Case:
         return getattr(self.seqconv, self.name)(*inputs, **self.keywords())
 
     def backward(self, grad, *inputs):
-        extra = self.keywords()
-        if self.name in ("lightconv", "dynamicconv"):
-            extra["has_bias"] = False
         op = getattr(self.seqconv, self.name + "_backward")
         if self.name == "cumulative_average":
             return (op(grad),)
-        return op(grad, *inputs, **extra)
+        # No bias; TaLK has two offsets.
+        mask = [True, True, self.name == "talk"]
+        return op(grad, *inputs, output_mask=mask, **self.keywords())
 
     def moved(self):
         """Bytes of a perfect forward and backward pass."""
@@ -106,13 +105,13 @@ class Case:
             ((2 + reads_x) * self.C + 2 * beside) * size * tokens,
         )
 
-    def check(self):
+    def check(self, device="cuda"):
         """The operator on a part of the batch against the CPU in float64."""
         few = Case(
             self.seqconv, self.name, self.dtype, 1, min(self.T, 300),
             self.C, self.H, self.K,
         )  # fmt: skip
-        inputs = few.inputs()
+        inputs = few.inputs(device)
         grad = torch.randn_like(inputs[0])
         wide = [t.double().cpu() for t in inputs]
         got = [few.forward(*inputs), *few.backward(grad, *inputs)]

@@ -222,3 +222,16 @@ def test_cumulative_average_gradients():
 
     assert torch.autograd.gradcheck(function, (random(B, T, C),))
     assert torch.autograd.gradgradcheck(function, (random(B, T, C),))
+
+
+@pytest.mark.parametrize(
+    "name", ["lightconv", "dynamicconv", "talk", "cumulative_average"]
+)
+def test_the_calls_of_the_cuda_benchmark(name, monkeypatch):
+    """They need a device to be timed, but none to be wrong."""
+    folder = pathlib.Path(__file__).parents[2] / "benchmarks"
+    monkeypatch.syspath_prepend(str(folder))
+    import ops_cuda_bench
+
+    case = ops_cuda_bench.Case(seqconv, name, torch.float32, 1, 40, 16, 2, 5)
+    case.check("cpu")
