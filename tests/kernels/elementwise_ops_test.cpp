@@ -9,7 +9,7 @@
 #include "kernels/common/chunks.h"
 #include "kernels/kernel_support.h"
 #include "seqconv/base/random.h"
-#include "seqconv/kernels/random_words.h"
+#include "seqconv/kernels/dropout.h"
 
 /// The loops of every instruction set against the definitions, which the tests
 /// of the passes check for the best one only.

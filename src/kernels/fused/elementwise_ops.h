@@ -7,7 +7,6 @@
 #include "seqconv/kernels/dropout.h"
 #include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/layer_norm.h"
-#include "seqconv/kernels/random_words.h"
 
 /// The inner loops of the elementwise operations between the matrix products,
 /// on some elements or rows of their tensors; what they compute is said at the

@@ -35,28 +35,30 @@ void layer_norm_rows(
     int64_t end) {
   const int64_t C = pass.channels;
   for (int64_t row = begin; row < end; ++row) {
-    // z waits in y's row, which is in the cache, for its mean and variance.
     const int64_t first = row * C, last = first + C;
-    if (pass.residual == nullptr)
+    // Unless z is x, it waits in y's row, which is in the cache.
+    T* const y = pass.y + first;
+    const T* z = y;
+    if (pass.residual != nullptr)
+      dropout_add_range(pass.x, pass.residual, pass.y, first, last, pass.drop);
+    else if (pass.drop.p > 0)
       dropout_range(pass.x, pass.y, first, last, pass.drop);
     else
-      dropout_add_range(pass.x, pass.residual, pass.y, first, last, pass.drop);
-    T* const y = pass.y + first;
+      z = pass.x + first;
     const T mean =
-        static_cast<T>(row_mean(y, C, [](T z) HWY_ATTR { return z; }));
-    const double variance = row_mean(y, C, [mean](T z) HWY_ATTR {
-      return (z - mean) * (z - mean);
+        static_cast<T>(row_mean(z, C, [](T value) HWY_ATTR { return value; }));
+    const double variance = row_mean(z, C, [mean](T value) HWY_ATTR {
+      return (value - mean) * (value - mean);
     });
     const T rstd = static_cast<T>(1.0 / std::sqrt(variance + pass.epsilon));
-    // Values that nobody wants are overwritten at once.
-    T* const normalized =
-        pass.normalized == nullptr ? y : pass.normalized + first;
+    if (pass.normalized != nullptr) {
 #pragma omp simd
-    for (int64_t c = 0; c < C; ++c) {
-      const T value = (y[c] - mean) * rstd;
-      normalized[c] = value;
-      y[c] = value * pass.weight[c] + pass.bias[c];
+      for (int64_t c = 0; c < C; ++c)
+        pass.normalized[first + c] = (z[c] - mean) * rstd;
     }
+#pragma omp simd
+    for (int64_t c = 0; c < C; ++c)
+      y[c] = (z[c] - mean) * rstd * pass.weight[c] + pass.bias[c];
     if (pass.rstd != nullptr)
       pass.rstd[row] = rstd;
   }

@@ -6,7 +6,6 @@
 #include "seqconv/kernels/activation.h"
 #include "seqconv/kernels/cross_entropy.h"
 #include "seqconv/kernels/dropout.h"
-#include "seqconv/kernels/glu.h"
 #include "seqconv/kernels/layer_norm.h"
 
 /// The passes between the matrix products: how they are cut for threads.
@@ -135,10 +134,10 @@ void layer_norm_backward(
     const LayerNormBackward<T>& pass,
     const ParallelFor& parallel_for) {
   const auto rows = elementwise_ops<T>(best_isa()).layer_norm_backward;
-  constexpr int64_t kMaxParts = 128;
-  const int64_t C = pass.channels;
-  const int64_t parts =
-      std::clamp<int64_t>(pass.rows / row_grain(C), 1, kMaxParts);
+  // Parts with so many rows that adding their sums up costs little.
+  constexpr int64_t kMinRows = 32, kMaxParts = 128;
+  const int64_t C = pass.channels, grain = std::max(row_grain(C), kMinRows);
+  const int64_t parts = std::clamp<int64_t>(pass.rows / grain, 1, kMaxParts);
   // [parts, 2, C]: sums for grad_weight and grad_bias, wanted or not.
   std::vector<T> partial(static_cast<size_t>(parts * 2 * C), T{0});
   parallel_for(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
