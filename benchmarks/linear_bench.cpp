@@ -18,7 +18,6 @@
 
 #include "ceilings.h"
 #include "seqconv/kernels/packed_linear.h"
-#include "seqconv/kernels/weight_type.h"
 #include "timing.h"
 
 namespace {

@@ -6,8 +6,7 @@
 #include <memory>
 
 #include "seqconv/base/error.h"
-#include "seqconv/kernels/dynamicconv.h"
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/talk.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"

@@ -30,7 +30,7 @@
 #include "rival_cases.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
-#include "seqconv/kernels/isa_names.h"
+#include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/normalization_names.h"
 #include "seqconv/ops/parallel.h"
 #include "timing.h"

@@ -2,7 +2,7 @@
 
 #include "libtorch.h"
 #include "seqconv/base/error.h"
-#include "seqconv/kernels/isa_names.h"
+#include "seqconv/kernels/isa.h"
 
 namespace seqconv::cli {
 namespace {

@@ -4,8 +4,7 @@
 #include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
 #include "ops/kernel_arguments.h"
-#include "seqconv/kernels/dynamicconv.h"
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 
 /// lightconv and dynamicconv on the CPU: arguments are checked, made dense and
 /// handed to the kernels.

@@ -7,7 +7,6 @@
 #include "ops/fused_common.h"
 #include "seqconv/kernels/activation.h"
 #include "seqconv/kernels/dropout.h"
-#include "seqconv/kernels/glu.h"
 #include "seqconv/ops/parallel.h"
 
 namespace seqconv::ops {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 #include "taps.h"
 
 namespace seqconv::runtime {

@@ -5,8 +5,7 @@
 
 #include "kernels/conv/conv_kernels.h"
 #include "kernels/kernel_support.h"
-#include "seqconv/kernels/dynamicconv.h"
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/talk.h"
 
 /// Tensors of bfloat16 are loaded and stored in an order of their own. What

@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "kernels/plain_conv.h"
-#include "seqconv/kernels/dynamicconv.h"
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 
 /// lightconv and dynamicconv against the same thing said in loops of doubles.
 namespace seqconv::kernels {

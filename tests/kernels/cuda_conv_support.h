@@ -6,7 +6,7 @@
 #include "kernels/cuda/conv_backward_run.h"
 #include "kernels/cuda_support.h"
 #include "kernels/parallel.h"
-#include "seqconv/kernels/dynamicconv.h"
+#include "seqconv/kernels/conv.h"
 
 /// A convolution by the device's kernels on the host, and by the CPU's in
 /// float64.

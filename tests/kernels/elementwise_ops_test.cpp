@@ -9,7 +9,7 @@
 #include "kernels/common/chunks.h"
 #include "kernels/kernel_support.h"
 #include "seqconv/base/random.h"
-#include "seqconv/kernels/random_words.h"
+#include "seqconv/kernels/dropout.h"
 
 /// The loops of every instruction set against the definitions, which the tests
 /// of the passes check for the best one only.
@@ -109,7 +109,7 @@ TEST_P(ElementwiseOpsTest, ActivationsFollowTheirDefinitions) {
         return g[place(i)] * factor(i) * (s + v * s * (1 - s));
       });
     }
-    ops.relu_backward(saved, g.data(), y.data(), 0, kCount, T{2});
+    ops.relu_backward(saved, g.data(), y.data(), 0, kCount, {.p = 0.5});
     expect_equals(y, [&](int64_t i) {
       return x[place(i)] > 0 ? 2.0 * g[place(i)] : 0;
     });

@@ -11,7 +11,6 @@
 #include "seqconv/kernels/activation.h"
 #include "seqconv/kernels/cross_entropy.h"
 #include "seqconv/kernels/dropout.h"
-#include "seqconv/kernels/glu.h"
 #include "seqconv/kernels/layer_norm.h"
 
 namespace seqconv::kernels {

@@ -12,7 +12,7 @@
 #include "kernels/common/cache_line.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/conv.h"
-#include "seqconv/kernels/isa_names.h"
+#include "seqconv/kernels/isa.h"
 
 /// Random tensors and comparisons for tests of kernels, which run for every
 /// instruction set that this processor has.

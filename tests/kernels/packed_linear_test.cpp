@@ -9,7 +9,7 @@
 
 #include "linear_maps.h"
 #include "seqconv/base/error.h"
-#include "seqconv/kernels/isa_names.h"
+#include "seqconv/kernels/isa.h"
 
 namespace seqconv::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "seqconv/kernels/random_words.h"
+#include "seqconv/kernels/dropout.h"
 
 #include <gtest/gtest.h>
 

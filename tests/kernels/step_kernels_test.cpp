@@ -4,8 +4,7 @@
 #include <new>
 
 #include "kernels/kernel_support.h"
-#include "seqconv/kernels/dynamicconv.h"
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/packed_linear.h"
 #include "seqconv/kernels/talk.h"
 

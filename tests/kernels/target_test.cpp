@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/kernels/isa_names.h"
+#include "seqconv/kernels/isa.h"
 
 /// Which loops the tests of this program run: without this, a program that is
 /// built for the emulation might test native vectors once more.

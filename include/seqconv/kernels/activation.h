@@ -33,4 +33,28 @@ void activation_dropout_backward(
     Dropout drop,
     const ParallelFor& parallel_for);
 
+/// Rows of a gated linear unit. With `lengths` [rows / steps], row r is
+/// position r % steps of sequence r / steps and counts as padding at and beyond
+/// that sequence's length.
+struct GluShape {
+  int64_t rows = 0;
+  int64_t channels = 0;  ///< of the output; the input has twice as many
+  int64_t steps = 0;     ///< rows of a sequence; read only with lengths
+  const int64_t* lengths = nullptr;
+};
+
+/// x [rows, 2C] -> y [rows, C] = a * sigmoid(b), a the first half of a row;
+/// zero where the row is padding. T: float, double.
+template <class T>
+void glu(const T* x, T* y, const GluShape& shape, const ParallelFor&);
+
+/// grad_y [rows, C] -> grad_x [rows, 2C]; zero where the row is padding.
+template <class T>
+void glu_backward(
+    const T* x,
+    const T* grad_y,
+    T* grad_x,
+    const GluShape& shape,
+    const ParallelFor& parallel_for);
+
 }  // namespace seqconv::kernels

@@ -6,8 +6,8 @@
 #include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/parallel_for.h"
 
-/// What the two convolution kernels share. Tensors are dense and row-major with
-/// channels innermost; nothing is checked here (the operators do that).
+/// The two convolutions and what they share. Tensors are dense and row-major
+/// with channels innermost; nothing is checked here (the operators do that).
 namespace seqconv::kernels {
 
 /// Sizes of a convolution over x [B, T, C] with weights of K taps for H heads.
@@ -125,5 +125,37 @@ void bias_gradient(
     const S* grad_y,
     AccumulatorOf<S>* grad_bias,
     const Execution& run);
+
+/// Lightweight convolution: one kernel a head, given in the type that sums are
+/// kept in.
+template <class S>
+void lightconv_forward(
+    const ConvForward<S, AccumulatorOf<S>>& args,
+    const Execution& run);
+
+/// Both gradients in one pass. The sum over batch and time is cut into chunks
+/// that depend on the sizes alone, and added up in a fixed order: the same
+/// bits for any number of threads.
+template <class S>
+void lightconv_backward(
+    const ConvBackward<S, AccumulatorOf<S>>& args,
+    const Execution& run);
+
+template <class S>
+void lightconv_step(const ConvStep<S, AccumulatorOf<S>>&, const Execution&);
+
+/// Dynamic convolution: K logits for every position and head, of x's type or
+/// float beside BFloat16. Softmax, DropConnect and convolution are one pass;
+/// the taps never exist as a whole.
+template <class S, class L>
+void dynamicconv_forward(const ConvForward<S, L>& args, const Execution& run);
+
+/// Taps are computed again from the logits. Every position of both gradients
+/// has one owner that sums it in a fixed order.
+template <class S, class L>
+void dynamicconv_backward(const ConvBackward<S, L>& args, const Execution& run);
+
+template <class S, class L>
+void dynamicconv_step(const ConvStep<S, L>& args, const Execution& run);
 
 }  // namespace seqconv::kernels

@@ -26,9 +26,7 @@ struct CumulativeAverage {
 };
 
 template <class S>
-void cumulative_average(
-    const CumulativeAverage<S>& args,
-    const ParallelFor& parallel_for);
+void cumulative_average(const CumulativeAverage<S>& args, const ParallelFor&);
 
 /// The transposed map: x is grad_y, y is grad_x,
 /// y[s] = sum over s <= t < length of x[t] / (t + 1).

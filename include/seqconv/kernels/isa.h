@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "seqconv/base/enum_names.h"
+
 namespace seqconv::kernels {
 
 /// Instruction sets the inner loops are compiled for. One binary holds all.
@@ -13,4 +15,22 @@ Isa best_isa();
 /// All that this processor can run, for tests.
 std::vector<Isa> supported_isas();
 
+/// The instruction sets that this binary holds, oldest first, whether this
+/// processor has them or not.
+std::vector<Isa> compiled_isas();
+
+/// What Highway calls the target whose loops run for `isa`, for tests.
+const char* target_name(Isa isa);
+
 }  // namespace seqconv::kernels
+
+/// The names of the instruction sets, as `seqconv --version` says them.
+template <>
+struct seqconv::EnumNames<seqconv::kernels::Isa> {
+  using Isa = seqconv::kernels::Isa;
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Isa>>(
+          {{"baseline", Isa::kBaseline},
+           {"avx2", Isa::kAvx2},
+           {"avx512", Isa::kAvx512}});
+};

@@ -1,9 +1,5 @@
 #pragma once
 
-#include <array>
-#include <string_view>
-#include <utility>
-
 #include "seqconv/base/enum_names.h"
 #include "seqconv/kernels/conv.h"
 

@@ -25,10 +25,10 @@ struct AdamOptions {
 /// Buffers of `count` elements, p, m and v updated in place. T: float, double.
 template <class T>
 void adam_step(
-    T* param,
-    const T* grad,
-    T* exp_avg,
-    T* exp_avg_sq,
+    T* p,
+    const T* g,
+    T* m,
+    T* v,
     int64_t count,
     const AdamOptions& options,
     const ParallelFor& parallel_for);
@@ -47,9 +47,9 @@ struct NagOptions {
 /// buf = mu c buf - lr g. The buffer starts at zero. T: float, double.
 template <class T>
 void nag_step(
-    T* param,
-    const T* grad,
-    T* momentum_buffer,
+    T* p,
+    const T* g,
+    T* buf,
     int64_t count,
     const NagOptions& options,
     const ParallelFor& parallel_for);

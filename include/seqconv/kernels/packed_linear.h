@@ -3,15 +3,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "seqconv/base/enum_names.h"
 #include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/parallel_for.h"
-#include "seqconv/kernels/weight_type.h"
 
 /// Products of rows with weights that do not change.
 namespace seqconv::kernels {
+
+/// What weights are stored as, and multiplied as.
+enum class WeightType {
+  kFloat32,
+  /// Half the memory. The inputs of a product are rounded to bfloat16 too where
+  /// the processor multiplies it (NarrowProducts); sums are float32.
+  kBfloat16,
+  /// A quarter: whole numbers of at most 127 in size, in units of each output.
+  /// So are inputs, in units of each row, found as it comes. Sums are exact:
+  /// the same on every processor.
+  kInt8
+};
 
 /// What a linear map ends with, besides bias and residual.
 enum class LinearEnd {
@@ -58,20 +71,15 @@ class PackedLinear {
   PackedLinear() = default;
   /// weight [outputs, inputs], row-major. A map that ends with kGlu needs
   /// `gated`, and no other does: it has 2N rows, of which b of output n is row
-  /// N + n. With int8 there are less than kMostInt8Inputs inputs.
+  /// N + n. With int8 there are less than kMostInt8Inputs inputs. No target:
+  /// the best.
   PackedLinear(
       const float* weight,
       int64_t outputs,
       int64_t inputs,
       bool gated = false,
-      WeightType type = WeightType::kFloat32);
-  PackedLinear(
-      const float* weight,
-      int64_t outputs,
-      int64_t inputs,
-      bool gated,
-      WeightType type,
-      LinearTarget target);
+      WeightType type = WeightType::kFloat32,
+      std::optional<LinearTarget> target = std::nullopt);
   PackedLinear(
       Int8Weights weight,
       int64_t outputs,
@@ -122,9 +130,17 @@ struct LinearPass {
 /// Every output is one sum over k in ascending order: it depends on its row and
 /// its weights alone, never on the number of rows or threads. A row of int8
 /// that is not finite gives NaN.
-void packed_linear(
-    const PackedLinear& weight,
-    const LinearPass& pass,
-    const ParallelFor& parallel_for);
+void packed_linear(const PackedLinear&, const LinearPass&, const ParallelFor&);
 
 }  // namespace seqconv::kernels
+
+/// The names of the types in options and config.json.
+template <>
+struct seqconv::EnumNames<seqconv::kernels::WeightType> {
+  using WeightType = seqconv::kernels::WeightType;
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, WeightType>>(
+          {{"float32", WeightType::kFloat32},
+           {"bfloat16", WeightType::kBfloat16},
+           {"int8", WeightType::kInt8}});
+};

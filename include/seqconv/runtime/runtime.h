@@ -1,7 +1,7 @@
 #pragma once
 
 #include "seqconv/base/enum_names.h"
-#include "seqconv/kernels/weight_type.h"
+#include "seqconv/kernels/packed_linear.h"
 #include "seqconv/pipeline/system.h"
 
 /// The backend that runs models on the CPU without LibTorch.

@@ -13,21 +13,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-enum class AverageMap { kForward, kBackward };
-
-template <AverageMap M, class S>
+template <bool kForward, class S>
 void average_rows(const AverageRows<S>& rows, double* sums) {
   for (int64_t i = 0; i < rows.rows; ++i) {
-    const int64_t row = M == AverageMap::kForward ? i : rows.rows - 1 - i;
+    const int64_t row = kForward ? i : rows.rows - 1 - i;
     const S* const x = rows.x + row * rows.stride;
     S* const y = rows.y + row * rows.stride;
     const double share = 1.0 / static_cast<double>(rows.position + row + 1);
 #pragma omp simd
     for (int64_t c = 0; c < rows.channels; ++c) {
       const double value = static_cast<double>(widen(x[c]));
-      const double sum =
-          sums[c] + (M == AverageMap::kForward ? value : value * share);
-      const double out = M == AverageMap::kForward ? sum * share : sum;
+      const double sum = sums[c] + (kForward ? value : value * share);
+      const double out = kForward ? sum * share : sum;
       sums[c] = sum;
       y[c] = narrow<S>(static_cast<AccumulatorOf<S>>(out));
     }

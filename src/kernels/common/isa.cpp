@@ -5,7 +5,7 @@
 // clang-format on
 #include <hwy/highway.h>
 
-#include "seqconv/kernels/isa_names.h"
+#include "seqconv/kernels/isa.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {

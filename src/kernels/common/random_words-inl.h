@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "seqconv/base/random.h"
-#include "seqconv/kernels/random_words.h"
+#include "seqconv/kernels/dropout.h"
 
 /// Philox on vectors of counters; see base/random.h for the function itself.
 /// Auto-vectorised code is 3 times slower (measured).

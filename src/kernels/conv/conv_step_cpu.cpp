@@ -1,6 +1,5 @@
 #include "kernels/conv/position_conv.h"
-#include "seqconv/kernels/dynamicconv.h"
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 
 /// The step forms of both convolutions, and the gradient of their bias.
 namespace seqconv::kernels {

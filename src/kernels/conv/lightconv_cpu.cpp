@@ -1,4 +1,4 @@
-#include "seqconv/kernels/lightconv.h"
+#include "seqconv/kernels/conv.h"
 
 #include "kernels/conv/position_conv.h"
 

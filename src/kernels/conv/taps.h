@@ -6,7 +6,7 @@
 #include "kernels/common/tiles.h"
 #include "kernels/conv/conv_kernels.h"
 #include "seqconv/base/random.h"
-#include "seqconv/kernels/random_words.h"
+#include "seqconv/kernels/dropout.h"
 
 namespace seqconv::kernels {
 

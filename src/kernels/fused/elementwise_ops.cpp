@@ -7,11 +7,9 @@
 // clang-format on
 #include "kernels/average/cumulative_average-inl.h"
 #include "kernels/common/random_words-inl.h"
-#include "kernels/fused/activation-inl.h"
 #include "kernels/fused/cross_entropy-inl.h"
-#include "kernels/fused/dropout-inl.h"
-#include "kernels/fused/glu-inl.h"
 #include "kernels/fused/layer_norm-inl.h"
+#include "kernels/fused/maps-inl.h"
 #include "kernels/fused/optimizer-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,12 +21,12 @@ struct Tables {
   template <class T>
   static const ElementwiseOps<T>& elementwise() {
     static constexpr ElementwiseOps<T> kTable = {
-        .relu = activate_range<Activation::kRelu, T>,
-        .swish = activate_range<Activation::kSwish, T>,
-        .relu_backward = relu_backward_range<T>,
-        .swish_backward = swish_backward_range<T>,
+        .relu = relu_range<T>,
+        .swish = swish_range<T>,
         .dropout = dropout_range<T>,
         .dropout_add = dropout_add_range<T>,
+        .relu_backward = relu_backward_range<T>,
+        .swish_backward = swish_backward_range<T>,
         .glu = glu_row<T>,
         .glu_backward = glu_backward_row<T>,
         .layer_norm = layer_norm_rows<T>,
@@ -44,8 +42,8 @@ struct Tables {
   template <class S>
   static const AverageOps<S>& average() {
     static constexpr AverageOps<S> kTable = {
-        .forward = average_rows<AverageMap::kForward, S>,
-        .backward = average_rows<AverageMap::kBackward, S>};
+        .forward = average_rows<true, S>,
+        .backward = average_rows<false, S>};
     return kTable;
   }
 

@@ -7,7 +7,6 @@
 #include "seqconv/kernels/dropout.h"
 #include "seqconv/kernels/isa.h"
 #include "seqconv/kernels/layer_norm.h"
-#include "seqconv/kernels/random_words.h"
 
 /// The inner loops of the elementwise operations between the matrix products,
 /// on some elements or rows of their tensors; what they compute is said at the
@@ -31,41 +30,27 @@ struct NagFactors {
 /// whole tiles (chunks.h).
 template <class T>
 struct ElementwiseOps {
-  using Activate =
-      void (*)(const T* x, T* y, int64_t begin, int64_t end, Dropout drop);
-  Activate relu;
-  Activate swish;
-  void (*relu_backward)(
-      const T* y,
-      const T* grad_y,
-      T* grad_x,
-      int64_t begin,
-      int64_t end,
-      T scale);
-  void (*swish_backward)(
-      const T* x,
-      const T* grad_y,
-      T* grad_x,
-      int64_t begin,
-      int64_t end,
-      Dropout drop);
-  /// drop.p > 0.
-  void (*dropout)(const T* x, T* y, int64_t begin, int64_t end, Dropout drop);
-  void (*dropout_add)(
-      const T* x,
-      const T* residual,
+  using Map = void (*)(const T* x, T* y, int64_t begin, int64_t end, Dropout);
+  using PairMap = void (*)(
+      const T* a,
+      const T* b,
       T* y,
       int64_t begin,
       int64_t end,
       Dropout drop);
+  Map relu;
+  Map swish;
+  Map dropout;
+  PairMap dropout_add;     ///< of x and the residual
+  PairMap relu_backward;   ///< of y and grad_y; drop says the scale alone
+  PairMap swish_backward;  ///< of x and grad_y
   /// One row.
   void (*glu)(const T* x, T* y, int64_t channels);
-  void (
-      *glu_backward)(const T* x, const T* grad_y, T* grad_x, int64_t channels);
+  void (*glu_backward)(const T* x, const T* grad_y, T* grad_x, int64_t C);
   /// Rows [begin, end).
-  void (
-      *layer_norm)(const LayerNormForward<T>& pass, int64_t begin, int64_t end);
-  /// The same; adds to grad_weight and grad_bias [C].
+  void (*layer_norm)(const LayerNormForward<T>&, int64_t begin, int64_t end);
+  /// The same; adds to grad_weight and grad_bias [C], and writes what else is
+  /// wanted.
   void (*layer_norm_backward)(
       const LayerNormBackward<T>& pass,
       int64_t begin,
@@ -77,21 +62,11 @@ struct ElementwiseOps {
       const CrossEntropyRows<T>& pass,
       const SmoothedLoss& smoothed,
       int64_t row);
-  void (*adam)(
-      T* p,
-      const T* g,
-      T* m,
-      T* v,
-      int64_t count,
-      const AdamFactors<T>& factors);
-  void (*nag)(
-      T* p,
-      const T* g,
-      T* buf,
-      int64_t count,
-      const NagFactors<T>& factors);
-  double (*squared_sum)(const T* x, int64_t count);
-  void (*scale)(T* x, int64_t count, T factor);
+  /// n elements.
+  void (*adam)(T* p, const T* g, T* m, T* v, int64_t n, AdamFactors<T>);
+  void (*nag)(T* p, const T* g, T* buf, int64_t n, NagFactors<T>);
+  double (*squared_sum)(const T* x, int64_t n);
+  void (*scale)(T* x, int64_t n, T factor);
 };
 
 /// Rows of one sequence.
@@ -106,14 +81,12 @@ struct AverageRows {
 };
 
 template <class S>
-using AddAverageRows = void (*)(const AverageRows<S>& rows, double* sums);
-
-template <class S>
 struct AverageOps {
+  using AddRows = void (*)(const AverageRows<S>& rows, double* sums);
   /// sums += x[t]; y[t] = sums / (t + 1).
-  AddAverageRows<S> forward;
+  AddRows forward;
   /// sums += x[t] / (t + 1); y[t] = sums; from the last row to the first.
-  AddAverageRows<S> backward;
+  AddRows backward;
 };
 
 using RandomWordRows = decltype(&random_word_rows);
@@ -123,5 +96,10 @@ const ElementwiseOps<T>& elementwise_ops(Isa isa);
 template <class S>
 const AverageOps<S>& average_ops(Isa isa);
 RandomWordRows random_word_rows_of(Isa isa);
+
+/// Compiles the function template `pass` for both types of ElementwiseOps.
+#define SEQCONV_INSTANTIATE(pass)             \
+  template decltype(pass<float>) pass<float>; \
+  template decltype(pass<double>) pass<double>
 
 }  // namespace seqconv::kernels

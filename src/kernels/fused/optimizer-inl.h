@@ -15,16 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 template <class T>
-void adam_range(
-    T* p,
-    const T* g,
-    T* m,
-    T* v,
-    int64_t count,
-    const AdamFactors<T>& factors) {
-  const AdamFactors<T> f = factors;
+void adam_range(T* p, const T* g, T* m, T* v, int64_t n, AdamFactors<T> f) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const T grad = g[i] * f.grad_scale;
     const T mean = f.beta1 * m[i] + f.rest1 * grad;
     const T square = f.beta2 * v[i] + f.rest2 * grad * grad;
@@ -36,25 +29,19 @@ void adam_range(
 }
 
 template <class T>
-void nag_range(
-    T* p,
-    const T* g,
-    T* buf,
-    int64_t count,
-    const NagFactors<T>& factors) {
-  const NagFactors<T> f = factors;
+void nag_range(T* p, const T* g, T* buf, int64_t n, NagFactors<T> f) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     p[i] = p[i] * f.keep + f.look_ahead * buf[i] - f.look_rate * g[i];
     buf[i] = f.carry * buf[i] - f.rate * g[i];
   }
 }
 
 template <class T>
-double squared_sum(const T* x, int64_t count) {
+double squared_sum(const T* x, int64_t n) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const double value = static_cast<double>(x[i]);
     sum += value * value;
   }
@@ -62,8 +49,8 @@ double squared_sum(const T* x, int64_t count) {
 }
 
 template <class T>
-void scale_range(T* x, int64_t count, T factor) {
-  for (int64_t i = 0; i < count; ++i)
+void scale_range(T* x, int64_t n, T factor) {
+  for (int64_t i = 0; i < n; ++i)
     x[i] *= factor;
 }
 

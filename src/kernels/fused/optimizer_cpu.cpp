@@ -2,46 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
+#include "kernels/common/chunks.h"
 #include "kernels/fused/elementwise_ops.h"
 #include "seqconv/base/error.h"
 
 namespace seqconv::kernels {
-namespace {
-
-/// Elements of one chunk; chunks do not depend on the number of threads.
-constexpr int64_t kChunk = 1 << 14;
-
-int64_t chunk_count(int64_t count) {
-  return (count + kChunk - 1) / kChunk;
-}
-
-/// Calls body(first, n) for every chunk.
-template <class Body>
-void for_chunks(
-    int64_t count,
-    const ParallelFor& parallel_for,
-    const Body& body) {
-  parallel_for(
-      chunk_count(count),
-      /*grain=*/1,
-      [&](int64_t begin, int64_t end) {
-        for (int64_t chunk = begin; chunk < end; ++chunk) {
-          const int64_t first = chunk * kChunk;
-          body(first, std::min(kChunk, count - first));
-        }
-      });
-}
-
-}  // namespace
-
 template <class T>
 void adam_step(
-    T* param,
-    const T* grad,
-    T* exp_avg,
-    T* exp_avg_sq,
+    T* p,
+    const T* g,
+    T* m,
+    T* v,
     int64_t count,
     const AdamOptions& o,
     const ParallelFor& parallel_for) {
@@ -58,23 +32,17 @@ void adam_step(
       static_cast<T>(o.epsilon),
       static_cast<T>(o.lr * o.weight_decay),
       static_cast<T>(rate)};
-  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
-    ops.adam(
-        param + first,
-        grad + first,
-        exp_avg + first,
-        exp_avg_sq + first,
-        size,
-        factors);
+  const auto step = elementwise_ops<T>(best_isa()).adam;
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
+    step(p + begin, g + begin, m + begin, v + begin, end - begin, factors);
   });
 }
 
 template <class T>
 void nag_step(
-    T* param,
-    const T* grad,
-    T* momentum_buffer,
+    T* p,
+    const T* g,
+    T* buf,
     int64_t count,
     const NagOptions& o,
     const ParallelFor& parallel_for) {
@@ -86,29 +54,27 @@ void nag_step(
       static_cast<T>((1 + o.momentum) * o.lr * o.grad_scale),
       static_cast<T>(carry),
       static_cast<T>(o.lr * o.grad_scale)};
-  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
-    ops.nag(
-        param + first,
-        grad + first,
-        momentum_buffer + first,
-        size,
-        factors);
+  const auto step = elementwise_ops<T>(best_isa()).nag;
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
+    step(p + begin, g + begin, buf + begin, end - begin, factors);
   });
 }
 
 template <class T>
 double
 squared_norm(const T* x, int64_t count, const ParallelFor& parallel_for) {
-  std::vector<double> partial(static_cast<size_t>(chunk_count(count)));
-  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
-    partial[first / kChunk] = ops.squared_sum(x + first, size);
+  // Parts do not depend on the number of threads.
+  constexpr int64_t kPart = 1 << 14;
+  const auto squared_sum = elementwise_ops<T>(best_isa()).squared_sum;
+  std::vector<double> sums(static_cast<size_t>((count + kPart - 1) / kPart));
+  const auto parts = static_cast<int64_t>(sums.size());
+  parallel_for(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t first = part * kPart;
+      sums[part] = squared_sum(x + first, std::min(kPart, count - first));
+    }
   });
-  double sum = 0;
-  for (const double value : partial)
-    sum += value;
-  return sum;
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 double clip_factor(double norm, double max_norm) {
@@ -122,31 +88,14 @@ void scale(
     double factor,
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_chunks(count, parallel_for, [&](int64_t first, int64_t size) {
-    ops.scale(x + first, size, static_cast<T>(factor));
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
+    ops.scale(x + begin, end - begin, static_cast<T>(factor));
   });
 }
 
-#define SEQCONV_INSTANTIATE(T)                                            \
-  template void adam_step<T>(                                             \
-      T*,                                                                 \
-      const T*,                                                           \
-      T*,                                                                 \
-      T*,                                                                 \
-      int64_t,                                                            \
-      const AdamOptions&,                                                 \
-      const ParallelFor&);                                                \
-  template void nag_step<T>(                                              \
-      T*,                                                                 \
-      const T*,                                                           \
-      T*,                                                                 \
-      int64_t,                                                            \
-      const NagOptions&,                                                  \
-      const ParallelFor&);                                                \
-  template double squared_norm<T>(const T*, int64_t, const ParallelFor&); \
-  template void scale<T>(T*, int64_t, double, const ParallelFor&);
-SEQCONV_INSTANTIATE(float)
-SEQCONV_INSTANTIATE(double)
-#undef SEQCONV_INSTANTIATE
+SEQCONV_INSTANTIATE(adam_step);
+SEQCONV_INSTANTIATE(nag_step);
+SEQCONV_INSTANTIATE(squared_norm);
+SEQCONV_INSTANTIATE(scale);
 
 }  // namespace seqconv::kernels

@@ -11,72 +11,67 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
+/// The first `count` elements of src as those of dst, then zeros up to `room`.
+template <class A, class From, class To>
+HWY_INLINE void convert(const From* src, int64_t count, To* dst, int64_t room) {
+  for (int64_t i = 0; i < room; i += kLanes<A>)
+    store_some<A>(
+        count > i ? load_some<A>(src + i, count - i) : hn::Zero(Tag<A>()),
+        dst + i,
+        room - i);
+}
+
 template <class S, class A>
 void narrow(const A* src, int64_t count, S* dst) {
-  for (int64_t i = 0; i < count; i += kLanes<A>)
-    store_some<A>(load_some<A>(src + i, count - i), dst + i, count - i);
+  convert<A>(src, count, dst, count);
 }
 
 /// Logits -> segments, zero beyond K.
 template <class L, class A>
 void widen_taps(const TapTile<L, A>& tile) {
-  const Tag<A> d;
-  const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
+  const int64_t H = tile.heads, K = tile.kernel_size, pitch = tap_pitch(K);
   A* w = tile.w;
   for (int64_t t = 0; t < tile.rows; ++t)
-    for (int64_t h = 0; h < tile.heads; ++h, w += pitch) {
-      const L* const logits = tile.logits + t * tile.logit_stride + h * K;
-      for (int64_t j = 0; j < pitch; j += kLanes<A>)
-        store_some<A>(
-            K > j ? load_some<A>(logits + j, K - j) : hn::Zero(d),
-            w + j,
-            pitch - j);
-    }
+    for (int64_t h = 0; h < H; ++h, w += pitch)
+      convert<A>(tile.logits + t * tile.logit_stride + h * K, K, w, pitch);
 }
 
 /// Gradients in segments -> of the logits.
 template <class L, class A>
 void narrow_taps(const TapGradient<L, A>& tile) {
-  const int64_t K = tile.kernel_size, pitch = tap_pitch(K);
+  const int64_t H = tile.heads, K = tile.kernel_size, pitch = tap_pitch(K);
   const A* grad = tile.grad;
   for (int64_t t = 0; t < tile.rows; ++t)
-    for (int64_t h = 0; h < tile.heads; ++h, grad += pitch) {
-      L* const out = tile.out + t * tile.out_stride + h * K;
-      for (int64_t j = 0; j < K; j += kLanes<A>)
-        store_some<A>(load_some<A>(grad + j, K - j), out + j, K - j);
-    }
+    for (int64_t h = 0; h < H; ++h, grad += pitch)
+      convert<A>(grad, K, tile.out + t * tile.out_stride + h * K, K);
 }
 
-/// NV whole vectors, or one of `tail` elements.
-template <class S, class A, int NV, bool kTail>
+/// NV whole vectors of columns, or, with NV = 1, the first `count` lanes.
+template <int NV, class S, class A>
 HWY_INLINE void weighted_columns(
     const S* src,
     int64_t stride,
     const A* taps,
     int64_t rows,
     A* acc,
-    int64_t tail) {
+    int64_t count) {
   constexpr int L = kLanes<A>;
+  const auto columns = [&](const auto* row, int v) HWY_ATTR {
+    return NV > 1 ? load_wide(row + v * L) : load_some<A>(row, count);
+  };
   Vec<A> sums[NV];
 #pragma GCC unroll 4
   for (int v = 0; v < NV; ++v)
-    sums[v] = kTail ? load_some<A>(acc, tail) : load(acc + v * L);
+    sums[v] = columns(acc, v);
   for (int64_t i = 0; i < rows; ++i) {
     const auto tap = hn::Set(Tag<A>(), taps[i]);
-    const S* const row = src + i * stride;
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
-      sums[v] = hn::MulAdd(
-          tap,
-          kTail ? load_some<A>(row, tail) : load_wide(row + v * L),
-          sums[v]);
+      sums[v] = hn::MulAdd(tap, columns(src + i * stride, v), sums[v]);
   }
 #pragma GCC unroll 4
   for (int v = 0; v < NV; ++v)
-    if (kTail)
-      store_some<A>(sums[v], acc, tail);
-    else
-      hn::StoreU(sums[v], Tag<A>(), acc + v * L);
+    store_some<A>(sums[v], acc + v * L, count - v * L);
 }
 
 template <class S, class A>
@@ -90,17 +85,9 @@ void weighted_sum(
   constexpr int64_t L = kLanes<A>;
   int64_t c = 0;
   for (; c + 4 * L <= width; c += 4 * L)
-    weighted_columns<S, A, 4, false>(src + c, stride, taps, rows, acc + c, L);
-  for (; c + L <= width; c += L)
-    weighted_columns<S, A, 1, false>(src + c, stride, taps, rows, acc + c, L);
-  if (c < width)
-    weighted_columns<S, A, 1, true>(
-        src + c,
-        stride,
-        taps,
-        rows,
-        acc + c,
-        width - c);
+    weighted_columns<4>(src + c, stride, taps, rows, acc + c, width - c);
+  for (; c < width; c += L)
+    weighted_columns<1>(src + c, stride, taps, rows, acc + c, width - c);
 }
 
 /// Rows that are summed in A before they are added in double.

@@ -102,27 +102,13 @@ PackedLinear::PackedLinear(
     int64_t outputs,
     int64_t inputs,
     bool gated,
-    WeightType type)
-    : PackedLinear(
-          weight,
-          outputs,
-          inputs,
-          gated,
-          type,
-          best_linear_target(type)) {}
-
-PackedLinear::PackedLinear(
-    const float* weight,
-    int64_t outputs,
-    int64_t inputs,
-    bool gated,
     WeightType type,
-    LinearTarget target)
+    std::optional<LinearTarget> target)
     : outputs_(outputs),
       inputs_(inputs),
       gated_(gated),
       type_(type),
-      target_(target) {
+      target_(target.value_or(best_linear_target(type))) {
   switch (type) {
     case WeightType::kFloat32:
       pack<float>(weight);
@@ -138,7 +124,7 @@ PackedLinear::PackedLinear(
   for (int64_t n = 0; n < outputs; ++n)
     scales[static_cast<size_t>(n)] =
         quantize_row(weight + n * inputs, inputs, values.data() + n * inputs);
-  *this = {{values.data(), scales.data()}, outputs, inputs, gated, target};
+  *this = {{values.data(), scales.data()}, outputs, inputs, gated, target_};
 }
 
 PackedLinear::PackedLinear(
