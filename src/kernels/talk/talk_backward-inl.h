@@ -65,7 +65,8 @@ class BackwardColumns {
         g_(tile.g),
         x_(tile.x),
         first_(tile.first),
-        out_(tile.grad_x) {}
+        out_(tile.grad_x),
+        next_(tile.channels > kTalkChannels ? kTalkChannels : tile.next) {}
 
   /// Whether all gradients were finite.
   HWY_INLINE bool run() {
@@ -114,11 +115,11 @@ class BackwardColumns {
   template <bool kOwn>
   HWY_INLINE void add_row(Sums& sums, EdgeProducts<A>& products) {
     if (staged_ < tile_.rows) {
-      columns_.prefetch(g_ + tile_.next);
+      columns_.prefetch(g_ + next_);
       stage_row();
     }
     if (kOwn)
-      columns_.prefetch(x_ + tile_.next);
+      columns_.prefetch(x_ + next_);
     int64_t edge = *first_++;
     if (kOwn || edge >= 0) {
       Vec<A> x[NV];
@@ -157,7 +158,7 @@ class BackwardColumns {
 
   HWY_INLINE void put_row(const Sums& sums) {
     if (!kStreams)
-      columns_.prefetch(out_ + tile_.next);
+      columns_.prefetch(out_ + next_);
     const auto scale = hn::Set(d_, tile_.scale);
     columns_.put(out_, [&](int v) HWY_ATTR {
       return hn::Mul(sums.row[v], scale);
@@ -172,6 +173,7 @@ class BackwardColumns {
   const S* x_;            // of the next row
   const int32_t* first_;  // its first edge
   S* out_;                // of the next row of the tile's own
+  const int64_t next_;    // from a row to that of the next strip
 };
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

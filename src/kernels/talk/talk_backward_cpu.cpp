@@ -23,22 +23,22 @@ class EdgeLists {
     edges_.reserve(2 * count);
     first_.reserve(rows);
     std::fill_n(first_.data(), rows, -1);
+    TalkEdge<A>* const edges = edges_.data();
+    int32_t* const of_row = first_.data();
     const auto put = [&](int64_t edge, int64_t row, A part) {
-      int32_t& of_row =
-          first_.data()[std::clamp<int64_t>(row - first, 0, rows - 1)];
-      edges_.data()[edge] = {of_row, part};
-      of_row = static_cast<int32_t>(edge);
+      const int64_t of = std::min(std::max<int64_t>(row - first, 0), rows - 1);
+      edges[edge] = {of_row[of], part};
+      of_row[of] = static_cast<int32_t>(edge);
     };
-    A parts = 0;
+    int unordered = 0;
     // From the last one on, so that lists are in order.
     for (int64_t i = count; --i >= 0;) {
       const TalkWindow<A>& w = windows[i];
-      const int some_left = w.left > 0, some_right = w.right > 0;
-      put(2 * i + 1, w.behind - 2 + some_right, w.right - A(some_right));
-      put(2 * i, w.low - some_left, w.left + A(1 - some_left));
-      parts += w.left + w.right;
+      put(2 * i + 1, w.last, w.right - 1);
+      put(2 * i, w.first, w.left);
+      unordered |= std::isunordered(w.left, w.right);
     }
-    return !std::isnan(parts);
+    return unordered == 0;
   }
 
   const TalkEdge<A>* edges() { return edges_.data(); }
@@ -48,21 +48,6 @@ class EdgeLists {
   Scratch<TalkEdge<A>> edges_;
   Scratch<int32_t> first_;
 };
-
-/// How much of an input a window holds; NaN where it holds all of it and an
-/// edge is NaN.
-template <class A>
-A share_of(const TalkWindow<A>& w, int64_t row) {
-  const int64_t high = w.behind - 1;
-  A share = A(row >= w.low) - A(row >= high);
-  if (share == 1)
-    share += 0 * (w.left + w.right);
-  if (row == w.low - 1 && w.left > 0)
-    share += w.left;
-  if (row == high && w.right > 0)
-    share += w.right;
-  return share;
-}
 
 /// The gradient of each input as a sum over the windows that hold it, for
 /// gradients that are not finite. Input 0 is row `first`.
@@ -75,7 +60,7 @@ void spread_windows_singly(
     for (int64_t s = 0; s < tile.span; ++s) {
       A sum = 0;
       for (int64_t i = 0; i < tile.rows; ++i) {
-        const A share = share_of(windows[i], first + s);
+        const A share = talk_share(windows[i], first + s);
         if (share != 0)
           sum += share * widen(tile.g[i * tile.stride + c]);
       }
@@ -126,17 +111,16 @@ class BackwardTile {
     products_.reserve(2 * tile.rows);
     products_.fill_zero(2 * tile.rows);
     tile.products = products_.data();
-    for (int64_t c = 0; c < R; c += kTalkChannels) {
-      place(tile, row, head * R + c, std::min(kTalkChannels, R - c));
-      tile.next = talk_next(
-          shape,
-          head * R + c + tile.channels,
-          tile.channels,
-          rows.count);
-      const bool finite = ops_.backward(tile) && numbers;
-      if (!finite && tile.grad_x != nullptr)
-        spread_windows_singly(tile, windows, rows.first);
-    }
+    const int64_t at = row * C + head * R;
+    tile.channels = R;
+    tile.g = args_.grad_y + at - tile.own * C;
+    tile.x = args_.x + at + tile.begin * C;
+    tile.grad_x = args_.grad_x == nullptr ? nullptr : args_.grad_x + at;
+    const int64_t strip = std::min(kTalkChannels, R);
+    tile.next = talk_next(shape, head * R + R - strip, strip, rows.count);
+    const bool finite = ops_.backward(tile) && numbers;
+    if (!finite && tile.grad_x != nullptr)
+      spread_windows_singly(tile, windows, rows.first);
     put_offset_gradients(tile, windows + tile.own, row * shape.heads + head);
   }
 
@@ -167,20 +151,6 @@ class BackwardTile {
         .streaming = streaming_};
   }
 
-  /// Lets a tile be of some channels; `row` is that of input 0 in tensors.
-  void place(
-      TalkGradTile<S, A>& tile,
-      int64_t row,
-      int64_t channel,
-      int64_t channels) const {
-    const int64_t C = args_.shape.channels;
-    const int64_t at = row * C + channel;
-    tile.channels = channels;
-    tile.g = args_.grad_y + at - tile.own * C;
-    tile.x = args_.x + at + tile.begin * C;
-    tile.grad_x = args_.grad_x == nullptr ? nullptr : args_.grad_x + at;
-  }
-
   /// max_left * <g, x at the edge> / window where the edge is fractional, else
   /// 0; on the right likewise. `at`: of the first own window's offset.
   void put_offset_gradients(
@@ -196,7 +166,7 @@ class BackwardTile {
           const A scale = static_cast<A>(max) * tile.scale;
           for (int64_t t = 0; t < tile.span; ++t)
             grad[at + t * shape.heads] = narrow<O>(
-                own[t].*part != 0 ? products[2 * t + side] * scale : A(0));
+                own[t].*part != 1 ? products[2 * t + side] * scale : A(0));
         };
     put(args_.grad_offset_left, shape.max_left, 0, &TalkWindow<A>::left);
     put(args_.grad_offset_right, shape.max_right, 1, &TalkWindow<A>::right);
@@ -215,32 +185,20 @@ class BackwardTile {
 
 template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
-  const TalkShape& shape = args.shape;
-  const bool streaming = talk_streams(run, shape, args.grad_x, 2);
-  const int64_t tiles = ceil_div(shape.steps, kTalkRows);
-  run.parallel_for(
-      shape.batch * tiles * shape.heads,
-      grain_for(kTalkRows * (shape.head_channels() * 10 + 32)),
-      [&](int64_t begin, int64_t end) {
-        BackwardTile<S, O> work(args, streaming, run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const TileIndex at(item, tiles, shape.heads);
-          work.run(talk_rows(shape, args.lengths, at.batch, at.tile), at.group);
-        }
-      });
+  for_talk_tiles<BackwardTile<S, O>>(
+      args,
+      talk_streams(run, args.shape, args.grad_x, 2),
+      args.shape.heads,
+      kTalkRows * (args.shape.head_channels() * 10 + 32),
+      run);
 }
 
-template void talk_backward(
-    const TalkBackward<float, float>&,
-    const Execution&);
-template void talk_backward(
-    const TalkBackward<double, double>&,
-    const Execution&);
-template void talk_backward(
-    const TalkBackward<BFloat16, BFloat16>&,
-    const Execution&);
-template void talk_backward(
-    const TalkBackward<BFloat16, float>&,
-    const Execution&);
+#define SEQCONV_INSTANTIATE(S, O) \
+  template void talk_backward(const TalkBackward<S, O>&, const Execution&);
+
+SEQCONV_INSTANTIATE(float, float)
+SEQCONV_INSTANTIATE(double, double)
+SEQCONV_INSTANTIATE(BFloat16, BFloat16)
+SEQCONV_INSTANTIATE(BFloat16, float)
 
 }  // namespace seqconv::kernels

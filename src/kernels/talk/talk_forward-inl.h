@@ -21,20 +21,12 @@ template <class S, class A, int NV, bool kStreams>
 class ForwardColumns {
  public:
   HWY_INLINE explicit ForwardColumns(const TalkTile<S, A>& tile)
-      : columns_{tile.channels},
-        inputs_(tile.inputs),
-        rows_(tile.rows),
-        before_(HWY_MIN(tile.inputs, tile.ahead - 1)),
+      : tile_(tile),
+        columns_{tile.channels},
         x_(tile.x),
         y_(tile.y),
         windows_(tile.windows),
-        stride_(tile.stride),
-        next_(tile.next),
-        ring_(tile.sums),
-        ring_end_(tile.sums + (tile.ring - 1) * kPitch),
-        last_(tile.sums + (tile.origin & (tile.ring - 1)) * kPitch),
-        slots_(static_cast<uint64_t>(tile.ring - 1) * 0x100000001u),
-        scale_(hn::Set(d_, tile.scale)) {
+        last_(tile.sums + (tile.origin & (tile.ring - 1)) * kPitch) {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       sum_[v] = hn::Zero(d_);
@@ -43,17 +35,18 @@ class ForwardColumns {
 
   /// Whether all inputs were finite.
   HWY_INLINE bool run() {
-    add_rows(before_);
+    const int64_t before = HWY_MIN(tile_.inputs, tile_.ahead - 1);
+    const int64_t both = HWY_MIN(tile_.rows, tile_.inputs - before);
+    add_rows(before);
     // With every window a row is summed up: one after the other would wait for
     // loads in one half of the time and for stores in the other.
-    const int64_t both = HWY_MIN(rows_, inputs_ - before_);
     for (int64_t t = 0; t < both; ++t) {
       add_row();
       put_row();
     }
-    for (int64_t t = both; t < rows_; ++t)
+    for (int64_t t = both; t < tile_.rows; ++t)
       put_row();
-    add_rows(inputs_ - before_ - both);
+    add_rows(tile_.inputs - before - both);
     return all_finite<A, NV>(sum_);
   }
 
@@ -61,6 +54,7 @@ class ForwardColumns {
   static constexpr Tag<A> d_{};
   static constexpr int L = kLanes<A>;
   static constexpr int64_t kPitch = kTalkChannels;
+  static constexpr uint64_t kBoth = 0x100000001;  // 1 in both halves
 
   HWY_INLINE void store_sums() const {
 #pragma GCC unroll 4
@@ -70,8 +64,8 @@ class ForwardColumns {
   /// Stores the sums in the ring's next row.
   HWY_INLINE void keep_sums() {
     store_sums();
-    if (HWY_UNLIKELY(last_ == ring_end_)) {
-      last_ = ring_ - kPitch;
+    if (HWY_UNLIKELY(last_ == tile_.sums + (tile_.ring - 1) * kPitch)) {
+      last_ = tile_.sums - kPitch;
       store_sums();
     }
   }
@@ -79,11 +73,11 @@ class ForwardColumns {
   /// Sums are not times the scale: those of inputs with few bits are exact.
   HWY_INLINE void add_row() {
     if (kStreams)
-      columns_.prefetch(x_ + next_);
+      columns_.prefetch(x_ + tile_.next);
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       sum_[v] = hn::Add(sum_[v], columns_.get(x_, v));
-    x_ += stride_;
+    x_ += tile_.stride;
     last_ += kPitch;
     keep_sums();
   }
@@ -95,23 +89,27 @@ class ForwardColumns {
   /// What lies between the edges of the next window, times the scale.
   HWY_INLINE void put_row() {
     const TalkWindow<A>& w = *windows_;
+    const uint64_t slots = static_cast<uint64_t>(tile_.ring - 1) * kBoth;
+    const auto scale = hn::Set(d_, tile_.scale);
     // One load of both: every one holds up those of vectors.
     uint64_t rows;
-    std::memcpy(&rows, &w.low, sizeof(rows));
-    rows = scalar(rows & slots_);
-    const A* const low =
-        scalar(ring_ + int64_t{static_cast<uint32_t>(rows)} * kPitch);
-    const A* const behind = scalar(ring_ + (rows >> 32) * kPitch);
+    std::memcpy(&rows, &w.first, sizeof(rows));
+    rows = scalar((rows + kBoth) & slots);
+    const A* const first = sums_at(static_cast<uint32_t>(rows));
+    const A* const last = sums_at(rows >> 32);
     const auto left = hn::Set(d_, w.left), right = hn::Set(d_, w.right);
     columns_.put(y_, [&](int v) HWY_ATTR {
       const int64_t at = v * L;
-      const auto begin = between(low + at, low + at - kPitch, left);
-      const auto end = between(behind + at - kPitch, behind + at, right);
-      return hn::Mul(hn::Sub(end, begin), scale_);
+      const auto begin = between(first + at, first + at - kPitch, left);
+      const auto end = between(last + at - kPitch, last + at, right);
+      return hn::Mul(hn::Sub(end, begin), scale);
     });
     // A pointer that moves on: g++ would count rows and read it every time.
     windows_ = scalar(windows_ + 1);
-    y_ += stride_;
+    y_ += tile_.stride;
+  }
+  HWY_INLINE const A* sums_at(uint64_t row) const {
+    return scalar(tile_.sums + static_cast<int64_t>(row) * kPitch);
   }
   /// sum + part * (edge - sum)
   HWY_INLINE static Vec<A> between(const A* sum, const A* edge, Vec<A> part) {
@@ -119,18 +117,12 @@ class ForwardColumns {
     return hn::MulAdd(part, hn::Sub(hn::Load(d_, edge), s), s);
   }
 
+  const TalkTile<S, A> tile_;  // a copy: nothing that is written changes it
   const Columns<S, A, NV, kStreams> columns_;
-  const int64_t inputs_, rows_;
-  const int64_t before_;  // inputs that are summed up before the first window
-  const S* x_;            // the next input
-  S* y_;                  // the next output
+  const S* x_;                    // the next input
+  S* y_;                          // the next output
   const TalkWindow<A>* windows_;  // that of the next output
-  const int64_t stride_, next_;
-  A* const ring_;
-  A* const ring_end_;     // its last row
-  A* last_;               // the sums stored last
-  const uint64_t slots_;  // ring - 1 for each half of TalkWindow's rows
-  const Vec<A> scale_;
+  A* last_;                       // the sums stored last
   Vec<A> sum_[NV];
 };
 

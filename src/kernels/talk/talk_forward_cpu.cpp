@@ -11,21 +11,19 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
   for (int64_t t = 0; t < tile.rows; ++t)
     for (int64_t c = 0; c < tile.channels; ++c) {
       const TalkWindow<A>& w = tile.windows[t];
-      const auto x = [&](int64_t row) {
-        return widen(tile.x[(row - tile.origin) * tile.stride + c]);
-      };
-      const int64_t high = w.behind - 1;
       A sum = 0;
-      for (int64_t row = w.low; row < high; ++row)
-        sum += x(row);
-      for (int64_t row = high; row < w.low; ++row)
-        sum -= x(row);
-      if (w.left != 0)
-        sum += w.left * (w.left > 0 ? x(w.low - 1) : A(1));
-      if (w.right != 0)
-        sum += w.right * (w.right > 0 ? x(high) : A(1));
+      for (int64_t row = std::min(w.first, w.last);
+           row <= std::max(w.first, w.last);
+           ++row)
+        if (const A share = talk_share(w, row); share != 0)
+          sum += share * widen(tile.x[(row - tile.origin) * tile.stride + c]);
       tile.y[t * tile.stride + c] = narrow<S>(sum * tile.scale);
     }
+}
+
+/// Strips of a head: they are worked on one by one.
+int64_t talk_strips(const TalkShape& shape) {
+  return ceil_div(shape.head_channels(), kTalkChannels);
 }
 
 template <class S, class O, class A = AccumulatorOf<S>>
@@ -37,13 +35,16 @@ class ForwardTile {
         ops_(talk_kernels<S, A>(isa)),
         streaming_(streaming) {}
 
-  /// Channels [channel, channel + channels), which are of one head.
-  void run(TalkRows rows, int64_t channel, int64_t channels) {
+  /// A strip of a head's channels, counted through all heads.
+  void run(TalkRows rows, int64_t strip) {
     const TalkShape& shape = args_.shape;
-    const int64_t C = shape.channels;
+    const int64_t C = shape.channels, R = shape.head_channels();
+    const int64_t strips = talk_strips(shape), head = strip / strips;
+    const int64_t from = strip % strips * kTalkChannels;
+    const int64_t channel = head * R + from;
+    const int64_t channels = std::min(kTalkChannels, R - from);
     const int64_t at = rows.batch * shape.steps * C + channel;
-    const int64_t next =
-        talk_next(shape, channel + channels, channels, rows.count);
+    const int64_t next = talk_next(shape, channel, channels, rows.count);
     zero_rows(
         args_.y + at,
         C,
@@ -58,8 +59,9 @@ class ForwardTile {
     const int64_t end =
         std::min(rows.valid, rows.first + rows.count + reach.right);
     const int64_t ring = talk_ring(std::min(end - origin, reach.rows()) + 1);
+    sums_.reserve((ring + 1) * kTalkChannels);
     const TalkTile<S, A> tile = {
-        .windows = windows_.make(rows, channel / shape.head_channels()),
+        .windows = windows_.make(rows, head),
         .rows = rows.count,
         .channels = channels,
         .scale = talk_scale<A>(shape),
@@ -69,26 +71,15 @@ class ForwardTile {
         .x = args_.x + at + origin * C,
         .y = args_.y + at + rows.first * C,
         .stride = C,
-        .sums = sums_of(ring),
+        .sums = sums_.data() + kTalkChannels,
         .ring = ring,
         .streaming = streaming_,
         .next = next};
-    if (ops_.forward(tile))
-      return;
-    sum_windows_singly(tile);
-    // Later tiles multiply what is left there by 0.
-    sums_.fill_zero((ring + 1) * kTalkChannels);
+    if (!ops_.forward(tile))
+      sum_windows_singly(tile);
   }
 
  private:
-  /// A ring of sums that are all finite.
-  A* sums_of(int64_t ring) {
-    const int64_t elements = (ring + 1) * kTalkChannels;
-    if (sums_.reserve(elements))
-      sums_.fill_zero(elements);
-    return sums_.data() + kTalkChannels;
-  }
-
   const TalkForward<S, O>& args_;
   TalkWindows<O> windows_;
   const TalkKernels<S, A>& ops_;
@@ -100,37 +91,20 @@ class ForwardTile {
 
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
-  const TalkShape& shape = args.shape;
-  const bool streaming = talk_streams(run, shape, args.y, 1);
-  const int64_t R = shape.head_channels();
-  const int64_t tiles = ceil_div(shape.steps, kTalkRows);
-  const int64_t strips = ceil_div(R, kTalkChannels);
-  run.parallel_for(
-      shape.batch * tiles * shape.heads * strips,
-      grain_for(kTalkRows * (kTalkChannels * 4 + 16)),
-      [&](int64_t begin, int64_t end) {
-        ForwardTile<S, O> work(args, streaming, run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const TileIndex at(item, tiles, shape.heads * strips);
-          const int64_t head = at.group / strips;
-          const int64_t first = at.group % strips * kTalkChannels;
-          work.run(
-              talk_rows(shape, args.lengths, at.batch, at.tile),
-              head * R + first,
-              std::min(kTalkChannels, R - first));
-        }
-      });
+  for_talk_tiles<ForwardTile<S, O>>(
+      args,
+      talk_streams(run, args.shape, args.y, 1),
+      args.shape.heads * talk_strips(args.shape),
+      kTalkRows * (kTalkChannels * 4 + 16),
+      run);
 }
 
-template void talk_forward(const TalkForward<float, float>&, const Execution&);
-template void talk_forward(
-    const TalkForward<double, double>&,
-    const Execution&);
-template void talk_forward(
-    const TalkForward<BFloat16, BFloat16>&,
-    const Execution&);
-template void talk_forward(
-    const TalkForward<BFloat16, float>&,
-    const Execution&);
+#define SEQCONV_INSTANTIATE(S, O) \
+  template void talk_forward(const TalkForward<S, O>&, const Execution&);
+
+SEQCONV_INSTANTIATE(float, float)
+SEQCONV_INSTANTIATE(double, double)
+SEQCONV_INSTANTIATE(BFloat16, BFloat16)
+SEQCONV_INSTANTIATE(BFloat16, float)
 
 }  // namespace seqconv::kernels

@@ -10,15 +10,15 @@
 /// talk_kernels.cpp. Rows are positions of one sequence.
 namespace seqconv::kernels {
 
-/// A window that holds rows low .. behind-2, and the shares `left` of row low-1
-/// and `right` of row behind-1. One that ends before it begins holds the rows
-/// between negatively. As prefix sums S[i] = ... + x[i-1] it is
-///   S[behind-1] + right * (S[behind] - S[behind-1])
-///     - S[low] - left * (S[low-1] - S[low]).
+/// A window that holds the shares `left` of row `first`, `right` of row `last`,
+/// and the rows between; where it ends before it begins, these rows, last ..
+/// first, negatively. As prefix sums S[i] = ... + x[i-1] it is
+///   S[last] + right * (S[last+1] - S[last])
+///     - S[first+1] - left * (S[first] - S[first+1]).
 template <class A>
 struct TalkWindow {
-  int32_t low, behind;  ///< come with one load
-  A left, right;        ///< in [0, 1), or NaN
+  int32_t first, last;  ///< come with one load
+  A left, right;        ///< in (0, 1], or NaN
 };
 
 /// Offsets of a head at rows first .. first+count-1 of a sequence that has
@@ -59,8 +59,7 @@ struct TalkTile {
   S* y = nullptr;        ///< of window 0
   int64_t stride = 0;    ///< of x and y
   /// The sum of all rows before i, from `origin` on, is in row i mod `ring`, a
-  /// power of two; the last row stands before the first one too. Finite: what
-  /// a window has no part of is multiplied by 0.
+  /// power of two; the last row stands before the first one too.
   A* sums = nullptr;       ///< [ring, kTalkChannels] and one row before
   int64_t ring = 1;        ///< of the sums of i + ahead rows, window i needs
                            ///< none but the last `ring`
@@ -95,7 +94,7 @@ struct TalkGradTile {
   int64_t begin = 0;               ///< rows [begin, end) have edges, begin <= 0
   int64_t end = 0;                 ///< >= span
   const int32_t* first = nullptr;  ///< [end - begin], an edge of each or -1
-  int64_t channels = 0;            ///< at most kTalkChannels
+  int64_t channels = 0;
   A scale = 1;
   int64_t span = 0;
   const S* g = nullptr;  ///< of window 0
@@ -108,7 +107,8 @@ struct TalkGradTile {
   A* ring_of_g = nullptr;  ///< [ring, kTalkChannels]
   A* products = nullptr;   ///< [2 rows]: added to, <g of the window, x at edge>
   bool streaming = false;  ///< stores to grad_x go past the caches
-  int64_t next = 0;        ///< what lies so far on is fetched for later
+  int64_t next = 0;  ///< so far from the last kTalkChannels channels on lies
+                     ///< what will be needed next
 
   void advance(int64_t count) {
     g += count;

@@ -7,9 +7,6 @@
 namespace seqconv::kernels {
 namespace {
 
-/// Elements of scratch memory on the stack.
-constexpr int64_t kStepInline = 1024;
-
 /// One thread of the step form.
 template <class S, class O, class A = AccumulatorOf<S>>
 class StreamStepper {
@@ -23,53 +20,49 @@ class StreamStepper {
   void run(int64_t row, int64_t head, int64_t t) {
     const TalkShape& shape = args_.shape;
     const int64_t R = shape.head_channels(), C = shape.channels;
-    const int64_t at = (row * shape.steps + t) * C + head * R;
+    const int64_t position = row * shape.steps + t;
+    const S* const x = args_.x + position * C + head * R;
     const int64_t slots = args_.state.slots, now = args_.state.position + t;
     S* const ring = args_.state.data + row * slots * C + head * R;
-    const int64_t past = fill_taps(row, head, t, now);
-    A* const taps = taps_.data();
+    const int64_t past = fill_taps(
+        widen(args_.offset_left[position * shape.heads + head]),
+        std::min(now, slots));
+    const A* const taps = taps_.data();
     sums_.fill_zero(R);
+    const auto add = [&](const S* from, int64_t tap, int64_t rows) {
+      ops_.weighted_sum(from, C, taps + tap, rows, sums_.data(), R);
+    };
     if (past > 0) {
       const int64_t oldest = (now - past) % slots;
       const int64_t unbroken = std::min(past, slots - oldest);
-      ops_.weighted_sum(ring + oldest * C, C, taps, unbroken, sums_.data(), R);
-      ops_.weighted_sum(
-          ring,
-          C,
-          taps + unbroken,
-          past - unbroken,
-          sums_.data(),
-          R);
+      add(ring + oldest * C, 0, unbroken);
+      add(ring, unbroken, past - unbroken);
     }
-    ops_.weighted_sum(args_.x + at, C, taps + past, 1, sums_.data(), R);
-    ops_.narrow(sums_.data(), R, args_.y + at);
+    add(x, past, 1);
+    ops_.narrow(sums_.data(), R, args_.y + position * C + head * R);
     if (slots > 0)
-      std::copy_n(args_.x + at, R, ring + now % slots * C);
+      std::copy_n(x, R, ring + now % slots * C);
   }
 
  private:
-  /// Weights of the last inputs, oldest first, the present one last; returns
-  /// how many past ones there are.
-  int64_t fill_taps(int64_t row, int64_t head, int64_t t, int64_t now) {
-    const TalkShape& shape = args_.shape;
-    const A scale = talk_scale<A>(shape);
-    const O offset =
-        args_.offset_left[(row * shape.steps + t) * shape.heads + head];
-    const A distance =
-        static_cast<A>(widen(offset)) * static_cast<A>(shape.max_left);
+  /// Elements of scratch memory on the stack.
+  static constexpr int64_t kInline = 1024;
+
+  /// Weights of the last inputs, of which there are `limit`, oldest first, the
+  /// present one last; returns how many past ones there are.
+  int64_t fill_taps(A offset, int64_t limit) {
+    const A distance = offset * static_cast<A>(args_.shape.max_left);
+    const A scale = talk_scale<A>(args_.shape);
     A* const taps = taps_.data();
     if (distance != distance) {
       taps[0] = distance;
       return 0;
     }
+    const A most = static_cast<A>(limit);
+    const A reach = std::clamp<A>(distance, 0, most);
     // As a number of A, the limit may be rounded.
-    const int64_t limit = std::min(now, args_.state.slots);
-    const int64_t tokens = distance < static_cast<A>(limit)
-        ? static_cast<int64_t>(std::max<A>(0, distance))
-        : limit;
-    const int64_t whole = std::min(tokens, limit);
-    const A rest =
-        whole < limit ? std::max<A>(0, distance) - static_cast<A>(whole) : A(0);
+    const int64_t whole = std::min(static_cast<int64_t>(reach), limit);
+    const A rest = reach < most ? reach - static_cast<A>(whole) : A(0);
     const int64_t past = whole + (rest > 0 ? 1 : 0);
     std::fill_n(taps, past + 1, scale);
     if (rest > 0)
@@ -79,8 +72,8 @@ class StreamStepper {
 
   const TalkStep<S, O>& args_;
   const ConvKernels<S, A>& ops_;
-  Scratch<A, kStepInline> sums_;
-  Scratch<A, kStepInline> taps_;
+  Scratch<A, kInline> sums_;
+  Scratch<A, kInline> taps_;
 };
 
 }  // namespace
@@ -102,9 +95,12 @@ void talk_step(const TalkStep<S, O>& args, const Execution& run) {
       std::cref(body));
 }
 
-template void talk_step(const TalkStep<float, float>&, const Execution&);
-template void talk_step(const TalkStep<double, double>&, const Execution&);
-template void talk_step(const TalkStep<BFloat16, BFloat16>&, const Execution&);
-template void talk_step(const TalkStep<BFloat16, float>&, const Execution&);
+#define SEQCONV_INSTANTIATE(S, O) \
+  template void talk_step(const TalkStep<S, O>&, const Execution&);
+
+SEQCONV_INSTANTIATE(float, float)
+SEQCONV_INSTANTIATE(double, double)
+SEQCONV_INSTANTIATE(BFloat16, BFloat16)
+SEQCONV_INSTANTIATE(BFloat16, float)
 
 }  // namespace seqconv::kernels

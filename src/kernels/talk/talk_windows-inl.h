@@ -18,123 +18,122 @@ using IntTag = hn::Rebind<int32_t, Tag<A>>;
 template <class A>
 using IntVec = hn::Vec<IntTag<A>>;
 
-/// A mask of whole numbers as one of as many of A.
-template <class A, class Mask>
-HWY_INLINE hn::Mask<Tag<A>> inside(Mask mask) {
-  const Tag<A> d;
-  const IntTag<A> di;
-  if constexpr (sizeof(A) == 4)
-    return hn::RebindMask(d, mask);
-  else
-    return hn::Ne(
-        hn::PromoteTo(d, hn::IfThenElseZero(mask, hn::Set(di, 1))),
-        hn::Zero(d));
-}
-
-/// Numbers that are whole as int32.
-HWY_INLINE IntVec<float> to_whole(Vec<float> v) {
+/// Numbers that are whole as int32, and back.
+HWY_INLINE IntVec<float> to_int(Vec<float> v) {
   return hn::ConvertTo(IntTag<float>(), v);
 }
-HWY_INLINE IntVec<double> to_whole(Vec<double> v) {
+HWY_INLINE IntVec<double> to_int(Vec<double> v) {
   return hn::DemoteTo(IntTag<double>(), v);
 }
+HWY_INLINE Vec<float> to_real(Tag<float> d, IntVec<float> v) {
+  return hn::ConvertTo(d, v);
+}
+HWY_INLINE Vec<double> to_real(Tag<double> d, IntVec<double> v) {
+  return hn::PromoteTo(d, v);
+}
 
-/// A distance as whole rows and a fraction, clipped to [min, max]; NaN is a
-/// fraction. The ends are whole: as numbers of A those beyond 2^24 would be
-/// rounded.
+/// The row that an edge stands in, so many away, and the share of it that the
+/// window holds. Distances are clipped to [min, max]; that of NaN is 0, its
+/// share NaN. The ends are whole numbers: as those of A they would be rounded
+/// beyond 2^24.
 template <class A>
-struct Distance {
-  IntVec<A> whole;
-  Vec<A> rest;
+struct Edge {
+  IntVec<A> away;
+  Vec<A> share;
 
-  HWY_INLINE Distance(Vec<A> distance, IntVec<A> min, IntVec<A> max) {
+  HWY_INLINE Edge(Vec<A> distance, IntVec<A> min, IntVec<A> max) {
     constexpr A kFurthest = 2147483520;  // the largest float below 2^31
     const Tag<A> d;
     const auto nan = hn::IsNaN(distance);
     const auto far = hn::Set(d, kFurthest);
     const auto clipped = hn::Max(hn::Neg(far), hn::Min(distance, far));
-    const auto rows = hn::Floor(clipped);
-    const auto all = to_whole(hn::IfThenZeroElse(nan, rows));
-    whole = hn::Max(min, hn::Min(all, max));
-    // Beyond an end, and from the last one on, there is no fraction.
-    const auto between =
-        inside<A>(hn::AndNot(hn::Lt(all, min), hn::Lt(all, max)));
-    rest = hn::IfThenElseZero(between, hn::Sub(clipped, rows));
-    rest = hn::IfThenElse(nan, distance, rest);
+    const auto all = to_int(hn::IfThenZeroElse(nan, hn::Ceil(clipped)));
+    away = hn::Max(min, hn::Min(all, max));
+    // Up to an end, and beyond the other one, rows are whole.
+    const auto between = hn::AndNot(hn::Gt(all, max), hn::Gt(all, min));
+    const auto one = hn::IfThenElseZero(between, hn::Set(IntTag<A>(), 1));
+    const auto rest =
+        hn::Mul(hn::Sub(clipped, hn::Floor(clipped)), to_real(d, one));
+    share = hn::IfThenElse(hn::Eq(rest, hn::Zero(d)), hn::Set(d, A(1)), rest);
+    share = hn::IfThenElse(nan, distance, share);
   }
 };
 
-/// Of kLanes rows; those beyond the last of `count` are that one again.
+/// Distances of some rows to the edges on one side of their windows. Apart from
+/// vectors made of them, which would wait for every single store.
 template <class A, class O>
-HWY_INLINE Vec<A>
-distances(const O* offsets, int64_t stride, int64_t count, int64_t rows) {
-  const Tag<A> d;
-  if (offsets == nullptr)
-    return hn::Zero(d);
-  HWY_ALIGN A lanes[kLanes<A>];
-  for (int64_t i = 0; i < kLanes<A>; ++i)
-    lanes[i] = widen(offsets[HWY_MIN(i, count - 1) * stride]);
-  return hn::Mul(hn::Load(d, lanes), hn::Set(d, static_cast<A>(rows)));
+HWY_INLINE void distances(
+    const O* offsets,
+    int64_t stride,
+    int64_t count,
+    int64_t max,
+    A* out) {
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = widen(offsets[i * stride]) * static_cast<A>(max);
 }
 
 HWY_INLINE void store_windows(
-    IntVec<float> low,
-    IntVec<float> behind,
+    IntVec<float> first,
+    IntVec<float> last,
     Vec<float> left,
     Vec<float> right,
     TalkWindow<float>* out) {
   const Tag<float> d;
   static_assert(sizeof(*out) == 4 * sizeof(float));
   hn::StoreInterleaved4(
-      hn::BitCast(d, low),
-      hn::BitCast(d, behind),
+      hn::BitCast(d, first),
+      hn::BitCast(d, last),
       left,
       right,
       d,
       reinterpret_cast<float*>(out));
 }
 
-/// Windows of double are for checks: one after the other.
 HWY_INLINE void store_windows(
-    IntVec<double> low,
-    IntVec<double> behind,
+    IntVec<double> first,
+    IntVec<double> last,
     Vec<double> left,
     Vec<double> right,
     TalkWindow<double>* out) {
-  constexpr int L = kLanes<double>;
-  int32_t rows[2][L];
-  double parts[2][L];
-  hn::StoreU(low, IntTag<double>(), rows[0]);
-  hn::StoreU(behind, IntTag<double>(), rows[1]);
-  hn::StoreU(left, Tag<double>(), parts[0]);
-  hn::StoreU(right, Tag<double>(), parts[1]);
-  for (int i = 0; i < L; ++i)
-    out[i] = {rows[0][i], rows[1][i], parts[0][i], parts[1][i]};
+  const Tag<double> d;
+  const hn::RebindToSigned<Tag<double>> di;
+  static_assert(sizeof(*out) == 3 * sizeof(double));
+  const auto low = hn::PromoteTo(di, first);
+  const auto rows = hn::Or(low, hn::ShiftLeft<32>(hn::PromoteTo(di, last)));
+  hn::StoreInterleaved3(
+      hn::BitCast(d, rows),
+      left,
+      right,
+      d,
+      reinterpret_cast<double*>(out));
 }
 
 template <class O, class A>
 void talk_windows(const TalkOffsets<O>& in, TalkWindow<A>* out) {
-  constexpr int L = kLanes<A>;
+  constexpr int64_t L = kLanes<A>, kBlock = 256;
   static_assert(L <= kTalkSpare);
   const IntTag<A> di;
-  const auto last = hn::Set(di, static_cast<int32_t>(in.valid - 1));
-  auto t = hn::Iota(di, static_cast<int32_t>(in.first));
-  for (int64_t i = 0; i < in.count; i += L) {
-    const auto make = [&](const O* offsets, int64_t rows) HWY_ATTR {
-      const O* const from =
-          offsets == nullptr ? nullptr : offsets + i * in.stride;
-      return distances<A>(from, in.stride, in.count - i, rows);
-    };
-    const auto ahead = hn::Sub(last, t);
-    const Distance<A> left(make(in.left, in.max_left), hn::Neg(ahead), t);
-    const Distance<A> right(make(in.right, in.max_right), hn::Neg(t), ahead);
-    store_windows(
-        hn::Sub(t, left.whole),
-        hn::Add(hn::Add(t, right.whole), hn::Set(di, 2)),
-        left.rest,
-        right.rest,
-        out + i);
-    t = hn::Add(t, hn::Set(di, L));
+  const auto end = hn::Set(di, static_cast<int32_t>(in.valid - 1));
+  HWY_ALIGN A left[kBlock] = {}, right[kBlock] = {};
+  for (int64_t from = 0; from < in.count; from += kBlock) {
+    const int64_t count = HWY_MIN(kBlock, in.count - from);
+    const int64_t at = from * in.stride;
+    distances(in.left + at, in.stride, count, in.max_left, left);
+    if (in.right != nullptr)
+      distances(in.right + at, in.stride, count, in.max_right, right);
+    auto t = hn::Iota(di, static_cast<int32_t>(in.first + from));
+    for (int64_t i = 0; i < count; i += L) {
+      const auto ahead = hn::Sub(end, t);
+      const Edge<A> to_left(load(left + i), hn::Neg(ahead), t);
+      const Edge<A> to_right(load(right + i), hn::Neg(t), ahead);
+      store_windows(
+          hn::Sub(t, to_left.away),
+          hn::Add(t, to_right.away),
+          to_left.share,
+          to_right.share,
+          out + from + i);
+      t = hn::Add(t, hn::Set(di, static_cast<int32_t>(L)));
+    }
   }
 }
 

@@ -27,18 +27,33 @@ struct TalkRows {
   int64_t real() const { return std::clamp<int64_t>(valid - first, 0, count); }
 };
 
-/// Those of tile number `index` of sequence b.
-inline TalkRows talk_rows(
-    const TalkShape& shape,
-    const int64_t* lengths,
-    int64_t b,
-    int64_t index) {
-  const int64_t first = index * kTalkRows;
-  return {
-      .batch = b,
-      .first = first,
-      .count = std::min(kTalkRows, shape.steps - first),
-      .valid = valid_rows(lengths, b, shape.steps)};
+/// Calls Work(args, streaming, isa).run(rows, group) for groups 0 .. groups-1
+/// of all tiles, each of so many operations.
+template <class Work, class Args>
+void for_talk_tiles(
+    const Args& args,
+    bool streaming,
+    int64_t groups,
+    int64_t operations,
+    const Execution& run) {
+  const TalkShape& shape = args.shape;
+  const int64_t tiles = ceil_div(shape.steps, kTalkRows);
+  run.parallel_for(
+      shape.batch * tiles * groups,
+      grain_for(operations),
+      [&](int64_t begin, int64_t end) {
+        Work work(args, streaming, run.isa);
+        for (int64_t item = begin; item < end; ++item) {
+          const TileIndex at(item, tiles, groups);
+          const int64_t first = at.tile * kTalkRows;
+          work.run(
+              {.batch = at.batch,
+               .first = first,
+               .count = std::min(kTalkRows, shape.steps - first),
+               .valid = valid_rows(args.lengths, at.batch, shape.steps)},
+              at.group);
+        }
+      });
 }
 
 /// What a sum is multiplied by.
@@ -47,12 +62,14 @@ A talk_scale(const TalkShape& shape) {
   return A(1) / static_cast<A>(shape.window());
 }
 
-/// Elements from channels that end at `end` of a tile of `rows` to those that
-/// are worked on next.
-inline int64_t
-talk_next(const TalkShape& shape, int64_t end, int64_t channels, int64_t rows) {
-  return end < shape.channels ? channels
-                              : rows * shape.channels - (end - channels);
+/// Elements from a strip of channels to the one that is worked on next.
+inline int64_t talk_next(
+    const TalkShape& shape,
+    int64_t channel,
+    int64_t channels,
+    int64_t rows) {
+  return channel + channels < shape.channels ? channels
+                                             : rows * shape.channels - channel;
 }
 
 /// Whether stores to `out`, [B, T, C], go past the caches in a pass that reads
@@ -80,6 +97,15 @@ struct TalkReach {
   /// window may hold.
   int64_t rows() const { return left + right; }
 };
+
+/// How much of a row a window holds; NaN where it holds some of it and an edge
+/// is NaN.
+template <class A>
+A talk_share(const TalkWindow<A>& w, int64_t row) {
+  const A share = A(row > w.first) - A(row >= w.last) +
+      (row == w.first ? w.left : A(0)) + (row == w.last ? w.right : A(0));
+  return share == 0 ? share : share + 0 * (w.left + w.right);
+}
 
 /// Windows made of offsets [B, T, H], for one thread; what was made last is
 /// kept for the next call.
