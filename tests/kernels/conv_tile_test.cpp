@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "kernels/kernel_support.h"
-#include "kernels/talk/talk_tiles.h"
 
 /// Inner loops whose properties the operators' tests cannot see.
 namespace seqconv::kernels {
@@ -60,114 +59,6 @@ void expect_streamed(Isa isa, int64_t way, std::mt19937& random) {
 TEST_P(ConvTiles, StreamingStoresWriteTheSame) {
   for (const int64_t way : {-1, 1})
     expect_streamed(GetParam(), way, random_);
-}
-
-/// A head of 64 channels with random windows, for the loops of TaLK.
-class TalkHead {
- public:
-  static constexpr int64_t kRows = 20, kReach = 4, kChannels = kTalkChannels;
-  static constexpr int64_t kRing = talk_ring(kRows + 1);
-
-  TalkHead(Isa isa, std::mt19937& random)
-      : ops_(talk_kernels<float, float>(isa)),
-        x_(draw<float>(random, kRows * kChannels)),
-        g_(draw<float>(random, kRows * kChannels)),
-        ring_((kRing + 1) * kChannels) {
-    std::uniform_real_distribution<float> distance(0, kReach - 1);
-    // Whole vectors of them are read.
-    std::vector<float> left(kRows + kTalkLanes), right(kRows + kTalkLanes);
-    for (float& value : left)
-      value = distance(random);
-    for (float& value : right)
-      value = distance(random);
-    const TalkDistances<float> distances = {
-        .left = left.data(),
-        .right = right.data(),
-        .count = kRows,
-        .valid = kRows};
-    ring_.fill_zero((kRing + 1) * kChannels);
-    ops_.windows(
-        distances,
-        {.ring = kRing, .pitch = kChannels},
-        windows_.data());
-    EXPECT_TRUE(ops_.edges(distances, {0, kRows}, edges()));
-    for (int32_t edge = 2 * kRows; --edge >= 0;) {
-      int32_t& first = first_[static_cast<size_t>(rows_.data()[edge])];
-      next_[static_cast<size_t>(edge)] = first;
-      first = edge;
-    }
-  }
-
-  void forward(bool streaming, float* y) {
-    EXPECT_TRUE(ops_.forward(
-        {.windows = windows_.data(),
-         .rows = kRows,
-         .channels = kChannels,
-         .x = x_.data(),
-         .stride = kChannels,
-         .ahead = kReach + 1,
-         .end = kRows,
-         .ring = kRing,
-         .sums = ring_.data() + kChannels,
-         .y = y,
-         .streaming = streaming}));
-  }
-
-  void gradient(bool streaming, float* grad_x) {
-    std::vector<float> left(kRows), right(kRows);
-    Scratch<float> products(kEdges);
-    EXPECT_TRUE(ops_.gradient(
-        {.edges = edges(),
-         .rows = kRows,
-         .end = kRows,
-         .first = first_.data(),
-         .next = next_.data(),
-         .channels = kChannels,
-         .g = g_.data(),
-         .x = x_.data(),
-         .stride = kChannels,
-         .span = kRows,
-         .ahead = kReach,
-         .ring = kRing,
-         .ring_of_g = ring_.data(),
-         .grad_x = grad_x,
-         .streaming = streaming,
-         .products = products.data(),
-         .left = left.data(),
-         .right = right.data()}));
-  }
-
- private:
-  static constexpr int64_t kEdges = 2 * (kRows + kTalkLanes);
-
-  TalkEdges<float> edges() { return {rows_.data(), parts_.data()}; }
-
-  const TalkKernels<float, float>& ops_;
-  std::vector<float> x_, g_;
-  Scratch<float> ring_;
-  Scratch<TalkWindow<float>> windows_{kRows + kTalkLanes};
-  Scratch<int32_t> rows_{kEdges};
-  Scratch<float> parts_{kEdges};
-  std::vector<int32_t> first_ = std::vector<int32_t>(kRows, -1);
-  std::vector<int32_t> next_ = std::vector<int32_t>(2 * kRows);
-};
-
-TEST_P(ConvTiles, StreamingStoresOfTalkWriteTheSame) {
-  constexpr int64_t kCount = TalkHead::kRows * TalkHead::kChannels;
-  TalkHead head(GetParam(), random_);
-  for (const auto pass : {&TalkHead::forward, &TalkHead::gradient}) {
-    Scratch<float> plain(kCount), streamed(kCount);
-    plain.fill_zero(kCount);
-    streamed.fill_zero(kCount);
-    (head.*pass)(false, plain.data());
-    (head.*pass)(true, streamed.data());
-    float largest = 0;
-    for (int64_t i = 0; i < kCount; ++i) {
-      ASSERT_EQ(plain.data()[i], streamed.data()[i]) << i;
-      largest = std::max(largest, plain.data()[i]);
-    }
-    EXPECT_GT(largest, 0);
-  }
 }
 
 /// All rows of both heads at once, all rows of a head, and every row alone,

@@ -254,6 +254,99 @@ TEST_P(TalkKernels, ANotANumberStaysInItsTile) {
   }
 }
 
+// Windows reach 16 rows to both sides, but those of rows 512 to 767 two: tiles
+// keep fewer sums there, and as many as before in the next one.
+TEST_P(TalkKernels, ANotANumberChangesNoOtherSums) {
+  constexpr int64_t T = 1300, kReach = 16, kNaN = 300;
+  const auto reach_at = [](int64_t t) {
+    return t / 256 == 2 ? kReach / 8 : kReach;
+  };
+  for (const auto& [C, H] :
+       {std::pair<int64_t, int64_t>{64, 1}, {130, 1}, {128, 2}, {20, 4}}) {
+    std::vector<float> x(place(T * C));
+    for (int64_t i = 0; i < T * C; ++i)
+      x[place(i)] = static_cast<float>(i * i % 17 - 8);
+    std::vector<float> offsets(place(T * H));
+    for (int64_t i = 0; i < T * H; ++i)
+      offsets[place(i)] =
+          static_cast<float>(reach_at(i / H)) / static_cast<float>(kReach);
+    const auto forward = [&] {
+      std::vector<float> y(x.size(), 7.0f);
+      talk_forward(
+          TalkForward<float, float>{
+              {1, T, C, H, kReach, kReach},
+              x.data(),
+              offsets.data(),
+              offsets.data(),
+              nullptr,
+              y.data()},
+          {testing::serial, GetParam()});
+      return y;
+    };
+    const std::vector<float> plain = forward();
+    const int64_t channel = C - 3;
+    x[place(kNaN * C + channel)] = NAN;
+    const std::vector<float> y = forward();
+    for (int64_t t = 0; t < T; ++t)
+      for (int64_t c = 0; c < C; ++c) {
+        const size_t at = place(t * C + c);
+        if (c == channel && std::abs(t - kNaN) <= reach_at(t)) {
+          EXPECT_TRUE(std::isnan(y[at])) << t;
+          continue;
+        }
+        float sum = 0;
+        for (int64_t row = std::max<int64_t>(0, t - reach_at(t));
+             row <= std::min(T - 1, t + reach_at(t));
+             ++row)
+          sum += x[place(row * C + c)];
+        EXPECT_FLOAT_EQ(y[at], sum / (2 * kReach + 1)) << t << " " << c;
+        EXPECT_EQ(y[at], plain[at]) << t << " " << c;
+      }
+  }
+}
+
+TEST_P(TalkKernels, StoresPastTheCachesWriteTheSame) {
+  const TalkShape s{2, 300, 128, 2, 15, 31};
+  const int64_t positions = s.batch * s.steps;
+  const auto x = draw<float>(random_, positions * s.channels);
+  const auto g = draw<float>(random_, positions * s.channels);
+  auto offsets = draw<float>(random_, positions * s.heads);
+  for (float& offset : offsets)
+    offset = std::abs(offset);
+  const auto both = [&](int64_t cache_bytes) {
+    testing::Lines<float> y(x.size()), grad(x.size());
+    std::vector<float> left(offsets.size()), right(offsets.size());
+    const Execution run{testing::serial, GetParam(), cache_bytes};
+    talk_forward(
+        TalkForward<float, float>{
+            s,
+            x.data(),
+            offsets.data(),
+            offsets.data(),
+            nullptr,
+            y.data()},
+        run);
+    talk_backward(
+        TalkBackward<float, float>{
+            s,
+            x.data(),
+            offsets.data(),
+            offsets.data(),
+            nullptr,
+            g.data(),
+            grad.data(),
+            left.data(),
+            right.data()},
+        run);
+    std::vector<float> all(y.begin(), y.end());
+    all.insert(all.end(), grad.begin(), grad.end());
+    all.insert(all.end(), left.begin(), left.end());
+    all.insert(all.end(), right.begin(), right.end());
+    return all;
+  };
+  EXPECT_EQ(both(1), both(int64_t{1} << 40));
+}
+
 // The edge of window 250 is in the tile of the first 256 rows, its gradients
 // in the next one too; that of window 260 the other way round.
 TEST_P(TalkKernels, AnOffsetThatIsNotANumberReachesAllTilesOfItsWindow) {

@@ -14,41 +14,39 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// How the vectors of a row are stored: whole, the first `tail` lanes of one,
-/// or whole and past the caches.
-enum class Stores { kWhole, kTail, kStreaming };
-
-/// Channels that one pass over the rows serves: NV vectors, or one of `tail`
-/// channels.
-template <class A, int NV, Stores kStores>
+/// The channels that one pass over the rows serves: NV vectors, or the first
+/// `count` channels of one. kStreams: stores go past the caches.
+template <class S, class A, int NV, bool kStreams>
 struct Columns {
-  int64_t tail = kLanes<A>;
+  int64_t count = 0;
 
-  static_assert(kStores != Stores::kTail || NV == 1);
-
-  template <class S>
   HWY_INLINE Vec<A> get(const S* p, int v) const {
-    return kStores == Stores::kTail ? load_some<A>(p, tail)
-                                    : load_channels<NV>(p, v);
-  }
-  /// Vectors v, v + 1, ... as many as share channels.
-  template <class S>
-  HWY_INLINE void put(const Vec<A>* values, S* p, int v) const {
-    constexpr int kShares = kSharing<S, NV>;
-    if (kStores == Stores::kTail)
-      store_some<A>(*values, p, tail);
+    if constexpr (NV == 1)
+      return load_some<A>(p, count);
     else
-      store_channels<kShares>(
-          values,
-          p + v * kLanes<A>,
-          kStores == Stores::kStreaming);
+      return load_channels<NV>(p, v);
+  }
+  /// Stores vectors of(0), of(1), ...
+  template <class Of>
+  HWY_INLINE void put(S* p, const Of& of) const {
+    constexpr int kShares = kSharing<S, NV>;
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; v += kShares) {
+      Vec<A> values[kShares];
+#pragma GCC unroll 2
+      for (int n = 0; n < kShares; ++n)
+        values[n] = of(v + n);
+      if constexpr (NV == 1)
+        store_some<A>(values[0], p, count);
+      else
+        store_channels<kShares>(values, p + v * kLanes<A>, kStreams);
+    }
   }
   /// A row of the next strip: so many would drive out each other, and the sums,
   /// from the first-level cache.
-  template <OwnCache kCache = OwnCache::kSecond, class S>
   HWY_INLINE void prefetch(const S* p) const {
-    if (kStores != Stores::kTail)
-      prefetch_lines<kCache>(p, NV * kLanes<A> * int64_t{sizeof(S)});
+    if (NV > 1)
+      prefetch_lines<OwnCache::kSecond>(p, NV * kLanes<A> * int64_t{sizeof(S)});
   }
 };
 
@@ -62,29 +60,45 @@ HWY_INLINE bool all_finite(const Vec<A> (&v)[NV]) {
   return hn::AllTrue(d, hn::Eq(off, hn::Zero(d)));
 }
 
-/// The part of SEQCONV_FOR_COLUMNS for NV whole vectors at a time.
-#define SEQCONV_FOR_WHOLE_COLUMNS(CALL, NV)                             \
-  for (; left >= NV * L; left -= NV * L, advance(rest, NV * L))         \
-  good = (tile.streaming ? CALL<S, A, NV, Stores::kStreaming>(rest, {}) \
-                         : CALL<S, A, NV, Stores::kWhole>(rest, {})) && \
-      good
+/// Runs Pass on NV vectors of the tile's channels at a time, as long as there
+/// are as many; on what is left of one, if NV is 1.
+template <
+    template <class, class, int, bool>
+    class Pass,
+    class S,
+    class A,
+    int NV,
+    class Tile>
+HWY_INLINE bool for_whole_columns(Tile& tile) {
+  constexpr int64_t kWidth = NV * kLanes<A>;
+  bool good = true;
+  while (tile.channels >= (NV == 1 ? 1 : kWidth)) {
+    if (NV > 1 && tile.streaming)
+      good = Pass<S, A, NV, true>(tile).run() && good;
+    else
+      good = Pass<S, A, NV, false>(tile).run() && good;
+    tile.advance(kWidth);
+  }
+  return good;
+}
 
-/// Whether CALL(tile, columns) is true for all of the tile's channels, four
+/// Whether Pass(tile).run() is true for all of the tile's channels, four
 /// vectors at a time where there are as many, or two.
-#define SEQCONV_FOR_COLUMNS(CALL)                              \
-  constexpr int64_t L = kLanes<A>;                             \
-  int64_t left = tile.channels;                                \
-  auto rest = tile;                                            \
-  bool good = true;                                            \
-  SEQCONV_FOR_WHOLE_COLUMNS(CALL, 4);                          \
-  SEQCONV_FOR_WHOLE_COLUMNS(CALL, 2);                          \
-  for (; left >= L; left -= L, advance(rest, L))               \
-    good = CALL<S, A, 1, Stores::kWhole>(rest, {}) && good;    \
-  if (left > 0)                                                \
-    good = CALL<S, A, 1, Stores::kTail>(rest, {left}) && good; \
-  if (tile.streaming)                                          \
-    hwy::FlushStream();                                        \
-  return good
+template <
+    template <class, class, int, bool>
+    class Pass,
+    class S,
+    class A,
+    class Tile>
+bool for_columns(const Tile& tile) {
+  Tile rest = tile;
+  bool good = for_whole_columns<Pass, S, A, 4>(rest);
+  good = for_whole_columns<Pass, S, A, 2>(rest) && good;
+  good = for_whole_columns<Pass, S, A, 1>(rest) && good;
+  if (tile.streaming)
+    hwy::FlushStream();
+  return good;
+}
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

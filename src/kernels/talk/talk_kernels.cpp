@@ -3,9 +3,9 @@
 #define HWY_TARGET_INCLUDE "kernels/talk/talk_kernels.cpp"
 #include "kernels/common/each_target.h"
 // clang-format on
-#include "kernels/talk/talk_gradient-inl.h"
-#include "kernels/talk/talk_offsets-inl.h"
-#include "kernels/talk/talk_tile-inl.h"
+#include "kernels/talk/talk_backward-inl.h"
+#include "kernels/talk/talk_forward-inl.h"
+#include "kernels/talk/talk_windows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
@@ -17,13 +17,9 @@ struct Tables {
   static const TalkKernels<S, A>& talk() {
     static constexpr TalkKernels<S, A> kTable = {
         .extremes = talk_extremes<S, A>,
-        .distances = talk_distances<S, A>,
-        .offset_gradients = talk_offset_gradients<S, A>,
-        .windows = talk_windows<A>,
-        .edges = talk_edges<A>,
-        .pairs = kTalkPairs<A>,
-        .forward = talk_forward_tile<S, A>,
-        .gradient = talk_gradient_tile<S, A>};
+        .windows = talk_windows<S, A>,
+        .forward = for_columns<ForwardColumns, S, A, TalkTile<S, A>>,
+        .backward = for_columns<BackwardColumns, S, A, TalkGradTile<S, A>>};
     return kTable;
   }
 };

@@ -1,0 +1,110 @@
+#include "kernels/talk/talk_windows.h"
+
+/// Prefix sums over the rows that a tile's windows reach, started anew for
+/// every tile, so that rounding depends on the window and not on T.
+namespace seqconv::kernels {
+namespace {
+
+/// One window after the other, for inputs that are not finite.
+template <class S, class A>
+void sum_windows_singly(const TalkTile<S, A>& tile) {
+  for (int64_t t = 0; t < tile.rows; ++t)
+    for (int64_t c = 0; c < tile.channels; ++c) {
+      const TalkWindow<A>& w = tile.windows[t];
+      A sum = 0;
+      for (int64_t row = std::min(w.first, w.last);
+           row <= std::max(w.first, w.last);
+           ++row)
+        if (const A share = talk_share(w, row); share != 0)
+          sum += share * widen(tile.x[(row - tile.origin) * tile.stride + c]);
+      tile.y[t * tile.stride + c] = narrow<S>(sum * tile.scale);
+    }
+}
+
+/// Strips of a head: they are worked on one by one.
+int64_t talk_strips(const TalkShape& shape) {
+  return ceil_div(shape.head_channels(), kTalkChannels);
+}
+
+template <class S, class O, class A = AccumulatorOf<S>>
+class ForwardTile {
+ public:
+  ForwardTile(const TalkForward<S, O>& args, bool streaming, Isa isa)
+      : args_(args),
+        windows_(args.shape, args.offset_left, args.offset_right, isa),
+        ops_(talk_kernels<S, A>(isa)),
+        streaming_(streaming) {}
+
+  /// A strip of a head's channels, counted through all heads.
+  void run(TalkRows rows, int64_t strip) {
+    const TalkShape& shape = args_.shape;
+    const int64_t C = shape.channels, R = shape.head_channels();
+    const int64_t strips = talk_strips(shape), head = strip / strips;
+    const int64_t from = strip % strips * kTalkChannels;
+    const int64_t channel = head * R + from;
+    const int64_t channels = std::min(kTalkChannels, R - from);
+    const int64_t at = rows.batch * shape.steps * C + channel;
+    const int64_t next = talk_next(shape, channel, channels, rows.count);
+    zero_rows(
+        args_.y + at,
+        C,
+        channels,
+        rows.first + rows.real(),
+        rows.first + rows.count);
+    rows.count = rows.real();
+    if (rows.count == 0)
+      return;
+    const TalkReach reach = windows_.reach(rows);
+    const int64_t origin = std::max<int64_t>(0, rows.first - reach.left);
+    const int64_t end =
+        std::min(rows.valid, rows.first + rows.count + reach.right);
+    const int64_t ring = talk_ring(std::min(end - origin, reach.rows()) + 1);
+    sums_.reserve((ring + 1) * kTalkChannels);
+    const TalkTile<S, A> tile = {
+        .windows = windows_.make(rows, head),
+        .rows = rows.count,
+        .channels = channels,
+        .scale = talk_scale<A>(shape),
+        .origin = origin,
+        .inputs = end - origin,
+        .ahead = rows.first - origin + reach.right,
+        .x = args_.x + at + origin * C,
+        .y = args_.y + at + rows.first * C,
+        .stride = C,
+        .sums = sums_.data() + kTalkChannels,
+        .ring = ring,
+        .streaming = streaming_,
+        .next = next};
+    if (!ops_.forward(tile))
+      sum_windows_singly(tile);
+  }
+
+ private:
+  const TalkForward<S, O>& args_;
+  TalkWindows<O> windows_;
+  const TalkKernels<S, A>& ops_;
+  const bool streaming_;
+  Scratch<A> sums_;
+};
+
+}  // namespace
+
+template <class S, class O>
+void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
+  for_talk_tiles<ForwardTile<S, O>>(
+      args,
+      talk_streams(run, args.shape, args.y, 1),
+      args.shape.heads * talk_strips(args.shape),
+      kTalkRows * (kTalkChannels * 4 + 16),
+      run);
+}
+
+#define SEQCONV_INSTANTIATE(S, O) \
+  template void talk_forward(const TalkForward<S, O>&, const Execution&);
+
+SEQCONV_INSTANTIATE(float, float)
+SEQCONV_INSTANTIATE(double, double)
+SEQCONV_INSTANTIATE(BFloat16, BFloat16)
+SEQCONV_INSTANTIATE(BFloat16, float)
+
+}  // namespace seqconv::kernels
