@@ -7,7 +7,6 @@
 #include "kernels/common/channels-inl.h"
 #include "kernels/conv/shared_products-inl.h"
 #include "kernels/conv/softmax-inl.h"
-#include "kernels/conv/softmax_backward-inl.h"
 #include "kernels/conv/stage-inl.h"
 #include "kernels/conv/tap_products-inl.h"
 #include "kernels/fused/rows-inl.h"
@@ -36,7 +35,7 @@ struct Tables {
         .lane_tap_products = lane_tap_products<S, A>,
         .weighted_sum = weighted_sum<S, A>,
         .column_sums = column_sums<S, A>,
-        .softmax = softmax_tile<S, A>,
+        .softmax = softmax<S, A>,
         .softmax_backward = softmax_backward<S, A>,
         .widen_taps = widen_taps<S, A>,
         .narrow_taps = narrow_taps<S, A>,

@@ -104,8 +104,7 @@ struct ProductTile {
 };
 
 /// Logits of rows of heads, and where their taps go: row by row, segments
-/// of tap_pitch(K), zero beyond K. Quick for all heads of a tensor, for one,
-/// and for multiples of four.
+/// of tap_pitch(K).
 template <class L, class A>
 struct TapTile {
   const L* logits = nullptr;
@@ -114,9 +113,6 @@ struct TapTile {
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
-  /// As ConvTile::next_rows, into the second-level cache; by softmax with up to
-  /// 64 taps.
-  PrefetchRows* next_rows = nullptr;
 };
 
 /// Taps made by softmax and gradients of taps, both as TapTile::w, and where
@@ -132,16 +128,14 @@ struct TapGradient {
   int64_t kernel_size = 1;
 };
 
-/// DropConnect on segments of tap_pitch(K), row by row: out = taps * factor,
-/// where the factor is `scale` for a word of at least `threshold`, else 0.
+/// DropConnect on segments of tap_pitch(K), row by row: taps are multiplied by
+/// a factor, `scale` for a word of at least `threshold`, else 0.
 template <class A>
 struct DropTile {
-  const A* taps = nullptr;
-  A* out = nullptr;      ///< may be `taps`
-  A* factors = nullptr;  ///< those of taps, beside them; or null
-  /// K for every segment of a row, and kTapSlack that are readable.
-  const uint32_t* words = nullptr;
-  int64_t words_stride = 0;  ///< of rows
+  A* taps = nullptr;
+  A* factors = nullptr;  ///< where the factors go, beside their taps; or null
+  const uint32_t* words = nullptr;  ///< K for every segment of a row
+  int64_t words_stride = 0;         ///< of rows
   int64_t rows = 0;
   int64_t segments = 0;  ///< of a row
   int64_t kernel_size = 1;
@@ -177,9 +171,7 @@ struct ConvKernels {
       int64_t rows,
       int64_t width,
       double* sums);
-  /// Softmax of logits; false, and the taps are garbage, if a value is NaN
-  /// or too large for a quick exponential.
-  bool (*softmax)(TapTile<S, A> tile);
+  void (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);
   /// Logits as they are; gradients as they are, without `w`.
@@ -189,14 +181,11 @@ struct ConvKernels {
   void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
-/// Operations on taps of type A. Buffers of taps have kTapSlack elements to
-/// spare.
+/// Operations on taps of type A in segments of tap_pitch(K).
 template <class A>
 struct TapOps {
-  /// Softmax of segments of logits, whatever their values, in place.
-  void (*softmax)(A* w, int64_t segments, int64_t kernel_size);
-  /// The other normalisations, in place; and gradients of their taps -> of
-  /// the logits w.
+  /// Logits -> taps by normalisations other than softmax, in place; and
+  /// gradients of these taps -> of the logits w.
   void (*normalize)(
       Normalization normalization,
       A* w,
@@ -208,7 +197,6 @@ struct TapOps {
       A* grad,
       int64_t segments,
       int64_t kernel_size);
-  void (*multiply)(A* a, const A* b, int64_t count);
   void (*drop)(const DropTile<A>& tile);
 };
 

@@ -40,7 +40,6 @@ class PositionForward {
   void convolve(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
     const int64_t real = at.real();
-    PrefetchRows next_rows = outputs(at);
     if (real > 0)
       taps_.make(
           {.batch = at.batch,
@@ -48,8 +47,7 @@ class PositionForward {
            .rows = real,
            .head = at.head,
            .heads = at.heads,
-           .valid = at.valid},
-          &next_rows);
+           .valid = at.valid});
     convolve_place(
         ops_,
         shape,
@@ -81,17 +79,6 @@ class PositionForward {
         .in = few_taps(args_.shape) ? plan_.from_memory : plan_.prefetches,
         .lines = reinterpret_cast<const char*>(logits),
         .lines_of_row = (bytes + kCacheLine / 2) / kCacheLine};
-  }
-
-  /// What a place writes, if it should be prefetched while its taps are made:
-  /// stores would wait for lines that come from memory. Few taps are made too
-  /// fast for that.
-  PrefetchRows outputs(const ConvPlace& at) const {
-    const ConvShape& shape = args_.shape;
-    PrefetchRows next_rows;
-    if (plan_.prefetches && !plan_.streams && !few_taps(args_.shape))
-      prefetch_rows(next_rows, shape, at, args_.y, shape.head_channels());
-    return next_rows;
   }
 
   const ConvForward<S, L>& args_;

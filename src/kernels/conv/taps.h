@@ -62,6 +62,7 @@ class TapRows {
         logits_(logits),
         rows_(conv_kernels<L, A>(isa)),
         ops_(tap_ops<A>(isa)),
+        isa_(isa),
         pitch_(tap_pitch(shape.kernel_size)) {}
 
   /// Elements between heads, and between rows.
@@ -73,12 +74,11 @@ class TapRows {
     return current().data() + row * row_stride_ + head * pitch_;
   }
 
-  /// Makes taps() and prefetches `next_rows` (null: nothing). All positions of
-  /// the block are real.
-  void make(const TapBlock& block, PrefetchRows* next_rows = nullptr) {
+  /// Makes taps(). All positions of the block are real.
+  void make(const TapBlock& block) {
     complete_ = false;
     begin(block);
-    make_rows(block, 0, block.rows, next_rows);
+    make_rows(block, 0, block.rows);
     drop(block, 0, block.rows);
   }
 
@@ -109,8 +109,11 @@ class TapRows {
       L* out,
       int64_t out_stride) {
     const int64_t K = shape_.kernel_size, at = row * row_stride_;
-    if (options_.drop.active())
-      ops_.multiply(grad, factors_.data() + at, rows * row_stride_);
+    if (options_.drop.active()) {
+      const A* const factors = factors_.data() + at;
+      for (int64_t i = 0; i < rows * row_stride_; ++i)
+        grad[i] *= factors[i];
+    }
     const TapGradient<L, A> tile = {
         .w = normalized_.data() + at,
         .grad = grad,
@@ -164,25 +167,18 @@ class TapRows {
   }
 
   /// Rows of logits [from, to) -> taps.
-  void make_rows(
-      const TapBlock& block,
-      int64_t from,
-      int64_t to,
-      PrefetchRows* next_rows = nullptr) {
-    const int64_t K = shape_.kernel_size;
-    const int64_t segments = (to - from) * block.heads;
+  void make_rows(const TapBlock& block, int64_t from, int64_t to) {
     A* const w = normalized_.data() + from * row_stride_;
-    TapTile<L, A> tile = logit_tile(block, from, to, w);
+    const TapTile<L, A> tile = logit_tile(block, from, to, w);
     if (options_.normalization != Normalization::kSoftmax) {
       rows_.widen_taps(tile);
-      return ops_.normalize(options_.normalization, w, segments, K);
+      return ops_.normalize(
+          options_.normalization,
+          w,
+          tile.rows * block.heads,
+          shape_.kernel_size);
     }
-    tile.next_rows = next_rows;
-    // A single tap is 1 and has no gradient, exactly: it is divided by itself.
-    if (K == 1 || !rows_.softmax(tile)) {
-      rows_.widen_taps(tile);
-      ops_.softmax(w, segments, K);
-    }
+    rows_.softmax(tile);
     if (options_.renormalize_edges)
       for (int64_t t = from; t < to; ++t)
         renormalize(block, t);
@@ -202,80 +198,71 @@ class TapRows {
     const auto [begin, end] = meeting(block, t);
     if (begin == 0 && end == K)
       return;
-    const A cut = -std::numeric_limits<A>::infinity();
-    A* const row = normalized_.data() + t * row_stride_;
-    rows_.widen_taps(logit_tile(block, t, t + 1, row));
-    for (int64_t h = 0; h < block.heads; ++h) {
-      A* const w = row + h * pitch_;
-      std::fill(w, w + begin, cut);
-      std::fill(w + end, w + K, cut);
-    }
-    ops_.softmax(row, block.heads, K);
+    const auto tile =
+        logit_tile(block, t, t + 1, normalized_.data() + t * row_stride_);
+    widened_.reserve(block.heads * K);
+    A* const logits = widened_.data();
+    for (int64_t i = 0; i < block.heads * K; ++i)
+      logits[i] = i % K >= begin && i % K < end
+          ? widen(tile.logits[i])
+          : -std::numeric_limits<A>::infinity();
+    conv_kernels<A, A>(isa_).softmax(
+        {.logits = logits,
+         .logit_stride = block.heads * K,
+         .rows = 1,
+         .heads = block.heads,
+         .kernel_size = K,
+         .w = tile.w});
   }
 
   /// DropConnect on rows [from, to): their taps -> taps().
   void drop(const TapBlock& block, int64_t from, int64_t to) {
     if (!options_.drop.active())
       return;
+    if (complete_)
+      std::copy_n(
+          normalized_.data() + from * row_stride_,
+          (to - from) * row_stride_,
+          dropped_.data() + from * row_stride_);
     constexpr int64_t kWords = 2048;  // of the first-level cache
-    const int64_t K = shape_.kernel_size, heads = block.heads;
-    const int64_t max = std::max<int64_t>(1, kWords / K);  // segments
-    const int64_t first =
-        logits_.index(block.batch, block.first + from, block.head * K);
-    const int64_t at = from * row_stride_;
-    // Rows whose numbers follow each other are one.
-    if (logits_.row_stride == heads * K) {
-      const int64_t segments = (to - from) * heads;
-      for (int64_t n = 0; n < segments; n += max)
-        drop_rows(
-            first + n * K,
-            at + n * pitch_,
-            1,
-            std::min(max, segments - n));
-      return;
-    }
-    const int64_t rows = std::max<int64_t>(1, max / heads);
-    for (int64_t t = 0; t < to - from; t += rows)
-      drop_rows(
-          first + t * logits_.row_stride,
-          at + t * row_stride_,
-          std::min(rows, to - from - t),
-          heads);
-  }
-
-  /// Rows of segments, whose numbers begin with `first` and whose taps begin
-  /// with element `at`.
-  void drop_rows(int64_t first, int64_t at, int64_t rows, int64_t segments) {
     const TapDrop& drop = options_.drop;
-    const int64_t K = shape_.kernel_size, count = segments * K;
-    words_.reserve(rows * (count + kRandomWordsSlack) + kTapSlack);
-    const WordRows drawn = drop.mask != nullptr
-        ? mask_rows(drop.mask + first, rows, count)
-        : random_word_rows(
-              drop.seed,
-              static_cast<uint64_t>(first),
-              logits_.row_stride,
-              rows,
-              count,
-              words_.data());
-    ops_.drop(
-        {.taps = normalized_.data() + at,
-         .out = current().data() + at,
-         .factors = complete_ ? factors_.data() + at : nullptr,
-         .words = drawn.words,
-         .words_stride = drawn.stride,
-         .rows = rows,
-         .segments = segments,
-         .kernel_size = K,
-         .threshold = drop.mask != nullptr ? 1 : drop_threshold(drop.p),
-         .scale = static_cast<A>(1.0 / (1.0 - drop.p))});
+    const int64_t K = shape_.kernel_size, count = block.heads * K;
+    const int64_t step = std::max<int64_t>(1, kWords / count);
+    words_.reserve(step * (count + kRandomWordsSlack));
+    for (int64_t t = from; t < to; t += step) {
+      const int64_t rows = std::min(step, to - t), at = t * row_stride_;
+      const WordRows drawn = words(
+          logits_.index(block.batch, block.first + t, block.head * K),
+          rows,
+          count);
+      ops_.drop(
+          {.taps = current().data() + at,
+           .factors = complete_ ? factors_.data() + at : nullptr,
+           .words = drawn.words,
+           .words_stride = drawn.stride,
+           .rows = rows,
+           .segments = block.heads,
+           .kernel_size = K,
+           .threshold = drop.mask != nullptr ? 1 : drop_threshold(drop.p),
+           .scale = static_cast<A>(1.0 / (1.0 - drop.p))});
+    }
   }
 
-  /// Rows of a mask as words.
-  WordRows mask_rows(const uint8_t* mask, int64_t rows, int64_t count) {
+  /// Words for rows of taps, `count` each, of which the first has the number
+  /// `first`: random ones, or the mask's.
+  WordRows words(int64_t first, int64_t rows, int64_t count) {
+    const TapDrop& drop = options_.drop;
+    if (drop.mask == nullptr)
+      return random_word_rows(
+          drop.seed,
+          static_cast<uint64_t>(first),
+          logits_.row_stride,
+          rows,
+          count,
+          words_.data());
     for (int64_t r = 0; r < rows; ++r)
       std::copy_n(
-          mask + r * logits_.row_stride,
+          drop.mask + first + r * logits_.row_stride,
           count,
           words_.data() + r * count);
     return {words_.data(), count};
@@ -286,6 +273,7 @@ class TapRows {
   const Logits<const L> logits_;
   const ConvKernels<L, A>& rows_;
   const TapOps<A>& ops_;
+  const Isa isa_;
   int64_t pitch_;
   int64_t row_stride_ = 0;
   bool complete_ = false;
