@@ -129,12 +129,9 @@ class BackwardTile {
             args.grad_offset_left,
             args.grad_offset_right,
             run.isa),
-        streaming_(cache_plan(
-                       run,
-                       args.shape,
-                       args.grad_x,
-                       {.read = 2 * args.shape.channels, .light = true})
-                       .streams) {}
+        streaming_(
+            cache_use(run, args.shape, args.grad_x, 2 * args.shape.channels)
+                .streams) {}
 
   /// grad_x of a tile of some strips, which are one head or have several each,
   /// and the gradients of their offsets.

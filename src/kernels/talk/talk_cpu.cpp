@@ -36,7 +36,7 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
 template <class S, class O, class A = AccumulatorOf<S>>
 class ForwardTile {
  public:
-  ForwardTile(const TalkForward<S, O>& args, const CachePlan& plan, Isa isa)
+  ForwardTile(const TalkForward<S, O>& args, const CacheUse& plan, Isa isa)
       : args_(args),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_kernels<S, A>(isa)),
@@ -76,7 +76,7 @@ class ForwardTile {
         .y = args_.y + at + first * C,
         .streaming = plan_.streams,
         .next = next,
-        .from_memory = plan_.from_memory};
+        .from_memory = plan_.prefetches};
     TalkPlaces places = {
         .origin = origin,
         .ring = tile.ring,
@@ -100,7 +100,7 @@ class ForwardTile {
   const TalkForward<S, O>& args_;
   WindowMaker<O> windows_;
   const TalkKernels<S, A>& ops_;
-  const CachePlan plan_;
+  const CacheUse plan_;
   Scratch<A> sums_;
   bool finite_ = true;  // what sums_ holds
 };
@@ -186,11 +186,7 @@ class StreamStepper {
 template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
-  const CachePlan plan = cache_plan(
-      run,
-      shape,
-      args.y,
-      {.read = shape.channels, .light = true, .early = true});
+  const CacheUse plan = cache_use(run, shape, args.y, shape.channels);
   // Gathering sums lane by lane takes as long as a row of a vector for each of
   // the lanes: only heads of one channel do. What comes from memory is as fast
   // in strips of one window.
