@@ -79,7 +79,7 @@ constexpr std::pair<int64_t, int64_t> kWidths[] =
 TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
   for (const auto& [C, H] : kWidths)
     for (const int64_t K : {3, 7, 15, 31})
-      for (const int64_t cache_bytes : {0, 1})
+      for (const int64_t streams_from : {0, 1 << 30})
         for (const bool dynamic : {false, true}) {
           SCOPED_TRACE(
               ::testing::Message() << "C " << C << " H " << H << " K " << K
@@ -88,7 +88,7 @@ TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
           const auto logits =
               draw<float>(random_, (dynamic ? shape.steps : 1) * H * K);
           const auto bias = draw<float>(random_, C);
-          const Execution run{testing::serial, GetParam(), cache_bytes};
+          const Execution run{testing::serial, GetParam(), streams_from};
           const auto both = [&](const auto& x, const auto& g, auto& out) {
             using S = typename std::decay_t<decltype(x)>::value_type;
             const ConvForward<S, float> forward{
@@ -116,7 +116,7 @@ TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
 
 TEST_P(BFloat16Kernels, SumsOverWindowsAreThoseOfFloatRounded) {
   for (const auto& [C, H] : {kWidths[0], kWidths[1], kWidths[2], {1024, 16}})
-    for (const int64_t cache_bytes : {0, 1}) {
+    for (const int64_t streams_from : {0, 1 << 30}) {
       SCOPED_TRACE(::testing::Message() << "C " << C << " H " << H);
       const TalkShape shape{1, 70, C, H, 5, 7};
       std::uniform_real_distribution<float> offset(0, 1);
@@ -125,7 +125,7 @@ TEST_P(BFloat16Kernels, SumsOverWindowsAreThoseOfFloatRounded) {
         value = offset(random_);
       for (float& value : right)
         value = offset(random_);
-      const Execution run{testing::serial, GetParam(), cache_bytes};
+      const Execution run{testing::serial, GetParam(), streams_from};
       const auto both = [&](const auto& x, const auto& g, auto& out) {
         using S = typename std::decay_t<decltype(x)>::value_type;
         std::vector<float> grad_left(left.size()), grad_right(left.size());

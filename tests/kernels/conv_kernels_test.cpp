@@ -57,7 +57,7 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     std::vector<L> grad_logits(logits.size());
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
-    const Execution run{testing::in_chunks(3), GetParam(), c.cache_bytes};
+    const Execution run{testing::in_chunks(3), GetParam(), c.streams_from};
     const ConvForward<S, L> forward{
         .shape = c.shape,
         .normalization = c.normalization,
@@ -99,11 +99,11 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
         ::testing::Message()
         << (c.dynamic ? "dynamic" : "light") << " K " << c.shape.kernel_size
         << " R " << c.shape.head_channels() << " renormalized "
-        << c.renormalize_edges << " cache " << c.cache_bytes);
+        << c.renormalize_edges << " streams from " << c.streams_from);
     const auto x = testing::stored<S>(plain.x);
     const auto grad_y = testing::stored<S>(plain.grad_y);
     const auto logits = testing::stored<L>(plain.logits);
-    const Execution run{testing::in_chunks(3), GetParam(), c.cache_bytes};
+    const Execution run{testing::in_chunks(3), GetParam(), c.streams_from};
     testing::Lines<S> grad_x[2];
     std::vector<L> grad_logits[2];
     const auto differentiate = [&](bool input, bool taps, size_t to) {
@@ -212,7 +212,7 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWhereNothingStaysInTheCache) {
           {.shape = {4, 200, 128, 2, K, K / 2},
            .renormalize_edges = renormalize,
            .lengths = {200, 0, 130, 1},
-           .cache_bytes = 1});
+           .streams_from = 1});
 }
 
 TEST_P(ConvKernels, AGradientThatIsNotWantedDoesNotChangeTheOther) {
@@ -224,7 +224,7 @@ TEST_P(ConvKernels, AGradientThatIsNotWantedDoesNotChangeTheOther) {
               .shape = {2, 140, 2 * R, 2, K, K / 2},
               .renormalize_edges = renormalize,
               .lengths = {140, 90},
-              .cache_bytes = K % 4 == 3 ? 1 : 0};
+              .streams_from = K % 4 == 3 ? 1 : 1 << 30};
           if (K == 15)
             c.drop = {.p = 0.3, .seeded = true, .seed = 11};
           c.dynamic = dynamic;
@@ -247,7 +247,7 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWithDroppedTaps) {
         {.shape = {2, 100, 64, 2, K, K / 2},
          .drop = drop,
          .lengths = {100, 70},
-         .cache_bytes = 1});
+         .streams_from = 1});
 }
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesWithEveryNormalization) {
@@ -288,6 +288,37 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWithEverythingAtOnce) {
              .renormalize_edges = renormalize,
              .drop = {.p = 0.3, .seeded = true, .seed = 11},
              .lengths = {70, 0, 13}});
+}
+
+TEST_P(ConvKernels, EqualLoopsOfDoublesWithHundredsOfTaps) {
+  // The taps of a place are made in several blocks.
+  for (const int64_t K : {65, 130, 200})
+    for (const bool renormalize : {false, true})
+      expect_plain_everywhere(
+          {.shape = {2, 301, 36, 2, K, K / 3},
+           .renormalize_edges = renormalize,
+           .drop = {.p = 0.3, .seeded = true, .seed = 11},
+           .lengths = {301, 170},
+           .streams_from = K == 130 ? 1 : 1 << 30});
+}
+
+TEST_P(ConvKernels, ThousandsOfLargeLogitsAreStillShares) {
+  constexpr int64_t K = 6144, T = 3;
+  const std::vector<float> x(T, 1.0f), logits(T * K, 80.0f);
+  for (const bool dynamic : {false, true}) {
+    std::vector<float> y(T);
+    const ConvForward<float, float> forward{
+        .shape = {1, T, 1, 1, K, K / 2},
+        .x = x.data(),
+        .logits = logits.data(),
+        .y = y.data()};
+    const Execution run{testing::serial, GetParam()};
+    dynamic ? dynamicconv_forward(forward, run)
+            : lightconv_forward<float>(forward, run);
+    // Every position sees all three.
+    for (const float sum : y)
+      EXPECT_NEAR(sum, 3.0f / K, 1e-6f / K) << dynamic;
+  }
 }
 
 }  // namespace

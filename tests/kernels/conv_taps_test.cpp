@@ -33,13 +33,13 @@ void expect_ratios(Isa isa, double max, double relative) {
     logits.push_back(0);
   }
   std::vector<A> w(place(kCount * tap_pitch(2) + kTapSlack));
-  ASSERT_TRUE((conv_kernels<A, A>(isa).softmax(
+  conv_kernels<A, A>(isa).softmax(
       {.logits = logits.data(),
        .logit_stride = 2,
        .rows = kCount,
        .heads = 1,
        .kernel_size = 2,
-       .w = w.data()})));
+       .w = w.data()});
   for (int64_t i = 0; i < kCount; ++i) {
     const A* const taps = w.data() + i * tap_pitch(2);
     const double want = std::exp(double(logits[place(2 * i)]));
@@ -49,7 +49,7 @@ void expect_ratios(Isa isa, double max, double relative) {
   }
 }
 
-TEST_P(ConvTaps, QuickSoftmaxHasTheRatiosOfExponentials) {
+TEST_P(ConvTaps, SoftmaxHasTheRatiosOfExponentials) {
   expect_ratios<float>(GetParam(), 80, 2.4e-7 + 1.2e-7);
   expect_ratios<double>(GetParam(), 600, 1e-15 + 2.3e-16);
 }
@@ -62,13 +62,13 @@ void expect_same_softmax(Isa isa, int64_t K, std::mt19937& random) {
   const auto logits = draw<float>(random, kRows * kAll * K);
   const auto softmax = [&](int64_t head, int64_t heads) {
     std::vector<float> w(place(kRows * heads * pitch + kTapSlack));
-    EXPECT_TRUE((conv_kernels<float, float>(isa).softmax(
+    conv_kernels<float, float>(isa).softmax(
         {.logits = logits.data() + head * K,
          .logit_stride = kAll * K,
          .rows = kRows,
          .heads = heads,
          .kernel_size = K,
-         .w = w.data()})));
+         .w = w.data()});
     return w;
   };
   const auto all = softmax(0, kAll), some = softmax(1, kHeads);
@@ -91,56 +91,25 @@ TEST_P(ConvTaps, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
     expect_same_softmax(GetParam(), K, random_);
 }
 
-/// Softmax of a block of logits of which one may be something else than 1.
-class QuickSoftmax {
- public:
-  QuickSoftmax(Isa isa, int64_t K)
-      : K_(K),
-        softmax_(conv_kernels<float, float>(isa).softmax),
-        logits_(place(kRows * kHeads * K), 1.0f),
-        w_(place(kRows * kHeads * tap_pitch(K) + kTapSlack)) {}
-
-  int64_t count() const { return kRows * kHeads * K_; }
-  bool takes(float value, int64_t at) {
-    logits_[place(at)] = value;
-    const bool taken = softmax_(
-        {.logits = logits_.data(),
-         .logit_stride = kHeads * K_,
-         .rows = kRows,
-         .heads = kHeads,
-         .kernel_size = K_,
-         .w = w_.data()});
-    logits_[place(at)] = 1.0f;
-    return taken;
-  }
-
- private:
-  static constexpr int64_t kRows = 5, kHeads = 3;
-  int64_t K_;
-  decltype(ConvKernels<float, float>::softmax) softmax_;
-  std::vector<float> logits_, w_;
-};
-
-TEST_P(ConvTaps, QuickSoftmaxRefusesWhatItCannotDo) {
-  for (const int64_t K : {2, 3, 7, 9, 15, 17, 31, 63, 65}) {
-    QuickSoftmax softmax(GetParam(), K);
-    EXPECT_TRUE(softmax.takes(79.9f, 0)) << K;
-    for (const float bad :
-         {80.1f,
-          -80.1f,
-          std::numeric_limits<float>::infinity(),
-          -std::numeric_limits<float>::infinity(),
-          std::nanf("")})
-      for (int64_t at = 0; at < softmax.count(); ++at)
-        EXPECT_FALSE(softmax.takes(bad, at)) << K << " " << at;
-  }
+/// Softmax of segments of K logits.
+std::vector<float>
+softmax_of(Isa isa, const std::vector<float>& logits, int64_t K) {
+  const int64_t segments = static_cast<int64_t>(logits.size()) / K;
+  std::vector<float> w(place(segments * tap_pitch(K) + kTapSlack));
+  conv_kernels<float, float>(isa).softmax(
+      {.logits = logits.data(),
+       .logit_stride = segments * K,
+       .rows = 1,
+       .heads = segments,
+       .kernel_size = K,
+       .w = w.data()});
+  return w;
 }
 
 TEST_P(ConvTaps, SoftmaxTakesEveryValue) {
   const float inf = std::numeric_limits<float>::infinity();
-  std::vector<float> w = {1000, 999, -inf, -1e30f, -inf, 3, -inf, -inf};
-  w.resize(w.size() + kTapSlack);
-  tap_ops<float>(GetParam()).softmax(w.data(), 2, 4);
+  const auto w =
+      softmax_of(GetParam(), {1000, 999, -inf, -1e30f, -inf, 3, -inf, -inf}, 4);
   const float e = std::exp(-1.0f);
   EXPECT_FLOAT_EQ(w[0], 1 / (1 + e));
   EXPECT_FLOAT_EQ(w[1], e / (1 + e));
@@ -148,22 +117,43 @@ TEST_P(ConvTaps, SoftmaxTakesEveryValue) {
   EXPECT_EQ(w[3], 0);
   EXPECT_EQ(w[4], 0);
   EXPECT_EQ(w[5], 1);
-  w = {1, std::nanf(""), 2, 3};
-  w.resize(w.size() + kTapSlack);
-  tap_ops<float>(GetParam()).softmax(w.data(), 1, 4);
-  EXPECT_TRUE(std::isnan(w[1]));
+}
+
+TEST_P(ConvTaps, NaNStaysInItsSegment) {
+  for (const int64_t K : {1, 2, 3, 7, 9, 15, 17, 31, 63, 65})
+    for (int64_t at = 0; at < 5 * K; ++at) {
+      std::vector<float> logits(place(5 * K), 1.0f);
+      logits[place(at)] = std::nanf("");
+      const auto w = softmax_of(GetParam(), logits, K);
+      for (int64_t n = 0; n < 5; ++n)
+        for (int64_t j = 0; j < K; ++j)
+          ASSERT_EQ(std::isnan(w[place(n * tap_pitch(K) + j)]), n == at / K)
+              << K << " " << at << " " << n << " " << j;
+    }
+}
+
+TEST_P(ConvTaps, ASingleTapIsOne) {
+  for (const float logit : {0.0f, 1.0f, -90.0f, 1e30f})
+    EXPECT_EQ(softmax_of(GetParam(), {logit, 2, 3}, 1)[0], 1.0f) << logit;
+}
+
+TEST_P(ConvTaps, EqualLogitsAreEqualShares) {
+  constexpr int64_t K = 6144;
+  for (const float logit : {-80.0f, 80.0f, 1e4f}) {
+    const auto w = softmax_of(GetParam(), std::vector<float>(K, logit), K);
+    for (int64_t j = 0; j < K; ++j)
+      ASSERT_FLOAT_EQ(w[place(j)], 1.0f / K) << logit << " " << j;
+  }
 }
 
 TEST_P(ConvTaps, SoftmaxOfLowValuesKnowsNoOthers) {
   for (const int64_t K : {1, 3, 5, 15, 17, 31, 70}) {
-    const int64_t pitch = tap_pitch(K), segments = 3;
-    std::vector<float> w(place(segments * pitch + kTapSlack));
-    for (int64_t n = 0; n < segments; ++n)
-      std::fill_n(w.begin() + n * pitch, K, -200.0f);
-    tap_ops<float>(GetParam()).softmax(w.data(), segments, K);
-    for (int64_t i = 0; i < segments * pitch; ++i)
-      EXPECT_FLOAT_EQ(w[place(i)], i % pitch < K ? 1.0f / K : 0.0f)
-          << "K " << K << ", element " << i;
+    const auto w =
+        softmax_of(GetParam(), std::vector<float>(place(3 * K), -200.0f), K);
+    for (int64_t n = 0; n < 3; ++n)
+      for (int64_t j = 0; j < K; ++j)
+        EXPECT_FLOAT_EQ(w[place(n * tap_pitch(K) + j)], 1.0f / K)
+            << "K " << K << ", segment " << n << ", tap " << j;
   }
 }
 

@@ -18,7 +18,7 @@ struct PlainConvCase {
   bool renormalize_edges = false;
   TapDrop drop;
   std::vector<int64_t> lengths;
-  int64_t cache_bytes = 0;
+  int64_t streams_from = Execution{}.streams_from;
 
   int64_t valid(int64_t b) const {
     return lengths.empty() ? shape.steps : lengths[place(b)];

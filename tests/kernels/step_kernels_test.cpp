@@ -8,14 +8,16 @@
 #include "seqconv/kernels/packed_linear.h"
 #include "seqconv/kernels/talk.h"
 
-/// The one-token forms: what they cost besides their result.
+/// What kernels cost besides their result: the one-token forms, and the
+/// backward passes of the convolutions.
 namespace {
 
-/// Calls of operator new so far.
-int64_t allocations = 0;
+/// Calls of operator new so far, and bytes.
+int64_t allocations = 0, allocated = 0;
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++allocations;
+  allocated += static_cast<int64_t>(size);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   if (void* const p = std::aligned_alloc(alignment, rounded))
     return p;
@@ -111,6 +113,59 @@ TEST_F(StepTest, WritesOneColumnOfTheState) {
             slot == kSlot ? x[testing::place(n * kChannels + c)] : before[i];
         ASSERT_EQ(ring[i], want) << n << " " << slot << " " << c;
       }
+}
+
+/// The backward pass of a head of one channel, of positions of two sequences.
+void differentiate(
+    bool dynamic,
+    bool renormalize,
+    int64_t steps,
+    int64_t K,
+    const ParallelFor& parallel_for) {
+  const auto count = testing::place(2 * steps);
+  const std::vector<float> x(count, 1.0f), grad_y(count, 1.0f);
+  const std::vector<float> logits((dynamic ? count : 1) * testing::place(K));
+  std::vector<float> grad_x(count), grad_logits(logits.size());
+  const ConvBackward<float, float> args{
+      .shape = {2, steps, 1, 1, K, K / 2},
+      .renormalize_edges = renormalize,
+      .x = x.data(),
+      .logits = logits.data(),
+      .grad_y = grad_y.data(),
+      .grad_x = grad_x.data(),
+      .grad_logits = grad_logits.data()};
+  allocated = 0;
+  dynamic ? dynamicconv_backward(args, {parallel_for})
+          : lightconv_backward<float>(args, {parallel_for});
+}
+
+TEST(ConvBackward, MemoryGrowsWithTheTapsOnly) {
+  constexpr int64_t kSteps = 3000, kFew = 250;
+  for (const auto& [dynamic, renormalize] :
+       {std::pair{true, false}, {false, false}, {false, true}}) {
+    differentiate(dynamic, renormalize, kSteps, kFew, testing::serial);
+    const int64_t bytes = allocated;
+    differentiate(dynamic, renormalize, kSteps, 4 * kFew, testing::serial);
+    EXPECT_LE(allocated, 9 * bytes / 2) << dynamic << renormalize;
+  }
+}
+
+TEST(ConvBackward, HasWorkForManyThreads) {
+  constexpr int64_t kSteps = 64 * 100;
+  for (const bool dynamic : {false, true})
+    for (const bool renormalize : {false, true}) {
+      int64_t pieces = 0;
+      differentiate(
+          dynamic,
+          renormalize,
+          kSteps,
+          3,
+          [&](int64_t count, int64_t, const auto& body) {
+            pieces = std::max(pieces, count);
+            body(0, count);
+          });
+      EXPECT_GE(pieces, 200) << dynamic << renormalize;
+    }
 }
 
 }  // namespace

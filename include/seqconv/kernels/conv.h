@@ -51,13 +51,12 @@ struct TapDrop {
   bool active() const { return seeded || mask != nullptr; }
 };
 
-/// How a kernel runs: the threads of its caller, the instruction set, and the
-/// bytes of the last-level cache (0: what the system says), by which it is
-/// chosen what is prefetched and what is stored past the caches.
+/// How a kernel runs: the threads of its caller, the instruction set, and how
+/// many bytes a pass reads before it prefetches and stores past the caches.
 struct Execution {
   ParallelFor parallel_for;
   Isa isa = best_isa();
-  int64_t cache_bytes = 0;
+  int64_t streams_from = 8 << 20;
 };
 
 /// Ring of the last `slots` inputs of N rows, [N, slots, C]: input number p

@@ -17,7 +17,7 @@ struct ModerateExpConstants;
 
 template <>
 struct ModerateExpConstants<float> {
-  static constexpr float kLargest = 80.0f;  ///< 2^n and its sums are normal
+  static constexpr float kLowest = -87.0f;  ///< below: 2^n is not normal
   static constexpr float kLn2High = 0x1.63p-1f;
   static constexpr float kLn2Low = -0x1.bd0106p-13f;
   static constexpr int kDegree = 5;
@@ -30,13 +30,14 @@ struct ModerateExpConstants<float> {
       0x1.5761p-5f,
       0x1.0fe494p-7f};
   static constexpr int kMantissaBits = 23;
-  /// Rounds to whole when added, and leaves n in the low bits.
-  static constexpr float kShifter = 0x1.8p23f;
+  /// Rounds to whole when added, and leaves n and the bias of an exponent in
+  /// the low bits.
+  static constexpr float kShifter = 0x1.8p23f + 127;
 };
 
 template <>
 struct ModerateExpConstants<double> {
-  static constexpr double kLargest = 600.0;
+  static constexpr double kLowest = -708.0;
   static constexpr double kLn2High = 0x1.62e42fee00000p-1;
   static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
   static constexpr int kDegree = 13;
@@ -56,11 +57,11 @@ struct ModerateExpConstants<double> {
       1.0 / 479001600,
       1.0 / 6227020800};
   static constexpr int kMantissaBits = 52;
-  static constexpr double kShifter = 0x1.8p52;
+  static constexpr double kShifter = 0x1.8p52 + 1023;
 };
 
-/// e^x of N vectors in place where |x| <= kLargest; garbage elsewhere. Side by
-/// side: one of them would wait for itself.
+/// e^x of N vectors in place where kLowest <= x <= 80; NaN of NaN, garbage
+/// elsewhere. Side by side: one of them would wait for itself.
 template <class A, int N>
 HWY_INLINE void exps_of_moderate(Vec<A> (&x)[N]) {
   using C = ModerateExpConstants<A>;
@@ -83,52 +84,26 @@ HWY_INLINE void exps_of_moderate(Vec<A> (&x)[N]) {
       p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, C::kPolynomial[k]));
 #pragma GCC unroll 16
   for (int i = 0; i < N; ++i) {
-    // Times 2^n: n goes to the exponent.
-    const auto n = hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted[i]));
-    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(du, p[i]), n));
+    const auto power =
+        hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted[i]));
+    x[i] = hn::Mul(p[i], hn::BitCast(d, power));
   }
 }
 
-/// e^x for x <= 0; 0 below -kLargest. NaN stays NaN.
-template <class A>
-HWY_INLINE Vec<A> exp_of_negative(Vec<A> x) {
+/// e^x of N vectors in place for x <= 0; 0 below kLowest.
+template <class A, int N>
+HWY_INLINE void exps_of_negative(Vec<A> (&x)[N]) {
   const Tag<A> d;
-  const auto low = hn::Set(d, -ModerateExpConstants<A>::kLargest);
-  Vec<A> e[1] = {hn::IfThenElse(hn::Lt(x, low), low, x)};
-  exps_of_moderate<A>(e);
-  const auto out = hn::IfThenElse(hn::Lt(x, low), hn::Zero(d), e[0]);
-  return hn::IfThenElse(hn::IsNaN(x), x, out);
-}
-
-/// Whether exps_of_moderate() is right for all vectors that were added.
-template <class A>
-class ModerateBound {
-  using Unsigned = hn::RebindToUnsigned<Tag<A>>;
-
- public:
-  HWY_INLINE ModerateBound() : max_(hn::Zero(Unsigned())) {}
-
-  template <int N>
-  HWY_INLINE void add(const Vec<A> (&x)[N]) {
+  const auto lowest = hn::Set(d, ModerateExpConstants<A>::kLowest);
+  hn::Mask<Tag<A>> vanishes[N];
 #pragma GCC unroll 16
-    for (int i = 0; i < N; ++i)
-      max_ = hn::Max(max_, without_sign(x[i]));
-  }
-  HWY_INLINE bool holds() const {
-    const auto limit =
-        without_sign(hn::Set(Tag<A>(), ModerateExpConstants<A>::kLargest));
-    return hn::AllTrue(Unsigned(), hn::Eq(hn::Max(max_, limit), limit));
-  }
-
- private:
-  /// Bits that are ordered as absolute values are, NaN above them all.
-  static HWY_INLINE hn::Vec<Unsigned> without_sign(Vec<A> x) {
-    const auto bits = hn::BitCast(Unsigned(), x);
-    return hn::Add(bits, bits);
-  }
-
-  hn::Vec<Unsigned> max_;
-};
+  for (int i = 0; i < N; ++i)
+    vanishes[i] = hn::Lt(x[i], lowest);
+  exps_of_moderate<A>(x);
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i)
+    x[i] = hn::IfThenZeroElse(vanishes[i], x[i]);
+}
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

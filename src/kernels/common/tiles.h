@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "kernels/common/cache_line.h"
 #include "seqconv/kernels/conv.h"
 
 /// Cutting tensors into tiles. Where the cuts are depends on sizes alone.
@@ -93,51 +94,26 @@ struct TileIndex {
         group(item % groups) {}
 };
 
-/// How a pass over tensors of some bytes treats the caches.
-struct CachePlan {
-  bool prefetches = false;  ///< what is read comes from far enough to be
-                            ///< prefetched during much work
-  bool streams = false;     ///< stores go past them: they would drive out reads
-  bool from_memory =
-      false;  ///< what is next comes from memory: it is prefetched
+/// How a pass treats the caches, where it reads more than they hold.
+struct CacheUse {
+  bool prefetches = false;
+  bool streams = false;  ///< stores go past them: they would drive out reads
 };
 
-/// What a pass moves: bytes, or elements of every position.
-struct PassBytes {
-  int64_t read = 0;
-  int64_t out = 0;     ///< of the tensor whose stores may go past the caches
-  int64_t also = 0;    ///< written besides
-  bool light = false;  ///< so little work for them that memory sets the pace
-  bool early = false;  ///< prefetching costs little beside this work
-};
-
-/// The plan of a pass whose output is `out`, heads of so many bytes, with a
-/// last-level cache of `cache` bytes (0: what the system says).
-CachePlan cache_plan(
-    int64_t cache,
-    const void* out,
-    int64_t bytes_of_head,
-    const PassBytes& bytes);
-
-/// The same where `out` is a tensor [B, T, C], and `elements` are those of
-/// every position besides it.
+/// Of a pass that reads so many elements of every position and whose output is
+/// the tensor `out` [B, T, C]. Streaming stores are those of whole lines.
 template <class Shape, class S>
-CachePlan cache_plan(
+CacheUse cache_use(
     const Execution& run,
     const Shape& shape,
     const S* out,
-    const PassBytes& elements) {
+    int64_t elements) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(S));
-  const int64_t positions = shape.batch * shape.steps * kSize;
-  return cache_plan(
-      run.cache_bytes,
-      out,
-      shape.head_channels() * kSize,
-      {.read = positions * elements.read,
-       .out = positions * shape.channels,
-       .also = positions * elements.also,
-       .light = elements.light,
-       .early = elements.early});
+  const bool far =
+      shape.batch * shape.steps * elements * kSize >= run.streams_from;
+  const bool whole = reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 &&
+      shape.head_channels() * kSize % kCacheLine == 0;
+  return {.prefetches = far, .streams = far && whole};
 }
 
 }  // namespace seqconv::kernels

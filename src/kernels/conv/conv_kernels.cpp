@@ -3,25 +3,13 @@
 #define HWY_TARGET_INCLUDE "kernels/conv/conv_kernels.cpp"
 #include "kernels/common/each_target.h"
 // clang-format on
-#include "kernels/conv/conv_kernels.h"
-#include "kernels/common/channels-inl.h"
-#include "kernels/conv/shared_products-inl.h"
+#include "kernels/conv/convolve-inl.h"
 #include "kernels/conv/softmax-inl.h"
-#include "kernels/conv/softmax_backward-inl.h"
-#include "kernels/conv/stage-inl.h"
 #include "kernels/conv/tap_products-inl.h"
 #include "kernels/fused/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
-
-// In convolve_*.cpp: each type takes as long to compile as all of this file.
-template <class S, class A>
-void convolve(const ConvTile<S, A>& tile);
-extern template void convolve(const ConvTile<float, float>& tile);
-extern template void convolve(const ConvTile<double, double>& tile);
-extern template void convolve(const ConvTile<BFloat16, float>& tile);
-
 namespace {
 
 /// The table of this instruction set.
@@ -33,10 +21,9 @@ struct Tables {
         .stage = stage<S, A>,
         .tap_products = tap_products<S, A>,
         .shared_tap_products = shared_tap_products<S, A>,
-        .lane_tap_products = lane_tap_products<S, A>,
         .weighted_sum = weighted_sum<S, A>,
         .column_sums = column_sums<S, A>,
-        .softmax = softmax_tile<S, A>,
+        .softmax = softmax<S, A>,
         .softmax_backward = softmax_backward<S, A>,
         .widen_taps = widen_taps<S, A>,
         .narrow_taps = narrow_taps<S, A>,

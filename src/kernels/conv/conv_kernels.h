@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "kernels/common/prefetch.h"
 #include "seqconv/kernels/bfloat16.h"
 #include "seqconv/kernels/conv.h"
 #include "seqconv/kernels/isa.h"
@@ -10,8 +9,7 @@
 /// The inner loops of the kernels, on some rows (time) of some channels. Rows
 /// are read where they lie in the tensors; sums are of the type A, tensors of
 /// the type S. The loops are written once, with Highway, in *-inl.h and
-/// compiled for each instruction set in conv_kernels.cpp, convolve_*.cpp and
-/// tap_ops.cpp.
+/// compiled for each instruction set in conv_kernels.cpp and tap_ops.cpp.
 namespace seqconv::kernels {
 
 /// Elements that the tap operations may read and write beyond the last row.
@@ -19,8 +17,6 @@ inline constexpr int64_t kTapSlack = 16;
 
 /// Rows that a convolution finishes together, where it can.
 inline constexpr int kRowBlock = 6;
-/// And in a block of half the channels.
-inline constexpr int kTallBlock = 2 * kRowBlock;
 
 /// Elements from the taps of one head to those of the next.
 constexpr int64_t tap_pitch(int64_t kernel_size) {
@@ -28,14 +24,6 @@ constexpr int64_t tap_pitch(int64_t kernel_size) {
     return kernel_size <= 4 ? 4 : 8;
   return (kernel_size + kTapSlack - 1) / kTapSlack * kTapSlack;
 }
-
-/// What a convolution prefetches between its products, block by block, for
-/// those after them.
-struct PrefetchPolicy {
-  bool in = false;              ///< the input rows that the next outputs see
-  const char* lines = nullptr;  ///< and lines, from here on
-  int64_t lines_of_row = 0;     ///< so many for every row of a head
-};
 
 /// out[t] = bias + sum_r tap(t, r) * in[r], r = t .. t + K-1, for all channels
 /// of some heads. Only rows r in [first, last) exist, the others count as zero.
@@ -45,12 +33,10 @@ struct ConvTile {
   int64_t in_stride = 0;
   int64_t first = 0;
   int64_t last = 0;
-  /// tap(t, r) at t * tap_t + r * tap_r, of which one is 1 unless lane_taps.
-  const A* taps = nullptr;
+  const A* taps = nullptr;  ///< tap(t, r) at t * tap_t + r * tap_r
   int64_t tap_t = 0;
   int64_t tap_r = 0;
   int64_t head_stride = 0;  ///< from the taps of a head to those of the next
-  bool lane_taps = false;   ///< taps are rows of `channels`, one a channel
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t heads = 1;
@@ -58,22 +44,16 @@ struct ConvTile {
   const A* bias = nullptr;  ///< [heads * channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
-  bool streaming = false;             ///< stores go past the caches
-  PrefetchRows* next_rows = nullptr;  ///< prefetched row by row; or null
-  PrefetchPolicy prefetch;
+  /// Not null: the sums are added to these, [rows, heads * channels], and
+  /// nothing is written to `out`.
+  A* sums = nullptr;
+  bool streaming = false;  ///< stores go past the caches
+  int64_t ahead = 0;  ///< elements from what is read to what is prefetched;
+                      ///< 0: nothing is
 };
 
 /// Elements between rows of staged tiles, and most channels of one.
 inline constexpr int64_t kStagePitch = 64;
-
-/// Cache lines of as many channels, which most heads have.
-template <class S>
-inline constexpr int kLinesOfRow =
-    static_cast<int>(kStagePitch* int64_t{sizeof(S)} / kCacheLine);
-
-/// So few taps have scalar products with rows as they lie; for more, parts of
-/// two rows lie side by side where they are staged.
-inline constexpr int kFewestTaps = 4;
 
 /// Rows that are copied close together. Rows of tensors are 2 or 4 KB apart and
 /// fight for the same cache sets; what is read many times is staged first.
@@ -84,28 +64,24 @@ struct StageTile {
   int64_t first = 0;  ///< rows outside [first, last) are zero
   int64_t last = 0;
   int64_t rows = 0;
-  int64_t channels = 0;  ///< at most kStagePitch; the others are zero
-  bool paired = false;   ///< rows in pairs, for more than kFewestTaps
+  int64_t channels = 0;  ///< at most kStagePitch; zeros up to a whole vector
+  int64_t ahead = 0;     ///< as ConvTile::ahead
 };
 
-/// Scalar products of rows g[t] with rows x[t + j], j < K.
+/// Scalar products of rows g[t] with staged rows x[t + j], j < K.
 template <class S, class A>
 struct ProductTile {
   const S* g = nullptr;
   int64_t g_stride = 0;
-  const A* x = nullptr;  ///< [rows + tap_pitch(K) - 1]
-  int64_t x_stride = kStagePitch;
-  bool paired = false;  ///< x was staged in pairs
+  const A* x = nullptr;  ///< [rows + tap_pitch(K) - 1, kStagePitch]
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;
-  bool add = false;                   ///< to what is there, in tap_products
-  PrefetchRows* next_rows = nullptr;  ///< as ConvTile::next_rows
+  bool add = false;  ///< to what is there, in tap_products
 };
 
 /// Logits of rows of heads, and where their taps go: row by row, segments
-/// of tap_pitch(K), zero beyond K. Quick for all heads of a tensor, for one,
-/// and for multiples of four.
+/// of tap_pitch(K).
 template <class L, class A>
 struct TapTile {
   const L* logits = nullptr;
@@ -114,9 +90,6 @@ struct TapTile {
   int64_t heads = 0;
   int64_t kernel_size = 1;
   A* w = nullptr;
-  /// As ConvTile::next_rows, into the second-level cache; by softmax with up to
-  /// 64 taps.
-  PrefetchRows* next_rows = nullptr;
 };
 
 /// Taps made by softmax and gradients of taps, both as TapTile::w, and where
@@ -132,16 +105,14 @@ struct TapGradient {
   int64_t kernel_size = 1;
 };
 
-/// DropConnect on segments of tap_pitch(K), row by row: out = taps * factor,
-/// where the factor is `scale` for a word of at least `threshold`, else 0.
+/// DropConnect on segments of tap_pitch(K), row by row: taps are multiplied by
+/// a factor, `scale` for a word of at least `threshold`, else 0.
 template <class A>
 struct DropTile {
-  const A* taps = nullptr;
-  A* out = nullptr;      ///< may be `taps`
-  A* factors = nullptr;  ///< those of taps, beside them; or null
-  /// K for every segment of a row, and kTapSlack that are readable.
-  const uint32_t* words = nullptr;
-  int64_t words_stride = 0;  ///< of rows
+  A* taps = nullptr;
+  A* factors = nullptr;  ///< where the factors go, beside their taps; or null
+  const uint32_t* words = nullptr;  ///< K for every segment of a row
+  int64_t words_stride = 0;         ///< of rows
   int64_t rows = 0;
   int64_t segments = 0;  ///< of a row
   int64_t kernel_size = 1;
@@ -160,8 +131,6 @@ struct ConvKernels {
       *tap_products)(const ProductTile<S, A>& tile, A* out, int64_t out_stride);
   /// sums[j] += sum_t <g[t], x[t + j]>.
   void (*shared_tap_products)(const ProductTile<S, A>& tile, double* sums);
-  /// sums[j * channels + c] += sum_t g[t][c] * x[t + j][c].
-  void (*lane_tap_products)(const ProductTile<S, A>& tile, double* sums);
   /// acc[c] += sum_i taps[i] * src[i * stride + c] for c < width.
   void (*weighted_sum)(
       const S* src,
@@ -177,9 +146,7 @@ struct ConvKernels {
       int64_t rows,
       int64_t width,
       double* sums);
-  /// Softmax of logits; false, and the taps are garbage, if a value is NaN
-  /// or too large for a quick exponential.
-  bool (*softmax)(TapTile<S, A> tile);
+  void (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);
   /// Logits as they are; gradients as they are, without `w`.
@@ -189,14 +156,11 @@ struct ConvKernels {
   void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
-/// Operations on taps of type A. Buffers of taps have kTapSlack elements to
-/// spare.
+/// Operations on taps of type A in segments of tap_pitch(K).
 template <class A>
 struct TapOps {
-  /// Softmax of segments of logits, whatever their values, in place.
-  void (*softmax)(A* w, int64_t segments, int64_t kernel_size);
-  /// The other normalisations, in place; and gradients of their taps -> of
-  /// the logits w.
+  /// Logits -> taps by normalisations other than softmax, in place; and
+  /// gradients of these taps -> of the logits w.
   void (*normalize)(
       Normalization normalization,
       A* w,
@@ -208,7 +172,6 @@ struct TapOps {
       A* grad,
       int64_t segments,
       int64_t kernel_size);
-  void (*multiply)(A* a, const A* b, int64_t count);
   void (*drop)(const DropTile<A>& tile);
 };
 

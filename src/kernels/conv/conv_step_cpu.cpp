@@ -1,4 +1,4 @@
-#include "kernels/conv/position_conv.h"
+#include "kernels/conv/taps.h"
 #include "seqconv/kernels/conv.h"
 
 /// The step forms of both convolutions, and the gradient of their bias.
@@ -46,7 +46,7 @@ class Stepper {
     const int64_t oldest = past > 0 ? (now - past) % slots : 0;
     const int64_t unbroken = std::min(past, slots - oldest);
     for (int64_t h = 0; h < shape_.heads; ++h) {
-      const A* const tap = taps_.taps(0, h) + slots - past;
+      const A* const tap = taps_.taps(h) + slots - past;
       const int64_t c = h * R;
       A* const sums = sums_.data();
       sums_.fill_zero(R);
@@ -81,16 +81,11 @@ void conv_step(
     const Logits<const L>& logits,
     const Execution& run) {
   const ConvShape& shape = args.shape;
-  // Taps that are shared by all inputs are made once.
-  const bool shared = logits.shared() && !args.renormalize_edges;
   const auto body = [&](int64_t begin, int64_t end) {
     Stepper<S, L> stepper(args, logits, run.isa);
-    if (shared)
-      stepper.make_taps(0, 0);
     for (int64_t row = begin; row < end; ++row)
       for (int64_t t = 0; t < shape.steps; ++t) {
-        if (!shared)
-          stepper.make_taps(row, t);
+        stepper.make_taps(row, t);
         stepper.run(row, t);
       }
   };

@@ -5,214 +5,307 @@
 #define SEQCONV_KERNELS_SOFTMAX_INL_H
 #endif
 
+#include <limits>
 #include <utility>
 
 #include "kernels/common/exp-inl.h"
-#include "kernels/common/tiles.h"
-#include "kernels/common/vectors-inl.h"
 #include "kernels/conv/conv_kernels.h"
-#include "kernels/conv/long_softmax-inl.h"
 
-/// From logits to taps: softmax of segments of K.
+/// From logits to taps, and from gradients of taps to those of logits: softmax
+/// of segments of K, a group of vectors at a time, so that none of them waits
+/// for sums over its lanes alone.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
+/// Vectors of a group: of segments that lie in one vector or begin with it.
+inline constexpr int kSegmentGroup = 4;
+/// Whether the lanes of a group are joined at once.
+template <class A>
+inline constexpr bool kJoinsGroups = sizeof(A) == 4 && kLanes<A> >= 4;
+
+/// What the lanes of a segment are joined by.
+struct Largest {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Max(a, b);
+  }
+  template <class D, class V>
+  static HWY_INLINE V of_lanes(D d, V v) {
+    return hn::MaxOfLanes(d, v);
+  }
+};
+struct Total {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Add(a, b);
+  }
+  template <class D, class V>
+  static HWY_INLINE V of_lanes(D d, V v) {
+    return hn::SumOfLanes(d, v);
+  }
+};
+
+/// v[i] -> finish(what the kPitch lanes of every segment in v[i] make together)
+/// in all lanes of the segment.
+template <int kPitch, class A, class Join, class Finish>
+HWY_INLINE void
+join_lanes(Vec<A> (&v)[kSegmentGroup], const Join& join, const Finish& finish) {
+  const Tag<A> d;
+  if constexpr (!kJoinsGroups<A>) {
+#pragma GCC unroll 4
+    for (int g = 0; g < kSegmentGroup; ++g)
+      v[g] = finish(Join::of_lanes(d, v[g]));
 #if HWY_TARGET != HWY_SCALAR
-/// N lanes: segments of K logits, kPitch lanes each, the last of `count`
+  } else {
+    const hn::Repartition<double, Tag<A>> pairs;
+    const auto a = hn::BitCast(
+        pairs,
+        join(
+            hn::InterleaveLower(d, v[0], v[1]),
+            hn::InterleaveUpper(d, v[0], v[1])));
+    const auto b = hn::BitCast(
+        pairs,
+        join(
+            hn::InterleaveLower(d, v[2], v[3]),
+            hn::InterleaveUpper(d, v[2], v[3])));
+    // Lane i of every block of four: of v[i].
+    auto all = join(
+        hn::BitCast(d, hn::InterleaveLower(pairs, a, b)),
+        hn::BitCast(d, hn::InterleaveUpper(pairs, a, b)));
+    if constexpr (kPitch >= 8)
+      all = join(all, hn::SwapAdjacentBlocks(all));
+    if constexpr (kPitch >= 16)
+      all = join(all, hn::ConcatLowerUpper(d, all, all));
+    all = finish(all);
+    v[0] = hn::Broadcast<0>(all);
+    v[1] = hn::Broadcast<1>(all);
+    v[2] = hn::Broadcast<2>(all);
+    v[3] = hn::Broadcast<3>(all);
+#endif
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+/// N lanes: segments of K numbers, kPitch lanes each, the last of `count`
 /// again and again.
 template <int N, int kPitch, class L>
 HWY_INLINE auto
-load_segments(const L* logits, int64_t stride, int64_t K, int64_t count) {
+load_segments(const L* p, int64_t stride, int64_t K, int64_t count) {
   if constexpr (N <= kPitch) {
-    return load_first(hn::CappedTag<float, N>(), logits, K);
+    return load_first(hn::CappedTag<float, N>(), p, K);
   } else {
     constexpr int64_t kHalf = N / kPitch / 2;
     const int64_t below = HWY_MIN(count - 1, kHalf);
     return hn::Combine(
         hn::CappedTag<float, N>(),
         load_segments<N / 2, kPitch>(
-            logits + below * stride,
+            p + below * stride,
             stride,
             K,
             HWY_MAX(count - kHalf, int64_t{1})),
-        load_segments<N / 2, kPitch>(logits, stride, K, count));
+        load_segments<N / 2, kPitch>(p, stride, K, count));
+  }
+}
+#endif
+
+/// Stores the first K lanes of each of `count` segments of kPitch lanes.
+template <int kPitch, class A, class L>
+HWY_INLINE void
+store_segments(Vec<A> v, L* p, int64_t stride, int64_t K, int64_t count) {
+  HWY_ALIGN L lanes[kLanes<A>];
+  store_narrow(v, lanes);
+  for (int64_t n = 0; n < count; ++n) {
+    if constexpr (kMasks<L>) {
+      using T = std::conditional_t<sizeof(L) == 2, uint16_t, A>;
+      const hn::CappedTag<T, kPitch> d;
+      const auto part =
+          hn::LoadU(d, reinterpret_cast<const T*>(lanes + n * kPitch));
+      store_masked(part, d, reinterpret_cast<T*>(p + n * stride), K);
+    } else {
+      for (int64_t j = 0; j < K; ++j)
+        p[n * stride + j] = lanes[n * kPitch + j];
+    }
   }
 }
 
-/// Whether the last vector of a segment holds some of its taps.
-template <class A>
-constexpr bool reaches_last_vector(int64_t kernel_size) {
-  const int64_t pitch = tap_pitch(kernel_size);
-  return pitch <= kLanes<A> || pitch - kLanes<A> < kernel_size;
-}
-
-/// The lanes that hold taps, of vectors of segments of kPitch lanes or of the
-/// last vector of one.
+/// Segments of K taps, kPitch lanes of a vector each, or whole vectors and a
+/// last one if these are all its lanes.
 template <int kPitch, class A>
-HWY_INLINE hn::Mask<Tag<A>> lanes_of_taps(int64_t kernel_size) {
-  constexpr int N = kLanes<A>;
-  const Tag<A> d;
-  HWY_ALIGN A tap[N];
-  for (int i = 0; i < N; ++i)
-    tap[i] = static_cast<A>(i % kPitch + HWY_MAX(0, kPitch - N));
-  return hn::Lt(hn::Load(d, tap), hn::Set(d, static_cast<A>(kernel_size)));
-}
+struct Segments {
+  static constexpr int N = kLanes<A>, kGroup = kSegmentGroup;
+  static constexpr int64_t kOfVector = N / kPitch;
+  static constexpr int64_t kOfGroup = kGroup * kOfVector;
+  /// Vectors whose exponentials are made side by side.
+  static constexpr int kTogether = HWY_MIN(kGroup, HWY_MAX(1, kRegisters / 8));
 
-/// Softmax of segments of kPitch lanes, a group of vectors at a time. What the
-/// exponentials of a group are divided by comes out of a long chain of sums:
-/// that is done after the exponentials of the next group, which do not wait.
-template <int kPitch, class L, class A>
-class SoftmaxGroups {
- public:
-  /// Segments of a group.
-  static constexpr int64_t size() { return kGroup * kSegments; }
+  int64_t K;
+  int64_t pitch;          ///< of taps
+  int64_t whole;          ///< vectors of a segment before the last one
+  hn::Mask<Tag<A>> used;  ///< lanes of the last one that hold taps
 
-  HWY_INLINE SoftmaxGroups(int64_t kernel_size, int64_t stride)
-      : kernel_size_(kernel_size),
-        stride_(stride),
-        used_(lanes_of_taps<kPitch, A>(kernel_size)) {}
-
-  /// Exponentials of `count` segments, which go `stride` apart, to w. kWhole:
-  /// they are a group; else there are fewer.
-  template <bool kWhole>
-  HWY_INLINE void add(const L* logits, int64_t count, A* w) {
-    Vec<A> sums[kGroup];
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroup; g += kTogether)
-      exps<kWhole>(logits, g, count, w, sums + g);
-    finish();
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroup; ++g)
-      sums_[g] = sums[g];
-    w_ = w;
-    count_ = count;
+  HWY_INLINE explicit Segments(int64_t kernel_size)
+      : K(kernel_size), pitch(tap_pitch(K)), whole((K - 1) / N) {
+    HWY_ALIGN A place[N];
+    for (int i = 0; i < N; ++i)
+      place[i] = static_cast<A>(i % kPitch);
+    used = hn::Lt(
+        hn::Load(Tag<A>(), place),
+        hn::Set(Tag<A>(), static_cast<A>(K - whole * N)));
   }
 
-  /// Divides the exponentials of the last group.
-  HWY_INLINE void finish() {
-    if (w_ == nullptr)
-      return;
-    Vec<A> scale[kGroup];
-    const auto sums = add_segments<kPitch, A>(sums_);
-    spread_lanes<A>(hn::Div(hn::Set(Tag<A>(), A(1)), sums), scale);
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroup; ++g)
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) {
-        A* const w = w_ + (g * NV + v) * N;
-        const int64_t lanes = lanes_of(g, count_);
-        if (HWY_LIKELY(lanes >= N))
-          hn::StoreU(
-              hn::Mul(kKeeps ? sums_[g] : load(w), scale[g]),
-              Tag<A>(),
-              w);
-        else if (lanes > 0)
-          store_some<A>(
-              hn::Mul(kKeeps ? sums_[g] : load_some<A>(w, lanes), scale[g]),
-              w,
-              lanes);
-      }
+  /// The first segment of vector g of a group of `count`, or the last one.
+  static HWY_INLINE int64_t first(int g, int64_t count) {
+    return HWY_MIN(g * kOfVector, count - 1);
   }
 
-  /// Whether all logits were moderate ones.
-  HWY_INLINE bool good() const {
-    return bound_.holds();
+  /// Vector v of segments at p, of which `count` exist.
+  template <bool kLast, class L>
+  HWY_INLINE Vec<A>
+  load_logits(const L* p, int64_t v, int64_t stride, int64_t count) const {
+    if constexpr (!kLast)
+      return load_wide(p + v * N);
+    else if constexpr (kPitch == N)
+      return load_some<A>(p + v * N, K - v * N);
+#if HWY_TARGET != HWY_SCALAR
+    else
+      return load_segments<N, kPitch>(p, stride, K, count);
+#endif
+  }
+
+  /// Softmax of `count` segments of logits, at most a group, `stride` apart, to
+  /// taps w, zeros up to a whole vector. The maximum is taken off, so that
+  /// the largest logit counts whatever it is.
+  template <class L>
+  HWY_INLINE void softmax(const L* logits, int64_t stride, int64_t count, A* w)
+      const {
+    const Tag<A> d;
+    Vec<A> max[kGroup], sum[kGroup], e[kGroup];
+    const auto vector = [&]<bool kLast>(int g, int64_t v) HWY_ATTR {
+      const int64_t n = first(g, count);
+      return load_logits<kLast>(logits + n * stride, v, stride, count - n);
+    };
+    const auto lowest = hn::Set(d, -std::numeric_limits<A>::infinity());
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g) {
+      e[g] = vector.template operator()<true>(g, whole);
+      max[g] = hn::IfThenElse(used, e[g], lowest);
+      sum[g] = hn::Zero(d);
+    }
+    for (int64_t v = 0; v < whole; ++v)
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroup; ++g)
+        max[g] = hn::Max(max[g], vector.template operator()<false>(g, v));
+    join_lanes<kPitch, A>(max, Largest(), [](Vec<A> v) HWY_ATTR { return v; });
+    for (int64_t v = 0; v < whole; ++v) {
+      Vec<A> of[kGroup];
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroup; ++g)
+        of[g] = vector.template operator()<false>(g, v);
+      add_exps<false>(of, max, sum);
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroup; ++g)
+        hn::StoreU(of[g], d, w + first(g, count) * pitch + v * N);
+    }
+    add_exps<true>(e, max, sum);
+    const auto inverse = [](Vec<A> v) HWY_ATTR {
+      return hn::Div(hn::Set(Tag<A>(), A(1)), v);
+    };
+    join_lanes<kPitch, A>(sum, Total(), inverse);
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g) {
+      A* const to = w + first(g, count) * pitch;
+      const int64_t left = count - g * kOfVector;
+      if (left <= 0)
+        break;
+      for (int64_t v = 0; v < whole; ++v)
+        hn::StoreU(hn::Mul(load(to + v * N), sum[g]), d, to + v * N);
+      store_some<A>(
+          hn::Mul(e[g], sum[g]),
+          to + whole * N,
+          kPitch == N ? pitch - whole * N : left * kPitch);
+    }
+  }
+
+  /// out = w (grad - <w, grad>) of `count` segments, at most a group, which
+  /// go `stride` apart in `out`. Gradients beyond K may be anything.
+  template <class L>
+  HWY_INLINE void backward(
+      const A* w,
+      const A* grad,
+      int64_t count,
+      L* out,
+      int64_t stride) const {
+    Vec<A> mean[kGroup];
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g) {
+      const int64_t at = first(g, count) * pitch, last = at + whole * N;
+      mean[g] =
+          hn::IfThenElseZero(used, hn::Mul(load(w + last), load(grad + last)));
+      for (int64_t v = 0; v < whole; ++v)
+        mean[g] =
+            hn::MulAdd(load(w + at + v * N), load(grad + at + v * N), mean[g]);
+    }
+    join_lanes<kPitch, A>(mean, Total(), [](Vec<A> v) HWY_ATTR { return v; });
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroup; ++g) {
+      const int64_t left = count - g * kOfVector;
+      if (left <= 0)
+        break;
+      const int64_t at = g * kOfVector * pitch;
+      L* const to = out + g * kOfVector * stride;
+      const auto gradient = [&](int64_t v) HWY_ATTR {
+        const int64_t i = at + v * N;
+        return hn::Mul(load(w + i), hn::Sub(load(grad + i), mean[g]));
+      };
+      for (int64_t v = 0; v < whole; ++v)
+        store_narrow(gradient(v), to + v * N);
+      if constexpr (kPitch == N)
+        store_some<A>(gradient(whole), to + whole * N, K - whole * N);
+      else
+        store_segments<kPitch, A>(
+            gradient(0),
+            to,
+            stride,
+            K,
+            HWY_MIN(left, kOfVector));
+    }
   }
 
  private:
-  static constexpr int kGroup = kSumGroup<A>, N = kLanes<A>;
-  static constexpr int NV = HWY_MAX(1, kPitch / N);  ///< vectors of a segment
-  static constexpr int64_t kSegments = HWY_MAX(1, N / kPitch);  ///< of a vector
-  /// Exponentials wait in registers: they are their own sums over vectors.
-  /// Stores take the place of products.
-  static constexpr bool kKeeps = NV == 1;
-  /// Vectors of a group, or segments of many, whose exponentials are made side
-  /// by side.
-  static constexpr int kTogether = HWY_MAX(1, kRegisters / 8 / NV);
-
-  /// Lanes of the vectors number g that hold some of `count` segments.
-  static constexpr int64_t lanes_of(int g, int64_t count) {
-    return (count - g * kSegments) * HWY_MIN(kPitch, N);
-  }
-
-  /// Exponentials of vectors g, ... and their sums.
-  template <bool kWhole>
-  HWY_INLINE void
-  exps(const L* logits, int g, int64_t count, A* w, Vec<A>* sums) {
-    Vec<A> e[kTogether * NV];
+  /// x -> e^(x - max), added to sum.
+  template <bool kLast>
+  HWY_INLINE void add_exps(
+      Vec<A> (&x)[kGroup],
+      const Vec<A> (&max)[kGroup],
+      Vec<A> (&sum)[kGroup]) const {
 #pragma GCC unroll 4
-    for (int i = 0; i < kTogether; ++i) {
-      const int64_t first = (g + i) * kSegments;
-      const int64_t n = kWhole ? first : HWY_MIN(first, count - 1);
-      load_segment(
-          logits + n * stride_,
-          kWhole ? kSegments : count - n,
-          e + i * NV);
-    }
-    bound_.add(e);
-    exps_of_moderate<A>(e);
+    for (int g = 0; g < kGroup; g += kTogether) {
+      Vec<A> e[kTogether];
 #pragma GCC unroll 4
-    for (int i = 0; i < kTogether; ++i) {
-      Vec<A>* const of = e + i * NV;
-      of[NV - 1] = hn::IfThenElseZero(used_, of[NV - 1]);
-      sums[i] = of[0];
+      for (int i = 0; i < kTogether; ++i)
+        e[i] = hn::Sub(x[g + i], max[g + i]);
+      exps_of_negative<A>(e);
 #pragma GCC unroll 4
-      for (int v = 1; v < NV; ++v)
-        sums[i] = hn::Add(sums[i], of[v]);
-      const int64_t lanes = kWhole ? N : lanes_of(g + i, count);
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v)
-        if (!kKeeps && lanes > 0)
-          store_some<A>(of[v], w + ((g + i) * NV + v) * N, lanes);
+      for (int i = 0; i < kTogether; ++i) {
+        x[g + i] = kLast ? hn::IfThenElseZero(used, e[i]) : e[i];
+        sum[g + i] = hn::Add(sum[g + i], x[g + i]);
+      }
     }
   }
-
-  /// Some of `count` segments, or one of NV vectors.
-  HWY_INLINE void load_segment(const L* logits, int64_t count, Vec<A>* x)
-      const {
-#pragma GCC unroll 4
-    for (int v = 0; v < NV - 1; ++v)
-      x[v] = load_wide(logits + v * N);
-    constexpr int64_t kWhole = (NV - 1) * N;
-    if constexpr (NV > 1)
-      x[NV - 1] = load_first(Tag<A>(), logits + kWhole, kernel_size_ - kWhole);
-    else
-      x[0] = load_segments<N, kPitch>(logits, stride_, kernel_size_, count);
-  }
-
-  const int64_t kernel_size_, stride_;
-  const hn::Mask<Tag<A>> used_;
-  ModerateBound<A> bound_;
-  // The last group: sums of its vectors, and where its exponentials are.
-  Vec<A> sums_[kGroup];
-  A* w_ = nullptr;
-  int64_t count_ = 0;
 };
 
-/// Softmax of segments of kPitch lanes.
-template <int kPitch, class L, class A>
-HWY_INLINE bool softmax_segments(const TapTile<L, A>& tile, int64_t stride) {
-  using Groups = SoftmaxGroups<kPitch, L, A>;
-  constexpr int64_t kStep = Groups::size();
-  const int64_t H = tile.heads;
-  Groups groups(tile.kernel_size, stride);
-  PrefetchRows* const next_rows = tile.next_rows;
-  for (int64_t t = 0; t < tile.rows; ++t) {
-    const L* const logits = tile.logits + t * tile.logit_stride;
-    A* const w = tile.w + t * H * kPitch;
-    int64_t h = 0;
-    for (; h + kStep <= H; h += kStep) {
-      groups.template add<true>(logits + h * stride, kStep, w + h * kPitch);
-      if (HWY_UNLIKELY(next_rows != nullptr))
-        next_rows->template next_row<kLinesOfRow<A>, OwnCache::kSecond>();
-    }
-    if (h < H)
-      groups.template add<false>(logits + h * stride, H - h, w + h * kPitch);
-  }
-  groups.finish();
-  return groups.good();
+/// Calls work(segments) with how segments of K lie in vectors.
+template <class A, class Work>
+HWY_INLINE void with_segments(int64_t K, const Work& work) {
+  constexpr int N = kLanes<A>;
+  if constexpr (kJoinsGroups<A> && N > 4)
+    if (K <= 4)
+      return work(Segments<4, A>(K));
+  if constexpr (kJoinsGroups<A> && N > 8)
+    if (K <= 8)
+      return work(Segments<8, A>(K));
+  work(Segments<N, A>(K));
 }
-#endif
 
 /// Segments in rows, `stride` apart, as one row if they follow each other
 /// evenly; the elements from one to the next.
@@ -225,26 +318,36 @@ HWY_INLINE int64_t join_rows(Tile& tile, int64_t stride) {
 }
 
 template <class L, class A>
-bool softmax_tile(TapTile<L, A> tile) {
+void softmax(TapTile<L, A> tile) {
   const int64_t stride = join_rows(tile, tile.logit_stride);
-#if HWY_TARGET != HWY_SCALAR
-  const int64_t pitch = tap_pitch(tile.kernel_size);
-  if constexpr (kSumGroup<A> == 4) {
-    if (!reaches_last_vector<A>(tile.kernel_size))
-      return softmax_long_segments(tile, stride);
-    if (pitch == 4)
-      return softmax_segments<4>(tile, stride);
-    if (pitch == 8)
-      return softmax_segments<8>(tile, stride);
-    if (pitch == 16)
-      return softmax_segments<16>(tile, stride);
-    if (pitch == 32 && kLanes<A> >= 8)
-      return softmax_segments<32>(tile, stride);
-    if (pitch == 64 && kLanes<A> >= 16)
-      return softmax_segments<64>(tile, stride);
-  }
-#endif
-  return softmax_long_segments(tile, stride);
+  with_segments<A>(tile.kernel_size, [&](const auto& segments) HWY_ATTR {
+    constexpr int64_t kGroup = std::decay_t<decltype(segments)>::kOfGroup;
+    for (int64_t t = 0; t < tile.rows; ++t)
+      for (int64_t h = 0; h < tile.heads; h += kGroup)
+        segments.softmax(
+            tile.logits + t * tile.logit_stride + h * stride,
+            stride,
+            HWY_MIN(kGroup, tile.heads - h),
+            tile.w + (t * tile.heads + h) * segments.pitch);
+  });
+}
+
+template <class L, class A>
+void softmax_backward(TapGradient<L, A> tile) {
+  const int64_t stride = join_rows(tile, tile.out_stride);
+  with_segments<A>(tile.kernel_size, [&](const auto& segments) HWY_ATTR {
+    constexpr int64_t kGroup = std::decay_t<decltype(segments)>::kOfGroup;
+    for (int64_t t = 0; t < tile.rows; ++t)
+      for (int64_t h = 0; h < tile.heads; h += kGroup) {
+        const int64_t at = (t * tile.heads + h) * segments.pitch;
+        segments.backward(
+            tile.w + at,
+            tile.grad + at,
+            HWY_MIN(kGroup, tile.heads - h),
+            tile.out + t * tile.out_stride + h * stride,
+            stride);
+      }
+  });
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

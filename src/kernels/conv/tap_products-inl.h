@@ -5,375 +5,170 @@
 #define SEQCONV_KERNELS_TAP_PRODUCTS_INL_H
 #endif
 
-#include <array>
-#include <type_traits>
-
+#include "kernels/common/cache_line.h"
 #include "kernels/common/vectors-inl.h"
 #include "kernels/conv/conv_kernels.h"
-#include "kernels/conv/shared_products-inl.h"
-#include "kernels/conv/stage-inl.h"
 
-/// Gradients of taps of every position: scalar products of rows of the output's
-/// gradient with rows of the input. Sums over lanes cost nearly as much as the
-/// products, so a vector holds half as many channels of two rows of the input,
-/// which leaves half as many sums to make.
+/// Gradients of taps: scalar products of rows of the output's gradient with
+/// rows of the input, of every position, or added up over the rows where all
+/// of them share their taps.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// Which channels a part has: of a whole pair of parts the even ones or the odd
-/// ones, or what is found out when running.
-enum class Share { kAny, kEven, kOdd };
-
-/// How products of NT rows with kTaps taps, NP vectors of pairs of rows for
-/// each of them, fill accumulators. Rows of g whose number is odd begin with
-/// the tap before the first.
-template <class A, int P, int NP>
-struct PairBlock {
-  static constexpr int NT = kLanes<A> / NP, kTaps = P * NP;
-  static_assert(NT % P == 0);
-};
-
-/// A vector of two parts, or the first if it is one.
-template <class A, int P>
-HWY_INLINE Vec<A> join_parts(
-    hn::Vec<PartTag<A, P>> first,
-    [[maybe_unused]] hn::Vec<PartTag<A, P>> second) {
-  if constexpr (P == 1)
-    return first;
-#if HWY_TARGET != HWY_SCALAR
-  else
-    return hn::Combine(Tag<A>(), second, first);
-#endif
+template <class S, class A>
+void stage(const StageTile<S>& tile, A* out) {
+  constexpr int64_t L = kLanes<A>;
+  const int64_t C = tile.channels;
+  for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
+    const bool exists = r >= tile.first && r < tile.last;
+    const S* const in = tile.in + r * tile.in_stride;
+    if (tile.ahead != 0)
+      prefetch_lines<OwnCache::kSecond>(
+          in + tile.ahead,
+          C * int64_t{sizeof(S)});
+    for (int64_t c = 0; c < C; c += L)
+      hn::StoreU(
+          exists ? load_some<A>(in + c, C - c) : hn::Zero(Tag<A>()),
+          Tag<A>(),
+          out + c);
+  }
 }
 
-#if HWY_TARGET != HWY_SCALAR
-/// As many pairs of bfloat16 as half a vector has words, twice. Copies within
-/// registers would take the place of products; loads do not.
-template <class A>
-HWY_INLINE auto load_words_twice(const BFloat16* p) {
-  const hn::RebindToUnsigned<Tag<A>> du;
-#if HWY_TARGET == HWY_AVX3
-  return hn::Vec<decltype(du)>{_mm512_broadcast_i32x8(
-      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
-#else
-  const hn::Repartition<uint16_t, Tag<A>> halves;
-  return hn::BitCast(du, hn::LoadDup128(halves, &p->bits));
-#endif
-}
-#endif
-
-/// Part c of a row of g, as often as rows fill a vector. kShare: which one it
-/// is of a whole pair, known when compiling, if parts share channels.
-template <class S, class A, int P, bool kTail, Share kShare>
-HWY_INLINE Vec<A> load_for_pair(const S* row, int64_t c, int64_t channels) {
-  constexpr int W = kPartLanes<A, P>;
-#if HWY_TARGET == HWY_AVX3
-  if constexpr (P == 2 && !kTail && std::is_same_v<S, float>)
-    return Vec<A>{_mm512_broadcast_f32x8(_mm256_loadu_ps(row + c))};
-#endif
-  if constexpr (kPartsShare<S, P> && kShare == Share::kEven)
-    return even_halves(Tag<A>(), load_words_twice<A>(row + c));
-  if constexpr (kPartsShare<S, P> && kShare == Share::kOdd)
-    return odd_halves(Tag<A>(), load_words_twice<A>(row + c - W));
-  const auto part = kTail || kPartsShare<S, P>
-      ? load_part<S, A, P>(row, c, channels)
-      : load_all(PartTag<A, P>(), row + c);
-  return join_parts<A, P>(part, part);
-}
-
-/// Where part c of row r of x is.
-template <class S, class A, int P, bool kStaged>
-HWY_INLINE const A*
-part_of_row(const ProductTile<S, A>& tile, int64_t r, int64_t c) {
-  return tile.x + (kStaged ? stage_index<A, P>(r, c) : r * tile.x_stride + c);
-}
-
-/// A part of P rows as one vector: of a stage, or of rows `stride` apart.
-template <class A, int P, bool kStaged>
-HWY_INLINE Vec<A> load_pair(const A* x, int64_t stride) {
-  if constexpr (kStaged || P == 1)
-    return load(x);
-  const PartTag<A, P> d;
-  return join_parts<A, P>(load_all(d, x), load_all(d, x + stride));
-}
-
-/// acc[i][p] += part c of g[t + i] * x[r ...], r = (t + i) / P * P + j + p * P:
-/// every vector of x is read once for all rows of g. t and j are multiples of
-/// P. kFirst: acc is set, not added to.
-template <
-    class S,
-    class A,
-    int P,
-    int NP,
-    bool kStaged,
-    bool kTail,
-    bool kFirst = false,
-    Share kShare = Share::kAny>
-HWY_INLINE void add_pair_products(
+/// acc[..][j] += g[t] * x[t + j], lane by lane, in channels [c, c + lanes), for
+/// NT rows and NJ taps: every row of x is read once for all rows of g. The rows
+/// add to NA sets of sums in turns.
+template <class S, class A, int NT, int NJ, bool kTail, int NA>
+HWY_INLINE void add_lane_products(
     const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
     int64_t c,
-    Vec<A> (&acc)[PairBlock<A, P, NP>::NT][NP]) {
-  constexpr int NT = PairBlock<A, P, NP>::NT;
+    Vec<A> (&acc)[NA][NJ]) {
   Vec<A> grad[NT];
-#pragma GCC unroll 8
-  for (int i = 0; i < NT; ++i)
-    grad[i] = load_for_pair<S, A, P, kTail, kShare>(
-        tile.g + (t + i) * tile.g_stride,
-        c,
-        tile.channels);
-  const A* x = part_of_row<S, A, P, kStaged>(tile, t + j, c);
+#pragma GCC unroll 4
+  for (int i = 0; i < NT; ++i) {
+    const S* const g = tile.g + (t + i) * tile.g_stride + c;
+    grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
+  }
+  const A* const x = tile.x + (t + j) * kStagePitch + c;
 #pragma GCC unroll 24
-  for (int p = 0; p < NP + NT / P - 1; ++p) {
-    const auto rows = in_register(load_pair<A, P, kStaged>(x, tile.x_stride));
-    x = kStaged ? x + P * kStagePitch : scalar(x + P * tile.x_stride);
-#pragma GCC unroll 8
+  for (int r = 0; r < NT + NJ - 1; ++r) {
+    const Vec<A> row = in_register(load(x + r * kStagePitch));
+#pragma GCC unroll 4
     for (int i = 0; i < NT; ++i)
-      if (const int k = p - i / P; k >= 0 && k < NP)
-        acc[i][k] = kFirst ? hn::Mul(grad[i], rows)
-                           : hn::MulAdd(grad[i], rows, acc[i][k]);
+      if (r - i >= 0 && r - i < NJ)
+        acc[i % NA][r - i] = hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
   }
 }
 
-/// <g[t], x[t + j]> alone, added up as among others.
-template <class S, class A, int P, bool kStaged>
-HWY_INLINE A product(const ProductTile<S, A>& tile, int64_t t, int64_t j) {
-  const PartTag<A, P> d;
-  auto sum = hn::Zero(d);
-  for (int64_t c = 0; c < tile.channels; c += kPartLanes<A, P>) {
-    sum = hn::MulAdd(
-        load_part<S, A, P>(tile.g + t * tile.g_stride, c, tile.channels),
-        hn::LoadU(d, part_of_row<S, A, P, kStaged>(tile, t + j, c)),
-        sum);
-  }
-  return lane_sum(sum);
-}
-
-/// Products whose sums over lanes, which fill P vectors, are not finished: that
-/// is done between the products of the next block, which do not wait for it.
-template <class A, int P, int NP>
-class UnfinishedBlock {
-  using Block = PairBlock<A, P, NP>;
-  static constexpr int L = kLanes<A>, NT = Block::NT;
-
- public:
-  /// Products of NT rows from tap j on, which go to `out` and, row by row,
-  /// out_stride further.
-  HWY_INLINE void set(Vec<A> (&acc)[NT][NP], A* out, int64_t j) {
-    Vec<A>* const all = &acc[0][0];
-    if constexpr (L == 1) {
-      v_[0] = all[0];
-    } else {
-#pragma GCC unroll 8
-      for (int i = 0; i < kVectors; ++i)
-        v_[i] = add_neighbours<static_cast<int>(sizeof(A)), A>(
-            all[2 * i],
-            all[2 * i + 1]);
-    }
-    out_ = out + j;
-    first_ = j == 0;
-  }
-
-  HWY_INLINE void finish(bool add, int64_t out_stride) {
-    if (out_ == nullptr)
-      return;
-    add_blocks();
-    // All kTaps are written: the next block, or nobody, reads those beyond K.
-    const hn::CappedTag<A, Block::kTaps> d;
-    HWY_ALIGN A sums[P * L];
-    if constexpr (Block::kTaps < L)
-#pragma GCC unroll 2
-      for (int q = 0; q < P; ++q)
-        hn::Store(v_[q], Tag<A>(), sums + q * L);
-#pragma GCC unroll 8
-    for (int i = 0; i < NT; ++i) {
-      A* const out = out_ + i * out_stride - i % P;
-      auto sum = row(i, sums);
-      if (add)
-        sum = hn::Add(sum, hn::LoadU(d, out));
-      if (i % P == 1 && first_)
-        hn::BlendedStore(sum, hn::Not(hn::FirstN(d, 1)), d, out);
-      else
-        hn::StoreU(sum, d, out);
-    }
-  }
-
- private:
-  static constexpr int kVectors = HWY_MAX(1, L / 2);
-
-  /// v -> P vectors of products, row by row of g, in the order of their taps.
-  HWY_INLINE void add_blocks() {
-#if HWY_TARGET != HWY_SCALAR
-    if constexpr (kVectors > P)
-      add_all_neighbours<2 * static_cast<int>(sizeof(A)), A, kVectors, P>(v_);
-    // Those of the second rows of pairs are in the upper half.
-    if constexpr (P == 2) {
-      using Index = hwy::MakeSigned<A>;
-      HWY_ALIGN static constexpr auto kOrder = [] {
-        std::array<Index, L> order{};
-        for (int i = 0; i < L; ++i)
-          order[static_cast<size_t>(i)] =
-              static_cast<Index>(i / 2 + i % 2 * (L / 2));
-        return order;
-      }();
-      const auto order = hn::SetTableIndices(Tag<A>(), kOrder.data());
-#pragma GCC unroll 2
-      for (int i = 0; i < P; ++i)
-        v_[i] = hn::TableLookupLanes(v_[i], order);
-    }
-#endif
-  }
-
-  /// The products of row i.
-  HWY_INLINE hn::Vec<hn::CappedTag<A, Block::kTaps>> row(
-      int i,
-      [[maybe_unused]] const A* sums) const {
-    if constexpr (Block::kTaps == L)
-      return v_[i];
-    else
-      return hn::LoadU(
-          hn::CappedTag<A, Block::kTaps>(),
-          sums + i * Block::kTaps);
-  }
-
-  Vec<A> v_[kVectors];
-  A* out_ = nullptr;  ///< null: there is no block
-  bool first_ = false;
-};
-
-/// add_pair_products() for all parts but the first; the second one begins at
-/// channel c.
-template <class S, class A, int P, int NP, bool kStaged, int64_t kWidth>
-HWY_INLINE void add_more_products(
+/// The same in all channels.
+template <class S, class A, int NT, int NJ, int NA>
+HWY_INLINE void add_all_lane_products(
     const ProductTile<S, A>& tile,
     int64_t t,
     int64_t j,
-    int64_t c,
-    Vec<A> (&acc)[PairBlock<A, P, NP>::NT][NP]) {
-  constexpr int64_t W = kPartLanes<A, P>;
-  if constexpr (kPartsShare<S, P> && kWidth > 0) {
-    static_assert(kWidth % (2 * W) == 0);
-    constexpr auto kOdd = Share::kOdd, kEven = Share::kEven;
-    for (; c + W < kWidth; c += 2 * W) {
-      add_pair_products<S, A, P, NP, kStaged, false, false, kOdd>(
-          tile,
-          t,
-          j,
-          c,
-          acc);
-      add_pair_products<S, A, P, NP, kStaged, false, false, kEven>(
-          tile,
-          t,
-          j,
-          c + W,
-          acc);
-    }
-    add_pair_products<S, A, P, NP, kStaged, false, false, kOdd>(
-        tile,
-        t,
-        j,
-        c,
-        acc);
-  } else {
-    for (; c + W <= tile.channels; c += W)
-      add_pair_products<S, A, P, NP, kStaged, false>(tile, t, j, c, acc);
-    if (c < tile.channels)
-      add_pair_products<S, A, P, NP, kStaged, true>(tile, t, j, c, acc);
-  }
+    Vec<A> (&acc)[NA][NJ]) {
+  int64_t c = 0;
+  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
+    add_lane_products<S, A, NT, NJ, false>(tile, t, j, c, acc);
+  if (c < tile.channels)
+    add_lane_products<S, A, NT, NJ, true>(tile, t, j, c, acc);
 }
 
-/// Products of all rows. With kWidth > 0 these are the channels, known when
-/// compiling.
-template <class S, class A, int P, int NP, bool kStaged, int64_t kWidth>
-HWY_NOINLINE void
-product_rows(const ProductTile<S, A>& any, A* out, int64_t out_stride) {
-  using Block = PairBlock<A, P, NP>;
-  constexpr int NT = Block::NT, kTaps = Block::kTaps;
-  constexpr int64_t kPart = kPartLanes<A, P>;
-  // Rows of x that lie anywhere take registers that overlapping needs.
-  constexpr bool kOverlap = kStaged;
-  // A copy, which stores do not change.
-  ProductTile<S, A> tile = any;
-  if constexpr (kWidth > 0)
-    tile.channels = kWidth;
-  const int64_t K = tile.kernel_size;
-  const auto add_alone = [&](int64_t t, int64_t j) {
-    A& to = out[t * out_stride + j];
-    to = (tile.add ? to : A(0)) + product<S, A, P, kStaged>(tile, t, j);
-  };
-  UnfinishedBlock<A, P, NP> last;
-  int64_t t = 0;
-  for (; t + NT <= tile.rows; t += NT) {
-    prefetch_lines<NT>(tile);
-    for (int64_t j = 0; j < K; j += kTaps) {
-      Vec<A> acc[NT][NP];
-      int64_t c = 0;
-      if (tile.channels >= kPart) {
-        constexpr auto kShare = kWidth > 0 ? Share::kEven : Share::kAny;
-        add_pair_products<S, A, P, NP, kStaged, false, true, kShare>(
-            tile,
-            t,
-            j,
-            c,
-            acc);
-        c += kPart;
-      } else {
-#pragma GCC unroll 8
-        for (int i = 0; i < NT; ++i)
+template <class A, int NA, int NJ>
+HWY_INLINE void set_zero(Vec<A> (&acc)[NA][NJ]) {
+#pragma GCC unroll 4
+  for (int i = 0; i < NA; ++i)
 #pragma GCC unroll 16
-          for (int k = 0; k < NP; ++k)
-            acc[i][k] = hn::Zero(Tag<A>());
-      }
-      if (kOverlap)
-        last.finish(tile.add, out_stride);
-      add_more_products<S, A, P, NP, kStaged, kWidth>(tile, t, j, c, acc);
-      last.set(acc, out + t * out_stride, j);
-      if (!kOverlap)
-        last.finish(tile.add, out_stride);
-    }
-    // The last tap of odd rows, which began with the one before the first.
-    if (P == 2 && K % kTaps == 0)
-      for (int i = 1; i < NT; i += 2)
-        add_alone(t + i, K - 1);
-  }
-  if (kOverlap)
-    last.finish(tile.add, out_stride);
-  for (; t < tile.rows; ++t)
-    for (int64_t j = 0; j < K; ++j)
-      add_alone(t, j);
+    for (int k = 0; k < NJ; ++k)
+      acc[i][k] = hn::Zero(Tag<A>());
 }
 
-template <class S, class A, bool kStaged, int64_t kWidth>
+/// Products of every row with NJ taps at a time, NT rows together: as many
+/// products as a vector has lanes, whose sums over lanes are made at once.
+template <class S, class A, int NJ>
 HWY_INLINE void
-product_rows_any(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
-  constexpr int L = kLanes<A>, P = kMaxPaired<A>;
-  if constexpr (L < 8)
-    return product_rows<S, A, P, L / P, kStaged, 0>(tile, out, out_stride);
-  else if (L == 8 || tile.kernel_size <= 8)
-    return product_rows<S, A, P, 8 / P, kStaged, kWidth>(tile, out, out_stride);
-  else
-    product_rows<S, A, P, L / P, kStaged, kWidth>(tile, out, out_stride);
+product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
+  constexpr int L = kLanes<A>, NT = L / NJ;
+  const hn::CappedTag<A, NJ> d;
+  const auto store = [&](const A* sums, A* to) HWY_ATTR {
+    auto sum = hn::LoadU(d, sums);
+    if (tile.add)
+      sum = hn::Add(sum, hn::LoadU(d, to));
+    hn::StoreU(sum, d, to);
+  };
+  int64_t t = 0;
+  HWY_ALIGN A sums[L];
+  for (; t + NT <= tile.rows; t += NT)
+    for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
+      Vec<A> acc[NT][NJ];
+      set_zero<A>(acc);
+      add_all_lane_products<S, A, NT, NJ>(tile, t, j, acc);
+      hn::Store(lane_sums<A>(&acc[0][0]), Tag<A>(), sums);
+#pragma GCC unroll 4
+      for (int i = 0; i < NT; ++i)
+        store(sums + i * NJ, out + (t + i) * out_stride + j);
+    }
+  for (; t < tile.rows; ++t)
+    for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
+      Vec<A> acc[1][NJ];
+      set_zero<A>(acc);
+      add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
+      for (int k = 0; k < NJ; ++k)
+        sums[k] = lane_sum(acc[0][k]);
+      store(sums, out + t * out_stride + j);
+    }
 }
 
 template <class S, class A>
 void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
-  // Heads of one stage are the common ones.
-  const bool common = tile.channels == kStagePitch;
-  if (tile.kernel_size <= kFewestTaps) {
-    constexpr int kTaps = HWY_MIN(kFewestTaps, kLanes<A>);
-    common ? product_rows<S, A, 1, kTaps, false, kStagePitch>(
-                 tile,
-                 out,
-                 out_stride)
-           : product_rows<S, A, 1, kTaps, false, 0>(tile, out, out_stride);
-  } else if (tile.paired) {
-    common ? product_rows_any<S, A, true, kStagePitch>(tile, out, out_stride)
-           : product_rows_any<S, A, true, 0>(tile, out, out_stride);
-  } else {
-    common ? product_rows_any<S, A, false, kStagePitch>(tile, out, out_stride)
-           : product_rows_any<S, A, false, 0>(tile, out, out_stride);
+  constexpr int L = kLanes<A>;
+  if (L > 4 && tile.kernel_size <= 4)
+    return product_rows<S, A, HWY_MIN(L, 4)>(tile, out, out_stride);
+  if (L > 8 && tile.kernel_size <= 8)
+    return product_rows<S, A, HWY_MIN(L, 8)>(tile, out, out_stride);
+  product_rows<S, A, L>(tile, out, out_stride);
+}
+
+/// Products of NJ taps from j on, of which `count` are wanted, added to
+/// sums[j], ... Sums over rows are taken lane by lane, in as many sets as
+/// registers hold: a sum waits for the one before, and few of them would leave
+/// the multipliers idle.
+template <class S, class A, int NJ>
+HWY_INLINE void
+shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
+  constexpr int kRows = 4, kSets = HWY_MIN(4, HWY_MAX(1, kRegisters / 2 / NJ));
+  Vec<A> acc[kSets][NJ];
+  set_zero<A>(acc);
+  int64_t t = 0;
+  for (; t + kRows <= tile.rows; t += kRows)
+    add_all_lane_products<S, A, kRows, NJ>(tile, t, j, acc);
+  for (; t < tile.rows; ++t)
+    add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
+  const int64_t count = HWY_MIN(int64_t{NJ}, tile.kernel_size - j);
+#pragma GCC unroll 16
+  for (int k = 0; k < NJ; ++k) {
+#pragma GCC unroll 4
+    for (int i = 1; i < kSets; ++i)
+      acc[0][k] = hn::Add(acc[0][k], acc[i][k]);
+    if (k < count)
+      sums[j + k] += static_cast<double>(lane_sum(acc[0][k]));
   }
+}
+
+/// Products that nobody asked for take less time than another turn: rows of x
+/// reach to tap_pitch(K).
+template <class S, class A>
+void shared_tap_products(const ProductTile<S, A>& tile, double* sums) {
+  const int64_t K = tile.kernel_size;
+  int64_t j = 0;
+  if constexpr (kRegisters == 32)
+    for (; K - j > 8; j += 16)
+      shared_products<S, A, 16>(tile, j, sums);
+  for (; K - j > 4; j += 8)
+    shared_products<S, A, 8>(tile, j, sums);
+  for (; j < K; j += 4)
+    shared_products<S, A, 4>(tile, j, sums);
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -23,7 +23,6 @@ int64_t TapMaker::size() const {
 }
 
 void TapMaker::make(const float* logits, int64_t seen, float* taps) const {
-  static const TapOps<float>& ops = tap_ops<float>(best_isa());
   const int64_t K = kernel_size, pitch = stride();
   const bool cut = renormalize_edges && seen < K;
   for (int64_t h = 0; h < heads; ++h) {
@@ -34,9 +33,16 @@ void TapMaker::make(const float* logits, int64_t seen, float* taps) const {
     std::fill_n(tap + K, pitch - K, 0.0F);
   }
   if (normalization == Normalization::kSoftmax)
-    ops.softmax(taps, heads, K);
+    conv_kernels<float, float>(best_isa())
+        .softmax(
+            {.logits = taps,
+             .logit_stride = pitch,
+             .rows = heads,
+             .heads = 1,
+             .kernel_size = K,
+             .w = taps});
   else
-    ops.normalize(normalization, taps, heads, K);
+    tap_ops<float>(best_isa()).normalize(normalization, taps, heads, K);
 }
 
 void weighted_rows(const WeightedRows& args, const SeenRows& x, float* y) {

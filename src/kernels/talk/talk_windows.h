@@ -80,12 +80,7 @@ bool talk_streams(
     const TalkShape& shape,
     const S* out,
     int64_t tensors) {
-  return cache_plan(
-             run,
-             shape,
-             out,
-             {.read = tensors * shape.channels, .light = true})
-      .streams;
+  return cache_use(run, shape, out, tensors * shape.channels).streams;
 }
 
 /// Inputs of the window at t lie in [t - left, t + right).

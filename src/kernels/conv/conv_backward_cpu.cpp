@@ -1,0 +1,346 @@
+#include <vector>
+
+#include "kernels/conv/conv_tiles.h"
+#include "kernels/conv/taps.h"
+#include "seqconv/kernels/conv.h"
+
+/// Backward passes of both convolutions. The taps of a place are made again,
+/// together with those of the K-1 positions around it that its inputs also
+/// feed: a little more softmax instead of writes that places would have to
+/// share. Where taps are shared, their gradient is summed place by place in
+/// double, and the places are added up in order.
+namespace seqconv::kernels {
+namespace {
+
+/// Positions whose taps are made together: scratch memory is linear in K.
+constexpr int64_t kBlockRows = 128;
+
+/// The places of one thread.
+template <class S, class L, class A = AccumulatorOf<S>>
+class BackwardPlaces {
+ public:
+  BackwardPlaces(
+      const ConvBackward<S, L>& args,
+      const Logits<const L>& logits,
+      const Execution& run)
+      : args_(args),
+        shape_(args.shape),
+        ops_(conv_kernels<S, A>(run.isa)),
+        taps_(shape_, tap_options(args), logits, run.isa, /*keeps=*/true),
+        cache_(cache_use(
+            run,
+            shape_,
+            args.grad_x,
+            2 * shape_.channels + logits.row_stride)) {}
+
+  /// Writes grad_x of a place, unless it is null, and the gradients of the
+  /// logits of its real positions, rows of all its heads, `stride` apart, to
+  /// `out`, unless that is. With `sums` [H, K]: adds the gradients of the
+  /// shared taps or, where taps differ, of the shared logits to these.
+  void operator()(
+      const ConvPlace& at,
+      L* out,
+      int64_t stride,
+      double* sums = nullptr) {
+    const int64_t end = at.first + at.real();
+    int64_t from = at.first, to = end;
+    if (args_.grad_x != nullptr) {
+      // Positions around feed grad_x alone.
+      const int64_t before = shape_.kernel_size - 1 - shape_.padding_left;
+      from = std::max<int64_t>(0, from - before);
+      to = std::min(at.valid, to + shape_.padding_left);
+      zero_rows(grad_x(at, at.first), C(), at.heads * R(), at.real(), at.rows);
+    }
+    if (at.real() == 0)
+      return;
+    const int64_t block = taps_.shared() ? to - from : kBlockRows;
+    const bool whole = block >= to - from;
+    if (args_.grad_x != nullptr && !whole) {
+      sums_.reserve(at.real() * at.heads * R());
+      sums_.fill_zero(at.real() * at.heads * R());
+    }
+    for (; from < to; from += block) {
+      const int64_t last = std::min(from + block, to);
+      make_taps(at, from, last);
+      if (args_.grad_x != nullptr)
+        convolve(at, from, last, whole);
+      const int64_t first = std::max(from, at.first);
+      const int64_t rows = std::min(last, end) - first;
+      if (rows <= 0)
+        continue;
+      if (sums != nullptr)
+        add_gradients(at, first, rows, first - from, sums);
+      else if (out != nullptr)
+        differentiate(
+            at,
+            first,
+            rows,
+            first - from,
+            out + (first - at.first) * stride,
+            stride);
+    }
+    if (args_.grad_x != nullptr && !whole)
+      for (int64_t t = 0; t < at.real(); ++t)
+        ops_.narrow(
+            sums_.data() + t * at.heads * R(),
+            at.heads * R(),
+            grad_x(at, at.first + t));
+  }
+
+  /// Gradients of the shared taps, [H, K] -> of their logits.
+  void differentiate_shared(const double* sums, L* out) {
+    const int64_t K = shape_.kernel_size, H = shape_.heads;
+    make_taps({}, 0, 0);
+    grad_.reserve(H * taps_.pitch() + kTapSlack);
+    for (int64_t h = 0; h < H; ++h)
+      for (int64_t j = 0; j < K; ++j)
+        grad_.data()[h * taps_.pitch() + j] = static_cast<A>(sums[h * K + j]);
+    taps_.backward(0, 1, grad_.data(), out, H * K);
+  }
+
+ private:
+  int64_t C() const { return shape_.channels; }
+  int64_t R() const { return shape_.head_channels(); }
+  /// Where the first channel of a place is in position t of its sequence.
+  int64_t index(const ConvPlace& at, int64_t t) const {
+    return (at.batch * shape_.steps + t) * C() + at.head * R();
+  }
+  S* grad_x(const ConvPlace& at, int64_t t) const {
+    return args_.grad_x + index(at, t);
+  }
+  int64_t ahead(const ConvPlace& at) const {
+    return cache_.prefetches ? prefetch_distance(shape_, at.heads) : 0;
+  }
+
+  /// Of positions [from, to).
+  void make_taps(const ConvPlace& at, int64_t from, int64_t to) {
+    taps_.make(
+        {.batch = at.batch,
+         .first = from,
+         .rows = to - from,
+         .head = at.head,
+         .heads = at.heads,
+         .valid = at.valid});
+  }
+
+  /// What outputs [from, to) give to grad_x: all there is to it or, unless
+  /// `whole`, a part that is added to sums_.
+  void convolve(const ConvPlace& at, int64_t from, int64_t to, bool whole) {
+    const int64_t K = shape_.kernel_size, before = K - 1 - shape_.padding_left;
+    // Input s feeds output s - before + i through its tap K-1-i.
+    const int64_t first = std::max(at.first, from - shape_.padding_left);
+    const int64_t rows = std::min(at.first + at.real(), to + before) - first;
+    const int64_t begin = first - before;  // of row 0 of grad_y
+    const int64_t row_stride = taps_.row_stride();
+    ops_.convolve(
+        {.in = args_.grad_y + index(at, begin),
+         .in_stride = C(),
+         .first = from - begin,
+         .last = to - begin,
+         .taps = taps_.taps(at.head) + (begin - from) * row_stride + K - 1,
+         .tap_t = 1,
+         .tap_r = row_stride - 1,
+         .head_stride = taps_.pitch(),
+         .kernel_size = K,
+         .rows = rows,
+         .heads = at.heads,
+         .channels = R(),
+         .out = grad_x(at, first),
+         .out_stride = C(),
+         .sums = whole ? nullptr
+                       : sums_.data() + (first - at.first) * at.heads * R(),
+         .streaming = cache_.streams,
+         .ahead = ahead(at)});
+  }
+
+  /// Gradients of the logits of `rows` positions from `first` on, of which
+  /// that is row number `row` of the taps made last.
+  void differentiate(
+      const ConvPlace& at,
+      int64_t first,
+      int64_t rows,
+      int64_t row,
+      L* out,
+      int64_t stride) {
+    const int64_t width = at.heads * taps_.pitch();
+    grad_.reserve(rows * width + kTapSlack);
+    for_products(
+        at,
+        first,
+        rows,
+        [&](int64_t h, const ProductTile<S, A>& tile) {
+          ops_.tap_products(tile, grad_.data() + h * taps_.pitch(), width);
+        });
+    taps_.backward(row, rows, grad_.data(), out, stride);
+  }
+
+  /// The same, added to sums [H, K].
+  void add_gradients(
+      const ConvPlace& at,
+      int64_t first,
+      int64_t rows,
+      int64_t row,
+      double* sums) {
+    const int64_t K = shape_.kernel_size, width = at.heads * K;
+    double* const to = sums + at.head * K;
+    if (taps_.shared())
+      return for_products(
+          at,
+          first,
+          rows,
+          [&](int64_t h, const ProductTile<S, A>& tile) {
+            ops_.shared_tap_products(tile, to + h * K);
+          });
+    logits_.reserve(rows * width);
+    differentiate(at, first, rows, row, logits_.data(), width);
+    for (int64_t i = 0; i < rows * width; ++i)
+      to[i % width] += static_cast<double>(widen(logits_.data()[i]));
+  }
+
+  /// Calls work(h, tile) for the heads of a place and `rows` positions from
+  /// `first` on, a stage's width of channels at a time.
+  template <class Work>
+  void for_products(
+      const ConvPlace& at,
+      int64_t first,
+      int64_t rows,
+      const Work& work) {
+    const int64_t begin = first - shape_.padding_left;  // of row 0 of x
+    const int64_t staged = rows + tap_pitch(shape_.kernel_size) - 1;
+    staged_.reserve(staged * kStagePitch);
+    for (int64_t h = 0; h < at.heads; ++h)
+      for (int64_t c = 0; c < R(); c += kStagePitch) {
+        const int64_t channels = std::min(kStagePitch, R() - c);
+        ops_.stage(
+            {.in = args_.x + index(at, begin) + h * R() + c,
+             .in_stride = C(),
+             .first = -begin,
+             .last = at.valid - begin,
+             .rows = staged,
+             .channels = channels,
+             .ahead = ahead(at)},
+            staged_.data());
+        work(
+            h,
+            {.g = args_.grad_y + index(at, first) + h * R() + c,
+             .g_stride = C(),
+             .x = staged_.data(),
+             .kernel_size = shape_.kernel_size,
+             .rows = rows,
+             .channels = channels,
+             .add = c > 0});
+      }
+  }
+
+  const ConvBackward<S, L>& args_;
+  const ConvShape& shape_;
+  const ConvKernels<S, A>& ops_;
+  TapRows<L, A> taps_;
+  const CacheUse cache_;
+  Scratch<A> sums_;    // [rows, heads * R] of grad_x
+  Scratch<A> grad_;    // [rows, heads, pitch]
+  Scratch<L> logits_;  // [rows, heads, K], gradients
+  Scratch<A> staged_;  // [rows + pitch - 1, kStagePitch]
+};
+
+/// How a backward pass is cut.
+PlaceGrid
+backward_grid(const ConvShape& shape, const int64_t* lengths, bool shared) {
+  return {
+      shape,
+      lengths,
+      tile_rows(shape.kernel_size),
+      backward_heads(shape, shared)};
+}
+
+int64_t operations(const PlaceGrid& grid) {
+  return grid.step * grid.heads * (grid.shape.head_channels() + 8) *
+      grid.shape.kernel_size * 2;
+}
+
+/// Adds up sums [count, width], in order.
+std::vector<double> total(const std::vector<double>& sums, size_t width) {
+  std::vector<double> all(width);
+  for (size_t i = 0; i < sums.size(); i += width)
+    for (size_t k = 0; k < width; ++k)
+      all[k] += sums[i + k];
+  return all;
+}
+
+}  // namespace
+
+template <class S>
+void lightconv_backward(
+    const ConvBackward<S, AccumulatorOf<S>>& args,
+    const Execution& run) {
+  using A = AccumulatorOf<S>;
+  const ConvShape& shape = args.shape;
+  const Logits<const A> logits{args.logits};
+  const bool shared = !args.renormalize_edges;
+  const bool wanted = args.grad_logits != nullptr;
+  const PlaceGrid grid = backward_grid(shape, args.lengths, shared);
+  const int64_t K = shape.kernel_size, width = shape.heads * K;
+  // A place of its own for every sum: there are as many pieces of work as
+  // places, and the sums take less memory than a few rows of the places.
+  std::vector<double> sums(
+      wanted ? static_cast<size_t>(shape.batch * grid.tiles * width) : 0);
+  for_places(grid, operations(grid), run, [&] {
+    return [&, work = BackwardPlaces<S, A>(args, logits, run)](
+               const ConvPlace& at) mutable {
+      work(at, nullptr, 0, wanted ? sums.data() + at.tile * width : nullptr);
+    };
+  });
+  if (!wanted)
+    return;
+  const auto all = total(sums, static_cast<size_t>(width));
+  if (shared)
+    BackwardPlaces<S, A>(args, logits, run)
+        .differentiate_shared(all.data(), args.grad_logits);
+  else
+    std::copy(all.begin(), all.end(), args.grad_logits);
+}
+
+template <class S, class L>
+void dynamicconv_backward(
+    const ConvBackward<S, L>& args,
+    const Execution& run) {
+  const ConvShape& shape = args.shape;
+  const int64_t K = shape.kernel_size, H = shape.heads;
+  const auto logits = position_logits(shape, args.logits);
+  const PlaceGrid grid = backward_grid(shape, args.lengths, /*shared=*/false);
+  for_places(grid, operations(grid), run, [&] {
+    return [&, work = BackwardPlaces<S, L>(args, logits, run)](
+               const ConvPlace& at) mutable {
+      if (args.grad_logits == nullptr)
+        return work(at, nullptr, 0);
+      L* const out = args.grad_logits +
+          ((at.batch * shape.steps + at.first) * H + at.head) * K;
+      zero_rows(out, H * K, at.heads * K, at.real(), at.rows);
+      work(at, out, H * K);
+    };
+  });
+}
+
+template void lightconv_backward(
+    const ConvBackward<float, float>&,
+    const Execution&);
+template void lightconv_backward(
+    const ConvBackward<double, double>&,
+    const Execution&);
+template void lightconv_backward(
+    const ConvBackward<BFloat16, float>&,
+    const Execution&);
+template void dynamicconv_backward(
+    const ConvBackward<float, float>&,
+    const Execution&);
+template void dynamicconv_backward(
+    const ConvBackward<double, double>&,
+    const Execution&);
+template void dynamicconv_backward(
+    const ConvBackward<BFloat16, float>&,
+    const Execution&);
+template void dynamicconv_backward(
+    const ConvBackward<BFloat16, BFloat16>&,
+    const Execution&);
+
+}  // namespace seqconv::kernels
