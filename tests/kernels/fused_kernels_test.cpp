@@ -241,6 +241,55 @@ TYPED_TEST(FusedKernels, LayerNormDoesNotDependOnThePartition) {
     EXPECT_EQ(run(threads), want);
 }
 
+TYPED_TEST(FusedKernels, LayerNormTakesNoResidualForZeros) {
+  using T = TypeParam;
+  const int64_t rows = 5, C = 37;
+  const auto x = draw<T>(rows * C, 8), weight = draw<T>(C, 10);
+  const std::vector<T> zeros(x.size());
+  for (const double p : {0.0, 0.2}) {
+    LayerNormForward<T> pass;
+    pass.rows = rows;
+    pass.channels = C;
+    pass.x = x.data();
+    pass.weight = weight.data();
+    pass.bias = weight.data();
+    pass.drop = {p, 12};
+    std::vector<T> y(x.size()), want(x.size());
+    pass.y = y.data();
+    layer_norm(pass, serial);
+    pass.residual = zeros.data();
+    pass.y = want.data();
+    layer_norm(pass, serial);
+    EXPECT_EQ(y, want) << p;
+  }
+}
+
+/// Also those that are left over where parts are equal.
+TYPED_TEST(FusedKernels, GradientsOfLayerNormCountEveryRow) {
+  using T = TypeParam;
+  const int64_t rows = 517, C = 37;
+  const auto g = draw<T>(rows * C, 9), normalized = draw<T>(rows * C, 8);
+  std::vector<T> sums(2 * C);
+  LayerNormBackward<T> pass;
+  pass.rows = rows;
+  pass.channels = C;
+  pass.grad_y = g.data();
+  pass.normalized = normalized.data();
+  pass.weight = g.data();
+  pass.grad_weight = sums.data();
+  pass.grad_bias = sums.data() + C;
+  layer_norm_backward(pass, serial);
+  for (int64_t c = 0; c < C; ++c) {
+    double weight = 0, bias = 0;
+    for (int64_t i = c; i < rows * C; i += C) {
+      weight += double{g[i]} * normalized[i];
+      bias += g[i];
+    }
+    EXPECT_NEAR(sums[c], weight, 1e-3);
+    EXPECT_NEAR(sums[C + c], bias, 1e-3);
+  }
+}
+
 TYPED_TEST(FusedKernels, CrossEntropyMatchesPlainSums) {
   using T = TypeParam;
   const double tolerance = sizeof(T) == 4 ? 3e-6 : 1e-12;
