@@ -187,7 +187,8 @@ template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
   for_talk_tiles<BackwardTile<S, O>>(
       args,
-      talk_streams(run, args.shape, args.grad_x, 2),
+      args.grad_x,
+      /*tensors=*/2,
       args.shape.heads,
       kTalkRows * (args.shape.head_channels() * 10 + 32),
       run);

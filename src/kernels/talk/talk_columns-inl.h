@@ -60,43 +60,29 @@ HWY_INLINE bool all_finite(const Vec<A> (&v)[NV]) {
   return hn::AllTrue(d, hn::Eq(off, hn::Zero(d)));
 }
 
-/// Runs Pass on NV vectors of the tile's channels at a time, as long as there
-/// are as many; on what is left of one, if NV is 1.
+/// Whether Pass(tile).run() is true for all of the tile's channels, NV vectors
+/// of them at a time as long as there are as many, and then fewer.
 template <
     template <class, class, int, bool>
     class Pass,
     class S,
     class A,
-    int NV,
-    class Tile>
-HWY_INLINE bool for_whole_columns(Tile& tile) {
-  constexpr int64_t kWidth = NV * kLanes<A>;
-  bool good = true;
-  while (tile.channels >= (NV == 1 ? 1 : kWidth)) {
-    if (NV > 1 && tile.streaming)
-      good = Pass<S, A, NV, true>(tile).run() && good;
-    else
-      good = Pass<S, A, NV, false>(tile).run() && good;
-    tile.advance(kWidth);
-  }
-  return good;
-}
-
-/// Whether Pass(tile).run() is true for all of the tile's channels, four
-/// vectors at a time where there are as many, or two.
-template <
-    template <class, class, int, bool>
-    class Pass,
-    class S,
-    class A,
-    class Tile>
+    class Tile,
+    int NV = 4>
 bool for_columns(const Tile& tile) {
+  constexpr int64_t kWidth = NV * kLanes<A>;
   Tile rest = tile;
-  bool good = for_whole_columns<Pass, S, A, 4>(rest);
-  good = for_whole_columns<Pass, S, A, 2>(rest) && good;
-  good = for_whole_columns<Pass, S, A, 1>(rest) && good;
-  if (tile.streaming)
+  bool good = true;
+  for (; rest.channels >= (NV == 1 ? 1 : kWidth); rest.advance(kWidth))
+    if (NV > 1 && tile.streaming)
+      good = Pass<S, A, NV, true>(rest).run() && good;
+    else
+      good = Pass<S, A, NV, false>(rest).run() && good;
+  if (NV > 1 && tile.streaming)
     hwy::FlushStream();
+  if constexpr (NV > 1)
+    if (rest.channels > 0)
+      good = for_columns<Pass, S, A, Tile, NV / 2>(rest) && good;
   return good;
 }
 

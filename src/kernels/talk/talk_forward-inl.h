@@ -5,8 +5,6 @@
 #define SEQCONV_KERNELS_TALK_FORWARD_INL_H
 #endif
 
-#include <cstring>
-
 #include "kernels/talk/talk_columns-inl.h"
 #include "kernels/talk/talk_kernels.h"
 
@@ -26,7 +24,7 @@ class ForwardColumns {
         x_(tile.x),
         y_(tile.y),
         windows_(tile.windows),
-        last_(tile.sums + (tile.origin & (tile.ring - 1)) * kPitch) {
+        last_(sums_at(tile.origin)) {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
       sum_[v] = hn::Zero(d_);
@@ -54,7 +52,6 @@ class ForwardColumns {
   static constexpr Tag<A> d_{};
   static constexpr int L = kLanes<A>;
   static constexpr int64_t kPitch = kTalkChannels;
-  static constexpr uint64_t kBoth = 0x100000001;  // 1 in both halves
 
   HWY_INLINE void store_sums() const {
 #pragma GCC unroll 4
@@ -89,14 +86,9 @@ class ForwardColumns {
   /// What lies between the edges of the next window, times the scale.
   HWY_INLINE void put_row() {
     const TalkWindow<A>& w = *windows_;
-    const uint64_t slots = static_cast<uint64_t>(tile_.ring - 1) * kBoth;
+    const A* const first = sums_at(w.first + 1);
+    const A* const last = sums_at(w.last + 1);
     const auto scale = hn::Set(d_, tile_.scale);
-    // One load of both: every one holds up those of vectors.
-    uint64_t rows;
-    std::memcpy(&rows, &w.first, sizeof(rows));
-    rows = scalar((rows + kBoth) & slots);
-    const A* const first = sums_at(static_cast<uint32_t>(rows));
-    const A* const last = sums_at(rows >> 32);
     const auto left = hn::Set(d_, w.left), right = hn::Set(d_, w.right);
     columns_.put(y_, [&](int v) HWY_ATTR {
       const int64_t at = v * L;
@@ -108,8 +100,8 @@ class ForwardColumns {
     windows_ = scalar(windows_ + 1);
     y_ += tile_.stride;
   }
-  HWY_INLINE const A* sums_at(uint64_t row) const {
-    return scalar(tile_.sums + static_cast<int64_t>(row) * kPitch);
+  HWY_INLINE A* sums_at(int64_t row) const {
+    return scalar(tile_.sums + (row & (tile_.ring - 1)) * kPitch);
   }
   /// sum + part * (edge - sum)
   HWY_INLINE static Vec<A> between(const A* sum, const A* edge, Vec<A> part) {

@@ -93,7 +93,8 @@ template <class S, class O>
 void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   for_talk_tiles<ForwardTile<S, O>>(
       args,
-      talk_streams(run, args.shape, args.y, 1),
+      args.y,
+      /*tensors=*/1,
       args.shape.heads * talk_strips(args.shape),
       kTalkRows * (kTalkChannels * 4 + 16),
       run);

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "seqconv/kernels/bfloat16.h"
 #include "seqconv/kernels/isa.h"
@@ -17,8 +18,8 @@ namespace seqconv::kernels {
 ///     - S[first+1] - left * (S[first] - S[first+1]).
 template <class A>
 struct TalkWindow {
-  int32_t first, last;  ///< come with one load
-  A left, right;        ///< in (0, 1], or NaN
+  std::conditional_t<sizeof(A) == 4, int32_t, int64_t> first, last;
+  A left, right;  ///< in (0, 1], or NaN
 };
 
 /// Offsets of a head at rows first .. first+count-1 of a sequence that has

@@ -14,23 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
 template <class A>
-using IntTag = hn::Rebind<int32_t, Tag<A>>;
+using IntTag = hn::RebindToSigned<Tag<A>>;
 template <class A>
 using IntVec = hn::Vec<IntTag<A>>;
-
-/// Numbers that are whole as int32, and back.
-HWY_INLINE IntVec<float> to_int(Vec<float> v) {
-  return hn::ConvertTo(IntTag<float>(), v);
-}
-HWY_INLINE IntVec<double> to_int(Vec<double> v) {
-  return hn::DemoteTo(IntTag<double>(), v);
-}
-HWY_INLINE Vec<float> to_real(Tag<float> d, IntVec<float> v) {
-  return hn::ConvertTo(d, v);
-}
-HWY_INLINE Vec<double> to_real(Tag<double> d, IntVec<double> v) {
-  return hn::PromoteTo(d, v);
-}
 
 /// The row that an edge stands in, so many away, and the share of it that the
 /// window holds. Distances are clipped to [min, max]; that of NaN is 0, its
@@ -47,14 +33,15 @@ struct Edge {
     const auto nan = hn::IsNaN(distance);
     const auto far = hn::Set(d, kFurthest);
     const auto clipped = hn::Max(hn::Neg(far), hn::Min(distance, far));
-    const auto all = to_int(hn::IfThenZeroElse(nan, hn::Ceil(clipped)));
+    const auto all =
+        hn::ConvertTo(IntTag<A>(), hn::IfThenZeroElse(nan, hn::Ceil(clipped)));
     away = hn::Max(min, hn::Min(all, max));
     // Up to an end, and beyond the other one, rows are whole.
     const auto between = hn::AndNot(hn::Gt(all, max), hn::Gt(all, min));
-    const auto one = hn::IfThenElseZero(between, hn::Set(IntTag<A>(), 1));
-    const auto rest =
-        hn::Mul(hn::Sub(clipped, hn::Floor(clipped)), to_real(d, one));
-    share = hn::IfThenElse(hn::Eq(rest, hn::Zero(d)), hn::Set(d, A(1)), rest);
+    const auto rest = hn::Sub(clipped, hn::Floor(clipped));
+    const auto some =
+        hn::And(hn::RebindMask(d, between), hn::Gt(rest, hn::Zero(d)));
+    share = hn::IfThenElse(some, rest, hn::Set(d, A(1)));
     share = hn::IfThenElse(nan, distance, share);
   }
 };
@@ -72,48 +59,16 @@ HWY_INLINE void distances(
     out[i] = widen(offsets[i * stride]) * static_cast<A>(max);
 }
 
-HWY_INLINE void store_windows(
-    IntVec<float> first,
-    IntVec<float> last,
-    Vec<float> left,
-    Vec<float> right,
-    TalkWindow<float>* out) {
-  const Tag<float> d;
-  static_assert(sizeof(*out) == 4 * sizeof(float));
-  hn::StoreInterleaved4(
-      hn::BitCast(d, first),
-      hn::BitCast(d, last),
-      left,
-      right,
-      d,
-      reinterpret_cast<float*>(out));
-}
-
-HWY_INLINE void store_windows(
-    IntVec<double> first,
-    IntVec<double> last,
-    Vec<double> left,
-    Vec<double> right,
-    TalkWindow<double>* out) {
-  const Tag<double> d;
-  const hn::RebindToSigned<Tag<double>> di;
-  static_assert(sizeof(*out) == 3 * sizeof(double));
-  const auto low = hn::PromoteTo(di, first);
-  const auto rows = hn::Or(low, hn::ShiftLeft<32>(hn::PromoteTo(di, last)));
-  hn::StoreInterleaved3(
-      hn::BitCast(d, rows),
-      left,
-      right,
-      d,
-      reinterpret_cast<double*>(out));
-}
-
 template <class O, class A>
 void talk_windows(const TalkOffsets<O>& in, TalkWindow<A>* out) {
   constexpr int64_t L = kLanes<A>, kBlock = 256;
   static_assert(L <= kTalkSpare);
-  const IntTag<A> di;
-  const auto end = hn::Set(di, static_cast<int32_t>(in.valid - 1));
+  static_assert(sizeof(TalkWindow<A>) == 4 * sizeof(A));
+  const Tag<A> d;
+  const auto whole = [](int64_t n) HWY_ATTR {
+    return hn::Set(IntTag<A>(), static_cast<hn::TFromD<IntTag<A>>>(n));
+  };
+  const auto end = whole(in.valid - 1);
   HWY_ALIGN A left[kBlock] = {}, right[kBlock] = {};
   for (int64_t from = 0; from < in.count; from += kBlock) {
     const int64_t count = HWY_MIN(kBlock, in.count - from);
@@ -121,18 +76,19 @@ void talk_windows(const TalkOffsets<O>& in, TalkWindow<A>* out) {
     distances(in.left + at, in.stride, count, in.max_left, left);
     if (in.right != nullptr)
       distances(in.right + at, in.stride, count, in.max_right, right);
-    auto t = hn::Iota(di, static_cast<int32_t>(in.first + from));
+    auto t = hn::Add(whole(in.first + from), hn::Iota(IntTag<A>(), 0));
     for (int64_t i = 0; i < count; i += L) {
       const auto ahead = hn::Sub(end, t);
       const Edge<A> to_left(load(left + i), hn::Neg(ahead), t);
       const Edge<A> to_right(load(right + i), hn::Neg(t), ahead);
-      store_windows(
-          hn::Sub(t, to_left.away),
-          hn::Add(t, to_right.away),
+      hn::StoreInterleaved4(
+          hn::BitCast(d, hn::Sub(t, to_left.away)),
+          hn::BitCast(d, hn::Add(t, to_right.away)),
           to_left.share,
           to_right.share,
-          out + from + i);
-      t = hn::Add(t, hn::Set(di, static_cast<int32_t>(L)));
+          d,
+          reinterpret_cast<A*>(out + from + i));
+      t = hn::Add(t, whole(L));
     }
   }
 }

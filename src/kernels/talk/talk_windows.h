@@ -28,21 +28,25 @@ struct TalkRows {
 };
 
 /// Calls Work(args, streaming, isa).run(rows, group) for groups 0 .. groups-1
-/// of all tiles, each of so many operations.
-template <class Work, class Args>
+/// of all tiles, each of so many operations. The pass reads so many tensors
+/// like `out`, [B, T, C], which it writes: if they are large, past the caches.
+template <class Work, class Args, class S>
 void for_talk_tiles(
     const Args& args,
-    bool streaming,
+    const S* out,
+    int64_t tensors,
     int64_t groups,
     int64_t operations,
     const Execution& run) {
   const TalkShape& shape = args.shape;
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
+  const bool streams =
+      cache_use(run, shape, out, tensors * shape.channels).streams;
   run.parallel_for(
       shape.batch * tiles * groups,
       grain_for(operations),
       [&](int64_t begin, int64_t end) {
-        Work work(args, streaming, run.isa);
+        Work work(args, streams, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, groups);
           const int64_t first = at.tile * kTalkRows;
@@ -70,17 +74,6 @@ inline int64_t talk_next(
     int64_t rows) {
   return channel + channels < shape.channels ? channels
                                              : rows * shape.channels - channel;
-}
-
-/// Whether stores to `out`, [B, T, C], go past the caches in a pass that reads
-/// so many tensors like it.
-template <class S>
-bool talk_streams(
-    const Execution& run,
-    const TalkShape& shape,
-    const S* out,
-    int64_t tensors) {
-  return cache_use(run, shape, out, tensors * shape.channels).streams;
 }
 
 /// Inputs of the window at t lie in [t - left, t + right).
