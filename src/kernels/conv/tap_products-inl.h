@@ -84,6 +84,21 @@ HWY_INLINE void set_zero(Vec<A> (&acc)[NA][NJ]) {
       acc[i][k] = hn::Zero(Tag<A>());
 }
 
+/// sums[k] = the sum over the lanes of acc[k], the same wherever that is; sums
+/// has room for a vector.
+template <class A, int NJ>
+HWY_INLINE void sum_lanes(const Vec<A> (&acc)[NJ], A* sums) {
+  constexpr int L = kLanes<A>;
+#pragma GCC unroll 16
+  for (int k = 0; k < NJ; k += L) {
+    Vec<A> v[L];
+#pragma GCC unroll 16
+    for (int i = 0; i < L; ++i)
+      v[i] = acc[(k + i) % NJ];
+    hn::StoreU(lane_sums<A>(v), Tag<A>(), sums + k);
+  }
+}
+
 /// Products of every row with NJ taps at a time, NT rows together: as many
 /// products as a vector has lanes, whose sums over lanes are made at once.
 template <class S, class A, int NJ>
@@ -114,8 +129,7 @@ product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
       Vec<A> acc[1][NJ];
       set_zero<A>(acc);
       add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
-      for (int k = 0; k < NJ; ++k)
-        sums[k] = lane_sum(acc[0][k]);
+      sum_lanes<A>(acc[0], sums);
       store(sums, out + t * out_stride + j);
     }
 }
@@ -147,13 +161,14 @@ shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
     add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
   const int64_t count = HWY_MIN(int64_t{NJ}, tile.kernel_size - j);
 #pragma GCC unroll 16
-  for (int k = 0; k < NJ; ++k) {
+  for (int k = 0; k < NJ; ++k)
 #pragma GCC unroll 4
     for (int i = 1; i < kSets; ++i)
       acc[0][k] = hn::Add(acc[0][k], acc[i][k]);
-    if (k < count)
-      sums[j + k] += static_cast<double>(lane_sum(acc[0][k]));
-  }
+  A products[HWY_MAX(NJ, kLanes<A>)];
+  sum_lanes<A>(acc[0], products);
+  for (int64_t k = 0; k < count; ++k)
+    sums[j + k] += static_cast<double>(products[k]);
 }
 
 /// Products that nobody asked for take less time than another turn: rows of x
