@@ -242,13 +242,6 @@ HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
   }
 }
 
-struct Add {
-  template <class V>
-  HWY_INLINE V operator()(V a, V b) const {
-    return hn::Add(a, b);
-  }
-};
-
 #if HWY_TARGET != HWY_SCALAR
 /// Joins groups of kBytes within twice as many lanes (of 4 bytes: those two
 /// apart), those of a to even places, those of b to odd ones.
@@ -277,7 +270,10 @@ template <int kBytes, class A, int N>
 HWY_INLINE void add_all_neighbours(Vec<A>* v) {
 #pragma GCC unroll 8
   for (int i = 0; i < N / 2; ++i)
-    v[i] = join_neighbours<kBytes, A>(v[2 * i], v[2 * i + 1], Add());
+    v[i] = join_neighbours<kBytes, A>(
+        v[2 * i],
+        v[2 * i + 1],
+        [](Vec<A> a, Vec<A> b) HWY_ATTR { return hn::Add(a, b); });
   if constexpr (N > 2)
     add_all_neighbours<2 * kBytes, A, N / 2>(v);
 }

@@ -23,36 +23,27 @@ inline constexpr int kSegmentGroup = 4;
 template <class A>
 inline constexpr bool kJoinsGroups = sizeof(A) == 4 && kLanes<A> >= 4;
 
-/// What the lanes of a segment are joined by.
-struct Largest {
+/// What the lanes of a segment are joined by: their sum or their maximum.
+template <bool kSum>
+struct Join {
   template <class V>
   HWY_INLINE V operator()(V a, V b) const {
-    return hn::Max(a, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V of_lanes(D d, V v) {
-    return hn::MaxOfLanes(d, v);
-  }
-};
-struct Total : Add {
-  template <class D, class V>
-  static HWY_INLINE V of_lanes(D d, V v) {
-    return hn::SumOfLanes(d, v);
+    return kSum ? hn::Add(a, b) : hn::Max(a, b);
   }
 };
 
 /// v[i] -> finish(what the kPitch lanes of every segment in v[i] make together)
 /// in all lanes of the segment.
-template <int kPitch, class A, class Join, class Finish>
-HWY_INLINE void
-join_lanes(Vec<A> (&v)[kSegmentGroup], const Join& join, const Finish& finish) {
+template <int kPitch, bool kSum, class A, class Finish>
+HWY_INLINE void join_lanes(Vec<A> (&v)[kSegmentGroup], const Finish& finish) {
   const Tag<A> d;
   if constexpr (!kJoinsGroups<A>) {
 #pragma GCC unroll 4
     for (int g = 0; g < kSegmentGroup; ++g)
-      v[g] = finish(Join::of_lanes(d, v[g]));
+      v[g] = finish(kSum ? hn::SumOfLanes(d, v[g]) : hn::MaxOfLanes(d, v[g]));
 #if HWY_TARGET != HWY_SCALAR
   } else {
+    const Join<kSum> join;
     // Lane i of every block of four: of v[i].
     auto all = join_neighbours<8, A>(
         join_neighbours<4, A>(v[0], v[1], join),
@@ -185,7 +176,7 @@ struct Segments {
 #pragma GCC unroll 4
       for (int g = 0; g < kGroup; ++g)
         max[g] = hn::Max(max[g], vector.template operator()<false>(g, v));
-    join_lanes<kPitch, A>(max, Largest(), [](Vec<A> v) HWY_ATTR { return v; });
+    join_lanes<kPitch, false, A>(max, [](Vec<A> v) HWY_ATTR { return v; });
     for (int64_t v = 0; v < whole(); ++v) {
       Vec<A> of[kGroup];
 #pragma GCC unroll 4
@@ -200,7 +191,7 @@ struct Segments {
     const auto inverse = [](Vec<A> v) HWY_ATTR {
       return hn::Div(hn::Set(Tag<A>(), A(1)), v);
     };
-    join_lanes<kPitch, A>(sum, Total(), inverse);
+    join_lanes<kPitch, true, A>(sum, inverse);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
       A* const to = w + first(g, count) * pitch;
@@ -235,7 +226,7 @@ struct Segments {
         mean[g] =
             hn::MulAdd(load(w + at + v * N), load(grad + at + v * N), mean[g]);
     }
-    join_lanes<kPitch, A>(mean, Total(), [](Vec<A> v) HWY_ATTR { return v; });
+    join_lanes<kPitch, true, A>(mean, [](Vec<A> v) HWY_ATTR { return v; });
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
       const int64_t left = count - g * kOfVector;
