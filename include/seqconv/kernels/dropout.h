@@ -40,8 +40,8 @@ struct WordRows {
 
 /// The random words of elements [first + r * step, first + r * step + count) of
 /// the stream `seed` for every row r < rows, equal to seqconv::random_word for
-/// each, made many counters at a time in vector registers (of many rows
-/// quickest if `step` is a multiple of 4). `buffer` has room for
+/// each, made many counters at a time in vector registers (quickest if
+/// `first` and `step` are multiples of 4). `buffer` has room for
 /// rows * (count + kRandomWordsSlack) words, in which the result lies.
 WordRows random_word_rows(
     uint64_t seed,

@@ -5,6 +5,7 @@
 #define SEQCONV_KERNELS_EXP_INL_H
 #endif
 
+#include "kernels/common/vector_math-inl.h"
 #include "kernels/common/vectors-inl.h"
 
 /// The exponential of a vector.
@@ -16,10 +17,8 @@ template <class A>
 struct ModerateExpConstants;
 
 template <>
-struct ModerateExpConstants<float> {
+struct ModerateExpConstants<float> : ExpConstants<float> {
   static constexpr float kLowest = -87.0f;  ///< below: 2^n is not normal
-  static constexpr float kLn2High = 0x1.63p-1f;
-  static constexpr float kLn2Low = -0x1.bd0106p-13f;
   static constexpr int kDegree = 5;
   /// Relative error 7.6e-8 for |r| <= ln 2 / 2 (Remez' algorithm).
   static constexpr float kPolynomial[] = {
@@ -29,35 +28,12 @@ struct ModerateExpConstants<float> {
       0x1.555a22p-3f,
       0x1.5761p-5f,
       0x1.0fe494p-7f};
-  static constexpr int kMantissaBits = 23;
-  /// Rounds to whole when added, and leaves n and the bias of an exponent in
-  /// the low bits.
-  static constexpr float kShifter = 0x1.8p23f + 127;
 };
 
 template <>
-struct ModerateExpConstants<double> {
+struct ModerateExpConstants<double> : ExpConstants<double> {
   static constexpr double kLowest = -708.0;
-  static constexpr double kLn2High = 0x1.62e42fee00000p-1;
-  static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
-  static constexpr int kDegree = 13;
-  static constexpr double kPolynomial[] = {
-      1.0,
-      1.0,
-      1.0 / 2,
-      1.0 / 6,
-      1.0 / 24,
-      1.0 / 120,
-      1.0 / 720,
-      1.0 / 5040,
-      1.0 / 40320,
-      1.0 / 362880,
-      1.0 / 3628800,
-      1.0 / 39916800,
-      1.0 / 479001600,
-      1.0 / 6227020800};
-  static constexpr int kMantissaBits = 52;
-  static constexpr double kShifter = 0x1.8p52 + 1023;
+  static constexpr auto kPolynomial = kInverseFactorial<double>;
 };
 
 /// e^x of N vectors in place where kLowest <= x <= 80; NaN of NaN, garbage
@@ -67,7 +43,8 @@ HWY_INLINE void exps_of_moderate(Vec<A> (&x)[N]) {
   using C = ModerateExpConstants<A>;
   const Tag<A> d;
   const hn::RebindToUnsigned<Tag<A>> du;
-  const auto shifter = hn::Set(d, C::kShifter);
+  // Leaves n and the bias of an exponent in the low bits.
+  const auto shifter = hn::Set(d, C::kShifter + A(C::kBias));
   Vec<A> shifted[N], p[N];
 #pragma GCC unroll 16
   for (int i = 0; i < N; ++i) {

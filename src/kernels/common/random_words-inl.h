@@ -24,12 +24,7 @@ inline constexpr int64_t kGroupCounters = 1, kGroupWords = 4;
 inline constexpr int kChains = 1;
 
 template <int N>
-void fill_groups(
-    uint64_t seed,
-    uint64_t counter,
-    uint64_t /*step*/,
-    uint32_t* out,
-    int64_t /*stride*/) {
+void fill_groups(uint64_t seed, uint64_t counter, uint32_t* out) {
   static_assert(N == 1);
   const auto words = philox(seed, counter);
   for (int w = 0; w < 4; ++w)
@@ -67,14 +62,9 @@ HWY_INLINE Counters paired(Counters even, Counters odd) {
 /// Groups whose independent chains hide the latency of the products.
 inline constexpr int kChains = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-/// N groups, whose counters begin `step` apart, to places `stride` apart.
+/// N groups that follow each other.
 template <int N>
-HWY_INLINE void fill_groups(
-    uint64_t seed,
-    uint64_t counter,
-    uint64_t step,
-    uint32_t* out,
-    int64_t stride) {
+HWY_INLINE void fill_groups(uint64_t seed, uint64_t counter, uint32_t* out) {
   constexpr int64_t L = kGroupCounters;
   const CounterTag d;
   // Even lanes hold the first half of the counters, odd ones the others: then
@@ -84,7 +74,7 @@ HWY_INLINE void fill_groups(
     lanes[i] = i / 2 + i % 2 * (L / 2);
   Counters c0[N], c1[N], c2[N], c3[N];
   for (int j = 0; j < N; ++j) {
-    c0[j] = hn::Add(hn::Set(d, counter + j * step), hn::Load(d, lanes));
+    c0[j] = hn::Add(hn::Set(d, counter + j * L), hn::Load(d, lanes));
     c1[j] = hn::ShiftRight<32>(c0[j]);
     c2[j] = c3[j] = hn::Zero(d);
   }
@@ -105,7 +95,7 @@ HWY_INLINE void fill_groups(
   }
   for (int j = 0; j < N; ++j) {
     const auto a = paired(c0[j], c1[j]), b = paired(c2[j], c3[j]);
-    auto* const to = reinterpret_cast<uint64_t*>(out + j * stride);
+    auto* const to = reinterpret_cast<uint64_t*>(out + j * kGroupWords);
     hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
     hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + kGroupCounters);
   }
@@ -116,12 +106,7 @@ HWY_INLINE void fill_groups(
 inline void
 fill_words(uint64_t seed, uint64_t counter, int64_t groups, uint32_t* out) {
   const auto fill = [&]<int N>(int64_t g) HWY_ATTR {
-    fill_groups<N>(
-        seed,
-        counter + g * kGroupCounters,
-        kGroupCounters,
-        out + g * kGroupWords,
-        kGroupWords);
+    fill_groups<N>(seed, counter + g * kGroupCounters, out + g * kGroupWords);
   };
   int64_t g = 0;
   for (; g + kChains <= groups; g += kChains)
@@ -140,7 +125,8 @@ draw_words(uint64_t seed, uint64_t first, int64_t count, uint32_t* buffer) {
   return buffer + offset;
 }
 
-/// kernels::random_word_rows for this instruction set.
+/// kernels::random_word_rows for this instruction set. Words come in fours:
+/// where those of a row begin may differ.
 inline WordRows draw_word_rows(
     uint64_t seed,
     uint64_t first,
@@ -148,34 +134,15 @@ inline WordRows draw_word_rows(
     int64_t rows,
     int64_t count,
     uint32_t* buffer) {
-  if (rows == 1)
-    return {draw_words(seed, first, count, buffer), 0};
-  // Words come in fours: where those of a row begin would differ.
-  if (step % 4 != 0) {
-    const int64_t stride = count + kRandomWordsSlack;
-    for (int64_t r = 0; r < rows; ++r) {
-      uint32_t* const row = buffer + r * stride;
-      const uint32_t* const words =
-          draw_words(seed, first + r * step, count, row);
+  const int64_t stride = count + kRandomWordsSlack;
+  for (int64_t r = 0; r < rows; ++r) {
+    uint32_t* const row = buffer + r * stride;
+    const uint32_t* const words =
+        draw_words(seed, first + r * step, count, row);
+    if (words != row)
       std::copy(words, words + count, row);
-    }
-    return {buffer, stride};
   }
-  const int64_t offset = static_cast<int64_t>(first % 4);
-  const int64_t groups = (offset + count + kGroupWords - 1) / kGroupWords;
-  const int64_t stride = groups * kGroupWords;
-  int64_t r = 0;
-  for (; r + kChains <= rows; r += kChains)
-    for (int64_t g = 0; g < groups; ++g)
-      fill_groups<kChains>(
-          seed,
-          (first + r * step) / 4 + g * kGroupCounters,
-          step / 4,
-          buffer + r * stride + g * kGroupWords,
-          stride);
-  for (; r < rows; ++r)
-    fill_words(seed, (first + r * step) / 4, groups, buffer + r * stride);
-  return {buffer + offset, stride};
+  return {buffer, stride};
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -97,20 +97,9 @@ HWY_INLINE auto round_bits(Vec<float> v) {
   const hn::RebindToUnsigned<Tag<float>> du;
   const auto word = hn::BitCast(du, v);
   const auto one = hn::Set(du, 0x10000u), below_half = hn::Set(du, 0x7fffu);
-#if HWY_TARGET == HWY_AVX3
-  // Four instructions: every other one would take the place of a product.
-  const auto number = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_ORD_Q);
-  const auto odd = _mm512_mask_test_epi32_mask(number, word.raw, one.raw);
-  const auto even =
-      _mm512_mask_add_epi32(word.raw, number, word.raw, below_half.raw);
-  const auto half = hn::Set(du, 0x8000u);
-  return hn::Vec<decltype(du)>{
-      _mm512_mask_add_epi32(even, odd, word.raw, half.raw)};
-#else
   const auto odd = hn::VecFromMask(du, hn::TestBit(word, one));  // -1
   const auto number = hn::RebindMask(du, hn::Eq(v, v));
   return hn::Add(word, hn::IfThenElseZero(number, hn::Sub(below_half, odd)));
-#endif
 }
 HWY_INLINE auto narrow_bits(Vec<float> v) {
   const hn::Rebind<uint16_t, Tag<float>> half;
@@ -254,38 +243,39 @@ HWY_INLINE void store_some(Vec<A> v, S* p, int64_t count) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Adds groups of kBytes within twice as many lanes (of 4 bytes: those two
-/// apart), sums of a at even places, those of b at odd ones.
-template <int kBytes, class A>
-HWY_INLINE Vec<A> add_neighbours(Vec<A> a, Vec<A> b) {
+/// Joins groups of kBytes within twice as many lanes (of 4 bytes: those two
+/// apart), those of a to even places, those of b to odd ones.
+template <int kBytes, class A, class Join>
+HWY_INLINE Vec<A> join_neighbours(Vec<A> a, Vec<A> b, const Join& join) {
   const Tag<A> d;
   if constexpr (kBytes == 4) {
-    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+    return join(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
   } else if constexpr (kBytes == 8) {
     const hn::Repartition<double, Tag<A>> dd;
     const auto x = hn::BitCast(dd, a), y = hn::BitCast(dd, b);
-    return hn::Add(
+    return join(
         hn::BitCast(d, hn::InterleaveLower(dd, x, y)),
         hn::BitCast(d, hn::InterleaveUpper(dd, x, y)));
   } else if constexpr (kBytes == 16) {
-    return hn::Add(
+    return join(
         hn::OddEvenBlocks(b, a),
         hn::SwapAdjacentBlocks(hn::OddEvenBlocks(a, b)));
   } else {
-    return hn::Add(
-        hn::ConcatUpperLower(d, b, a),
-        hn::ConcatLowerUpper(d, b, a));
+    return join(hn::ConcatUpperLower(d, b, a), hn::ConcatLowerUpper(d, b, a));
   }
 }
 
-/// N vectors -> kTo, two by two.
-template <int kBytes, class A, int N, int kTo = 1>
+/// The sums of N vectors over groups of kBytes -> one vector, two by two.
+template <int kBytes, class A, int N>
 HWY_INLINE void add_all_neighbours(Vec<A>* v) {
 #pragma GCC unroll 8
   for (int i = 0; i < N / 2; ++i)
-    v[i] = add_neighbours<kBytes, A>(v[2 * i], v[2 * i + 1]);
-  if constexpr (N / 2 > kTo)
-    add_all_neighbours<2 * kBytes, A, N / 2, kTo>(v);
+    v[i] = join_neighbours<kBytes, A>(
+        v[2 * i],
+        v[2 * i + 1],
+        [](Vec<A> a, Vec<A> b) HWY_ATTR { return hn::Add(a, b); });
+  if constexpr (N > 2)
+    add_all_neighbours<2 * kBytes, A, N / 2>(v);
 }
 #endif
 
@@ -297,28 +287,6 @@ HWY_INLINE Vec<A> lane_sums(Vec<A>* v) {
   add_all_neighbours<static_cast<int>(sizeof(A)), A, kLanes<A>>(v);
 #endif
   return v[0];
-}
-
-/// The sum over the lanes of one vector, added up as in lane_sums(): a product
-/// has the same bits alone and among others.
-template <class V>
-HWY_INLINE auto lane_sum(V v) {
-#if HWY_TARGET != HWY_SCALAR
-  const hn::DFromV<V> d;
-  using A = hn::TFromV<V>;
-  constexpr size_t kBytes = hn::MaxLanes(hn::DFromV<V>()) * sizeof(A);
-  if constexpr (sizeof(A) == 4) {
-    v = hn::Add(v, hn::Shuffle1032(v));
-    v = hn::Add(v, hn::Shuffle2301(v));
-  } else if constexpr (kBytes >= 16) {
-    v = hn::Add(v, hn::Shuffle01(v));
-  }
-  if constexpr (kBytes >= 32)
-    v = hn::Add(v, hn::SwapAdjacentBlocks(v));
-  if constexpr (kBytes >= 64)
-    v = hn::Add(v, hn::ConcatLowerUpper(d, v, v));
-#endif
-  return hn::GetLane(v);
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE

@@ -31,26 +31,29 @@ class BackwardPlaces {
             run,
             shape_,
             args.grad_x,
-            2 * shape_.channels + logits.row_stride)) {}
+            2 * shape_.channels + logits.row_stride)),
+        own_logits_(!logits.shared()) {}
 
-  /// Writes grad_x of a place, unless it is null, and the gradients of the
-  /// logits of its real positions, rows of all its heads, `stride` apart, to
-  /// `out`, unless that is. With `sums` [H, K]: adds the gradients of the
-  /// shared taps or, where taps differ, of the shared logits to these.
-  void operator()(
-      const ConvPlace& at,
-      L* out,
-      int64_t stride,
-      double* sums = nullptr) {
+  /// Writes grad_x of a place and the gradients of its logits, unless they are
+  /// null. With `sums` [H, K]: adds the gradients of the shared taps or, where
+  /// taps differ, of the shared logits to these instead.
+  void operator()(const ConvPlace& at, double* sums = nullptr) {
     const int64_t end = at.first + at.real();
     int64_t from = at.first, to = end;
     if (args_.grad_x != nullptr) {
       // Positions around feed grad_x alone.
-      const int64_t before = shape_.kernel_size - 1 - shape_.padding_left;
+      const int64_t before = K() - 1 - shape_.padding_left;
       from = std::max<int64_t>(0, from - before);
       to = std::min(at.valid, to + shape_.padding_left);
       zero_rows(grad_x(at, at.first), C(), at.heads * R(), at.real(), at.rows);
     }
+    if (writes_logits())
+      zero_rows(
+          grad_logits(at, at.first),
+          H() * K(),
+          at.heads * K(),
+          at.real(),
+          at.rows);
     if (at.real() == 0)
       return;
     const int64_t block = taps_.shared() ? to - from : kBlockRows;
@@ -65,19 +68,11 @@ class BackwardPlaces {
       if (args_.grad_x != nullptr)
         convolve(at, from, last, whole);
       const int64_t first = std::max(from, at.first);
-      const int64_t rows = std::min(last, end) - first;
-      if (rows <= 0)
-        continue;
-      if (sums != nullptr)
-        add_gradients(at, first, rows, first - from, sums);
-      else if (out != nullptr)
-        differentiate(
-            at,
-            first,
-            rows,
-            first - from,
-            out + (first - at.first) * stride,
-            stride);
+      const Span span{first, std::min(last, end) - first, first - from};
+      if (span.rows > 0 && sums != nullptr)
+        add_gradients(at, span, sums);
+      else if (span.rows > 0 && writes_logits())
+        differentiate(at, span, grad_logits(at, first), H() * K());
     }
     if (args_.grad_x != nullptr && !whole)
       for (int64_t t = 0; t < at.real(); ++t)
@@ -89,24 +84,39 @@ class BackwardPlaces {
 
   /// Gradients of the shared taps, [H, K] -> of their logits.
   void differentiate_shared(const double* sums, L* out) {
-    const int64_t K = shape_.kernel_size, H = shape_.heads;
     make_taps({}, 0, 0);
-    grad_.reserve(H * taps_.pitch() + kTapSlack);
-    for (int64_t h = 0; h < H; ++h)
-      for (int64_t j = 0; j < K; ++j)
-        grad_.data()[h * taps_.pitch() + j] = static_cast<A>(sums[h * K + j]);
-    taps_.backward(0, 1, grad_.data(), out, H * K);
+    grad_.reserve(H() * taps_.pitch() + kTapSlack);
+    for (int64_t i = 0; i < H() * K(); ++i)
+      grad_.data()[i / K() * taps_.pitch() + i % K()] = static_cast<A>(sums[i]);
+    taps_.backward(0, 1, grad_.data(), out, H() * K());
   }
 
  private:
+  /// Real positions of a place whose taps were made last.
+  struct Span {
+    int64_t first;
+    int64_t rows;
+    int64_t row;  ///< of the taps, that of the first one
+  };
+
   int64_t C() const { return shape_.channels; }
   int64_t R() const { return shape_.head_channels(); }
+  int64_t H() const { return shape_.heads; }
+  int64_t K() const { return shape_.kernel_size; }
   /// Where the first channel of a place is in position t of its sequence.
   int64_t index(const ConvPlace& at, int64_t t) const {
     return (at.batch * shape_.steps + t) * C() + at.head * R();
   }
   S* grad_x(const ConvPlace& at, int64_t t) const {
     return args_.grad_x + index(at, t);
+  }
+  L* grad_logits(const ConvPlace& at, int64_t t) const {
+    return args_.grad_logits +
+        ((at.batch * shape_.steps + t) * H() + at.head) * K();
+  }
+  /// Whether every position has logits of its own, whose gradients are wanted.
+  bool writes_logits() const {
+    return own_logits_ && args_.grad_logits != nullptr;
   }
   int64_t ahead(const ConvPlace& at) const {
     return cache_.prefetches ? prefetch_distance(shape_, at.heads) : 0;
@@ -126,7 +136,7 @@ class BackwardPlaces {
   /// What outputs [from, to) give to grad_x: all there is to it or, unless
   /// `whole`, a part that is added to sums_.
   void convolve(const ConvPlace& at, int64_t from, int64_t to, bool whole) {
-    const int64_t K = shape_.kernel_size, before = K - 1 - shape_.padding_left;
+    const int64_t before = K() - 1 - shape_.padding_left;
     // Input s feeds output s - before + i through its tap K-1-i.
     const int64_t first = std::max(at.first, from - shape_.padding_left);
     const int64_t rows = std::min(at.first + at.real(), to + before) - first;
@@ -137,11 +147,11 @@ class BackwardPlaces {
          .in_stride = C(),
          .first = from - begin,
          .last = to - begin,
-         .taps = taps_.taps(at.head) + (begin - from) * row_stride + K - 1,
+         .taps = taps_.taps(at.head) + (begin - from) * row_stride + K() - 1,
          .tap_t = 1,
          .tap_r = row_stride - 1,
          .head_stride = taps_.pitch(),
-         .kernel_size = K,
+         .kernel_size = K(),
          .rows = rows,
          .heads = at.heads,
          .channels = R(),
@@ -153,66 +163,47 @@ class BackwardPlaces {
          .ahead = ahead(at)});
   }
 
-  /// Gradients of the logits of `rows` positions from `first` on, of which
-  /// that is row number `row` of the taps made last.
-  void differentiate(
-      const ConvPlace& at,
-      int64_t first,
-      int64_t rows,
-      int64_t row,
-      L* out,
-      int64_t stride) {
+  /// Gradients of logits.
+  void
+  differentiate(const ConvPlace& at, const Span& span, L* out, int64_t stride) {
     const int64_t width = at.heads * taps_.pitch();
-    grad_.reserve(rows * width + kTapSlack);
-    for_products(
-        at,
-        first,
-        rows,
-        [&](int64_t h, const ProductTile<S, A>& tile) {
-          ops_.tap_products(tile, grad_.data() + h * taps_.pitch(), width);
-        });
-    taps_.backward(row, rows, grad_.data(), out, stride);
+    grad_.reserve(span.rows * width + kTapSlack);
+    for_products(at, span, [&](int64_t h, const ProductTile<S, A>& tile) {
+      ops_.tap_products(tile, grad_.data() + h * taps_.pitch(), width);
+    });
+    taps_.backward(span.row, span.rows, grad_.data(), out, stride);
   }
 
   /// The same, added to sums [H, K].
-  void add_gradients(
-      const ConvPlace& at,
-      int64_t first,
-      int64_t rows,
-      int64_t row,
-      double* sums) {
-    const int64_t K = shape_.kernel_size, width = at.heads * K;
-    double* const to = sums + at.head * K;
+  void add_gradients(const ConvPlace& at, const Span& span, double* sums) {
+    const int64_t width = at.heads * K();
+    double* const to = sums + at.head * K();
     if (taps_.shared())
       return for_products(
           at,
-          first,
-          rows,
+          span,
           [&](int64_t h, const ProductTile<S, A>& tile) {
-            ops_.shared_tap_products(tile, to + h * K);
+            ops_.shared_tap_products(tile, to + h * K());
           });
-    logits_.reserve(rows * width);
-    differentiate(at, first, rows, row, logits_.data(), width);
-    for (int64_t i = 0; i < rows * width; ++i)
+    logits_.reserve(span.rows * width);
+    differentiate(at, span, logits_.data(), width);
+    for (int64_t i = 0; i < span.rows * width; ++i)
       to[i % width] += static_cast<double>(widen(logits_.data()[i]));
   }
 
-  /// Calls work(h, tile) for the heads of a place and `rows` positions from
-  /// `first` on, a stage's width of channels at a time.
+  /// Calls work(h, tile) for the heads of a place, a stage's width of channels
+  /// at a time.
   template <class Work>
-  void for_products(
-      const ConvPlace& at,
-      int64_t first,
-      int64_t rows,
-      const Work& work) {
-    const int64_t begin = first - shape_.padding_left;  // of row 0 of x
-    const int64_t staged = rows + tap_pitch(shape_.kernel_size) - 1;
+  void for_products(const ConvPlace& at, const Span& span, const Work& work) {
+    const int64_t begin = span.first - shape_.padding_left;  // of row 0 of x
+    const int64_t staged = span.rows + tap_pitch(K()) - 1;
     staged_.reserve(staged * kStagePitch);
     for (int64_t h = 0; h < at.heads; ++h)
       for (int64_t c = 0; c < R(); c += kStagePitch) {
         const int64_t channels = std::min(kStagePitch, R() - c);
+        const int64_t offset = h * R() + c;
         ops_.stage(
-            {.in = args_.x + index(at, begin) + h * R() + c,
+            {.in = args_.x + index(at, begin) + offset,
              .in_stride = C(),
              .first = -begin,
              .last = at.valid - begin,
@@ -222,11 +213,11 @@ class BackwardPlaces {
             staged_.data());
         work(
             h,
-            {.g = args_.grad_y + index(at, first) + h * R() + c,
+            {.g = args_.grad_y + index(at, span.first) + offset,
              .g_stride = C(),
              .x = staged_.data(),
-             .kernel_size = shape_.kernel_size,
-             .rows = rows,
+             .kernel_size = K(),
+             .rows = span.rows,
              .channels = channels,
              .add = c > 0});
       }
@@ -237,6 +228,7 @@ class BackwardPlaces {
   const ConvKernels<S, A>& ops_;
   TapRows<L, A> taps_;
   const CacheUse cache_;
+  const bool own_logits_;
   Scratch<A> sums_;    // [rows, heads * R] of grad_x
   Scratch<A> grad_;    // [rows, heads, pitch]
   Scratch<L> logits_;  // [rows, heads, K], gradients
@@ -280,14 +272,13 @@ void lightconv_backward(
   const bool wanted = args.grad_logits != nullptr;
   const PlaceGrid grid = backward_grid(shape, args.lengths, shared);
   const int64_t K = shape.kernel_size, width = shape.heads * K;
-  // A place of its own for every sum: there are as many pieces of work as
-  // places, and the sums take less memory than a few rows of the places.
+  // K numbers a head for every tile, which has 64 rows or more.
   std::vector<double> sums(
       wanted ? static_cast<size_t>(shape.batch * grid.tiles * width) : 0);
   for_places(grid, operations(grid), run, [&] {
     return [&, work = BackwardPlaces<S, A>(args, logits, run)](
                const ConvPlace& at) mutable {
-      work(at, nullptr, 0, wanted ? sums.data() + at.tile * width : nullptr);
+      work(at, wanted ? sums.data() + at.tile * width : nullptr);
     };
   });
   if (!wanted)
@@ -304,41 +295,24 @@ template <class S, class L>
 void dynamicconv_backward(
     const ConvBackward<S, L>& args,
     const Execution& run) {
-  const ConvShape& shape = args.shape;
-  const int64_t K = shape.kernel_size, H = shape.heads;
-  const auto logits = position_logits(shape, args.logits);
-  const PlaceGrid grid = backward_grid(shape, args.lengths, /*shared=*/false);
+  const auto logits = position_logits(args.shape, args.logits);
+  const PlaceGrid grid =
+      backward_grid(args.shape, args.lengths, /*shared=*/false);
   for_places(grid, operations(grid), run, [&] {
-    return [&, work = BackwardPlaces<S, L>(args, logits, run)](
-               const ConvPlace& at) mutable {
-      if (args.grad_logits == nullptr)
-        return work(at, nullptr, 0);
-      L* const out = args.grad_logits +
-          ((at.batch * shape.steps + at.first) * H + at.head) * K;
-      zero_rows(out, H * K, at.heads * K, at.real(), at.rows);
-      work(at, out, H * K);
-    };
+    return BackwardPlaces<S, L>(args, logits, run);
   });
 }
 
-template void lightconv_backward(
-    const ConvBackward<float, float>&,
-    const Execution&);
-template void lightconv_backward(
-    const ConvBackward<double, double>&,
-    const Execution&);
-template void lightconv_backward(
-    const ConvBackward<BFloat16, float>&,
-    const Execution&);
-template void dynamicconv_backward(
-    const ConvBackward<float, float>&,
-    const Execution&);
-template void dynamicconv_backward(
-    const ConvBackward<double, double>&,
-    const Execution&);
-template void dynamicconv_backward(
-    const ConvBackward<BFloat16, float>&,
-    const Execution&);
+#define SEQCONV_INSTANTIATE(S, A)     \
+  template void lightconv_backward(   \
+      const ConvBackward<S, A>&,      \
+      const Execution&);              \
+  template void dynamicconv_backward( \
+      const ConvBackward<S, A>&,      \
+      const Execution&);
+SEQCONV_INSTANTIATE(float, float)
+SEQCONV_INSTANTIATE(double, double)
+SEQCONV_INSTANTIATE(BFloat16, float)
 template void dynamicconv_backward(
     const ConvBackward<BFloat16, BFloat16>&,
     const Execution&);

@@ -111,24 +111,12 @@ void dynamicconv_forward(const ConvForward<S, L>& args, const Execution& run) {
   conv_forward(args, position_logits(args.shape, args.logits), run);
 }
 
-template void lightconv_forward(
-    const ConvForward<float, float>&,
-    const Execution&);
-template void lightconv_forward(
-    const ConvForward<double, double>&,
-    const Execution&);
-template void lightconv_forward(
-    const ConvForward<BFloat16, float>&,
-    const Execution&);
-template void dynamicconv_forward(
-    const ConvForward<float, float>&,
-    const Execution&);
-template void dynamicconv_forward(
-    const ConvForward<double, double>&,
-    const Execution&);
-template void dynamicconv_forward(
-    const ConvForward<BFloat16, float>&,
-    const Execution&);
+#define SEQCONV_INSTANTIATE(S, A)                                              \
+  template void lightconv_forward(const ConvForward<S, A>&, const Execution&); \
+  template void dynamicconv_forward(const ConvForward<S, A>&, const Execution&);
+SEQCONV_INSTANTIATE(float, float)
+SEQCONV_INSTANTIATE(double, double)
+SEQCONV_INSTANTIATE(BFloat16, float)
 template void dynamicconv_forward(
     const ConvForward<BFloat16, BFloat16>&,
     const Execution&);

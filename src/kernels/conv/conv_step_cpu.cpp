@@ -53,8 +53,8 @@ class Stepper {
       ops_.weighted_sum(ring + oldest * C + c, C, tap, unbroken, sums, R);
       ops_.weighted_sum(ring + c, C, tap + unbroken, past - unbroken, sums, R);
       ops_.weighted_sum(args_.x + at + c, C, tap + past, 1, sums, R);
-      if (args_.bias != nullptr)
-        add_bias(c);
+      for (int64_t i = 0; args_.bias != nullptr && i < R; ++i)
+        sums[i] += args_.bias[c + i];
       ops_.narrow(sums, R, args_.y + at + c);
     }
     if (slots > 0)
@@ -62,12 +62,6 @@ class Stepper {
   }
 
  private:
-  /// Of the channels from c.
-  void add_bias(int64_t c) {
-    for (int64_t i = 0; i < shape_.head_channels(); ++i)
-      sums_.data()[i] += args_.bias[c + i];
-  }
-
   const ConvStep<S, L>& args_;
   const ConvShape& shape_;
   const ConvKernels<S, A>& ops_;
@@ -141,25 +135,20 @@ void bias_gradient(
       });
 }
 
-#define SEQCONV_INSTANTIATE(S)              \
-  template void lightconv_step(             \
-      const ConvStep<S, AccumulatorOf<S>>&, \
-      const Execution&);                    \
-  template void bias_gradient(              \
-      const ConvShape&,                     \
-      const int64_t*,                       \
-      const S*,                             \
-      AccumulatorOf<S>*,                    \
+#define SEQCONV_INSTANTIATE(S, A)                                          \
+  template void lightconv_step(const ConvStep<S, A>&, const Execution&);   \
+  template void dynamicconv_step(const ConvStep<S, A>&, const Execution&); \
+  template void bias_gradient(                                             \
+      const ConvShape&,                                                    \
+      const int64_t*,                                                      \
+      const S*,                                                            \
+      A*,                                                                  \
       const Execution&);
-#define SEQCONV_INSTANTIATE_PAIR(S, L) \
-  template void dynamicconv_step(const ConvStep<S, L>&, const Execution&);
-
-SEQCONV_INSTANTIATE(float)
-SEQCONV_INSTANTIATE(double)
-SEQCONV_INSTANTIATE(BFloat16)
-SEQCONV_INSTANTIATE_PAIR(float, float)
-SEQCONV_INSTANTIATE_PAIR(double, double)
-SEQCONV_INSTANTIATE_PAIR(BFloat16, BFloat16)
-SEQCONV_INSTANTIATE_PAIR(BFloat16, float)
+SEQCONV_INSTANTIATE(float, float)
+SEQCONV_INSTANTIATE(double, double)
+SEQCONV_INSTANTIATE(BFloat16, float)
+template void dynamicconv_step(
+    const ConvStep<BFloat16, BFloat16>&,
+    const Execution&);
 
 }  // namespace seqconv::kernels

@@ -66,18 +66,18 @@ inline int64_t heads_of_rows(const ConvShape& shape) {
   return ceil_div(shape.heads, std::min(groups, shape.heads));
 }
 
-/// Heads of a place of tile_rows(K) in a backward pass: one, if the taps of
-/// whole rows and of K-1 positions around them would leave the second-level
-/// cache (not if all positions share them), or if there would be too few places
+/// Heads of a place of tile_rows(K) in a backward pass: as many as leave their
+/// taps, and those of K-1 positions around them, in the second-level cache
+/// (`shared`: there are next to none), or one if there would be too few places
 /// for many threads.
 inline int64_t backward_heads(const ConvShape& shape, bool shared) {
-  constexpr int64_t kMaxTaps = 1 << 15, kPlaces = 16;
+  constexpr int64_t kMaxTaps = 1 << 17, kPlaces = 16;
   const int64_t K = shape.kernel_size, rows = tile_rows(K);
-  const int64_t taps = shape.heads * (rows + K - 1) * tap_pitch(K);
-  const bool fit = shared || taps <= kMaxTaps;
-  return fit && shape.batch * ceil_div(shape.steps, rows) >= kPlaces
-      ? heads_of_rows(shape)
-      : 1;
+  if (shape.batch * ceil_div(shape.steps, rows) < kPlaces)
+    return 1;
+  const int64_t most = heads_of_rows(shape);
+  const int64_t taps = shared ? 0 : (rows + K - 1) * tap_pitch(K);
+  return std::clamp<int64_t>(kMaxTaps / std::max<int64_t>(1, taps), 1, most);
 }
 
 /// Rows whose taps, so many for each of them, stay in the first-level cache: a

@@ -23,55 +23,32 @@ inline constexpr int kSegmentGroup = 4;
 template <class A>
 inline constexpr bool kJoinsGroups = sizeof(A) == 4 && kLanes<A> >= 4;
 
-/// What the lanes of a segment are joined by.
-struct Largest {
+/// What the lanes of a segment are joined by: their sum or their maximum.
+template <bool kSum>
+struct Join {
   template <class V>
   HWY_INLINE V operator()(V a, V b) const {
-    return hn::Max(a, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V of_lanes(D d, V v) {
-    return hn::MaxOfLanes(d, v);
-  }
-};
-struct Total {
-  template <class V>
-  HWY_INLINE V operator()(V a, V b) const {
-    return hn::Add(a, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V of_lanes(D d, V v) {
-    return hn::SumOfLanes(d, v);
+    return kSum ? hn::Add(a, b) : hn::Max(a, b);
   }
 };
 
 /// v[i] -> finish(what the kPitch lanes of every segment in v[i] make together)
 /// in all lanes of the segment.
-template <int kPitch, class A, class Join, class Finish>
-HWY_INLINE void
-join_lanes(Vec<A> (&v)[kSegmentGroup], const Join& join, const Finish& finish) {
+template <int kPitch, bool kSum, class A, class Finish>
+HWY_INLINE void join_lanes(Vec<A> (&v)[kSegmentGroup], const Finish& finish) {
   const Tag<A> d;
   if constexpr (!kJoinsGroups<A>) {
 #pragma GCC unroll 4
     for (int g = 0; g < kSegmentGroup; ++g)
-      v[g] = finish(Join::of_lanes(d, v[g]));
+      v[g] = finish(kSum ? hn::SumOfLanes(d, v[g]) : hn::MaxOfLanes(d, v[g]));
 #if HWY_TARGET != HWY_SCALAR
   } else {
-    const hn::Repartition<double, Tag<A>> pairs;
-    const auto a = hn::BitCast(
-        pairs,
-        join(
-            hn::InterleaveLower(d, v[0], v[1]),
-            hn::InterleaveUpper(d, v[0], v[1])));
-    const auto b = hn::BitCast(
-        pairs,
-        join(
-            hn::InterleaveLower(d, v[2], v[3]),
-            hn::InterleaveUpper(d, v[2], v[3])));
+    const Join<kSum> join;
     // Lane i of every block of four: of v[i].
-    auto all = join(
-        hn::BitCast(d, hn::InterleaveLower(pairs, a, b)),
-        hn::BitCast(d, hn::InterleaveUpper(pairs, a, b)));
+    auto all = join_neighbours<8, A>(
+        join_neighbours<4, A>(v[0], v[1], join),
+        join_neighbours<4, A>(v[2], v[3], join),
+        join);
     if constexpr (kPitch >= 8)
       all = join(all, hn::SwapAdjacentBlocks(all));
     if constexpr (kPitch >= 16)
@@ -129,8 +106,9 @@ store_segments(Vec<A> v, L* p, int64_t stride, int64_t K, int64_t count) {
 }
 
 /// Segments of K taps, kPitch lanes of a vector each, or whole vectors and a
-/// last one if these are all its lanes.
-template <int kPitch, class A>
+/// last one if these are all its lanes: kWhole of them or, if that is -1, any
+/// number.
+template <int kPitch, class A, int kWhole = 0>
 struct Segments {
   static constexpr int N = kLanes<A>, kGroup = kSegmentGroup;
   static constexpr int64_t kOfVector = N / kPitch;
@@ -140,19 +118,22 @@ struct Segments {
 
   int64_t K;
   int64_t pitch;          ///< of taps
-  int64_t whole;          ///< vectors of a segment before the last one
   hn::Mask<Tag<A>> used;  ///< lanes of the last one that hold taps
 
   HWY_INLINE explicit Segments(int64_t kernel_size)
-      : K(kernel_size), pitch(tap_pitch(K)), whole((K - 1) / N) {
+      : K(kernel_size), pitch(tap_pitch(K)) {
     HWY_ALIGN A place[N];
     for (int i = 0; i < N; ++i)
       place[i] = static_cast<A>(i % kPitch);
     used = hn::Lt(
         hn::Load(Tag<A>(), place),
-        hn::Set(Tag<A>(), static_cast<A>(K - whole * N)));
+        hn::Set(Tag<A>(), static_cast<A>(K - whole() * N)));
   }
 
+  /// Vectors of a segment before the last one.
+  HWY_INLINE int64_t whole() const {
+    return kWhole >= 0 ? kWhole : (K - 1) / N;
+  }
   /// The first segment of vector g of a group of `count`, or the last one.
   static HWY_INLINE int64_t first(int g, int64_t count) {
     return HWY_MIN(g * kOfVector, count - 1);
@@ -187,16 +168,16 @@ struct Segments {
     const auto lowest = hn::Set(d, -std::numeric_limits<A>::infinity());
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
-      e[g] = vector.template operator()<true>(g, whole);
+      e[g] = vector.template operator()<true>(g, whole());
       max[g] = hn::IfThenElse(used, e[g], lowest);
       sum[g] = hn::Zero(d);
     }
-    for (int64_t v = 0; v < whole; ++v)
+    for (int64_t v = 0; v < whole(); ++v)
 #pragma GCC unroll 4
       for (int g = 0; g < kGroup; ++g)
         max[g] = hn::Max(max[g], vector.template operator()<false>(g, v));
-    join_lanes<kPitch, A>(max, Largest(), [](Vec<A> v) HWY_ATTR { return v; });
-    for (int64_t v = 0; v < whole; ++v) {
+    join_lanes<kPitch, false, A>(max, [](Vec<A> v) HWY_ATTR { return v; });
+    for (int64_t v = 0; v < whole(); ++v) {
       Vec<A> of[kGroup];
 #pragma GCC unroll 4
       for (int g = 0; g < kGroup; ++g)
@@ -210,19 +191,19 @@ struct Segments {
     const auto inverse = [](Vec<A> v) HWY_ATTR {
       return hn::Div(hn::Set(Tag<A>(), A(1)), v);
     };
-    join_lanes<kPitch, A>(sum, Total(), inverse);
+    join_lanes<kPitch, true, A>(sum, inverse);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
       A* const to = w + first(g, count) * pitch;
       const int64_t left = count - g * kOfVector;
       if (left <= 0)
         break;
-      for (int64_t v = 0; v < whole; ++v)
+      for (int64_t v = 0; v < whole(); ++v)
         hn::StoreU(hn::Mul(load(to + v * N), sum[g]), d, to + v * N);
       store_some<A>(
           hn::Mul(e[g], sum[g]),
-          to + whole * N,
-          kPitch == N ? pitch - whole * N : left * kPitch);
+          to + whole() * N,
+          kPitch == N ? pitch - whole() * N : left * kPitch);
     }
   }
 
@@ -238,14 +219,14 @@ struct Segments {
     Vec<A> mean[kGroup];
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
-      const int64_t at = first(g, count) * pitch, last = at + whole * N;
+      const int64_t at = first(g, count) * pitch, last = at + whole() * N;
       mean[g] =
           hn::IfThenElseZero(used, hn::Mul(load(w + last), load(grad + last)));
-      for (int64_t v = 0; v < whole; ++v)
+      for (int64_t v = 0; v < whole(); ++v)
         mean[g] =
             hn::MulAdd(load(w + at + v * N), load(grad + at + v * N), mean[g]);
     }
-    join_lanes<kPitch, A>(mean, Total(), [](Vec<A> v) HWY_ATTR { return v; });
+    join_lanes<kPitch, true, A>(mean, [](Vec<A> v) HWY_ATTR { return v; });
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
       const int64_t left = count - g * kOfVector;
@@ -257,10 +238,10 @@ struct Segments {
         const int64_t i = at + v * N;
         return hn::Mul(load(w + i), hn::Sub(load(grad + i), mean[g]));
       };
-      for (int64_t v = 0; v < whole; ++v)
+      for (int64_t v = 0; v < whole(); ++v)
         store_narrow(gradient(v), to + v * N);
       if constexpr (kPitch == N)
-        store_some<A>(gradient(whole), to + whole * N, K - whole * N);
+        store_some<A>(gradient(whole()), to + whole() * N, K - whole() * N);
       else
         store_segments<kPitch, A>(
             gradient(0),
@@ -304,7 +285,16 @@ HWY_INLINE void with_segments(int64_t K, const Work& work) {
   if constexpr (kJoinsGroups<A> && N > 8)
     if (K <= 8)
       return work(Segments<8, A>(K));
-  work(Segments<N, A>(K));
+  switch ((K - 1) / N) {
+    case 0:
+      return work(Segments<N, A>(K));
+    case 1:
+      return work(Segments<N, A, 1>(K));
+    case 3:
+      return work(Segments<N, A, 3>(K));
+    default:
+      work(Segments<N, A, -1>(K));
+  }
 }
 
 /// Segments in rows, `stride` apart, as one row if they follow each other

@@ -20,77 +20,65 @@ HWY_INLINE A sign_of(A v) {
   return static_cast<A>(v > 0) - static_cast<A>(v < 0);
 }
 
-/// Calls each(w + n * pitch, grad + n * pitch) for all segments.
-template <class A, class Each>
-HWY_INLINE void for_segments(
-    const A* w,
-    A* grad,
-    int64_t segments,
-    int64_t K,
-    const Each& each) {
-  for (int64_t n = 0; n < segments; ++n)
-    each(w + n * tap_pitch(K), grad + n * tap_pitch(K));
-}
-
 /// grad[i] = f(w[i], grad[i]) for all taps.
 template <class A, class F>
 HWY_INLINE void
 map_taps(const A* w, A* grad, int64_t segments, int64_t K, const F& f) {
-  for_segments(w, grad, segments, K, [&](const A* v, A* g) HWY_ATTR {
+  for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K))
 #pragma omp simd
-    for (int64_t j = 0; j < K; ++j)
-      g[j] = f(v[j], g[j]);
-  });
+    for (int64_t j = at; j < at + K; ++j)
+      grad[j] = f(w[j], grad[j]);
 }
 
-/// u / (|w| + e), where u is w or, kAbsolute, its absolute values, and |w| the
-/// sum of these or, kSquared, the root of the sum of squares.
-template <class A, bool kAbsolute, bool kSquared>
+/// u / (|w| + e), where u is w or, `absolute`, its absolute values, and |w| the
+/// sum of these or, `squared`, the root of the sum of squares.
+template <class A>
 struct Norm {
-  A size = 0;
-  A scale;  ///< 1 / (|w| + e)
+  bool absolute, squared;
 
-  HWY_INLINE Norm(const A* w, int64_t K) {
+  HWY_INLINE explicit Norm(Normalization kind)
+      : absolute(
+            kind == Normalization::kAbsL1 || kind == Normalization::kAbsL2),
+        squared(kind == Normalization::kL2 || kind == Normalization::kAbsL2) {}
+
+  HWY_INLINE A size(const A* w, int64_t K) const {
     A sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < K; ++j)
-      sum += kSquared ? w[j] * w[j] : std::abs(w[j]);
-    size = kSquared ? std::sqrt(sum) : sum;
-    scale = A(1) / (size + static_cast<A>(kNormEpsilon));
+      sum += squared ? w[j] * w[j] : std::abs(w[j]);
+    return squared ? std::sqrt(sum) : sum;
+  }
+  static HWY_INLINE A scale(A size) {
+    return A(1) / (size + static_cast<A>(kNormEpsilon));
+  }
+  HWY_INLINE A numerator(A v) const {
+    return absolute ? std::abs(v) : v;
   }
 
-  static HWY_INLINE A numerator(A v) {
-    return kAbsolute ? std::abs(v) : v;
-  }
-
-  static void normalize(A* taps, int64_t segments, int64_t K) {
-    for_segments(taps, taps, segments, K, [&](const A*, A* w) HWY_ATTR {
-      const A scale = Norm(w, K).scale;
+  HWY_INLINE void normalize(A* w, int64_t K) const {
+    const A factor = scale(size(w, K));
 #pragma omp simd
-      for (int64_t j = 0; j < K; ++j)
-        w[j] = numerator(w[j]) * scale;
-    });
+    for (int64_t j = 0; j < K; ++j)
+      w[j] = numerator(w[j]) * factor;
   }
 
   /// The norm's own gradient, (dot of gradients and u) / (|w| + e)^2 times its
   /// slope, is subtracted.
-  static void backward(const A* logits, A* grad, int64_t segments, int64_t K) {
-    for_segments(logits, grad, segments, K, [&](const A* w, A* g) HWY_ATTR {
-      const Norm norm(w, K);
-      A dot = 0;
+  HWY_INLINE void backward(const A* w, A* g, int64_t K) const {
+    A dot = 0;
 #pragma omp simd reduction(+ : dot)
-      for (int64_t j = 0; j < K; ++j)
-        dot += numerator(w[j]) * g[j];
-      const A scale = norm.scale, shift = dot * scale * scale;
-      // A norm of zero has no slope.
-      const A slope = norm.size > 0 ? A(1) / norm.size : A(0);
+    for (int64_t j = 0; j < K; ++j)
+      dot += numerator(w[j]) * g[j];
+    const A norm = size(w, K), factor = scale(norm);
+    const A shift = dot * factor * factor;
+    // A norm of zero has no slope.
+    const A slope = norm > 0 ? A(1) / norm : A(0);
 #pragma omp simd
-      for (int64_t j = 0; j < K; ++j) {
-        const A sign = sign_of(w[j]);
-        g[j] = (kAbsolute ? sign : A(1)) * g[j] * scale -
-            (kSquared ? w[j] * slope : sign) * shift;
-      }
-    });
+    for (int64_t j = 0; j < K; ++j) {
+      const A sign = sign_of(w[j]);
+      g[j] = (absolute ? sign : A(1)) * g[j] * factor -
+          (squared ? w[j] * slope : sign) * shift;
+    }
   }
 };
 
@@ -112,14 +100,9 @@ void normalize(Normalization normalization, A* w, int64_t segments, int64_t K) {
       return map([](A v) HWY_ATTR { return v * v; });
     case Normalization::kAbs:
       return map([](A v) HWY_ATTR { return std::abs(v); });
-    case Normalization::kL1:
-      return Norm<A, false, false>::normalize(w, segments, K);
-    case Normalization::kL2:
-      return Norm<A, false, true>::normalize(w, segments, K);
-    case Normalization::kAbsL1:
-      return Norm<A, true, false>::normalize(w, segments, K);
-    case Normalization::kAbsL2:
-      return Norm<A, true, true>::normalize(w, segments, K);
+    default:
+      for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K))
+        Norm<A>(normalization).normalize(w + at, K);
   }
 }
 
@@ -154,14 +137,9 @@ void normalize_backward(
       return map([](A v) HWY_ATTR { return A(2) * v; });
     case Normalization::kAbs:
       return map([](A v) HWY_ATTR { return sign_of(v); });
-    case Normalization::kL1:
-      return Norm<A, false, false>::backward(w, grad, segments, K);
-    case Normalization::kL2:
-      return Norm<A, false, true>::backward(w, grad, segments, K);
-    case Normalization::kAbsL1:
-      return Norm<A, true, false>::backward(w, grad, segments, K);
-    case Normalization::kAbsL2:
-      return Norm<A, true, true>::backward(w, grad, segments, K);
+    default:
+      for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K))
+        Norm<A>(normalization).backward(w + at, grad + at, K);
   }
 }
 

@@ -84,50 +84,65 @@ HWY_INLINE void set_zero(Vec<A> (&acc)[NA][NJ]) {
       acc[i][k] = hn::Zero(Tag<A>());
 }
 
-/// Products of every row with NJ taps at a time, NT rows together: as many
-/// products as a vector has lanes, whose sums over lanes are made at once.
+/// sums[k] = the sum over the lanes of acc[k], k < N, the same wherever that
+/// is; sums has room for a vector.
+template <class A, int N>
+HWY_INLINE void sum_lanes(const Vec<A>* acc, A* sums) {
+  constexpr int L = kLanes<A>;
+#pragma GCC unroll 16
+  for (int k = 0; k < N; k += L) {
+    Vec<A> v[L];
+#pragma GCC unroll 16
+    for (int i = 0; i < L; ++i)
+      v[i] = acc[(k + i) % N];
+    hn::StoreU(lane_sums<A>(v), Tag<A>(), sums + k);
+  }
+}
+
+/// Products of NT rows from t on, NJ taps at a time.
+template <class S, class A, int NT, int NJ>
+HWY_INLINE void product_block(
+    const ProductTile<S, A>& tile,
+    int64_t t,
+    A* out,
+    int64_t out_stride) {
+  const hn::CappedTag<A, NJ> d;
+  HWY_ALIGN A sums[HWY_MAX(NT * NJ, kLanes<A>)];
+  for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
+    Vec<A> acc[NT][NJ];
+    set_zero<A>(acc);
+    add_all_lane_products<S, A, NT, NJ>(tile, t, j, acc);
+    sum_lanes<A, NT * NJ>(&acc[0][0], sums);
+#pragma GCC unroll 4
+    for (int i = 0; i < NT; ++i) {
+      A* const to = out + (t + i) * out_stride + j;
+      auto sum = hn::LoadU(d, sums + i * NJ);
+      if (tile.add)
+        sum = hn::Add(sum, hn::LoadU(d, to));
+      hn::StoreU(sum, d, to);
+    }
+  }
+}
+
+/// As many products at once as a vector has lanes.
 template <class S, class A, int NJ>
 HWY_INLINE void
 product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
-  constexpr int L = kLanes<A>, NT = L / NJ;
-  const hn::CappedTag<A, NJ> d;
-  const auto store = [&](const A* sums, A* to) HWY_ATTR {
-    auto sum = hn::LoadU(d, sums);
-    if (tile.add)
-      sum = hn::Add(sum, hn::LoadU(d, to));
-    hn::StoreU(sum, d, to);
-  };
+  constexpr int NT = kLanes<A> / NJ;
   int64_t t = 0;
-  HWY_ALIGN A sums[L];
   for (; t + NT <= tile.rows; t += NT)
-    for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
-      Vec<A> acc[NT][NJ];
-      set_zero<A>(acc);
-      add_all_lane_products<S, A, NT, NJ>(tile, t, j, acc);
-      hn::Store(lane_sums<A>(&acc[0][0]), Tag<A>(), sums);
-#pragma GCC unroll 4
-      for (int i = 0; i < NT; ++i)
-        store(sums + i * NJ, out + (t + i) * out_stride + j);
-    }
+    product_block<S, A, NT, NJ>(tile, t, out, out_stride);
   for (; t < tile.rows; ++t)
-    for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
-      Vec<A> acc[1][NJ];
-      set_zero<A>(acc);
-      add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
-      for (int k = 0; k < NJ; ++k)
-        sums[k] = lane_sum(acc[0][k]);
-      store(sums, out + t * out_stride + j);
-    }
+    product_block<S, A, 1, NJ>(tile, t, out, out_stride);
 }
 
 template <class S, class A>
 void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
   constexpr int L = kLanes<A>;
-  if (L > 4 && tile.kernel_size <= 4)
-    return product_rows<S, A, HWY_MIN(L, 4)>(tile, out, out_stride);
-  if (L > 8 && tile.kernel_size <= 8)
-    return product_rows<S, A, HWY_MIN(L, 8)>(tile, out, out_stride);
-  product_rows<S, A, L>(tile, out, out_stride);
+  if (tile.kernel_size <= 4)
+    product_rows<S, A, HWY_MIN(L, 4)>(tile, out, out_stride);
+  else
+    product_rows<S, A, HWY_MIN(L, 8)>(tile, out, out_stride);
 }
 
 /// Products of NJ taps from j on, of which `count` are wanted, added to
@@ -147,13 +162,14 @@ shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
     add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
   const int64_t count = HWY_MIN(int64_t{NJ}, tile.kernel_size - j);
 #pragma GCC unroll 16
-  for (int k = 0; k < NJ; ++k) {
+  for (int k = 0; k < NJ; ++k)
 #pragma GCC unroll 4
     for (int i = 1; i < kSets; ++i)
       acc[0][k] = hn::Add(acc[0][k], acc[i][k]);
-    if (k < count)
-      sums[j + k] += static_cast<double>(lane_sum(acc[0][k]));
-  }
+  A products[HWY_MAX(NJ, kLanes<A>)];
+  sum_lanes<A, NJ>(acc[0], products);
+  for (int64_t k = 0; k < count; ++k)
+    sums[j + k] += static_cast<double>(products[k]);
 }
 
 /// Products that nobody asked for take less time than another turn: rows of x
