@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/conv/band.h"
 #include "kernels/cuda/talk/tile.h"
+#include "kernels/cuda_host_block.h"
 
 /// Tile choice, launch limits and fragment maps: what needs no data.
 namespace seqconv::kernels::cuda {

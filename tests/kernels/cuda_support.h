@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/common/launches.h"
+#include "kernels/cuda_host_block.h"
 
 /// Runs the kernels of the device on the host, thread by thread.
 namespace seqconv::kernels::cuda::testing {

@@ -45,7 +45,7 @@ SEQCONV_DEVICE void softmax_lanes(
     return std::fmax(a, b);
   });
   warp.each([&](int lane) {
-    // float row that is not real is all minus infinity: zero, not NaN.
+    // A row that is not real is all minus infinity: zero, not NaN.
     if (!lanes[lane].real)
       max_of[lane] = 0.0f;
     const float shift = max_of[lane];
@@ -67,7 +67,7 @@ SEQCONV_DEVICE void softmax_lanes(
 }
 
 /// The same for the other normalisations: logits become taps but for the
-/// scale. float loop over elements in memory, so that the choice is there once.
+/// scale. A loop over elements in memory, so that the choice is there once.
 template <class Warp>
 SEQCONV_DEVICE void norm_lanes(
     Warp& warp,

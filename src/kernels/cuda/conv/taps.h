@@ -177,31 +177,9 @@ SEQCONV_DEVICE LaneRow lane_row(
   return mine;
 }
 
-/// One phase: f(warp, lanes) for rows first .. first + count, as many as a warp
-/// has lanes for at a time; lanes[lane] is its LaneRow, rows from `first` on.
-template <class Block, class RowOf, class F>
-SEQCONV_DEVICE void for_lanes(
-    Block& block,
-    const TapSource& source,
-    int first,
-    int count,
-    const RowOf& row_of,
-    const F& f) {
-  block.warps([&](auto& warp) {
-    SEQCONV_NO_UNROLL
-    for (int n = warp.index() * kWarp; n < count << source.part_bits;
-         n += kThreads) {
-      Lanes<LaneRow> lanes;
-      warp.each([&](int lane) {
-        lanes[lane] = lane_row(source, n + lane, first, count, row_of);
-      });
-      f(warp, lanes);
-    }
-  });
-}
-
-/// Phases: f(warp, lanes, first) as for_lanes, for `count` rows, as many at a
-/// time as `logits` holds, which has their logits then.
+/// Phases: f(warp, lanes, first) for `count` rows, as many at a time as
+/// `logits` holds, which has their logits then, and of those as many as a warp
+/// has lanes for; lanes[lane] is its LaneRow, rows from `first` on.
 template <class S, class Block, class RowOf, class F>
 SEQCONV_DEVICE void for_logit_rows(
     Block& block,
@@ -213,8 +191,16 @@ SEQCONV_DEVICE void for_logit_rows(
   for (int first = 0; first < count; first += logits.rows) {
     const int rows = min(logits.rows, count - first);
     copy_logits<S>(block, source, first, rows, row_of, logits);
-    for_lanes(block, source, first, rows, row_of, [&](auto& warp, auto& lanes) {
-      f(warp, lanes, first);
+    block.warps([&](auto& warp) {
+      SEQCONV_NO_UNROLL
+      for (int n = warp.index() * kWarp; n < rows << source.part_bits;
+           n += kThreads) {
+        Lanes<LaneRow> lanes;
+        warp.each([&](int lane) {
+          lanes[lane] = lane_row(source, n + lane, first, rows, row_of);
+        });
+        f(warp, lanes, first);
+      }
     });
   }
 }

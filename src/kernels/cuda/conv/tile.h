@@ -105,7 +105,7 @@ SEQCONV_DEVICE int chunks_of(const ConvTask<S>& task, const ConvTile& tile) {
   return tile.heads > 1 ? 1 : chunks_of(task.head_channels, task.plan.width);
 }
 
-/// float thread's pack of every row that it takes: rows `row`, row + step, ...;
+/// A thread's pack of every row that it takes: rows `row`, row + step, ...;
 /// none, with row beyond all, for threads that are left over.
 struct ColumnOfRows {
   int column;
