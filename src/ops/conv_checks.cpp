@@ -138,16 +138,18 @@ void check_input(const char* op, const at::Tensor& x) {
       op,
       "] x must be [B, T, C], but got ",
       x.sym_sizes());
-  // The CPU has no kernels for float16; a CUDA device has.
+  // The CPU has no kernels for float16, a CUDA device none for float64.
   const auto type = x.scalar_type();
-  const bool half = !x.device().is_cpu();
+  const bool cpu = x.device().is_cpu(), cuda = x.device().is_cuda();
   TORCH_CHECK(
-      type == at::kDouble || type == at::kFloat || type == at::kBFloat16 ||
-          (half && type == at::kHalf),
+      type == at::kFloat || type == at::kBFloat16 ||
+          (!cuda && type == at::kDouble) || (!cpu && type == at::kHalf),
       "[",
       op,
-      "] x must be Double, Float",
-      half ? ", BFloat16 or Half" : " or BFloat16",
+      "] x must be ",
+      cpu        ? "Double, Float or BFloat16"
+          : cuda ? "Float, BFloat16 or Half on a CUDA device"
+                 : "Double, Float, BFloat16 or Half",
       ", but got ",
       type);
 }

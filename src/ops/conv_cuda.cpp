@@ -11,55 +11,23 @@
 namespace seqconv::ops {
 namespace {
 
-using kernels::AccumulatorOf;
 using kernels::cuda::ConvBackward;
 using kernels::cuda::ConvForward;
 using kernels::cuda::ConvSetup;
 using kernels::cuda::ConvStep;
-using kernels::cuda::Stream;
+using kernels::cuda::LogitsOf;
 
 struct LightConvCuda : LightConvKind {
-  template <class S>
-  static void run(const ConvForward<S>& args, Stream stream) {
-    kernels::cuda::lightconv_forward(args, stream);
-  }
-  template <class S>
-  static int64_t workspace(const ConvBackward<S>& args) {
-    return kernels::cuda::lightconv_backward_workspace(args);
-  }
-  template <class S>
-  static void run(const ConvBackward<S>& args, Stream stream) {
-    kernels::cuda::lightconv_backward(args, stream);
-  }
-  template <class S>
-  static void run(const ConvStep<S>& args, Stream stream) {
-    kernels::cuda::lightconv_step(args, stream);
-  }
+  static constexpr LogitsOf kLogitsOf = LogitsOf::kHead;
 };
-
 struct DynamicConvCuda : DynamicConvKind {
-  template <class S>
-  static void run(const ConvForward<S>& args, Stream stream) {
-    kernels::cuda::dynamicconv_forward(args, stream);
-  }
-  template <class S>
-  static int64_t workspace(const ConvBackward<S>& args) {
-    return kernels::cuda::dynamicconv_backward_workspace(args);
-  }
-  template <class S>
-  static void run(const ConvBackward<S>& args, Stream stream) {
-    kernels::cuda::dynamicconv_backward(args, stream);
-  }
-  template <class S>
-  static void run(const ConvStep<S>& args, Stream stream) {
-    kernels::cuda::dynamicconv_step(args, stream);
-  }
+  static constexpr LogitsOf kLogitsOf = LogitsOf::kPosition;
 };
 
 /// The checked arguments as kernels take them; owns what had to be copied.
 class Setup {
  public:
-  explicit Setup(const ConvArguments& args)
+  Setup(const ConvArguments& args, LogitsOf logits_of)
       : logits_(args.logits.contiguous()),
         lengths_(dense_or_none(args.lengths)),
         mask_(mask_bytes(args.drop_mask)) {
@@ -67,6 +35,7 @@ class Setup {
       seed_ = on_device_of(*args.drop_seed, args.x);
     setup_.shape =
         conv_shape(args.x, args.logits, args.padding_left.expect_int());
+    setup_.logits_of = logits_of;
     setup_.normalization = parse_normalization(args.op, args.normalization);
     setup_.renormalize_edges = args.renormalize_edges;
     setup_.drop = {
@@ -115,17 +84,17 @@ at::Tensor conv_cuda(
       .lengths = lengths};
   check_conv(args);
   const c10::cuda::CUDAGuard guard(x.device());
-  const Setup setup(args);
+  const Setup setup(args, Kind::kLogitsOf);
   const at::Tensor dense = x.contiguous();
   const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    Kind::run(
+    kernels::cuda::conv_forward(
         ConvForward<S>{
             .setup = setup.get(),
             .x = const_pointer<S>(dense),
-            .bias = const_pointer<AccumulatorOf<S>>(added),
+            .bias = const_pointer<float>(added),
             .y = pointer<S>(y)},
         current_stream());
   });
@@ -159,7 +128,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
       .lengths = lengths};
   check_conv_backward(grad, args);
   const c10::cuda::CUDAGuard guard(x.device());
-  const Setup setup(args);
+  const Setup setup(args, Kind::kLogitsOf);
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
   const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
   const at::Tensor grad_x =
@@ -170,17 +139,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
       empty_gradient(output_mask[2], {x.sym_size(2)}, sums);
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    using A = AccumulatorOf<S>;
     ConvBackward<S> backward = {
         .setup = setup.get(),
         .x = const_pointer<S>(dense),
         .grad_y = const_pointer<S>(grad_y),
         .grad_x = pointer_if<S>(output_mask[0], grad_x),
         .grad_logits = pointer_if<void>(output_mask[1], grad_logits),
-        .grad_bias = pointer_if<A>(output_mask[2], grad_bias)};
-    const at::Tensor workspace = at::empty({Kind::workspace(backward)}, sums);
-    backward.workspace = pointer<A>(workspace);
-    Kind::run(backward, current_stream());
+        .grad_bias = pointer_if<float>(output_mask[2], grad_bias)};
+    const at::Tensor workspace =
+        at::empty({kernels::cuda::conv_backward_workspace(backward)}, sums);
+    backward.workspace = pointer<float>(workspace);
+    kernels::cuda::conv_backward(backward, current_stream());
   });
   return {grad_x, grad_logits, grad_bias};
 }
@@ -204,7 +173,7 @@ at::Tensor conv_step_cuda(
       .renormalize_edges = renormalize_edges};
   check_conv_step(args, state, position);
   const c10::cuda::CUDAGuard guard(x.device());
-  const Setup setup(args);
+  const Setup setup(args, Kind::kLogitsOf);
   const at::Tensor dense = x.contiguous();
   const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor ring = state.contiguous();
@@ -212,11 +181,11 @@ at::Tensor conv_step_cuda(
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    Kind::run(
+    kernels::cuda::conv_step(
         ConvStep<S>{
             .setup = setup.get(),
             .x = const_pointer<S>(dense),
-            .bias = const_pointer<AccumulatorOf<S>>(added),
+            .bias = const_pointer<float>(added),
             .state = pointer<S>(ring),
             .position = const_pointer<int64_t>(now),
             .y = pointer<S>(y)},

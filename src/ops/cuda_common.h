@@ -15,8 +15,6 @@ inline kernels::cuda::Storage storage_of(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
       return Storage::kFloat;
-    case at::kDouble:
-      return Storage::kDouble;
     case at::kBFloat16:
       return Storage::kBFloat16;
     case at::kHalf:
@@ -30,8 +28,11 @@ inline kernels::cuda::Storage storage_of(at::ScalarType type) {
 template <class F>
 void dispatch_cuda_storage(at::ScalarType type, const F& f) {
   if (type == at::kHalf)
-    return f(kernels::Float16{});
-  dispatch_storage(type, f);
+    f(kernels::Float16{});
+  else if (type == at::kBFloat16)
+    f(kernels::BFloat16{});
+  else
+    f(float{});
 }
 
 inline kernels::cuda::Stream current_stream() {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <ostream>
 
-#include "kernels/cuda/conv_backward_run.h"
+#include "kernels/cuda/conv/run_backward.h"
 #include "kernels/cuda_support.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/conv.h"
@@ -92,7 +92,7 @@ struct ConvResult {
   std::vector<double> grad_logits;
   std::vector<S> grad_logits_stored;
   std::vector<float> grad_logits_wide;
-  std::vector<AccumulatorOf<S>> grad_bias;
+  std::vector<float> grad_bias;
 };
 
 /// The setup of a case; seed and mask must outlive it.
@@ -100,6 +100,7 @@ inline ConvSetup
 setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   ConvSetup setup;
   setup.shape = c.shape();
+  setup.logits_of = c.kind;
   setup.normalization = c.normalization;
   setup.renormalize_edges = c.renormalize;
   setup.drop.p = c.p;
@@ -109,15 +110,14 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   return setup;
 }
 
-template <LogitsOf kKind, class S>
+template <class S>
 ConvResult<S>
-run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
-  using A = AccumulatorOf<S>;
+run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   HostLauncher launcher(backwards, c.shared_limit);
   const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
   const auto logits = narrowed<S>(values.logits);
   const auto wide = narrowed<float>(values.logits);
-  const auto bias = narrowed<A>(values.bias);
+  const auto bias = narrowed<float>(values.bias);
   const int64_t seed = c.seed.value_or(0);
   ConvSetup setup = setup_of(c, values, seed);
   if (c.wide_logits)
@@ -129,8 +129,8 @@ run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   result.grad_x = result.y;
   result.grad_logits_stored = garbage<S>(c.logit_count());
   result.grad_logits_wide = garbage<float>(c.logit_count());
-  result.grad_bias = garbage<A>(c.C());
-  run_conv_forward<kKind, S>(
+  result.grad_bias = garbage<float>(c.C());
+  run_conv_forward<S>(
       launcher,
       {.setup = setup,
        .x = x.data(),
@@ -145,21 +145,12 @@ run_kind_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
           : c.wide_logits ? static_cast<void*>(result.grad_logits_wide.data())
                           : result.grad_logits_stored.data(),
       .grad_bias = c.wants_bias ? result.grad_bias.data() : nullptr};
-  auto workspace =
-      garbage<A>(backward_workspace(backward, kKind, c.shared_limit));
+  auto workspace = garbage<float>(backward_workspace(backward, c.shared_limit));
   backward.workspace = workspace.data();
-  run_conv_backward<kKind, S>(launcher, backward);
+  run_conv_backward<S>(launcher, backward);
   result.grad_logits = c.wide_logits ? widened(result.grad_logits_wide)
                                      : widened(result.grad_logits_stored);
   return result;
-}
-
-template <class S>
-ConvResult<S>
-run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
-  return c.kind == LogitsOf::kHead
-      ? run_kind_on_host<LogitsOf::kHead, S>(c, values, backwards)
-      : run_kind_on_host<LogitsOf::kPosition, S>(c, values, backwards);
 }
 
 /// The case as a dynamicconv whose logits are written out for every position,
@@ -285,7 +276,7 @@ void expect_reference(const ConvCase& c) {
 }
 
 inline void expect_in_all_types(const ConvCase& c) {
-  expect_reference<float, double, BFloat16, Float16>(c);
+  expect_reference<float, BFloat16, Float16>(c);
 }
 /// One of the two types of 16 bits, which have their kernels in common.
 inline void expect_in_16_bits(const ConvCase& c, bool brain) {

@@ -27,7 +27,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuOnAwkwardSizes) {
       c.padding_left = turn % 3 == 0 ? 0 : turn % 3 == 1 ? K - 1 : K / 2;
       // The others have float's kernels but for loads and stores.
       turn % 2 == 0 ? expect_reference<float, BFloat16>(c)
-                    : expect_reference<float, double, Float16>(c);
+                    : expect_reference<float, Float16>(c);
     }
 }
 
@@ -70,7 +70,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuOnTensorCores) {
       if (turn % 2 == 0)
         c.lengths = {(T + 1) / 2};
       EXPECT_GT(
-          plan_band({c.shape(), ConvPass::kBackward, /*per_row=*/true, 1, 2, 4})
+          plan_band({c.shape(), ConvPass::kBackward, /*per_row=*/true, 1, 2})
               .rows,
           0);
       expect_in_16_bits(c, brain);
@@ -205,7 +205,7 @@ TEST_P(CudaConvOnHost, RowsWithoutASoftmaxAreNotNumbersAsOnTheCpu) {
         for (int64_t j = 0; j < K; ++j)
           if (spoilt == -HUGE_VAL || j == n % K)
             values.logits[static_cast<size_t>(n * K + j)] = spoilt;
-      expect_reference<float, double, BFloat16, Float16>(c, values);
+      expect_reference<float, BFloat16, Float16>(c, values);
     }
 }
 
@@ -231,7 +231,7 @@ TEST_P(CudaConvOnHost, SmallDevicesTakeLongKernelsOrSaySo) {
       .K = 20000,
       .shared_limit = kMediumShared};
   try {
-    run_on_host<double>(c, ConvValues(c), /*backwards=*/false);
+    run_on_host<float>(c, ConvValues(c), /*backwards=*/false);
     FAIL() << "K = 20000 was taken";
   } catch (const Error& error) {
     EXPECT_STREQ(
@@ -309,10 +309,9 @@ TEST_P(CudaConvOnHost, LengthsBeyondTheSequenceAreClamped) {
 template <class S>
 std::vector<S>
 stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
-  using A = AccumulatorOf<S>;
   HostLauncher launcher;
   const auto x = narrowed<S>(values.x), logits = narrowed<S>(values.logits);
-  const auto bias = narrowed<A>(values.bias);
+  const auto bias = narrowed<float>(values.bias);
   const int64_t C = c.C(), row = c.H * c.K;
   std::vector<S> y = garbage<S>(c.B * c.T * C);
   std::vector<S> state(static_cast<size_t>(c.B * (c.K - 1) * C));
@@ -339,10 +338,7 @@ stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
         .state = state.data(),
         .position = &t,
         .y = out.data()};
-    if (c.kind == LogitsOf::kHead)
-      run_conv_step<LogitsOf::kHead>(launcher, step);
-    else
-      run_conv_step<LogitsOf::kPosition>(launcher, step);
+    run_conv_step(launcher, step);
     for (int64_t b = 0; b < c.B; ++b)
       std::copy_n(
           out.begin() + b * count * C,

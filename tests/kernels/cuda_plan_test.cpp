@@ -3,8 +3,9 @@
 #include <array>
 #include <set>
 
-#include "kernels/cuda/conv_band.h"
-#include "kernels/cuda/talk_plan.h"
+#include "kernels/cuda/conv/band.h"
+#include "kernels/cuda/talk/tile.h"
+#include "kernels/cuda_host_block.h"
 
 /// Tile choice, launch limits and fragment maps: what needs no data.
 namespace seqconv::kernels::cuda {
@@ -20,11 +21,11 @@ void for_requests(const Check& check) {
   for (const int64_t K : kKernelSizes)
     for (const int64_t R : kHeadChannels)
       for (const int64_t H : {1, 2, 16, 1024})
-        for (const int bytes : {2, 4, 8})
+        for (const int bytes : {2, 4})
           for (const ConvPass pass : {ConvPass::kForward, ConvPass::kBackward})
             for (const bool per_row : {false, true})
               for (const int vector : {1, 4}) {
-                if (vector == 4 && (R % 4 != 0 || bytes == 8))
+                if (vector == 4 && R % 4 != 0)
                   continue;
                 const ConvShape shape = {
                     .batch = 8,
@@ -38,13 +39,7 @@ void for_requests(const Check& check) {
                     << "K " << K << " R " << R << " H " << H << " bytes "
                     << bytes << " backward " << (pass == ConvPass::kBackward)
                     << " per row " << per_row << " vector " << vector);
-                check(ConvPlanRequest{
-                    shape,
-                    pass,
-                    per_row,
-                    vector,
-                    bytes,
-                    bytes == 8 ? 8 : 4});
+                check(ConvPlanRequest{shape, pass, per_row, vector, bytes});
               }
 }
 
@@ -79,7 +74,7 @@ TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
     }
     EXPECT_LE(plan.shared, kMaxShared);
     EXPECT_EQ(plan.rows % 8, 0);
-    EXPECT_LE(plan.width, kConvThreads) << "columns are dealt out to threads";
+    EXPECT_LE(plan.width, kThreads) << "columns are dealt out to threads";
     EXPECT_EQ(plan.width % request.vector, 0);
     EXPECT_EQ(plan.pitch % request.vector, 0);
     EXPECT_EQ(plan.columns * request.vector, plan.width);
@@ -101,8 +96,8 @@ TEST(CudaConvPlan, PaperSizesLeaveRoomForSeveralBlocks) {
           .heads = H,
           .kernel_size = K};
       for (const ConvPass pass : {ConvPass::kForward, ConvPass::kBackward}) {
-        EXPECT_LE(plan_fma({shape, pass, true, 4, 4, 4}).shared, kMediumShared);
-        const ConvPlan band = plan_band({shape, pass, true, 1, 2, 4});
+        EXPECT_LE(plan_fma({shape, pass, true, 4, 4}).shared, kMediumShared);
+        const ConvPlan band = plan_band({shape, pass, true, 1, 2});
         EXPECT_EQ(band.rows, K >= kFewestBandTaps ? 64 : 0);
         EXPECT_LE(band.shared, 56 * 1024);
       }
@@ -137,35 +132,33 @@ TEST(CudaConvPlan, TensorCoresTakeKernelsOf15To255) {
 TEST(CudaTalkPlan, FitsEveryDevice) {
   for (const int64_t R : kHeadChannels)
     for (const int64_t H : {1, 2, 16, 1024})
-      for (const int64_t reach : {0, 1, 31, 63, 300, 5000})
-        for (const int bytes : {4, 8}) {
-          const TalkShape shape = {8, 10000, R * H, H, reach, reach / 2};
-          const TalkPlan forward = plan_talk_forward(shape, bytes);
-          const TalkPlan backward = plan_talk_backward(shape, bytes);
-          SCOPED_TRACE(
-              ::testing::Message() << "R " << R << " H " << H << " reach "
-                                   << reach << " bytes " << bytes);
-          EXPECT_LE(forward.shared, kMediumShared);
-          EXPECT_LE(backward.shared, kMediumShared);
-          EXPECT_GE(
-              forward.capacity,
-              reach <= 300 ? kTalkTile + reach + reach / 2 + 1 : kTalkTile);
-          for (const TalkPlan& plan : {forward, backward}) {
-            EXPECT_LE(plan.width, kTalkThreads);
-            EXPECT_LT(plan.blocks, int64_t{1} << 31);
-            EXPECT_GE(plan.groups * plan.heads, H);
-            EXPECT_LT((plan.groups - 1) * plan.heads, H);
-          }
-          EXPECT_EQ(backward.copies % 2, 0);
-          EXPECT_LE(backward.copies / 2 * 2 * backward.width, 2 * kTalkThreads);
+      for (const int64_t reach : {0, 1, 31, 63, 300, 5000}) {
+        const TalkShape shape = {8, 10000, R * H, H, reach, reach / 2};
+        const TalkPlan forward = plan_talk_forward(shape);
+        const TalkPlan backward = plan_talk_backward(shape);
+        SCOPED_TRACE(
+            ::testing::Message()
+            << "R " << R << " H " << H << " reach " << reach);
+        EXPECT_LE(forward.shared, kMediumShared);
+        EXPECT_LE(backward.shared, kMediumShared);
+        EXPECT_GE(
+            forward.capacity,
+            reach <= 300 ? kTalkTile + reach + reach / 2 + 1 : kTalkTile);
+        for (const TalkPlan& plan : {forward, backward}) {
+          EXPECT_LE(plan.width, kThreads);
+          EXPECT_LT(plan.blocks, int64_t{1} << 31);
+          EXPECT_GE(plan.groups * plan.heads, H);
+          EXPECT_LT((plan.groups - 1) * plan.heads, H);
         }
+        EXPECT_EQ(kMaxCopies % backward.copies, 0);
+        EXPECT_LE(backward.copies / 2 * 2 * backward.width, 2 * kThreads);
+      }
 }
 
 TEST(CudaTalkPlan, PaperSizesLeaveRoomForSeveralBlocksAndLongerWindows) {
   for (const int64_t H : {8, 16, 1024})
     for (const int64_t reach : {1, 3, 7, 15, 31, 63, 127}) {
-      const TalkPlan plan =
-          plan_talk_forward({8, 4096, 1024, H, reach, reach}, 4);
+      const TalkPlan plan = plan_talk_forward({8, 4096, 1024, H, reach, reach});
       EXPECT_LE(plan.shared, 56 * 1024) << H << " " << reach;
       // Offsets up to 1.1, those of a dropout of 0.1.
       EXPECT_GE(plan.capacity, kTalkTile + kTalkSegment + 22 * reach / 10)
@@ -177,15 +170,15 @@ TEST(CudaTalkPlan, PaperSizesLeaveRoomForSeveralBlocksAndLongerWindows) {
 }
 
 TEST(CudaTalkPlan, PlacesOfThreadsAreQuotientsAndRemainders) {
-  for (int width = 1; width <= kTalkThreads; ++width) {
+  for (int width = 1; width <= kThreads; ++width) {
     TalkPlan plan;
     plan.width = width;
     plan.set_columns(1);
-    for (int thread = 0; thread < kTalkThreads; ++thread) {
+    for (int thread = 0; thread < kThreads; ++thread) {
       const TalkPlace<1> place(plan, thread);
       EXPECT_EQ(place.row, thread / width);
       EXPECT_EQ(place.column, thread % width);
-      EXPECT_EQ(place.stride, kTalkThreads / width);
+      EXPECT_EQ(place.stride, kThreads / width);
     }
   }
 }

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/block.h"
-#include "kernels/cuda/conv_plan.h"
+#include "kernels/cuda/common/launches.h"
+#include "kernels/cuda_host_block.h"
 
 /// Runs the kernels of the device on the host, thread by thread.
 namespace seqconv::kernels::cuda::testing {
@@ -20,12 +20,11 @@ class HostLauncher {
       : backwards_(backwards), limit_(limit) {}
 
   template <class Body, class Task>
-  void run(int64_t blocks, int threads, int64_t shared, const Task& task) {
+  void run(int64_t blocks, int64_t shared, const Task& task) {
     ASSERT_GT(blocks, 0);
     ASSERT_LT(blocks, int64_t{1} << 31);
-    ASSERT_EQ(threads, 128);
     ASSERT_LE(shared, limit_);
-    HostBlock block(threads, static_cast<size_t>(shared), backwards_);
+    HostBlock block(static_cast<size_t>(shared), backwards_);
     for (int64_t i = 0; i < blocks; ++i) {
       block.start(backwards_ ? blocks - 1 - i : i);
       Body::run(block, task);
@@ -45,7 +44,7 @@ template <class S>
 std::vector<S> narrowed(const std::vector<double>& values) {
   std::vector<S> result;
   for (const double value : values)
-    result.push_back(Narrow<S>::from(static_cast<AccumulatorOf<S>>(value)));
+    result.push_back(narrow<S>(static_cast<float>(value)));
   return result;
 }
 template <class S>
@@ -82,8 +81,6 @@ class Numbers {
 template <class S>
 double bound() {
   switch (StorageOf<S>::kValue) {
-    case Storage::kDouble:
-      return 1e-12;
     case Storage::kFloat:
       return 1e-5;
     case Storage::kBFloat16:

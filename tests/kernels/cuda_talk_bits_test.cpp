@@ -24,7 +24,6 @@ TEST(CudaTalkOnHost, VectorsAreAsLongAsHeadsAndAddressesAllow) {
   EXPECT_EQ((vector_of<float, 16>(8, at, at)), 4);
   EXPECT_EQ((vector_of<float, 16>(6, at, at)), 2);
   EXPECT_EQ((vector_of<float, 16>(7, at, at)), 1);
-  EXPECT_EQ((vector_of<double, 16>(64, at, at)), 1);
 }
 
 template <class S>
@@ -44,7 +43,6 @@ void expect_same_bits_wherever(const TalkCase& c) {
 
 TEST(CudaTalkOnHost, TensorsMayStartAnywhere) {
   // With fewer channels to a thread where addresses ask for it: the same sums.
-  // A thread has one channel of float64 anyway, and eight at most.
   for (const int64_t R : {8, 16, 64, 100})
     for (const double largest : {1.0, 9.0}) {
       const TalkCase c = {
@@ -112,11 +110,11 @@ void expect_nan_stays_in_its_segment(int64_t R) {
   const auto got = run_on_host<S, S>(c, values, /*backwards=*/false);
   for (int64_t t = 0; t < c.T; ++t) {
     const auto at = static_cast<size_t>(t);
-    const auto w = talk_window<double>(
+    const auto w = talk_window(
         static_cast<int>(t),
         200,
-        values.left[at] * 20,
-        values.right[at] * 20);
+        static_cast<float>(values.left[at] * 20),
+        static_cast<float>(values.right[at] * 20));
     for (int64_t r = 0; r < R; ++r) {
       const auto i = static_cast<size_t>(t * R + r);
       const bool looks = w.left_row() <= bad && bad <= w.right_row();
@@ -145,7 +143,7 @@ void expect_nan_stays_near_its_window(int64_t R) {
   // Among positions that reach into the next tile, as its own window does not.
   const int64_t bad = 120;
   values.left[bad] = values.right[bad] = 0.125;
-  const auto w = talk_window<double>(120, 300, 2.5, 2.5);
+  const auto w = talk_window(120, 300, 2.5, 2.5);
   const auto want = run_on_host<S, S>(c, values, /*backwards=*/false);
   values.grad_y[static_cast<size_t>(bad * R)] = NAN;
   const auto got = run_on_host<S, S>(c, values, /*backwards=*/false);

@@ -11,15 +11,22 @@
 #include "support/devices.h"
 
 /// The operators on the present device of the tests (support/devices.h), of
-/// tensors that live on the CPU and with results that do.
+/// tensors that live on the CPU and with results that do. A CUDA device takes
+/// no float64: there it is float32, and results are float64 again.
 namespace seqconv::ops::device {
 
+/// On the present device, float64 as it is.
+inline at::Tensor moved_there(const at::Tensor& tensor) {
+  return tensor.to(testing::test_device());
+}
 /// On the present device, with gaps between elements where it has some here.
 inline at::Tensor there(const at::Tensor& tensor) {
   const at::Device device = testing::test_device();
   if (!tensor.defined() || tensor.device() == device)
     return tensor;
-  const at::Tensor moved = tensor.to(device);
+  const at::ScalarType type =
+      tensor.scalar_type() == at::kDouble ? at::kFloat : tensor.scalar_type();
+  const at::Tensor moved = tensor.to(device, type);
   return tensor.is_contiguous() || tensor.requires_grad()
       ? moved
       : at::stack({moved, moved}, -1).select(-1, 1);
@@ -38,21 +45,24 @@ Options conv_there(Options options) {
   options.lengths = there(options.lengths);
   return options;
 }
-inline at::Tensor back(const at::Tensor& tensor) {
-  return tensor.cpu();
+/// A result for the input x.
+inline at::Tensor back(const at::Tensor& result, const at::Tensor& x) {
+  return result.to(at::kCPU, x.scalar_type());
 }
 
 inline at::Tensor lightconv(
     const at::Tensor& x,
     const at::Tensor& weight,
     const LightConvFuncOptions& options) {
-  return back(ops::lightconv(there(x), there(weight), conv_there(options)));
+  return back(ops::lightconv(there(x), there(weight), conv_there(options)), x);
 }
 inline at::Tensor dynamicconv(
     const at::Tensor& x,
     const at::Tensor& logits,
     const DynamicConvFuncOptions& options) {
-  return back(ops::dynamicconv(there(x), there(logits), conv_there(options)));
+  return back(
+      ops::dynamicconv(there(x), there(logits), conv_there(options)),
+      x);
 }
 inline at::Tensor talk(
     const at::Tensor& x,
@@ -60,19 +70,23 @@ inline at::Tensor talk(
     const std::optional<at::Tensor>& right,
     TalkFuncOptions options) {
   options.lengths = there(options.lengths);
-  return back(ops::talk(there(x), there(left), there(right), options));
+  return back(ops::talk(there(x), there(left), there(right), options), x);
 }
 inline at::Tensor cumulative_average(
     const at::Tensor& x,
     const std::optional<at::Tensor>& lengths = {}) {
-  return back(ops::cumulative_average(there(x), there(lengths)));
+  return back(ops::cumulative_average(there(x), there(lengths)), x);
 }
 
-/// Runs step(state there) and brings the state back.
+/// Runs step(moved), the state on the device, for the inputs x, and brings the
+/// state back.
 template <class Step>
-at::Tensor with_state(at::Tensor& state, const Step& step) {
-  at::Tensor moved = there(state);
-  const at::Tensor y = back(step(moved));
+at::Tensor with_state(
+    const at::Tensor& x,
+    at::Tensor& state,
+    at::Tensor moved,
+    const Step& step) {
+  const at::Tensor y = back(step(moved), x);
   if (!moved.is_same(state))
     state.copy_(moved);
   return y;
@@ -84,7 +98,7 @@ inline at::Tensor lightconv_step(
     const at::Tensor& weight,
     ConvStepOptions options) {
   options.bias = there(options.bias);
-  return with_state(state, [&](at::Tensor& moved) {
+  return with_state(x, state, there(state), [&](at::Tensor& moved) {
     return ops::lightconv_step(
         there(x),
         moved,
@@ -100,7 +114,7 @@ inline at::Tensor dynamicconv_step(
     const at::Tensor& logits,
     ConvStepOptions options) {
   options.bias = there(options.bias);
-  return with_state(state, [&](at::Tensor& moved) {
+  return with_state(x, state, there(state), [&](at::Tensor& moved) {
     return ops::dynamicconv_step(
         there(x),
         moved,
@@ -115,7 +129,7 @@ inline at::Tensor talk_step(
     const at::Tensor& position,
     const at::Tensor& left,
     int64_t max_left) {
-  return with_state(state, [&](at::Tensor& moved) {
+  return with_state(x, state, there(state), [&](at::Tensor& moved) {
     return ops::talk_step(
         there(x),
         moved,
@@ -128,7 +142,7 @@ inline at::Tensor cumulative_average_step(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position) {
-  return with_state(state, [&](at::Tensor& moved) {
+  return with_state(x, state, moved_there(state), [&](at::Tensor& moved) {
     return ops::cumulative_average_step(there(x), moved, there(position));
   });
 }

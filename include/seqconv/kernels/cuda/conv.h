@@ -7,8 +7,8 @@
 /// the CPU). All pointers are device memory, dense and row-major; nothing that
 /// they point to is read on the host, so that every call can be captured in a
 /// graph. Calls return when the work is queued on the stream; failures of the
-/// runtime throw seqconv::Error. S is float, double, BFloat16 or Float16; sums
-/// are AccumulatorOf<S>.
+/// runtime throw seqconv::Error. S is float, BFloat16 or Float16; sums are
+/// float.
 namespace seqconv::kernels::cuda {
 
 /// DropConnect on taps as in kernels::TapDrop, the seed read on the device.
@@ -18,7 +18,11 @@ struct TapDrop {
   const uint8_t* mask = nullptr;  ///< as the logits, or null
 };
 
-/// The logits of a convolution, [H, K] or [B, T, H, K], of x's type or
+/// Which logits a convolution has: one row a head (lightconv, [H, K]), or one a
+/// position too (dynamicconv, [B, T, H, K]).
+enum class LogitsOf { kHead, kPosition };
+
+/// The logits of a convolution, of x's type or
 /// float beside 16-bit types.
 struct Logits {
   const void* data = nullptr;
@@ -29,6 +33,7 @@ struct Logits {
 /// only) leaves taps that fall outside [0, length) out of the softmax.
 struct ConvSetup {
   ConvShape shape;
+  LogitsOf logits_of = LogitsOf::kPosition;
   Normalization normalization = Normalization::kSoftmax;
   bool renormalize_edges = false;
   TapDrop drop;
@@ -39,21 +44,21 @@ struct ConvSetup {
 template <class S>
 struct ConvForward {
   ConvSetup setup;
-  const S* x = nullptr;                    ///< [B, T, C]
-  const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
-  S* y = nullptr;                          ///< [B, T, C]
+  const S* x = nullptr;         ///< [B, T, C]
+  const float* bias = nullptr;  ///< [C] or null
+  S* y = nullptr;               ///< [B, T, C]
 };
 
 template <class S>
 struct ConvBackward {
   ConvSetup setup;
   const S* x = nullptr;
-  const S* grad_y = nullptr;              ///< [B, T, C]
-  S* grad_x = nullptr;                    ///< [B, T, C]; null: not wanted
-  void* grad_logits = nullptr;            ///< as setup.logits; likewise
-  AccumulatorOf<S>* grad_bias = nullptr;  ///< [C]; likewise
-  /// As many elements as *_backward_workspace says.
-  AccumulatorOf<S>* workspace = nullptr;
+  const S* grad_y = nullptr;    ///< [B, T, C]
+  S* grad_x = nullptr;          ///< [B, T, C]; null: not wanted
+  void* grad_logits = nullptr;  ///< as setup.logits; likewise
+  float* grad_bias = nullptr;   ///< [C]; likewise
+  /// As many elements as conv_backward_workspace says.
+  float* workspace = nullptr;
 };
 
 /// The next T' = shape.steps inputs of N = shape.batch causal streams
@@ -62,32 +67,23 @@ struct ConvBackward {
 template <class S>
 struct ConvStep {
   ConvSetup setup;
-  const S* x = nullptr;                    ///< [N, T', C]
-  const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
-  S* state = nullptr;                      ///< [N, K-1, C]
-  const int64_t* position = nullptr;       ///< one element: inputs already seen
-  S* y = nullptr;                          ///< [N, T', C]
+  const S* x = nullptr;               ///< [N, T', C]
+  const float* bias = nullptr;        ///< [C] or null
+  S* state = nullptr;                 ///< [N, K-1, C]
+  const int64_t* position = nullptr;  ///< one element: inputs already seen
+  S* y = nullptr;                     ///< [N, T', C]
 };
 
 /// Elements of workspace that a backward pass with these arguments wants
 /// (those besides the workspace itself are set).
 template <class S>
-int64_t lightconv_backward_workspace(const ConvBackward<S>& args);
-template <class S>
-int64_t dynamicconv_backward_workspace(const ConvBackward<S>& args);
+int64_t conv_backward_workspace(const ConvBackward<S>& args);
 
 template <class S>
-void lightconv_forward(const ConvForward<S>& args, Stream stream);
+void conv_forward(const ConvForward<S>& args, Stream stream);
 template <class S>
-void lightconv_backward(const ConvBackward<S>& args, Stream stream);
+void conv_backward(const ConvBackward<S>& args, Stream stream);
 template <class S>
-void lightconv_step(const ConvStep<S>& args, Stream stream);
-
-template <class S>
-void dynamicconv_forward(const ConvForward<S>& args, Stream stream);
-template <class S>
-void dynamicconv_backward(const ConvBackward<S>& args, Stream stream);
-template <class S>
-void dynamicconv_step(const ConvStep<S>& args, Stream stream);
+void conv_step(const ConvStep<S>& args, Stream stream);
 
 }  // namespace seqconv::kernels::cuda

@@ -25,17 +25,13 @@ namespace cuda {
 using Stream = CUstream_st*;
 
 /// What a tensor beside x is stored in, where that is known at run time only.
-enum class Storage : int { kFloat, kDouble, kBFloat16, kFloat16 };
+enum class Storage : int { kFloat, kBFloat16, kFloat16 };
 
 template <class S>
 struct StorageOf;
 template <>
 struct StorageOf<float> {
   static constexpr Storage kValue = Storage::kFloat;
-};
-template <>
-struct StorageOf<double> {
-  static constexpr Storage kValue = Storage::kDouble;
 };
 template <>
 struct StorageOf<BFloat16> {

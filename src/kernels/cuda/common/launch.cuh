@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <atomic>
+
+#include "kernels/cuda/common/launches.h"
+
+/// Queues kernel bodies on a stream.
+namespace seqconv::kernels::cuda {
+
+/// Blocks of a body that a multiprocessor must have registers for: the compiler
+/// uses as many as that leaves, or takes fewer and spills a few. 0: its choice.
+template <class Body>
+constexpr int min_blocks() {
+  if constexpr (requires { Body::kMinBlocks; })
+    return Body::kMinBlocks;
+  return 0;
+}
+
+template <class Body, class Task>
+__global__ void __launch_bounds__(kThreads, min_blocks<Body>())
+    run_body(const __grid_constant__ Task task) {
+  DeviceBlock block;
+  Body::run(block, task);
+}
+
+/// Throws what the runtime reports, and clears it: PyTorch's next check would
+/// find it and blame another operator.
+inline void check_runtime(cudaError_t error, const char* what) {
+  if (error == cudaSuccess)
+    return;
+  cudaGetLastError();
+  fail("[cuda] ", what, " failed: ", cudaGetErrorString(error));
+}
+
+inline int current_device() {
+  int device = 0;
+  check_runtime(cudaGetDevice(&device), "asking for the device");
+  return device;
+}
+
+/// Bytes of shared memory that a block may have on a device.
+inline int shared_limit_of(int device) {
+  int bytes = 0;
+  check_runtime(
+      cudaDeviceGetAttribute(
+          &bytes,
+          cudaDevAttrMaxSharedMemoryPerBlockOptin,
+          device),
+      "asking for the shared memory of a block");
+  return bytes;
+}
+
+/// Lets blocks of a kernel have all the shared memory of the current device,
+/// once for each device: the attribute belongs to the kernel, and another
+/// thread's launch must not find it set to a smaller size.
+template <auto kKernel>
+void allow_shared() {
+  static std::array<std::atomic<bool>, 64> done = {};
+  const int device = current_device();
+  const auto n = static_cast<size_t>(device);
+  if (n < done.size() && done[n].load(std::memory_order_acquire))
+    return;
+  check_runtime(
+      cudaFuncSetAttribute(
+          kKernel,
+          cudaFuncAttributeMaxDynamicSharedMemorySize,
+          shared_limit_of(device)),
+      "asking for shared memory");
+  if (n < done.size())
+    done[n].store(true, std::memory_order_release);
+}
+
+class DeviceLauncher {
+ public:
+  explicit DeviceLauncher(Stream stream) : stream_(stream) {}
+
+  template <class Body, class Task>
+  void run(int64_t blocks, int64_t shared, const Task& task) {
+    SEQCONV_CHECK(
+        blocks > 0 && blocks < (int64_t{1} << 31),
+        "[cuda] a launch must have 1 .. 2^31-1 blocks, but got ",
+        blocks);
+    constexpr auto kernel = run_body<Body, Task>;
+    if (shared > kSmallShared)
+      allow_shared<kernel>();
+    kernel<<<
+        static_cast<unsigned>(blocks),
+        kThreads,
+        static_cast<size_t>(shared),
+        stream_>>>(task);
+    check_runtime(cudaGetLastError(), "a launch");
+  }
+
+  int64_t shared_limit() const { return shared_limit_of(current_device()); }
+
+ private:
+  Stream stream_;
+};
+
+}  // namespace seqconv::kernels::cuda

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <initializer_list>
+
+#include "kernels/cuda/common/block.h"
+#include "seqconv/base/error.h"
+
+/// What launches of all operators share. A Launcher has
+///   template <class Body, class Task>
+///   void run(int64_t blocks, int64_t shared, const Task& task);
+/// which queues Body::run(block, task) for every block (the tests' runs it at
+/// once on the host), with so many bytes of shared memory, and
+///   int64_t shared_limit() const;
+/// the bytes of shared memory that a block may have.
+namespace seqconv::kernels::cuda {
+
+/// What a block may have without asking on any device, the most that every one
+/// gives (compute capability 8.6, 8.9 and 12.0), and that 8.0 gives.
+inline constexpr int64_t kSmallShared = 48 * 1024;
+inline constexpr int64_t kMediumShared = 99 * 1024;
+inline constexpr int64_t kMaxShared = 163 * 1024;
+
+/// Whether an operator of this shape has no element.
+template <class Shape>
+bool is_empty(const Shape& shape) {
+  return shape.batch * shape.steps * shape.channels == 0;
+}
+
+/// Whether all addresses are multiples of so many bytes.
+inline bool are_aligned(
+    std::initializer_list<const void*> tensors,
+    size_t bytes) {
+  bool all = true;
+  for (const void* const tensor : tensors)
+    all = all && reinterpret_cast<uintptr_t>(tensor) % bytes == 0;
+  return all;
+}
+
+/// The smallest n with 2^n >= count, at most `max_bits`.
+inline int bits_for(int count, int max_bits) {
+  int bits = 0;
+  while (bits < max_bits && 1 << bits < count)
+    ++bits;
+  return bits;
+}
+
+/// Blocks with a thread for each of `count`.
+inline int64_t blocks_for(int64_t count) {
+  return chunks_of<int64_t>(count, kThreads);
+}
+
+/// Hands out aligned parts of shared memory.
+class SharedLayout {
+ public:
+  int64_t add(int64_t elements, int64_t bytes) {
+    const int64_t at = size_;
+    size_ += round_up<int64_t>(elements * bytes, 16);
+    return at;
+  }
+  int64_t size() const { return size_; }
+
+ private:
+  int64_t size_ = 0;
+};
+template <class T>
+SEQCONV_DEVICE T* shared_at(char* shared, int64_t offset) {
+  return reinterpret_cast<T*>(shared + offset);
+}
+
+}  // namespace seqconv::kernels::cuda

@@ -1,0 +1,196 @@
+#pragma once
+
+#include "kernels/cuda/conv/band_backward.h"
+#include "kernels/cuda/conv/fma_backward.h"
+#include "kernels/cuda/conv/step.h"
+#include "kernels/cuda/conv/sum.h"
+
+/// From the arguments of a convolution to launches (launches.h).
+namespace seqconv::kernels::cuda {
+
+inline TapSource tap_source(const ConvSetup& setup) {
+  const ConvShape& shape = setup.shape;
+  SEQCONV_CHECK(
+      shape.kernel_size <= kMaxShared,
+      "[cuda] kernel size must be at most ",
+      kMaxShared,
+      ", but got K = ",
+      shape.kernel_size);
+  const int64_t position = shape.heads * shape.kernel_size;
+  SEQCONV_CHECK(
+      position < int64_t{1} << 31,
+      "[cuda] logits of a position must be fewer than 2^31 elements, but got ",
+      shape.heads,
+      " heads of ",
+      shape.kernel_size);
+  const bool drops = setup.drop.seed != nullptr && setup.drop.p > 0;
+  TapSource source;
+  source.logits = setup.logits;
+  if (setup.logits_of == LogitsOf::kPosition) {
+    source.step_stride = static_cast<int>(position);
+    source.batch_stride = position * shape.steps;
+  }
+  source.kernel_size = static_cast<int>(shape.kernel_size);
+  const int groups = tap_groups(source.kernel_size);
+  source.lane_bits = bits_for(groups * kTapGroup, 5);
+  source.part_bits = bits_for(groups, 1);
+  source.padding_left = static_cast<int>(shape.padding_left);
+  source.normalization = setup.normalization;
+  source.renormalize_edges =
+      setup.renormalize_edges && setup.normalization == Normalization::kSoftmax;
+  source.scale = static_cast<float>(1.0 / (1.0 - setup.drop.p));
+  source.threshold = drop_threshold(setup.drop.p);
+  source.seed = drops ? setup.drop.seed : nullptr;
+  source.mask = setup.drop.mask;
+  return source;
+}
+
+/// Whether taps differ between positions.
+inline bool is_per_row(const ConvSetup& setup, const TapSource& source) {
+  return setup.logits_of == LogitsOf::kPosition || source.renormalize_edges;
+}
+
+/// Says what a kernel that no block holds wants.
+inline void
+check_kernel_fits(bool fits, int64_t limit, const ConvShape& shape) {
+  SEQCONV_CHECK(
+      fits,
+      "[cuda] the kernel must fit into the shared memory of a block (",
+      limit,
+      " bytes on this device), but got K = ",
+      shape.kernel_size,
+      " for heads of ",
+      shape.head_channels(),
+      " channels");
+}
+
+/// Tensor cores take taps in two halves of x's type. Those of bfloat16 hold 16
+/// bits of any tap; float16 has steps of 2^-24, too coarse but for rows whose
+/// taps sum to one, and ends at 65504.
+template <class S>
+bool taps_fit(const TapSource& source) {
+  return StorageOf<S>::kValue == Storage::kBFloat16 ||
+      (source.normalization == Normalization::kSoftmax && source.scale < 65504);
+}
+
+/// A pass but for what it reads and writes; `tensors` are all of that but for
+/// a bias, which is `bias`. Runs on tensor cores where they can, else by FMA,
+/// with four channels to a thread where heads and addresses allow.
+template <class S>
+ConvTask<S> conv_task(
+    const ConvSetup& setup,
+    ConvPass pass,
+    int64_t limit,
+    std::initializer_list<const void*> tensors,
+    const float* bias) {
+  const ConvShape& shape = setup.shape;
+  ConvTask<S> task;
+  task.taps = tap_source(setup);
+  task.batch = shape.batch;
+  task.steps = shape.steps;
+  task.channels = shape.channels;
+  task.all_heads = static_cast<int>(shape.heads);
+  task.head_channels = static_cast<int>(shape.head_channels());
+  task.lengths = setup.lengths;
+  task.bias = bias;
+  ConvPlanRequest request = {
+      shape,
+      pass,
+      is_per_row(setup, task.taps),
+      /*vector=*/1,
+      sizeof(S),
+      min(limit, kMaxShared)};
+  if (taps_fit<S>(task.taps) && are_aligned(tensors, 16))
+    task.plan = plan_band(request);
+  if (task.plan.rows == 0) {
+    if (shape.head_channels() % 4 == 0 && are_aligned(tensors, 4 * sizeof(S)) &&
+        are_aligned({bias}, 16))
+      request.vector = 4;
+    task.plan = plan_fma(request);
+  }
+  check_kernel_fits(task.plan.rows > 0, request.limit, shape);
+  SEQCONV_CHECK(
+      shape.batch * task.plan.tiles < int64_t{1} << 31,
+      "[cuda] there must be fewer than 2^31 tiles of ",
+      task.plan.rows,
+      " positions, but got a batch of ",
+      shape.batch,
+      " with ",
+      shape.steps,
+      " steps");
+  return task;
+}
+
+/// Queues the body that the plan is for.
+template <
+    template <bool, int>
+    class Fma,
+    template <bool, int>
+    class Band,
+    class S,
+    class Launcher>
+void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
+  const auto run = [&](auto body) {
+    launcher.template run<decltype(body)>(
+        task.plan.blocks,
+        task.plan.shared,
+        task);
+  };
+  const auto choose = [&]<bool kPerRow>(std::bool_constant<kPerRow>) {
+    if constexpr (sizeof(S) == 2) {
+      if (task.plan.uses_bands)
+        return task.plan.rows == 64 ? run(Band<kPerRow, 64>{})
+                                    : run(Band<kPerRow, 32>{});
+    }
+    task.plan.vector == 4 ? run(Fma<kPerRow, 4>{}) : run(Fma<kPerRow, 1>{});
+  };
+  per_row ? choose(std::true_type{}) : choose(std::false_type{});
+}
+
+template <class S, class Launcher>
+void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
+  if (is_empty(args.setup.shape))
+    return;
+  auto task = conv_task<S>(
+      args.setup,
+      ConvPass::kForward,
+      launcher.shared_limit(),
+      {args.x, args.y},
+      args.bias);
+  task.x = args.x;
+  task.out = args.y;
+  launch_conv<ForwardBody, BandForwardBody>(
+      launcher,
+      task,
+      is_per_row(args.setup, task.taps));
+}
+
+template <class S, class Launcher>
+void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
+  const ConvShape& shape = args.setup.shape;
+  if (is_empty(shape))
+    return;
+  ConvStepTask<S> task;
+  task.taps = tap_source(args.setup);
+  task.taps.padding_left = task.taps.kernel_size - 1;
+  task.per_row = is_per_row(args.setup, task.taps);
+  task.steps = shape.steps;
+  task.channels = shape.channels;
+  task.all_heads = static_cast<int>(shape.heads);
+  task.head_channels = static_cast<int>(shape.head_channels());
+  task.heads = step_heads(shape);
+  task.groups = chunks_of(task.all_heads, task.heads);
+  task.x = args.x;
+  task.bias = args.bias;
+  task.state = args.state;
+  task.position = args.position;
+  task.y = args.y;
+  const int64_t limit = min(launcher.shared_limit(), kMaxShared);
+  check_kernel_fits(task.shared() <= limit, limit, shape);
+  launcher.template run<ConvStepBody>(
+      shape.batch * task.groups,
+      task.shared(),
+      task);
+}
+
+}  // namespace seqconv::kernels::cuda
