@@ -11,7 +11,7 @@ struct PlainTalkCase {
   std::vector<int64_t> lengths;
   double max = 1;  ///< of the offsets
   double min = 0;
-  int64_t cache_bytes = Execution{}.streams_from;
+  int64_t streams_from = Execution{}.streams_from;
 
   int64_t valid(int64_t b) const {
     return lengths.empty() ? shape.steps : lengths[place(b)];

@@ -57,7 +57,7 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
     const O* const to_right = right.empty() ? nullptr : right.data();
     const int64_t* const lengths =
         c.lengths.empty() ? nullptr : c.lengths.data();
-    const Execution run{testing::in_chunks(3), GetParam(), c.cache_bytes};
+    const Execution run{testing::in_chunks(3), GetParam(), c.streams_from};
     talk_forward(
         TalkForward<S, O>{
             s,
@@ -178,14 +178,14 @@ TEST_P(TalkKernels, EqualSumsOverWindowsWhereNothingStaysInTheCache) {
     expect_plain_everywhere(
         {.shape = {2, 300, C, H, 15, 31},
          .lengths = {300, 140},
-         .cache_bytes = 1});
+         .streams_from = 1});
 }
 
 // With such caches float or BFloat16 are prefetched, but not stored past them.
 TEST_P(TalkKernels, EqualSumsOverWindowsWhereLittleStaysInTheCache) {
   for (const int64_t cache : {450'000, 900'000})
     expect_plain_everywhere(
-        {.shape = {2, 300, 128, 2, 15, 31}, .cache_bytes = cache});
+        {.shape = {2, 300, 128, 2, 15, 31}, .streams_from = cache});
 }
 
 TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
@@ -313,10 +313,10 @@ TEST_P(TalkKernels, StoresPastTheCachesWriteTheSame) {
   auto offsets = draw<float>(random_, positions * s.heads);
   for (float& offset : offsets)
     offset = std::abs(offset);
-  const auto both = [&](int64_t cache_bytes) {
+  const auto both = [&](int64_t streams_from) {
     testing::Lines<float> y(x.size()), grad(x.size());
     std::vector<float> left(offsets.size()), right(offsets.size());
-    const Execution run{testing::serial, GetParam(), cache_bytes};
+    const Execution run{testing::serial, GetParam(), streams_from};
     talk_forward(
         TalkForward<float, float>{
             s,
