@@ -1,11 +1,11 @@
 """The operators as functions on tensors.
 
 All take [B, T, C] and return [B, T, C] of x's type. x is float64, float32 or
-bfloat16 (on a CUDA device float32, bfloat16 or float16); weights, logits, offsets and biases have x's type, or are float32
-beside a bfloat16 x. Sums are kept in float32 or wider. Any T (also 0), any
-K >= 1, any H that divides C. `lengths` [B], int64, says how much of each row
-is real: positions at and beyond a length count as zero, give zero and get no
-gradient.
+bfloat16 (on a CUDA device float32, bfloat16 or float16); weights, logits,
+offsets and biases have x's type, or are float32 beside an x of 16 bits. Sums are
+kept in float32 or wider. Any T (also 0), any K >= 1, any H that divides C.
+`lengths` [B], int64, says how much of each row is real: positions at and beyond
+a length count as zero, give zero and get no gradient.
 
 A wrong call is a RuntimeError "[lightconv] what was wanted, but got what came".
 There is one derivative, of cumulative_average any number; asking for another

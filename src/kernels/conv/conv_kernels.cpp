@@ -4,9 +4,9 @@
 #include "kernels/common/each_target.h"
 // clang-format on
 #include "kernels/conv/convolve-inl.h"
+#include "kernels/conv/rows-inl.h"
 #include "kernels/conv/softmax-inl.h"
 #include "kernels/conv/tap_products-inl.h"
-#include "kernels/fused/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
