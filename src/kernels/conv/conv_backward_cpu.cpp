@@ -168,7 +168,7 @@ class BackwardPlaces {
   differentiate(const ConvPlace& at, const Span& span, L* out, int64_t stride) {
     const int64_t width = at.heads * taps_.pitch();
     grad_.reserve(span.rows * width + kTapSlack);
-    for_products(at, span, [&](int64_t h, const ProductTile<S, A>& tile) {
+    for_products(at, span, [&](int64_t h, const ProductTile<A>& tile) {
       ops_.tap_products(tile, grad_.data() + h * taps_.pitch(), width);
     });
     taps_.backward(span.row, span.rows, grad_.data(), out, stride);
@@ -182,7 +182,7 @@ class BackwardPlaces {
       return for_products(
           at,
           span,
-          [&](int64_t h, const ProductTile<S, A>& tile) {
+          [&](int64_t h, const ProductTile<A>& tile) {
             ops_.shared_tap_products(tile, to + h * K());
           });
     logits_.reserve(span.rows * width);
@@ -196,8 +196,9 @@ class BackwardPlaces {
   template <class Work>
   void for_products(const ConvPlace& at, const Span& span, const Work& work) {
     const int64_t begin = span.first - shape_.padding_left;  // of row 0 of x
-    const int64_t staged = span.rows + tap_pitch(K()) - 1;
-    staged_.reserve(staged * kStagePitch);
+    const int64_t x_rows = span.rows + tap_pitch(K()) - 1;
+    staged_g_.reserve(span.rows * kStagePitch);
+    staged_x_.reserve(x_rows * kStagePitch);
     for (int64_t h = 0; h < at.heads; ++h)
       for (int64_t c = 0; c < R(); c += kStagePitch) {
         const int64_t channels = std::min(kStagePitch, R() - c);
@@ -207,15 +208,21 @@ class BackwardPlaces {
              .in_stride = C(),
              .first = -begin,
              .last = at.valid - begin,
-             .rows = staged,
+             .rows = x_rows,
              .channels = channels,
              .ahead = ahead(at)},
-            staged_.data());
+            staged_x_.data());
+        ops_.stage(
+            {.in = args_.grad_y + index(at, span.first) + offset,
+             .in_stride = C(),
+             .last = span.rows,
+             .rows = span.rows,
+             .channels = channels},
+            staged_g_.data());
         work(
             h,
-            {.g = args_.grad_y + index(at, span.first) + offset,
-             .g_stride = C(),
-             .x = staged_.data(),
+            {.g = staged_g_.data(),
+             .x = staged_x_.data(),
              .kernel_size = K(),
              .rows = span.rows,
              .channels = channels,
@@ -232,7 +239,8 @@ class BackwardPlaces {
   Scratch<A> sums_;    // [rows, heads * R] of grad_x
   Scratch<A> grad_;    // [rows, heads, pitch]
   Scratch<L> logits_;  // [rows, heads, K], gradients
-  Scratch<A> staged_;  // [rows + pitch - 1, kStagePitch]
+  Scratch<A> staged_x_;
+  Scratch<A> staged_g_;
 };
 
 /// How a backward pass is cut.

@@ -19,8 +19,8 @@ struct Tables {
     static constexpr ConvKernels<S, A> kTable = {
         .convolve = convolve<S, A>,
         .stage = stage<S, A>,
-        .tap_products = tap_products<S, A>,
-        .shared_tap_products = shared_tap_products<S, A>,
+        .tap_products = tap_products<A>,
+        .shared_tap_products = shared_tap_products<A>,
         .weighted_sum = weighted_sum<S, A>,
         .column_sums = column_sums<S, A>,
         .softmax = softmax<S, A>,

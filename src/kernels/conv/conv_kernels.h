@@ -52,11 +52,11 @@ struct ConvTile {
                       ///< 0: nothing is
 };
 
-/// Elements between rows of staged tiles, and most channels of one.
+/// Elements between rows of stages, and most channels of one.
 inline constexpr int64_t kStagePitch = 64;
 
-/// Rows that are copied close together. Rows of tensors are 2 or 4 KB apart and
-/// fight for the same cache sets; what is read many times is staged first.
+/// Rows that are copied close together, as what they are summed in. Rows of
+/// tensors are 2 or 4 KB apart and fight for the same cache sets.
 template <class S>
 struct StageTile {
   const S* in = nullptr;
@@ -64,15 +64,14 @@ struct StageTile {
   int64_t first = 0;  ///< rows outside [first, last) are zero
   int64_t last = 0;
   int64_t rows = 0;
-  int64_t channels = 0;  ///< at most kStagePitch; zeros up to a whole vector
+  int64_t channels = 0;  ///< at most kStagePitch; zeros up to that
   int64_t ahead = 0;     ///< as ConvTile::ahead
 };
 
-/// Scalar products of rows g[t] with staged rows x[t + j], j < K.
-template <class S, class A>
+/// Scalar products of rows g[t] with rows x[t + j], j < K, of two stages.
+template <class A>
 struct ProductTile {
-  const S* g = nullptr;
-  int64_t g_stride = 0;
+  const A* g = nullptr;  ///< [rows, kStagePitch]
   const A* x = nullptr;  ///< [rows + tap_pitch(K) - 1, kStagePitch]
   int64_t kernel_size = 1;
   int64_t rows = 0;
@@ -127,10 +126,9 @@ struct ConvKernels {
   /// out [rows, kStagePitch].
   void (*stage)(const StageTile<S>& tile, A* out);
   /// out[t * out_stride + j] = <g[t], x[t + j]>; rows of at least tap_pitch(K).
-  void (
-      *tap_products)(const ProductTile<S, A>& tile, A* out, int64_t out_stride);
+  void (*tap_products)(const ProductTile<A>& tile, A* out, int64_t out_stride);
   /// sums[j] += sum_t <g[t], x[t + j]>.
-  void (*shared_tap_products)(const ProductTile<S, A>& tile, double* sums);
+  void (*shared_tap_products)(const ProductTile<A>& tile, double* sums);
   /// acc[c] += sum_i taps[i] * src[i * stride + c] for c < width.
   void (*weighted_sum)(
       const S* src,

@@ -18,61 +18,47 @@ namespace seqconv::kernels::HWY_NAMESPACE {
 template <class S, class A>
 void stage(const StageTile<S>& tile, A* out) {
   constexpr int64_t L = kLanes<A>;
-  const int64_t C = tile.channels;
   for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
     const bool exists = r >= tile.first && r < tile.last;
     const S* const in = tile.in + r * tile.in_stride;
+    const int64_t C = exists ? tile.channels : 0;
     if (tile.ahead != 0)
       prefetch_lines<OwnCache::kSecond>(
           in + tile.ahead,
-          C * int64_t{sizeof(S)});
-    for (int64_t c = 0; c < C; c += L)
+          tile.channels * int64_t{sizeof(S)});
+    for (int64_t c = 0; c < kStagePitch; c += L)
       hn::StoreU(
-          exists ? load_some<A>(in + c, C - c) : hn::Zero(Tag<A>()),
+          c < C ? load_some<A>(in + c, C - c) : hn::Zero(Tag<A>()),
           Tag<A>(),
           out + c);
   }
 }
 
-/// acc[..][j] += g[t] * x[t + j], lane by lane, in channels [c, c + lanes), for
-/// NT rows and NJ taps: every row of x is read once for all rows of g. The rows
-/// add to NA sets of sums in turns.
-template <class S, class A, int NT, int NJ, bool kTail, int NA>
+/// acc[..][j] += g[t] * x[t + j], lane by lane in all channels, for NT rows and
+/// NJ taps: every row of x is read once for all rows of g. The rows add to NA
+/// sets of sums in turns.
+template <class A, int NT, int NJ, int NA>
 HWY_INLINE void add_lane_products(
-    const ProductTile<S, A>& tile,
+    const ProductTile<A>& tile,
     int64_t t,
     int64_t j,
-    int64_t c,
     Vec<A> (&acc)[NA][NJ]) {
-  Vec<A> grad[NT];
-#pragma GCC unroll 4
-  for (int i = 0; i < NT; ++i) {
-    const S* const g = tile.g + (t + i) * tile.g_stride + c;
-    grad[i] = kTail ? load_some<A>(g, tile.channels - c) : load_wide(g);
-  }
-  const A* const x = tile.x + (t + j) * kStagePitch + c;
-#pragma GCC unroll 24
-  for (int r = 0; r < NT + NJ - 1; ++r) {
-    const Vec<A> row = in_register(load(x + r * kStagePitch));
+  const A* g = tile.g + t * kStagePitch;
+  const A* x = tile.x + (t + j) * kStagePitch;
+  for (int64_t c = 0; c < tile.channels; c += kLanes<A>) {
+    Vec<A> grad[NT];
 #pragma GCC unroll 4
     for (int i = 0; i < NT; ++i)
-      if (r - i >= 0 && r - i < NJ)
-        acc[i % NA][r - i] = hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
+      grad[i] = load(g + i * kStagePitch + c);
+#pragma GCC unroll 24
+    for (int r = 0; r < NT + NJ - 1; ++r) {
+      const Vec<A> row = in_register(load(x + r * kStagePitch + c));
+#pragma GCC unroll 4
+      for (int i = 0; i < NT; ++i)
+        if (r - i >= 0 && r - i < NJ)
+          acc[i % NA][r - i] = hn::MulAdd(grad[i], row, acc[i % NA][r - i]);
+    }
   }
-}
-
-/// The same in all channels.
-template <class S, class A, int NT, int NJ, int NA>
-HWY_INLINE void add_all_lane_products(
-    const ProductTile<S, A>& tile,
-    int64_t t,
-    int64_t j,
-    Vec<A> (&acc)[NA][NJ]) {
-  int64_t c = 0;
-  for (; c + kLanes<A> <= tile.channels; c += kLanes<A>)
-    add_lane_products<S, A, NT, NJ, false>(tile, t, j, c, acc);
-  if (c < tile.channels)
-    add_lane_products<S, A, NT, NJ, true>(tile, t, j, c, acc);
 }
 
 template <class A, int NA, int NJ>
@@ -100,9 +86,9 @@ HWY_INLINE void sum_lanes(const Vec<A>* acc, A* sums) {
 }
 
 /// Products of NT rows from t on, NJ taps at a time.
-template <class S, class A, int NT, int NJ>
+template <class A, int NT, int NJ>
 HWY_INLINE void product_block(
-    const ProductTile<S, A>& tile,
+    const ProductTile<A>& tile,
     int64_t t,
     A* out,
     int64_t out_stride) {
@@ -111,7 +97,7 @@ HWY_INLINE void product_block(
   for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
     Vec<A> acc[NT][NJ];
     set_zero<A>(acc);
-    add_all_lane_products<S, A, NT, NJ>(tile, t, j, acc);
+    add_lane_products<A, NT, NJ>(tile, t, j, acc);
     sum_lanes<A, NT * NJ>(&acc[0][0], sums);
 #pragma GCC unroll 4
     for (int i = 0; i < NT; ++i) {
@@ -125,41 +111,41 @@ HWY_INLINE void product_block(
 }
 
 /// As many products at once as a vector has lanes.
-template <class S, class A, int NJ>
+template <class A, int NJ>
 HWY_INLINE void
-product_rows(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
+product_rows(const ProductTile<A>& tile, A* out, int64_t out_stride) {
   constexpr int NT = kLanes<A> / NJ;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT)
-    product_block<S, A, NT, NJ>(tile, t, out, out_stride);
+    product_block<A, NT, NJ>(tile, t, out, out_stride);
   for (; t < tile.rows; ++t)
-    product_block<S, A, 1, NJ>(tile, t, out, out_stride);
+    product_block<A, 1, NJ>(tile, t, out, out_stride);
 }
 
-template <class S, class A>
-void tap_products(const ProductTile<S, A>& tile, A* out, int64_t out_stride) {
+template <class A>
+void tap_products(const ProductTile<A>& tile, A* out, int64_t out_stride) {
   constexpr int L = kLanes<A>;
   if (tile.kernel_size <= 4)
-    product_rows<S, A, HWY_MIN(L, 4)>(tile, out, out_stride);
+    product_rows<A, HWY_MIN(L, 4)>(tile, out, out_stride);
   else
-    product_rows<S, A, HWY_MIN(L, 8)>(tile, out, out_stride);
+    product_rows<A, HWY_MIN(L, 8)>(tile, out, out_stride);
 }
 
 /// Products of NJ taps from j on, of which `count` are wanted, added to
 /// sums[j], ... Sums over rows are taken lane by lane, in as many sets as
 /// registers hold: a sum waits for the one before, and few of them would leave
 /// the multipliers idle.
-template <class S, class A, int NJ>
+template <class A, int NJ>
 HWY_INLINE void
-shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
+shared_products(const ProductTile<A>& tile, int64_t j, double* sums) {
   constexpr int kRows = 4, kSets = HWY_MIN(4, HWY_MAX(1, kRegisters / 2 / NJ));
   Vec<A> acc[kSets][NJ];
   set_zero<A>(acc);
   int64_t t = 0;
   for (; t + kRows <= tile.rows; t += kRows)
-    add_all_lane_products<S, A, kRows, NJ>(tile, t, j, acc);
+    add_lane_products<A, kRows, NJ>(tile, t, j, acc);
   for (; t < tile.rows; ++t)
-    add_all_lane_products<S, A, 1, NJ>(tile, t, j, acc);
+    add_lane_products<A, 1, NJ>(tile, t, j, acc);
   const int64_t count = HWY_MIN(int64_t{NJ}, tile.kernel_size - j);
 #pragma GCC unroll 16
   for (int k = 0; k < NJ; ++k)
@@ -174,17 +160,17 @@ shared_products(const ProductTile<S, A>& tile, int64_t j, double* sums) {
 
 /// Products that nobody asked for take less time than another turn: rows of x
 /// reach to tap_pitch(K).
-template <class S, class A>
-void shared_tap_products(const ProductTile<S, A>& tile, double* sums) {
+template <class A>
+void shared_tap_products(const ProductTile<A>& tile, double* sums) {
   const int64_t K = tile.kernel_size;
   int64_t j = 0;
   if constexpr (kRegisters == 32)
     for (; K - j > 8; j += 16)
-      shared_products<S, A, 16>(tile, j, sums);
+      shared_products<A, 16>(tile, j, sums);
   for (; K - j > 4; j += 8)
-    shared_products<S, A, 8>(tile, j, sums);
+    shared_products<A, 8>(tile, j, sums);
   for (; j < K; j += 4)
-    shared_products<S, A, 4>(tile, j, sums);
+    shared_products<A, 4>(tile, j, sums);
 }
 
 }  // namespace seqconv::kernels::HWY_NAMESPACE
