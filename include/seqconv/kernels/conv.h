@@ -56,7 +56,7 @@ struct TapDrop {
 struct Execution {
   ParallelFor parallel_for;
   Isa isa = best_isa();
-  int64_t streams_from = 8 << 20;
+  int64_t streams_from = 4 << 20;
 };
 
 /// Ring of the last `slots` inputs of N rows, [N, slots, C]: input number p

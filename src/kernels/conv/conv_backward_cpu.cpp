@@ -179,12 +179,9 @@ class BackwardPlaces {
     const int64_t width = at.heads * K();
     double* const to = sums + at.head * K();
     if (taps_.shared())
-      return for_products(
-          at,
-          span,
-          [&](int64_t h, const ProductTile<A>& tile) {
-            ops_.shared_tap_products(tile, to + h * K());
-          });
+      return for_products(at, span, [&](int64_t h, const ProductTile<A>& tile) {
+        ops_.shared_tap_products(tile, to + h * K());
+      });
     logits_.reserve(span.rows * width);
     differentiate(at, span, logits_.data(), width);
     for (int64_t i = 0; i < span.rows * width; ++i)

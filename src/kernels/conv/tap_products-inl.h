@@ -15,22 +15,32 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
+template <bool kWhole, class S, class A>
+HWY_INLINE void stage_row(const S* row, int64_t channels, A* out) {
+  constexpr int64_t L = kLanes<A>;
+#pragma GCC unroll 16
+  for (int64_t c = 0; c < kStagePitch; c += L) {
+    auto v = hn::Zero(Tag<A>());
+    if (kWhole || c < channels)
+      v = kWhole ? load_wide(row + c) : load_some<A>(row + c, channels - c);
+    hn::StoreU(v, Tag<A>(), out + c);
+  }
+}
+
 template <class S, class A>
 void stage(const StageTile<S>& tile, A* out) {
-  constexpr int64_t L = kLanes<A>;
   for (int64_t r = 0; r < tile.rows; ++r, out += kStagePitch) {
     const bool exists = r >= tile.first && r < tile.last;
     const S* const in = tile.in + r * tile.in_stride;
-    const int64_t C = exists ? tile.channels : 0;
     if (tile.ahead != 0)
       prefetch_lines<OwnCache::kSecond>(
           in + tile.ahead,
           tile.channels * int64_t{sizeof(S)});
-    for (int64_t c = 0; c < kStagePitch; c += L)
-      hn::StoreU(
-          c < C ? load_some<A>(in + c, C - c) : hn::Zero(Tag<A>()),
-          Tag<A>(),
-          out + c);
+    // Heads of one stage are the common ones.
+    if (exists && tile.channels == kStagePitch)
+      stage_row<true>(in, kStagePitch, out);
+    else
+      stage_row<false>(in, exists ? tile.channels : 0, out);
   }
 }
 
