@@ -26,7 +26,7 @@ class BackwardPlaces {
       : args_(args),
         shape_(args.shape),
         ops_(conv_kernels<S, A>(run.isa)),
-        taps_(shape_, tap_options(args), logits, run.isa, /*keeps=*/true),
+        taps_(shape_, tap_options(args), logits, run.isa),
         cache_(cache_use(
             run,
             shape_,

@@ -22,7 +22,6 @@ struct Tables {
         .tap_products = tap_products<A>,
         .shared_tap_products = shared_tap_products<A>,
         .weighted_sum = weighted_sum<S, A>,
-        .column_sums = column_sums<S, A>,
         .softmax = softmax<S, A>,
         .softmax_backward = softmax_backward<S, A>,
         .widen_taps = widen_taps<S, A>,

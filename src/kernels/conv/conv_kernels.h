@@ -104,21 +104,6 @@ struct TapGradient {
   int64_t kernel_size = 1;
 };
 
-/// DropConnect on segments of tap_pitch(K), row by row: taps are multiplied by
-/// a factor, `scale` for a word of at least `threshold`, else 0.
-template <class A>
-struct DropTile {
-  A* taps = nullptr;
-  A* factors = nullptr;  ///< where the factors go, beside their taps; or null
-  const uint32_t* words = nullptr;  ///< K for every segment of a row
-  int64_t words_stride = 0;         ///< of rows
-  int64_t rows = 0;
-  int64_t segments = 0;  ///< of a row
-  int64_t kernel_size = 1;
-  uint32_t threshold = 0;
-  A scale = 1;
-};
-
 /// Operations on tensors of type S with sums of type A.
 template <class S, class A>
 struct ConvKernels {
@@ -137,13 +122,6 @@ struct ConvKernels {
       int64_t rows,
       A* acc,
       int64_t width);
-  /// sums[c] += the sum of column c, c < width.
-  void (*column_sums)(
-      const S* src,
-      int64_t stride,
-      int64_t rows,
-      int64_t width,
-      double* sums);
   void (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);
@@ -170,7 +148,6 @@ struct TapOps {
       A* grad,
       int64_t segments,
       int64_t kernel_size);
-  void (*drop)(const DropTile<A>& tile);
 };
 
 template <class S, class A>

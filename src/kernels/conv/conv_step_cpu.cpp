@@ -112,24 +112,34 @@ void bias_gradient(
     AccumulatorOf<S>* grad_bias,
     const Execution& run) {
   using A = AccumulatorOf<S>;
-  constexpr int64_t kWidth = 64;
+  // Rows that are summed in A before they are added in double.
+  constexpr int64_t kWidth = 64, kRows = 64;
   const int64_t T = shape.steps, C = shape.channels;
+  const std::vector<A> ones(kRows, A(1));
   run.parallel_for(
       ceil_div(C, kWidth),
       grain_for(shape.batch * T * kWidth),
       [&](int64_t begin, int64_t end) {
         const ConvKernels<S, A>& ops = conv_kernels<S, A>(run.isa);
-        double sums[kWidth];
         for (int64_t item = begin; item < end; ++item) {
           const int64_t c = item * kWidth, n = std::min(kWidth, C - c);
-          std::fill(sums, sums + kWidth, 0.0);
-          for (int64_t b = 0; b < shape.batch; ++b)
-            ops.column_sums(
-                grad_y + b * T * C + c,
-                C,
-                valid_rows(lengths, b, T),
-                n,
-                sums);
+          double sums[kWidth] = {};
+          for (int64_t b = 0; b < shape.batch; ++b) {
+            const int64_t rows = valid_rows(lengths, b, T);
+            for (int64_t t = 0; t < rows; t += kRows) {
+              const S* const from = grad_y + (b * T + t) * C + c;
+              A some[kWidth] = {};
+              ops.weighted_sum(
+                  from,
+                  C,
+                  ones.data(),
+                  std::min(kRows, rows - t),
+                  some,
+                  n);
+              for (int64_t i = 0; i < n; ++i)
+                sums[i] += static_cast<double>(some[i]);
+            }
+          }
           std::copy_n(sums, n, grad_bias + c);
         }
       });

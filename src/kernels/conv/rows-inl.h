@@ -90,31 +90,6 @@ void weighted_sum(
     weighted_columns<1>(src + c, stride, taps, rows, acc + c, width - c);
 }
 
-/// Rows that are summed in A before they are added in double.
-inline constexpr int64_t kSumRows = 64;
-
-template <class S, class A>
-void column_sums(
-    const S* src,
-    int64_t stride,
-    int64_t rows,
-    int64_t width,
-    double* sums) {
-  for (int64_t c = 0; c < width; c += kLanes<A>) {
-    const int64_t count = HWY_MIN(width - c, int64_t{kLanes<A>});
-    for (int64_t t = 0; t < rows; t += kSumRows) {
-      auto sum = hn::Zero(Tag<A>());
-      const int64_t end = HWY_MIN(rows, t + kSumRows);
-      for (int64_t i = t; i < end; ++i)
-        sum = hn::Add(sum, load_some<A>(src + i * stride + c, count));
-      HWY_ALIGN A lanes[kLanes<A>];
-      hn::Store(sum, Tag<A>(), lanes);
-      for (int64_t i = 0; i < count; ++i)
-        sums[c + i] += static_cast<double>(lanes[i]);
-    }
-  }
-}
-
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

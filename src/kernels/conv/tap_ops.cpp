@@ -8,8 +8,8 @@
 #include "kernels/common/vector_math-inl.h"
 #include "kernels/conv/conv_kernels.h"
 
-/// Normalisations other than softmax, and DropConnect: plain loops over
-/// segments of tap_pitch(K) ahead of the convolution.
+/// Normalisations other than softmax: plain loops over segments of
+/// tap_pitch(K) ahead of the convolution.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 namespace {
@@ -143,35 +143,13 @@ void normalize_backward(
   }
 }
 
-template <class A>
-void drop(const DropTile<A>& tile) {
-  const int64_t K = tile.kernel_size;
-  for (int64_t t = 0; t < tile.rows; ++t)
-    for (int64_t n = 0; n < tile.segments; ++n) {
-      const int64_t at = (t * tile.segments + n) * tap_pitch(K);
-      const uint32_t* const words = tile.words + t * tile.words_stride + n * K;
-      A* const taps = tile.taps + at;
-      const auto factor = [&](int64_t j) HWY_ATTR {
-        return words[j] < tile.threshold ? A(0) : tile.scale;
-      };
-#pragma omp simd
-      for (int64_t j = 0; j < K; ++j)
-        taps[j] *= factor(j);
-      if (A* const factors = tile.factors; factors != nullptr)
-#pragma omp simd
-        for (int64_t j = 0; j < K; ++j)
-          factors[at + j] = factor(j);
-    }
-}
-
 /// The table of this instruction set.
 struct Tables {
   template <class A>
   static const TapOps<A>& taps() {
     static constexpr TapOps<A> kTable = {
         .normalize = normalize<A>,
-        .normalize_backward = normalize_backward<A>,
-        .drop = drop<A>};
+        .normalize_backward = normalize_backward<A>};
     return kTable;
   }
 };

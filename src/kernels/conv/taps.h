@@ -60,13 +60,11 @@ TapOptions tap_options(const Args& args) {
 template <class L, class A = AccumulatorOf<L>, int64_t kInline = 0>
 class TapRows {
  public:
-  /// keeps: backward() comes.
   TapRows(
       const ConvShape& shape,
       const TapOptions& options,
       const Logits<const L>& logits,
-      Isa isa,
-      bool keeps = false)
+      Isa isa)
       : shape_(shape),
         options_(options),
         logits_(logits),
@@ -74,7 +72,7 @@ class TapRows {
         ops_(tap_ops<A>(isa)),
         isa_(isa),
         pitch_(tap_pitch(shape.kernel_size)),
-        keeps_(keeps && options.drop.active()) {}
+        drops_(options.drop.active()) {}
 
   /// Whether all positions have the same taps.
   bool shared() const {
@@ -87,7 +85,7 @@ class TapRows {
 
   /// What a convolution uses; row 0 of the block made last, of head `head`.
   const A* taps(int64_t head) {
-    return (keeps_ ? dropped_ : taps_).data() + (head - block_.head) * pitch_;
+    return (drops_ ? dropped_ : taps_).data() + (head - block_.head) * pitch_;
   }
 
   void make(const TapBlock& block) {
@@ -109,7 +107,7 @@ class TapRows {
           block_.rows * block_.heads,
           shape_.kernel_size);
     }
-    if (options_.drop.active())
+    if (drops_)
       drop(count);
   }
 
@@ -119,7 +117,7 @@ class TapRows {
   void
   backward(int64_t row, int64_t rows, A* grad, L* out, int64_t out_stride) {
     const int64_t width = block_.heads * pitch_, at = row * width;
-    if (keeps_)
+    if (drops_)
       for (int64_t i = 0; i < rows * width; ++i)
         grad[i] *= factors_.data()[at + i];
     const TapGradient<L, A> tile = {
@@ -198,30 +196,29 @@ class TapRows {
 
   /// DropConnect on all taps of the block, `count` with what lies between.
   void drop(int64_t count) {
-    if (keeps_) {
-      factors_.reserve(count);
-      dropped_.reserve(count + kTapSlack);
-      std::copy_n(taps_.data(), count, dropped_.data());
-    }
     constexpr int64_t kWords = 2048;  // of the first-level cache
     const TapDrop& drop = options_.drop;
     const int64_t K = shape_.kernel_size, words = block_.heads * K;
     const int64_t step = std::max<int64_t>(1, kWords / words);
+    const uint32_t threshold =
+        drop.mask != nullptr ? 1 : drop_threshold(drop.p);
+    const A scale = static_cast<A>(1.0 / (1.0 - drop.p));
     words_.reserve(step * (words + kRandomWordsSlack));
-    for (int64_t t = 0; t < block_.rows; t += step) {
-      const int64_t rows = std::min(step, block_.rows - t);
-      const int64_t at = t * block_.heads * pitch_;
-      const WordRows drawn = draw(number(t), rows, words);
-      ops_.drop(
-          {.taps = (keeps_ ? dropped_ : taps_).data() + at,
-           .factors = keeps_ ? factors_.data() + at : nullptr,
-           .words = drawn.words,
-           .words_stride = drawn.stride,
-           .rows = rows,
-           .segments = block_.heads,
-           .kernel_size = K,
-           .threshold = drop.mask != nullptr ? 1 : drop_threshold(drop.p),
-           .scale = static_cast<A>(1.0 / (1.0 - drop.p))});
+    factors_.reserve(count);
+    dropped_.reserve(count + kTapSlack);
+    for (int64_t t = 0; t < block_.rows; ++t) {
+      if (t % step == 0)
+        drawn_ = draw(number(t), std::min(step, block_.rows - t), words);
+      for (int64_t h = 0; h < block_.heads; ++h) {
+        const int64_t at = (t * block_.heads + h) * pitch_;
+        const uint32_t* const word =
+            drawn_.words + t % step * drawn_.stride + h * K;
+        for (int64_t j = 0; j < K; ++j)
+          factors_.data()[at + j] = word[j] < threshold ? A(0) : scale;
+        for (int64_t j = 0; j < K; ++j)
+          dropped_.data()[at + j] =
+              taps_.data()[at + j] * factors_.data()[at + j];
+      }
     }
   }
 
@@ -252,13 +249,14 @@ class TapRows {
   const TapOps<A>& ops_;
   const Isa isa_;
   const int64_t pitch_;
-  const bool keeps_;  ///< taps before DropConnect, and its factors
+  const bool drops_;
   TapBlock block_;
   Scratch<A, kInline> taps_;
-  Scratch<A, kInline> dropped_;
+  Scratch<A, kInline> dropped_;  ///< taps after DropConnect
   Scratch<A, kInline> factors_;
   Scratch<A, kInline> widened_;
   Scratch<uint32_t> words_;
+  WordRows drawn_;
 };
 
 }  // namespace seqconv::kernels

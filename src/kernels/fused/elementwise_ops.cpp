@@ -70,6 +70,16 @@ const AverageOps<S>& average_ops(Isa isa) {
 RandomWordRows random_word_rows_of(Isa isa) {
   SEQCONV_CHOOSE(isa, words());
 }
+WordRows random_word_rows(
+    uint64_t seed,
+    uint64_t first,
+    int64_t step,
+    int64_t rows,
+    int64_t count,
+    uint32_t* buffer) {
+  static const RandomWordRows draw = random_word_rows_of(best_isa());
+  return draw(seed, first, step, rows, count, buffer);
+}
 
 template const ElementwiseOps<float>& elementwise_ops(Isa isa);
 template const ElementwiseOps<double>& elementwise_ops(Isa isa);
