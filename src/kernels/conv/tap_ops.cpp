@@ -20,16 +20,6 @@ HWY_INLINE A sign_of(A v) {
   return static_cast<A>(v > 0) - static_cast<A>(v < 0);
 }
 
-/// grad[i] = f(w[i], grad[i]) for all taps.
-template <class A, class F>
-HWY_INLINE void
-map_taps(const A* w, A* grad, int64_t segments, int64_t K, const F& f) {
-  for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K))
-#pragma omp simd
-    for (int64_t j = at; j < at + K; ++j)
-      grad[j] = f(w[j], grad[j]);
-}
-
 /// u / (|w| + e), where u is w or, `absolute`, its absolute values, and |w| the
 /// sum of these or, `squared`, the root of the sum of squares.
 template <class A>
@@ -82,27 +72,46 @@ struct Norm {
   }
 };
 
+/// Calls use(value, slope) with the functions of a normalisation that looks at
+/// single taps: value(w), and its derivative slope(w, value(w)). Returns
+/// whether it is one.
+template <class A, class Use>
+HWY_INLINE bool with_map(Normalization normalization, const Use& use) {
+  switch (normalization) {
+    case Normalization::kSigmoid:
+      use([](A w) HWY_ATTR { return sigmoid(w); },
+          [](A, A y) HWY_ATTR { return y * (A(1) - y); });
+      return true;
+    case Normalization::kTanh:
+      use([](A w) HWY_ATTR { return tanh_of(w); },
+          [](A, A y) HWY_ATTR { return A(1) - y * y; });
+      return true;
+    case Normalization::kSquare:
+      use([](A w) HWY_ATTR { return w * w; },
+          [](A w, A) HWY_ATTR { return A(2) * w; });
+      return true;
+    case Normalization::kAbs:
+      use([](A w) HWY_ATTR { return std::abs(w); },
+          [](A w, A) HWY_ATTR { return sign_of(w); });
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Logits in segments -> taps, in place.
 template <class A>
 void normalize(Normalization normalization, A* w, int64_t segments, int64_t K) {
-  const auto map = [&](const auto& f) HWY_ATTR {
-    map_taps(w, w, segments, K, [&](A v, A) HWY_ATTR { return f(v); });
-  };
-  switch (normalization) {
-    case Normalization::kNone:
-    case Normalization::kSoftmax:  // has operations of its own
-      return;
-    case Normalization::kSigmoid:
-      return map([](A v) HWY_ATTR { return sigmoid(v); });
-    case Normalization::kTanh:
-      return map([](A v) HWY_ATTR { return tanh_of(v); });
-    case Normalization::kSquare:
-      return map([](A v) HWY_ATTR { return v * v; });
-    case Normalization::kAbs:
-      return map([](A v) HWY_ATTR { return std::abs(v); });
-    default:
-      for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K))
-        Norm<A>(normalization).normalize(w + at, K);
+  for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K)) {
+    const bool is_map = with_map<A>(
+        normalization,
+        [&](const auto& value, const auto&) HWY_ATTR {
+#pragma omp simd
+          for (int64_t j = at; j < at + K; ++j)
+            w[j] = value(w[j]);
+        });
+    if (!is_map)
+      Norm<A>(normalization).normalize(w + at, K);
   }
 }
 
@@ -114,32 +123,16 @@ void normalize_backward(
     A* grad,
     int64_t segments,
     int64_t K) {
-  const auto map = [&](const auto& slope) HWY_ATTR {
-    map_taps(w, grad, segments, K, [&](A v, A g) HWY_ATTR {
-      return g * slope(v);
-    });
-  };
-  switch (normalization) {
-    case Normalization::kNone:
-    case Normalization::kSoftmax:  // has operations of its own
-      return;
-    case Normalization::kSigmoid:
-      return map([](A v) HWY_ATTR {
-        const A y = sigmoid(v);
-        return y * (A(1) - y);
-      });
-    case Normalization::kTanh:
-      return map([](A v) HWY_ATTR {
-        const A y = tanh_of(v);
-        return A(1) - y * y;
-      });
-    case Normalization::kSquare:
-      return map([](A v) HWY_ATTR { return A(2) * v; });
-    case Normalization::kAbs:
-      return map([](A v) HWY_ATTR { return sign_of(v); });
-    default:
-      for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K))
-        Norm<A>(normalization).backward(w + at, grad + at, K);
+  for (int64_t at = 0; at < segments * tap_pitch(K); at += tap_pitch(K)) {
+    const bool is_map = with_map<A>(
+        normalization,
+        [&](const auto& value, const auto& slope) HWY_ATTR {
+#pragma omp simd
+          for (int64_t j = at; j < at + K; ++j)
+            grad[j] *= slope(w[j], value(w[j]));
+        });
+    if (!is_map)
+      Norm<A>(normalization).backward(w + at, grad + at, K);
   }
 }
 

@@ -101,11 +101,12 @@ class TapRows {
         renormalize(t);
     } else {
       rows_.widen_taps(tile);
-      ops_.normalize(
-          options_.normalization,
-          tile.w,
-          block_.rows * block_.heads,
-          shape_.kernel_size);
+      if (options_.normalization != Normalization::kNone)
+        ops_.normalize(
+            options_.normalization,
+            tile.w,
+            block_.rows * block_.heads,
+            shape_.kernel_size);
     }
     if (drops_)
       drop(count);
