@@ -1,3 +1,4 @@
+#include <type_traits>
 #include <vector>
 
 #include "kernels/conv/conv_tiles.h"
@@ -14,6 +15,8 @@ namespace {
 
 /// Positions whose taps are made together: scratch memory is linear in K.
 constexpr int64_t kBlockRows = 128;
+/// Most taps for which rows of x share cache sets without loss.
+constexpr int64_t kDirectTaps = 8;
 
 /// The places of one thread.
 template <class S, class L, class A = AccumulatorOf<S>>
@@ -163,12 +166,32 @@ class BackwardPlaces {
          .ahead = ahead(at)});
   }
 
+  /// Row `t` of logits, or of their gradients, for the head h of a place and
+  /// those that follow.
+  template <class Logit>
+  RowsAhead rows_ahead(Logit* logits, const ConvPlace& at, int64_t t, int64_t h)
+      const {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(L));
+    // Less than a line for a head comes by itself.
+    if (!own_logits_ || !cache_.prefetches || K() * kSize < kCacheLine)
+      return {};
+    const int64_t row = at.batch * shape_.steps + t;
+    return {
+        logits + (row * H() + at.head + h) * K(),
+        H() * K() * kSize,
+        K() * kSize};
+  }
+
   /// Gradients of logits.
   void
   differentiate(const ConvPlace& at, const Span& span, L* out, int64_t stride) {
     const int64_t width = at.heads * taps_.pitch();
     grad_.reserve(span.rows * width + kTapSlack);
-    for_products(at, span, [&](int64_t h, const ProductTile<A>& tile) {
+    // What the next place will make taps of, and write.
+    const int64_t next = at.first + at.rows;
+    for_products(at, span, [&](int64_t h, ProductTile<A> tile) {
+      tile.logits = rows_ahead(args_.logits, at, next + shape_.padding_left, h);
+      tile.grad_logits = rows_ahead(args_.grad_logits, at, next, h);
       ops_.tap_products(tile, grad_.data() + h * taps_.pitch(), width);
     });
     taps_.backward(span.row, span.rows, grad_.data(), out, stride);
@@ -194,37 +217,69 @@ class BackwardPlaces {
   void for_products(const ConvPlace& at, const Span& span, const Work& work) {
     const int64_t begin = span.first - shape_.padding_left;  // of row 0 of x
     const int64_t x_rows = span.rows + tap_pitch(K()) - 1;
-    staged_g_.reserve(span.rows * kStagePitch);
-    staged_x_.reserve(x_rows * kStagePitch);
     for (int64_t h = 0; h < at.heads; ++h)
       for (int64_t c = 0; c < R(); c += kStagePitch) {
-        const int64_t channels = std::min(kStagePitch, R() - c);
-        const int64_t offset = h * R() + c;
-        ops_.stage(
-            {.in = args_.x + index(at, begin) + offset,
-             .in_stride = C(),
-             .first = -begin,
-             .last = at.valid - begin,
-             .rows = x_rows,
-             .channels = channels,
-             .ahead = ahead(at)},
-            staged_x_.data());
-        ops_.stage(
-            {.in = args_.grad_y + index(at, span.first) + offset,
-             .in_stride = C(),
-             .last = span.rows,
-             .rows = span.rows,
-             .channels = channels},
-            staged_g_.data());
+        const Part part = {
+            .batch = at.batch,
+            .channel = (at.head + h) * R() + c,
+            .channels = std::min(kStagePitch, R() - c),
+            .valid = at.valid,
+            .ahead = ahead(at)};
+        const bool few = K() <= kDirectTaps;
+        const auto x = stage(args_.x, part, begin, x_rows, few, staged_x_);
+        const auto g =
+            stage(args_.grad_y, part, span.first, span.rows, true, staged_g_);
         work(
             h,
-            {.g = staged_g_.data(),
-             .x = staged_x_.data(),
+            {.g = g.data,
+             .g_stride = g.stride,
+             .x = x.data,
+             .x_stride = x.stride,
              .kernel_size = K(),
              .rows = span.rows,
-             .channels = channels,
+             .channels = part.channels,
              .add = c > 0});
       }
+  }
+
+  /// Some channels of a sequence.
+  struct Part {
+    int64_t batch;
+    int64_t channel;
+    int64_t channels;
+    int64_t valid;
+    int64_t ahead;
+  };
+  struct Rows {
+    const A* data;
+    int64_t stride;
+  };
+  /// Rows from `first` on, zeros outside of the sequence: where they lie, if
+  /// that is wanted and they can be read so, or copied.
+  Rows stage(
+      const S* tensor,
+      const Part& part,
+      int64_t first,
+      int64_t rows,
+      bool direct,
+      Scratch<A>& to) {
+    const S* const in =
+        tensor + (part.batch * shape_.steps + first) * C() + part.channel;
+    if constexpr (std::is_same_v<S, A>)
+      if (direct && part.channels % kTapSlack == 0 && first >= 0 &&
+          first + rows <= part.valid)
+        return {in, C()};
+    to.reserve(rows * kStagePitch);
+    ops_.stage(
+        {.in = in,
+         .in_stride = C(),
+         .first = -first,
+         .last = part.valid - first,
+         .rows = rows,
+         .channels = part.channels,
+         .ahead = part.ahead},
+        to.data());
+    return {to.data(), kStagePitch};
   }
 
   const ConvBackward<S, L>& args_;

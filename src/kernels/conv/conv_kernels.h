@@ -68,15 +68,28 @@ struct StageTile {
   int64_t ahead = 0;     ///< as ConvTile::ahead
 };
 
-/// Scalar products of rows g[t] with rows x[t + j], j < K, of two stages.
+/// Rows that another pass will need: one of them is fetched beside every row of
+/// this one, so that neither waits for memory.
+struct RowsAhead {
+  const void* first = nullptr;
+  int64_t stride = 0;  ///< bytes
+  int64_t bytes = 0;   ///< of a row
+};
+
+/// Scalar products of rows g[t] with rows x[t + j], j < K: of stages, or of
+/// whole vectors of channels.
 template <class A>
 struct ProductTile {
-  const A* g = nullptr;  ///< [rows, kStagePitch]
-  const A* x = nullptr;  ///< [rows + tap_pitch(K) - 1, kStagePitch]
+  const A* g = nullptr;  ///< [rows]
+  int64_t g_stride = kStagePitch;
+  const A* x = nullptr;  ///< [rows + tap_pitch(K) - 1]
+  int64_t x_stride = kStagePitch;
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t channels = 0;
-  bool add = false;  ///< to what is there, in tap_products
+  bool add = false;       ///< to what is there, in tap_products
+  RowsAhead logits = {};  ///< in tap_products
+  RowsAhead grad_logits = {};
 };
 
 /// Logits of rows of heads, and where their taps go: row by row, segments

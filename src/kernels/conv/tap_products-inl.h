@@ -53,16 +53,16 @@ HWY_INLINE void add_lane_products(
     int64_t t,
     int64_t j,
     Vec<A> (&acc)[NA][NJ]) {
-  const A* g = tile.g + t * kStagePitch;
-  const A* x = tile.x + (t + j) * kStagePitch;
+  const A* g = tile.g + t * tile.g_stride;
+  const A* x = tile.x + (t + j) * tile.x_stride;
   for (int64_t c = 0; c < tile.channels; c += kLanes<A>) {
     Vec<A> grad[NT];
 #pragma GCC unroll 4
     for (int i = 0; i < NT; ++i)
-      grad[i] = load(g + i * kStagePitch + c);
+      grad[i] = load(g + i * tile.g_stride + c);
 #pragma GCC unroll 24
     for (int r = 0; r < NT + NJ - 1; ++r) {
-      const Vec<A> row = in_register(load(x + r * kStagePitch + c));
+      const Vec<A> row = in_register(load(x + r * tile.x_stride + c));
 #pragma GCC unroll 4
       for (int i = 0; i < NT; ++i)
         if (r - i >= 0 && r - i < NJ)
@@ -120,14 +120,25 @@ HWY_INLINE void product_block(
   }
 }
 
+HWY_INLINE void prefetch_row(const RowsAhead& rows, int64_t t) {
+  prefetch_lines<OwnCache::kSecond>(
+      static_cast<const char*>(rows.first) + t * rows.stride,
+      rows.bytes);
+}
+
 /// As many products at once as a vector has lanes.
 template <class A, int NJ>
 HWY_INLINE void
 product_rows(const ProductTile<A>& tile, A* out, int64_t out_stride) {
   constexpr int NT = kLanes<A> / NJ;
   int64_t t = 0;
-  for (; t + NT <= tile.rows; t += NT)
+  for (; t + NT <= tile.rows; t += NT) {
+    for (int64_t i = t; i < t + NT; ++i) {
+      prefetch_row(tile.logits, i);
+      prefetch_row(tile.grad_logits, i);
+    }
     product_block<A, NT, NJ>(tile, t, out, out_stride);
+  }
   for (; t < tile.rows; ++t)
     product_block<A, 1, NJ>(tile, t, out, out_stride);
 }
