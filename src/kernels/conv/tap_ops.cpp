@@ -78,6 +78,9 @@ struct Norm {
 template <class A, class Use>
 HWY_INLINE bool with_map(Normalization normalization, const Use& use) {
   switch (normalization) {
+    case Normalization::kNone:
+    case Normalization::kSoftmax:  // has operations of its own
+      return true;
     case Normalization::kSigmoid:
       use([](A w) HWY_ATTR { return sigmoid(w); },
           [](A, A y) HWY_ATTR { return y * (A(1) - y); });

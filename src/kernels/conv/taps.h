@@ -101,12 +101,11 @@ class TapRows {
         renormalize(t);
     } else {
       rows_.widen_taps(tile);
-      if (options_.normalization != Normalization::kNone)
-        ops_.normalize(
-            options_.normalization,
-            tile.w,
-            block_.rows * block_.heads,
-            shape_.kernel_size);
+      ops_.normalize(
+          options_.normalization,
+          tile.w,
+          block_.rows * block_.heads,
+          shape_.kernel_size);
     }
     if (drops_)
       drop(count);
