@@ -119,11 +119,11 @@ part_of(const AverageCase& c, const std::vector<A>& x, int64_t b, int64_t T) {
   return {begin, begin + T * c.C};
 }
 
-/// Ends of slices, tiles and chunks, and more chunks than are carried at once;
-/// parts of a strip, whole ones and several. Positions and channels do not meet
+/// Ends of chunks, and more chunks than are carried at once; parts of a strip,
+/// whole ones and several. Positions and channels do not meet
 /// in any condition: two of these for each of those.
 TEST(CudaAverageOnHost, EqualsTheCpuOnAwkwardSizes) {
-  constexpr int64_t kChannels[] = {32, 65, 132, 1, 7};
+  constexpr int64_t kChannels[] = {32, 65, 258, 1, 7};
   size_t turn = 0;
   for (const int64_t T : {1, 2, 16, 17, 63, 65, 128, 129, 300, 1200})
     for (const int64_t B : {3, 1})
@@ -290,8 +290,8 @@ TEST(CudaAveragePlan, CoversEveryPositionOnceAndFitsEveryLaunch) {
                 << "B " << B << " T " << T << " C " << C << " bytes " << bytes
                 << " vector " << vector);
             const AveragePlan plan = plan_average({B, T, C}, bytes, vector);
-            EXPECT_GE(plan.strips * kWarp * vector, C);
-            EXPECT_LT((plan.strips - 1) * kWarp * vector, C);
+            EXPECT_GE(plan.strips * kThreads * vector, C);
+            EXPECT_LT((plan.strips - 1) * kThreads * vector, C);
             EXPECT_GE(plan.chunks * kAverageChunk, T);
             EXPECT_LT((plan.chunks - 1) * kAverageChunk, T);
             EXPECT_GE(plan.parts * plan.chunks_per_block, plan.chunks);
@@ -299,7 +299,6 @@ TEST(CudaAveragePlan, CoversEveryPositionOnceAndFitsEveryLaunch) {
             EXPECT_EQ(plan.blocks, B * plan.parts * plan.strips);
             EXPECT_LT(plan.blocks, int64_t{1} << 31);
             EXPECT_LT(B * plan.kept() * plan.strips, int64_t{1} << 31);
-            EXPECT_LE(AverageMemory<float>::bytes(vector), kMediumShared);
             EXPECT_EQ(plan.kept(), plan_average({B, T, C}, bytes, 1).kept())
                 << "the workspace depends on alignment";
           }
@@ -307,10 +306,10 @@ TEST(CudaAveragePlan, CoversEveryPositionOnceAndFitsEveryLaunch) {
 
 TEST(CudaAveragePlan, FewChannelsAreSplitAlongTime) {
   // One sequence of a translation model; a batch that needs no splitting.
-  const AveragePlan one = plan_average({1, 4096, 1024}, 2, 4);
-  EXPECT_EQ(one.blocks, 8 * 32);
+  const AveragePlan one = plan_average({1, 4096, 1024}, 2, 2);
+  EXPECT_EQ(one.blocks, 4 * 32);
   EXPECT_EQ(one.kept(), 31);
-  const AveragePlan many = plan_average({64, 512, 1024}, 2, 4);
+  const AveragePlan many = plan_average({64, 512, 1024}, 2, 2);
   EXPECT_EQ(many.parts, 1);
   EXPECT_EQ(many.kept(), 0);
 }

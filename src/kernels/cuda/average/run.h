@@ -45,7 +45,7 @@ void launch_average(Launcher& launcher, const CumulativeAverage<S>& args) {
   const AverageShape& shape = args.shape;
   const AverageTask<S> task = {args, plan_average(shape, sizeof(S), V)};
   const int64_t kept = task.plan.kept();
-  const int64_t shared = AverageMemory<S>::bytes(V);
+  constexpr int64_t shared = kAverageChunk * sizeof(double);
   if (kept > 0) {
     launcher.template run<AverageBody<kOrder, V, /*kSumsOnly=*/true>>(
         shape.batch * kept * task.plan.strips,
