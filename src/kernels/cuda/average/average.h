@@ -116,30 +116,26 @@ struct AverageColumn {
         return position(task.plan, chunk * kAverageChunk + r0 + i);
       };
       Pack<S, V> rows[kAtOnce];
-      SEQCONV_UNROLL
-      for (int i = 0; i < kAtOnce; ++i)
+      unroll<kAtOnce>([&](int i) {
         rows[i] = at(i) < valid ? load_pack<S, V>(task.args.x + element(at(i)))
                                 : Pack<S, V>{};
-      SEQCONV_UNROLL
-      for (int i = 0; i < kAtOnce; ++i) {
+      });
+      unroll<kAtOnce>([&](int i) {
         const double share = shares[r0 + i];
         Pack<S, V> out = {};
-        SEQCONV_UNROLL
-        for (int v = 0; v < V; ++v) {
+        unroll<V>([&](int v) {
           const auto in = static_cast<double>(widen(rows[i].v[v]));
           here[v] += kForward ? in : in * share;
           const double sum = sums[v] + here[v];
           if (at(i) < valid)
             out.v[v] =
                 narrow<S>(static_cast<float>(kForward ? sum * share : sum));
-        }
+        });
         if (kWritten && at(i) < task.args.shape.steps)
           store_pack<S, V>(task.args.y + element(at(i)), out);
-      }
+      });
     }
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      sums[v] += here[v];
+    unroll<V>([&](int v) { sums[v] += here[v]; });
   }
 };
 
@@ -175,17 +171,17 @@ struct AverageBody {
           if (column.channel >= task.args.shape.channels)
             return;
           double(&sums)[V] = lanes[lane].v;
-          SEQCONV_UNROLL
-          for (int v = 0; v < V; ++v)
+          unroll<V>([&](int v) {
             if (chunk == begin)
               sums[v] = kSumsOnly || chunk == 0
                   ? 0.0
                   : column.chunk_sums(chunk - 1)[v];
+          });
           column.template add_chunk<!kSumsOnly>(chunk, shares, sums);
-          SEQCONV_UNROLL
-          for (int v = 0; v < V; ++v)
+          unroll<V>([&](int v) {
             if (kSumsOnly)
               column.chunk_sums(chunk)[v] = sums[v];
+          });
         });
       });
     }
@@ -214,16 +210,16 @@ struct AverageCarryBody {
       double sum = 0;
       for (int64_t first = 0; first < task.count; first += kAtOnce) {
         double in[kAtOnce] = {};
-        SEQCONV_UNROLL
-        for (int i = 0; i < kAtOnce; ++i)
+        unroll<kAtOnce>([&](int i) {
           if (first + i < task.count)
             in[i] = sums[(first + i) * C];
-        SEQCONV_UNROLL
-        for (int i = 0; i < kAtOnce; ++i)
+        });
+        unroll<kAtOnce>([&](int i) {
           if (first + i < task.count) {
             sum += in[i];
             sums[(first + i) * C] = sum;
           }
+        });
       }
     });
   }

@@ -33,6 +33,14 @@
 
 namespace seqconv::kernels::cuda {
 
+/// f(0), f(1), ..., f(N - 1), one after the other: no loop on the device.
+template <int N, class F>
+SEQCONV_HD void unroll(const F& f) {
+  SEQCONV_UNROLL
+  for (int i = 0; i < N; ++i)
+    f(i);
+}
+
 template <class I>
 SEQCONV_HD constexpr I min(I a, I b) {
   return a < b ? a : b;

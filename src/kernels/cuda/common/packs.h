@@ -101,9 +101,7 @@ SEQCONV_HD void widen_pack(const Pack<S, V>& pack, float (&to)[V]) {
       memcpy(&to[v + 1], &high, sizeof(high));
     }
   } else {
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      to[v] = widen(pack.v[v]);
+    unroll<V>([&](int v) { to[v] = widen(pack.v[v]); });
   }
 }
 /// Elements of a pack of at most 16 bytes, of V neighbours.
@@ -118,9 +116,7 @@ SEQCONV_HD void load_wide(const S* from, float (&to)[V]) {
   for (int v = 0; v < V; v += N) {
     float part[N];
     widen_pack<N>(load_pack<S, N>(from + v), part);
-    SEQCONV_UNROLL
-    for (int i = 0; i < N; ++i)
-      to[v + i] = part[i];
+    unroll<N>([&](int i) { to[v + i] = part[i]; });
   }
 }
 template <int V, class S>
@@ -134,9 +130,7 @@ SEQCONV_HD void store_narrow(S* to, const float (&from)[V]) {
       for (int i = 0; i < N; i += 2)
         pack.v.word[i / 2] = narrow_pair<S>(from[v + i], from[v + i + 1]);
     } else {
-      SEQCONV_UNROLL
-      for (int i = 0; i < N; ++i)
-        pack.v[i] = narrow<S>(from[v + i]);
+      unroll<N>([&](int i) { pack.v[i] = narrow<S>(from[v + i]); });
     }
     store_pack<S, N>(to + v, pack);
   }

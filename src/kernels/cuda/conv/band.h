@@ -114,25 +114,20 @@ SEQCONV_DEVICE void mend_sums(
     WarpSums<kRows>& sums) {
   constexpr int kTiles = 2 * WarpTile<kRows>::kPairs;
   float all = 0;
-  SEQCONV_UNROLL
-  for (int n = 0; n < kTiles; ++n) {
-    SEQCONV_UNROLL
-    for (int e = 0; e < 4; ++e)
-      all += sums.tile[n].v[e] * 0.0f;
-  }
+  unroll<kTiles>([&](int n) {
+    unroll<4>([&](int e) { all += sums.tile[n].v[e] * 0.0f; });
+  });
   if (all == all)
     return;
   // One copy of the product for all sums: which, as bits.
   static_assert(kTiles * 4 <= 32);
   uint32_t missing = 0;
-  SEQCONV_UNROLL
-  for (int n = 0; n < kTiles; ++n) {
-    SEQCONV_UNROLL
-    for (int e = 0; e < 4; ++e) {
+  unroll<kTiles>([&](int n) {
+    unroll<4>([&](int e) {
       const float sum = sums.tile[n].v[e];
       missing |= uint32_t{sum != sum} << (4 * n + e);
-    }
-  }
+    });
+  });
   SEQCONV_NO_UNROLL
   for (int i = 0; missing != 0; ++i, missing >>= 1) {
     if (missing % 2 == 0)
@@ -144,13 +139,12 @@ SEQCONV_DEVICE void mend_sums(
         rows + m * plan.pitch + 8 * (i / 4) + sum_column(lane, i % 4),
         plan.pitch,
         kernel_size);
-    SEQCONV_UNROLL
-    for (int n = 0; n < kTiles; ++n) {
-      SEQCONV_UNROLL
-      for (int e = 0; e < 4; ++e)
+    unroll<kTiles>([&](int n) {
+      unroll<4>([&](int e) {
         if (4 * n + e == i)
           sums.tile[n].v[e] = sum;
-    }
+      });
+    });
   }
 }
 
@@ -181,23 +175,21 @@ SEQCONV_DEVICE void multiply_band(
       load_matrices<false>(warp, lower, [&](int lane) {
         return from(lane) + half_band;
       });
-      SEQCONV_UNROLL
-      for (int p = 0; p < WarpTile<kRows>::kPairs; ++p) {
+      unroll<WarpTile<kRows>::kPairs>([&](int p) {
         if (part.column + 16 * p >= width)
-          continue;
+          return;
         load_matrices<true>(warp, b, [&](int lane) {
           return rows + (k + down_row(lane)) * plan.pitch + 16 * p +
               down_column(lane);
         });
-        SEQCONV_UNROLL
-        for (int half = 0; half < 2; ++half) {
+        unroll<2>([&](int half) {
           const auto sum = [&](int lane) -> MmaSum& {
             return mine[lane].tile[2 * p + half];
           };
           multiply_add<S>(warp, lower, b, half, sum);
           multiply_add<S>(warp, upper, b, half, sum);
-        }
-      }
+        });
+      });
     }
     warp.each([&](int lane) {
       mend_sums<kRows>(
@@ -227,11 +219,10 @@ SEQCONV_DEVICE void store_band(
     const WarpTile<kRows> part(warp.index());
     auto& mine = sums.of(warp);
     warp.each([&](int lane) {
-      SEQCONV_UNROLL
-      for (int n = 0; n < 2 * WarpTile<kRows>::kPairs; ++n) {
+      unroll<2 * WarpTile<kRows>::kPairs>([&](int n) {
         const int c = part.column + 8 * n + sum_column(lane, 0);
         if (c >= chunk.width)
-          continue;
+          return;
         float bias[2] = {0, 0};
         if (task.bias != nullptr)
           for (int i = 0; i < 2; ++i)
@@ -244,7 +235,7 @@ SEQCONV_DEVICE void store_band(
           const int row = part.band * kBand + sum_row(lane, e);
           store_narrow<2>(staging + row * pitch + c, value);
         }
-      }
+      });
     });
   });
   block.each([&](int thread) {

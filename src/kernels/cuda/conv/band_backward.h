@@ -24,11 +24,11 @@ SEQCONV_DEVICE void add_band_products(
     load_matrices<false>(warp, b, [&](int lane) {
       return x + right_row(lane) * pitch + k + right_column(lane);
     });
-    SEQCONV_UNROLL
-    for (int half = 0; half < 2; ++half)
+    unroll<2>([&](int half) {
       multiply_add<S>(warp, a, b, half, [&](int lane) -> MmaSum& {
         return sums[lane].tile[half];
       });
+    });
   }
 }
 
@@ -65,19 +65,17 @@ SEQCONV_DEVICE void band_gradients(
             chunk.width,
             sums);
       warp.each([&](int lane) {
-        SEQCONV_UNROLL
-        for (int half = 0; half < 2; ++half) {
-          SEQCONV_UNROLL
-          for (int e = 0; e < 4; ++e) {
+        unroll<2>([&](int half) {
+          unroll<4>([&](int e) {
             const int row = sum_row(lane, e);
             const int j = s + 8 * half + sum_column(lane, e) - row;
             if (j < 0 || j >= K)
-              continue;
+              return;
             float& to = grads[(kept * kBand + row) * plan.grad_pitch + j];
             const float value = sums[lane].tile[half].v[e];
             to = fresh ? value : to + value;
-          }
-        }
+          });
+        });
       });
     }
   });

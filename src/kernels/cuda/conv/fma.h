@@ -10,26 +10,21 @@ namespace seqconv::kernels::cuda {
 /// Outputs of one channel that a thread makes at once.
 inline constexpr int kRowsPerThread = 8;
 
-/// `count` inputs of the rows from `in` on, zero from `rows` on.
-template <int V, class S>
+/// kCount inputs of the rows from `in` on, zero from `rows` on.
+template <int kCount, int V, class S>
 SEQCONV_DEVICE void load_window(
     const S* in,
     int pitch,
     int row,
     int rows,
     float (&window)[2 * kRowsPerThread - 1][V],
-    int to,
-    int count) {
-  SEQCONV_UNROLL
-  for (int i = 0; i < count; ++i) {
-    if (row + i < rows) {
+    int to) {
+  unroll<kCount>([&](int i) {
+    if (row + i < rows)
       load_wide<V>(in + (row + i) * pitch, window[to + i]);
-    } else {
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        window[to + i][v] = 0.0f;
-    }
-  }
+    else
+      unroll<V>([&](int v) { window[to + i][v] = 0.0f; });
+  });
 }
 
 /// Taps j0 .. j0+7 (those before K) on the eight outputs of a thread.
@@ -41,18 +36,14 @@ SEQCONV_DEVICE void apply_taps(
     const float (&window)[2 * kRowsPerThread - 1][V],
     float (&sums)[kRowsPerThread][V]) {
   float tap[kRowsPerThread];
-  SEQCONV_UNROLL
-  for (int i = 0; i < kRowsPerThread; ++i) {
+  unroll<kRowsPerThread>([&](int i) {
     if (kPerRow || i == 0)
       load_wide<kRowsPerThread>(taps + i * tap_pitch, tap);
-    SEQCONV_UNROLL
-    for (int j = 0; j < kRowsPerThread; ++j)
-      if (kWhole || j < count) {
-        SEQCONV_UNROLL
-        for (int v = 0; v < V; ++v)
-          sums[i][v] += tap[j] * window[i + j][v];
-      }
-  }
+    unroll<kRowsPerThread>([&](int j) {
+      if (kWhole || j < count)
+        unroll<V>([&](int v) { sums[i][v] += tap[j] * window[i + j][v]; });
+    });
+  });
 }
 
 /// sums[i] += sum_j taps[i][j] * in[i + j] for the eight outputs of a thread;
@@ -68,9 +59,9 @@ SEQCONV_DEVICE void convolve_rows(
   constexpr int kAhead = kRowsPerThread - 1;
   const int rows = kAhead + kernel_size;
   float window[kRowsPerThread + kAhead][V];
-  load_window<V>(in, pitch, 0, rows, window, 0, kAhead);
+  load_window<kAhead, V>(in, pitch, 0, rows, window, 0);
   for (int j = 0; j < kernel_size; j += kRowsPerThread) {
-    load_window<V>(in, pitch, j + kAhead, rows, window, kAhead, kRowsPerThread);
+    load_window<kRowsPerThread, V>(in, pitch, j + kAhead, rows, window, kAhead);
     if (j + kRowsPerThread <= kernel_size)
       apply_taps<true, kPerRow, V>(
           taps + j,
@@ -85,12 +76,9 @@ SEQCONV_DEVICE void convolve_rows(
           kernel_size - j,
           window,
           sums);
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAhead; ++i) {
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        window[i][v] = window[i + kRowsPerThread][v];
-    }
+    unroll<kAhead>([&](int i) {
+      unroll<V>([&](int v) { window[i][v] = window[i + kRowsPerThread][v]; });
+    });
   }
 }
 
@@ -117,9 +105,9 @@ SEQCONV_DEVICE void convolve_chunk(
     const int set = kPerRow ? head * plan.rows + row : head;
     float sums[kRowsPerThread][V] = {};
     if (task.bias != nullptr) {
-      SEQCONV_UNROLL
-      for (int i = 0; i < kRowsPerThread; ++i)
+      unroll<kRowsPerThread>([&](int i) {
         load_wide<V>(task.bias + chunk.first + column, sums[i]);
+      });
     }
     if (row < real)
       convolve_rows<kPerRow, V>(
@@ -129,16 +117,12 @@ SEQCONV_DEVICE void convolve_chunk(
           in + row * plan.pitch + column,
           plan.pitch,
           sums);
-    SEQCONV_UNROLL
-    for (int i = 0; i < kRowsPerThread; ++i) {
-      if (row + i >= real) {
-        SEQCONV_UNROLL
-        for (int v = 0; v < V; ++v)
-          sums[i][v] = 0.0f;
-      }
+    unroll<kRowsPerThread>([&](int i) {
+      if (row + i >= real)
+        unroll<V>([&](int v) { sums[i][v] = 0.0f; });
       if (row + i < here)
         store_narrow<V>(out + (row + i) * task.channels + column, sums[i]);
-    }
+    });
   }
 }
 

@@ -29,14 +29,13 @@ SEQCONV_DEVICE void make_backward_taps(
       shared_at<RowStats>(block.shared(), plan.stats_at),
       [&](int i, int j0, const float(&w)[kTapGroup]) {
         const int head = row_of.head_of(i), r = i - head * rows;
-        SEQCONV_UNROLL
-        for (int e = 0; e < kTapGroup; ++e) {
+        unroll<kTapGroup>([&](int e) {
           const int j = j0 + e, s = kPerRow ? r - (K - 1) + j : 0;
           if (j < K && s >= 0 && s < plan.rows)
             taps
                 [(kPerRow ? head * plan.rows + s : i) * plan.tap_pitch + K - 1 -
                  j] = w[e];
-        }
+        });
       });
 }
 
@@ -64,9 +63,7 @@ SEQCONV_DEVICE void tap_gradients(
     for (int n0 = warp.index() * kWarp; n0 < units << bits; n0 += kThreads) {
       Lanes<float> sums[8];
       warp.each([&](int lane) {
-        SEQCONV_UNROLL
-        for (int j = 0; j < 8; ++j)
-          sums[j][lane] = 0;
+        unroll<8>([&](int j) { sums[j][lane] = 0; });
         const int unit = (n0 + lane) >> bits, part = lane & (lanes - 1);
         const int set = unit % sets, j0 = unit / sets * 8;
         const int head = set / plan.grad_rows;
@@ -82,30 +79,28 @@ SEQCONV_DEVICE void tap_gradients(
              c += kPerRow ? lanes : 1) {
           float dy[V];
           load_wide<V>(g + c * V, dy);
-          SEQCONV_UNROLL
-          for (int j = 0; j < 8; ++j)
+          unroll<8>([&](int j) {
             if (j0 + j < K) {
               float in[V];
               load_wide<V>(rows + j * plan.pitch + c * V, in);
-              SEQCONV_UNROLL
-              for (int v = 0; v < V; ++v)
-                sums[j][lane] += in[v] * dy[v];
+              unroll<V>([&](int v) { sums[j][lane] += in[v] * dy[v]; });
             }
+          });
         }
       });
-      SEQCONV_UNROLL
-      for (int j = 0; j < 8; ++j)
+      unroll<8>([&](int j) {
         join_lanes<kPerRow ? 2 : 5>(warp, sums[j], bits, AddFloats{});
+      });
       warp.each([&](int lane) {
         const int unit = (n0 + lane) >> bits;
         if (unit >= units || (lane & (lanes - 1)) != 0)
           return;
         const int j0 = unit / sets * 8;
         float* const to = grads + unit % sets * plan.grad_pitch + j0;
-        SEQCONV_UNROLL
-        for (int j = 0; j < 8; ++j)
+        unroll<8>([&](int j) {
           if (j0 + j < K)
             to[j] = fresh ? sums[j][lane] : to[j] + sums[j][lane];
+        });
       });
     }
   });

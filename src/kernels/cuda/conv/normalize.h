@@ -176,10 +176,10 @@ SEQCONV_DEVICE float dot_groups(
   for_groups(logits, mine, [&](int j, float(&w)[kTapGroup], float* at) {
     float g[kTapGroup];
     load_wide<kTapGroup>(grads + j, g);
-    SEQCONV_UNROLL
-    for (int e = 0; e < kTapGroup; ++e)
+    unroll<kTapGroup>([&](int e) {
       if (j + e >= source.kernel_size)
         g[e] = 0.0f;
+    });
     drop.apply(j, g);
     store_narrow<kTapGroup>(grads + j, g);
     if (softmax) {
@@ -188,9 +188,8 @@ SEQCONV_DEVICE float dot_groups(
         value = exp_of_negative(value - stats.shift) * stats.scale;
       store_narrow<kTapGroup>(at, w);
     }
-    SEQCONV_UNROLL
-    for (int e = 0; e < kTapGroup; ++e)
-      dot += g[e] * (absolute ? std::abs(w[e]) : w[e]);
+    unroll<kTapGroup>(
+        [&](int e) { dot += g[e] * (absolute ? std::abs(w[e]) : w[e]); });
   });
   return dot;
 }
@@ -216,9 +215,9 @@ SEQCONV_DEVICE void gradient_groups(
   for_groups(logits, mine, [&](int j, float(&w)[kTapGroup], float*) {
     float g[kTapGroup];
     load_wide<kTapGroup>(grads + j, g);
-    SEQCONV_UNROLL
-    for (int e = 0; e < kTapGroup; ++e)
+    unroll<kTapGroup>([&](int e) {
       g[e] = j + e >= row.begin && j + e < row.end ? w[e] * (g[e] - dot) : 0.0f;
+    });
     store_narrow<kTapGroup>(grads + j, g);
   });
 }

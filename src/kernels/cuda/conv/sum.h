@@ -87,11 +87,10 @@ sum_rows(const BiasTask<S>& task, int64_t begin, int64_t end, int64_t c) {
   float sums[kAtOnce] = {};
   int64_t row = begin;
   for (; row + kAtOnce <= end; row += kAtOnce) {
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i) {
+    unroll<kAtOnce>([&](int i) {
       sums[i] += widen(*from);
       from += task.channels;
-    }
+    });
   }
   for (; row < end; ++row, from += task.channels)
     sums[0] += widen(*from);

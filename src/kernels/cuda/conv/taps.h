@@ -96,13 +96,11 @@ SEQCONV_DEVICE void for_elements(
     SEQCONV_NO_UNROLL
     for (int r0 = thread >> source.lane_bits; r0 < count;
          r0 += kElementsAtOnce * step) {
-      SEQCONV_UNROLL
-      for (int i = 0; i < kElementsAtOnce; ++i)
-        first(r0 + i * step, j, i);
-      SEQCONV_UNROLL
-      for (int i = 0; i < kElementsAtOnce; ++i)
+      unroll<kElementsAtOnce>([&](int i) { first(r0 + i * step, j, i); });
+      unroll<kElementsAtOnce>([&](int i) {
         if (r0 + i * step < count)
           second(r0 + i * step, j, i);
+      });
     }
   }
 }
@@ -239,8 +237,7 @@ class DropFactors {
           static_cast<uint64_t>(*source_.seed),
           static_cast<uint64_t>((row_.base + j) / kTapGroup + 1));
       const int skipped = static_cast<int>(row_.base % kTapGroup);
-      SEQCONV_UNROLL
-      for (int e = 0; e < kTapGroup; ++e) {
+      unroll<kTapGroup>([&](int e) {
         uint32_t word = 0;
         SEQCONV_UNROLL
         for (int i = e; i < e + kTapGroup; ++i)
@@ -248,13 +245,13 @@ class DropFactors {
             word = i < kTapGroup ? words_[static_cast<size_t>(i)]
                                  : after[static_cast<size_t>(i - kTapGroup)];
         values[e] *= word >= source_.threshold ? scale : 0.0f;
-      }
+      });
       words_ = after;
     } else if (source_.mask != nullptr) {
-      SEQCONV_UNROLL
-      for (int e = 0; e < kTapGroup; ++e)
+      unroll<kTapGroup>([&](int e) {
         if (j + e >= row_.begin && j + e < row_.end)
           values[e] *= source_.mask[row_.base + j + e] != 0 ? scale : 0.0f;
+      });
     }
   }
 

@@ -149,20 +149,18 @@ SEQCONV_DEVICE void stage_rows(
     SEQCONV_NO_UNROLL
     for (int r0 = at.row; r0 < rows; r0 += kAtOnce * at.step) {
       Pack<S, V> packs[kAtOnce];
-      SEQCONV_UNROLL
-      for (int i = 0; i < kAtOnce; ++i) {
+      unroll<kAtOnce>([&](int i) {
         const int r = r0 + i * at.step;
         packs[i] = {};
         if (filled && r >= begin && r < end)
           packs[i] =
               load_pack<S, V>(from + (offset_of(r, channels) + at.column));
-      }
-      SEQCONV_UNROLL
-      for (int i = 0; i < kAtOnce; ++i) {
+      });
+      unroll<kAtOnce>([&](int i) {
         const int r = r0 + i * at.step;
         if (r < rows)
           store_pack<S, V>(to + r * pitch + at.column, packs[i]);
-      }
+      });
     }
   });
 }

@@ -108,16 +108,11 @@ SEQCONV_DEVICE void add_shares(
     const float (&shares)[N],
     const float (&g)[V]) {
   float sums[N][V];
-  SEQCONV_UNROLL
-  for (int n = 0; n < N; ++n)
-    load_wide<V>(rows[n], sums[n]);
-  SEQCONV_UNROLL
-  for (int n = 0; n < N; ++n) {
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      sums[n][v] += shares[n] * g[v];
+  unroll<N>([&](int n) { load_wide<V>(rows[n], sums[n]); });
+  unroll<N>([&](int n) {
+    unroll<V>([&](int v) { sums[n][v] += shares[n] * g[v]; });
     store_narrow<V>(rows[n], sums[n]);
-  }
+  });
 }
 
 /// What a window adds to a thread's columns.
@@ -165,10 +160,10 @@ SEQCONV_DEVICE void scatter_edges(
   SEQCONV_NO_UNROLL
   for (int r0 = place.row; r0 < count; r0 += kAtOnce * copies) {
     Pack<S, V> in[kAtOnce];
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i)
+    unroll<kAtOnce>([&](int i) {
       in[i] = load_pack<S, V>(
           row_at(from, min(r0 + i * copies, count - 1), task.row_bytes));
+    });
     SEQCONV_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       const int r = r0 + i * copies;
@@ -202,26 +197,19 @@ sum_parts(const TalkTask<S>& task, const TalkPlace<V>& place, char* shared) {
     const auto add = [](const float* from, float(&to)[V]) {
       float in[V];
       load_wide<V>(from, in);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        to[v] += in[v];
+      unroll<V>([&](int v) { to[v] += in[v]; });
     };
     SEQCONV_NO_UNROLL
     for (int copy = 0; copy < task.plan.copies; ++copy) {
       const int to_copy = copy * kTalkSteps * pitch;
       if (part == 0)  // the row before the tile
         add(column + to_copy, sum);
-      SEQCONV_UNROLL
-      for (int i = 0; i < kTalkPart; ++i)
-        add(at + to_copy + i * pitch, rows[i]);
+      unroll<kTalkPart>([&](int i) { add(at + to_copy + i * pitch, rows[i]); });
     }
-    SEQCONV_UNROLL
-    for (int i = 0; i < kTalkPart; ++i) {
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        sum[v] += rows[i][v];
+    unroll<kTalkPart>([&](int i) {
+      unroll<V>([&](int v) { sum[v] += rows[i][v]; });
       store_narrow<V>(at + i * pitch, sum);
-    }
+    });
   }
 }
 
@@ -246,9 +234,7 @@ SEQCONV_DEVICE void write_input_gradient(
     for (int p = 1; p <= part; ++p) {
       float in[V];
       load_wide<V>(column + p * kTalkPart * pitch, in);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        before[v] += in[v];
+      unroll<V>([&](int v) { before[v] += in[v]; });
     }
     SEQCONV_UNROLL
     for (int i = 0; i < kTalkPart; ++i) {
@@ -257,9 +243,9 @@ SEQCONV_DEVICE void write_input_gradient(
         break;
       float sum[V];
       load_wide<V>(column + (1 + r) * pitch, sum);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
+      unroll<V>([&](int v) {
         sum[v] = r < real ? (before[v] + sum[v]) * task.scale : 0.0f;
+      });
       store_narrow<V>(row_at(out, r, task.row_bytes), sum);
     }
   }

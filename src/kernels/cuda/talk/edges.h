@@ -18,25 +18,23 @@ SEQCONV_DEVICE void add_products(
   SEQCONV_NO_UNROLL
   for (int c0 = begin; c0 < end; c0 += kAtOnce * step) {
     Pack<S, V> in[kAtOnce][3] = {};
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i)
+    unroll<kAtOnce>([&](int i) {
       if (c0 + i * step < end) {
-        SEQCONV_UNROLL
-        for (int k = 0; k < 3; ++k)
+        unroll<3>([&](int k) {
           in[i][k] = load_pack<S, V>(rows[k] + c0 + i * step);
+        });
       }
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i) {
+    });
+    unroll<kAtOnce>([&](int i) {
       float left[V], right[V], g[V];
       widen_pack<V>(in[i][0], left);
       widen_pack<V>(in[i][1], right);
       widen_pack<V>(in[i][2], g);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v) {
+      unroll<V>([&](int v) {
         sums[0] += left[v] * g[v];
         sums[1] += right[v] * g[v];
-      }
-    }
+      });
+    });
   }
 }
 

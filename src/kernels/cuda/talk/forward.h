@@ -37,18 +37,14 @@ class TalkSums {
     SEQCONV_UNROLL
     for (int v = 0; v < V; v += kPart) {
       const Pack<float, kPart> part = memory_[entry + v / kPart * part_pitch_];
-      SEQCONV_UNROLL
-      for (int i = 0; i < kPart; ++i)
-        to[v + i] = part.v[i];
+      unroll<kPart>([&](int i) { to[v + i] = part.v[i]; });
     }
   }
   SEQCONV_DEVICE void store(int entry, const float (&from)[V]) const {
     SEQCONV_UNROLL
     for (int v = 0; v < V; v += kPart) {
       Pack<float, kPart> part;
-      SEQCONV_UNROLL
-      for (int i = 0; i < kPart; ++i)
-        part.v[i] = from[v + i];
+      unroll<kPart>([&](int i) { part.v[i] = from[v + i]; });
       memory_[entry + v / kPart * part_pitch_] = part;
     }
   }
@@ -95,20 +91,17 @@ SEQCONV_DEVICE void scan_rows(
       SEQCONV_NO_UNROLL
       for (int r0 = 0; r0 < count; r0 += kAtOnce) {
         Pack<S, V> in[kAtOnce];
-        SEQCONV_UNROLL
-        for (int i = 0; i < kAtOnce; ++i)
+        unroll<kAtOnce>([&](int i) {
           in[i] = load_pack<S, V>(
               row_at(from, min(r0 + i, count - 1), task.row_bytes));
-        SEQCONV_UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
+        });
+        unroll<kAtOnce>([&](int i) {
           float row[V];
           widen_pack<V>(in[i], row);
-          SEQCONV_UNROLL
-          for (int v = 0; v < V; ++v)
-            sum[v] += row[v];
+          unroll<V>([&](int v) { sum[v] += row[v]; });
           entry = sums.next(entry);
           sums.store(entry, sum);
-        }
+        });
       }
     }
   });
@@ -127,21 +120,17 @@ SEQCONV_DEVICE void window_by_sums(
   float upper[V], lower[V];
   sums.load(end, out);
   sums.load(w.right > 0 ? sums.next(end) : end, upper);
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
-    out[v] += w.right * (upper[v] - out[v]);
+  unroll<V>([&](int v) { out[v] += w.right * (upper[v] - out[v]); });
   sums.load(w.left > 0 ? sums.next(begin) : begin, upper);
   sums.load(begin, lower);
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
+  unroll<V>([&](int v) {
     out[v] = out[v] - upper[v] + w.left * (upper[v] - lower[v]);
+  });
   const auto add_totals = [&](int from, int to, float sign) {
     SEQCONV_NO_UNROLL
     for (int s = from; s < to; ++s) {
       sums.load(sums.total(s), upper);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        out[v] += sign * upper[v];
+      unroll<V>([&](int v) { out[v] += sign * upper[v]; });
     }
   };
   add_totals(segment_of(first), segment_of(last), 1.0f);
@@ -158,13 +147,9 @@ SEQCONV_DEVICE void window_by_rows(
   const auto add = [&](int r, float share) {
     float in[V];
     load_wide<V>(row_at(rows, r, row_bytes), in);
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      out[v] += share * in[v];
+    unroll<V>([&](int v) { out[v] += share * in[v]; });
   };
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
-    out[v] = 0.0f;
+  unroll<V>([&](int v) { out[v] = 0.0f; });
   SEQCONV_NO_UNROLL
   for (int r = w.begin; r < w.end; ++r)
     add(r, 1.0f);
@@ -203,9 +188,7 @@ SEQCONV_DEVICE void write_windows(
       else
         window_by_rows<V>(w, task.x + at, task.row_bytes, sum);
     }
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      sum[v] *= task.scale;
+    unroll<V>([&](int v) { sum[v] *= task.scale; });
     store_narrow<V>(out, sum);
     out = row_at(out, place.stride, task.row_bytes);
   }

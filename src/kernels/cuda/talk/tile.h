@@ -110,9 +110,7 @@ join_spans(Block& block, TalkSpan* spans, const Of& of) {
     });
   });
   TalkSpan all;
-  SEQCONV_UNROLL
-  for (int i = 0; i < kWarps; ++i)
-    all.add(spans[i].begin, spans[i].end);
+  unroll<kWarps>([&](int i) { all.add(spans[i].begin, spans[i].end); });
   return all;
 }
 
