@@ -101,7 +101,7 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   ConvSetup setup;
   setup.shape = c.shape();
   setup.logits_of = c.kind;
-  setup.normalization = c.normalization;
+  setup.softmax = c.normalization == Normalization::kSoftmax;
   setup.renormalize_edges = c.renormalize;
   setup.drop.p = c.p;
   setup.drop.seed = c.seed ? &seed : nullptr;

@@ -29,12 +29,13 @@ struct Logits {
   Storage storage = Storage::kFloat;
 };
 
-/// Sizes and switches that all passes share. renormalize_edges (with softmax
-/// only) leaves taps that fall outside [0, length) out of the softmax.
+/// Sizes and switches that all passes share. Taps are the softmax of logits, or
+/// the logits themselves: other normalisations come before. renormalize_edges
+/// (with softmax only) leaves taps that fall outside [0, length) out of it.
 struct ConvSetup {
   ConvShape shape;
   LogitsOf logits_of = LogitsOf::kPosition;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   TapDrop drop;
   Logits logits;

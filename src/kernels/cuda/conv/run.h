@@ -35,9 +35,8 @@ inline TapSource tap_source(const ConvSetup& setup) {
   source.lane_bits = bits_for(groups * kTapGroup, 5);
   source.part_bits = bits_for(groups, 1);
   source.padding_left = static_cast<int>(shape.padding_left);
-  source.normalization = setup.normalization;
-  source.renormalize_edges =
-      setup.renormalize_edges && setup.normalization == Normalization::kSoftmax;
+  source.softmax = setup.softmax;
+  source.renormalize_edges = setup.renormalize_edges && setup.softmax;
   source.scale = static_cast<float>(1.0 / (1.0 - setup.drop.p));
   source.threshold = drop_threshold(setup.drop.p);
   source.seed = drops ? setup.drop.seed : nullptr;
@@ -70,7 +69,7 @@ check_kernel_fits(bool fits, int64_t limit, const ConvShape& shape) {
 template <class S>
 bool taps_fit(const TapSource& source) {
   return StorageOf<S>::kValue == Storage::kBFloat16 ||
-      (source.normalization == Normalization::kSoftmax && source.scale < 65504);
+      (source.softmax && source.scale < 65504);
 }
 
 /// A pass but for what it reads and writes; `tensors` are all of that but for

@@ -2,7 +2,6 @@
 
 #include <type_traits>
 
-#include "kernels/common/tap_math.h"
 #include "kernels/cuda/common/launches.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/cuda/conv.h"
@@ -21,7 +20,7 @@ struct TapSource {
   int lane_bits = 0;  ///< 2^so many threads copy a row
   int part_bits = 0;  ///< 2^so many threads share a row, neighbours in a warp
   int padding_left = 0;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   float scale = 1;  ///< of kept taps
   uint32_t threshold = 0;
@@ -55,7 +54,12 @@ tap_row(const TapSource& source, int64_t base, int64_t t, int64_t valid) {
       static_cast<int>(min<int64_t>(K, valid - t + P))};
 }
 
-using RowStats = TapStats<float>;
+/// The maximum of a row and 1 / sum of exp; without a softmax 0 and 1. A row
+/// that is not real has the scale 0.
+struct alignas(8) RowStats {
+  float shift;
+  float scale;
+};
 
 /// Elements that a thread takes at once.
 inline constexpr int kTapGroup = 4;
@@ -116,8 +120,7 @@ SEQCONV_DEVICE void copy_logits(
     int count,
     const RowOf& row_of,
     const LogitRows& to) {
-  const float none =
-      source.normalization == Normalization::kSoftmax ? -INFINITY : 0.0f;
+  const float none = source.softmax ? -INFINITY : 0.0f;
   const auto copy = [&]<class R, bool kEdges>(int thread) {
     R values[kElementsAtOnce];
     for_elements(
@@ -237,14 +240,14 @@ class DropFactors {
           static_cast<uint64_t>(*source_.seed),
           static_cast<uint64_t>((row_.base + j) / kTapGroup + 1));
       const int skipped = static_cast<int>(row_.base % kTapGroup);
-      unroll<kTapGroup>([&](int e) {
-        uint32_t word = 0;
-        SEQCONV_UNROLL
-        for (int i = e; i < e + kTapGroup; ++i)
-          if (i - e == skipped)
-            word = i < kTapGroup ? words_[static_cast<size_t>(i)]
-                                 : after[static_cast<size_t>(i - kTapGroup)];
-        values[e] *= word >= source_.threshold ? scale : 0.0f;
+      // A word for every element, without an index that is not constant.
+      unroll<kTapGroup>([&](int s) {
+        if (s == skipped)
+          unroll<kTapGroup>([&](int e) {
+            const auto i = static_cast<size_t>((s + e) % kTapGroup);
+            const uint32_t word = s + e < kTapGroup ? words_[i] : after[i];
+            values[e] *= word >= source_.threshold ? scale : 0.0f;
+          });
       });
       words_ = after;
     } else if (source_.mask != nullptr) {
