@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/cuda/conv/band_backward.h"
-#include "kernels/cuda/conv/fma_backward.h"
+#include "kernels/cuda/conv/band.h"
+#include "kernels/cuda/conv/fma.h"
 #include "kernels/cuda/conv/step.h"
 #include "kernels/cuda/conv/sum.h"
 
@@ -120,17 +120,11 @@ ConvTask<S> conv_task(
   return task;
 }
 
-/// Queues the body that the plan is for.
-template <
-    template <bool, int>
-    class Fma,
-    template <bool, int>
-    class Band,
-    class S,
-    class Launcher>
+/// Queues the pass that the task is for, by the path of its plan.
+template <bool kBackward, class S, class Launcher>
 void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
-  const auto run = [&](auto body) {
-    launcher.template run<decltype(body)>(
+  const auto run = [&]<class Path>(Path) {
+    launcher.template run<ConvBody<Path, kBackward>>(
         task.plan.blocks,
         task.plan.shared,
         task);
@@ -138,10 +132,11 @@ void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
   const auto choose = [&]<bool kPerRow>(std::bool_constant<kPerRow>) {
     if constexpr (sizeof(S) == 2) {
       if (task.plan.uses_bands)
-        return task.plan.rows == 64 ? run(Band<kPerRow, 64>{})
-                                    : run(Band<kPerRow, 32>{});
+        return task.plan.rows == 64 ? run(BandPath<kPerRow, 64>{})
+                                    : run(BandPath<kPerRow, 32>{});
     }
-    task.plan.vector == 4 ? run(Fma<kPerRow, 4>{}) : run(Fma<kPerRow, 1>{});
+    task.plan.vector == 4 ? run(FmaPath<kPerRow, 4>{})
+                          : run(FmaPath<kPerRow, 1>{});
   };
   per_row ? choose(std::true_type{}) : choose(std::false_type{});
 }
@@ -158,7 +153,7 @@ void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
       args.bias);
   task.x = args.x;
   task.out = args.y;
-  launch_conv<ForwardBody, BandForwardBody>(
+  launch_conv</*kBackward=*/false>(
       launcher,
       task,
       is_per_row(args.setup, task.taps));

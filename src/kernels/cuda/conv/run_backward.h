@@ -139,7 +139,7 @@ void run_conv_backward(Launcher& launcher, const ConvBackward<S>& args) {
     workspace += weight_elements(task.plan, shape);
   }
   if (args.grad_logits != nullptr || args.grad_x != nullptr)
-    launch_conv<BackwardBody, BandBackwardBody>(launcher, task, per_row);
+    launch_conv</*kBackward=*/true>(launcher, task, per_row);
   if (sums_positions(args)) {
     WeightTask<S> last;
     last.taps = task.taps;

@@ -121,9 +121,9 @@ column_of_rows(const ConvPlan& plan, int thread, int width) {
   return {column, row < step && column < width ? row : 1 << 30, step};
 }
 
-/// One phase: rows [first, first + rows) of a chunk of tensor [B, T, C] into
-/// shared memory, zero outside the sequence and from the chunk's width up to
-/// `padded` channels.
+/// One phase: the plan's in_rows of a chunk of tensor [B, T, C], from `first`
+/// on, into shared memory, zero outside the sequence and from the chunk's width
+/// up to `padded` channels.
 template <int V, class S, class Block>
 SEQCONV_DEVICE void stage_rows(
     Block& block,
@@ -132,9 +132,9 @@ SEQCONV_DEVICE void stage_rows(
     const ConvTile& tile,
     const Chunk& chunk,
     int64_t first,
-    int rows,
     int padded,
     S* to) {
+  const int rows = task.plan.in_rows;
   const int begin = static_cast<int>(clamped<int64_t>(-first, 0, rows));
   const int end =
       static_cast<int>(clamped<int64_t>(tile.valid - first, 0, rows));
@@ -166,7 +166,8 @@ SEQCONV_DEVICE void stage_rows(
 }
 
 /// The logits of a tile's outputs, one for each position or one a head; of one
-/// head only unless kManyHeads.
+/// head only unless kManyHeads. With `reversed` of all outputs that the tile's
+/// inputs feed, K-1 more, from K-1-P before the tile on.
 template <bool kPerRow, bool kManyHeads, class S>
 struct TileRows {
   const TapSource& taps;
@@ -179,17 +180,16 @@ struct TileRows {
   int end;
 
   SEQCONV_DEVICE
-  TileRows(const ConvTask<S>& task, const ConvTile& tile, int64_t at, int count)
-      : taps(task.taps),
-        first(at),
-        valid(tile.valid),
-        base(task.taps.row(tile.b, at, tile.head)),
-        heads(count),
-        rows(count),
-        begin(static_cast<int>(clamped<int64_t>(-at, 0, count))),
-        end(static_cast<int>(clamped<int64_t>(tile.valid - at, 0, count))) {
-    if (!kPerRow)
-      base = static_cast<int64_t>(tile.head) * taps.kernel_size;
+  TileRows(const ConvTask<S>& task, const ConvTile& tile, bool reversed)
+      : taps(task.taps), valid(tile.valid) {
+    const int before = taps.kernel_size - 1;
+    first = tile.first - (reversed ? before - taps.padding_left : 0);
+    rows = !kPerRow ? 1 : task.plan.rows + (reversed ? before : 0);
+    base = kPerRow ? taps.row(tile.b, first, tile.head)
+                   : static_cast<int64_t>(tile.head) * taps.kernel_size;
+    heads = Divisor(rows);
+    begin = static_cast<int>(clamped<int64_t>(-first, 0, rows));
+    end = static_cast<int>(clamped<int64_t>(valid - first, 0, rows));
   }
 
   SEQCONV_DEVICE int head_of(int i) const {
