@@ -123,7 +123,7 @@ at::Tensor conv_cuda(
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    kernels::cuda::conv_forward(
+    kernels::cuda::launch(
         ConvForward<S>{
             .setup = setup.get(),
             .x = const_pointer<S>(dense),
@@ -181,7 +181,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
     const at::Tensor workspace =
         at::empty({kernels::cuda::conv_backward_workspace(backward)}, sums);
     backward.workspace = pointer<float>(workspace);
-    kernels::cuda::conv_backward(backward, current_stream());
+    kernels::cuda::launch(backward, current_stream());
   });
   return {grad_x, setup.grad_logits(grad_taps, output_mask[1]), grad_bias};
 }
@@ -213,7 +213,7 @@ at::Tensor conv_step_cuda(
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    kernels::cuda::conv_step(
+    kernels::cuda::launch(
         ConvStep<S>{
             .setup = setup.get(),
             .x = const_pointer<S>(dense),

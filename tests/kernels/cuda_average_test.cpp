@@ -62,13 +62,10 @@ std::vector<S> run_on_host(
   HostLauncher launcher(how.backwards);
   Shifted<S> in(narrowed<S>(x), how.shift);
   Shifted<S> out(garbage<S>(c.count()), how.shift);
-  auto workspace = garbage<double>(average_workspace<S>(c.shape()));
+  auto workspace = garbage<double>(cumulative_average_workspace<S>(c.shape()));
   const CumulativeAverage<S> args =
-      {c.shape(), c.valid(), in.data(), out.data(), workspace.data()};
-  if (order == AverageOrder::kForward)
-    run_average<AverageOrder::kForward>(launcher, args);
-  else
-    run_average<AverageOrder::kBackward>(launcher, args);
+      {order, c.shape(), c.valid(), in.data(), out.data(), workspace.data()};
+  run(launcher, args);
   return out.values();
 }
 
@@ -133,10 +130,10 @@ TEST(CudaAverageOnHost, EqualsTheCpuOnAwkwardSizes) {
 TEST(CudaAverageOnHost, EqualsTheCpuWhereEverySequenceIsOnePart) {
   // Of three chunks: what a block hands on from one to the next.
   const AverageCase single = {kEnoughAverageBlocks, 257, 1, {}};
-  EXPECT_EQ(average_workspace<float>(single.shape()), 0);
+  EXPECT_EQ(cumulative_average_workspace<float>(single.shape()), 0);
   expect_reference<float>(single);
   const AverageCase vectors = {kEnoughAverageBlocks, 129, 4, {}};
-  EXPECT_EQ(average_workspace<BFloat16>(vectors.shape()), 0);
+  EXPECT_EQ(cumulative_average_workspace<BFloat16>(vectors.shape()), 0);
   expect_reference<BFloat16>(vectors);
 }
 
@@ -164,8 +161,8 @@ TEST(CudaAverageOnHost, ASequenceHasTheSameBitsAloneAndInABatch) {
   // Alone it is split, in the batch it is not.
   const AverageCase all = {kEnoughAverageBlocks, 257, 8, {}};
   const AverageCase one = {1, 257, 8, {}};
-  ASSERT_EQ(average_workspace<float>(all.shape()), 0);
-  ASSERT_GT(average_workspace<float>(one.shape()), 0);
+  ASSERT_EQ(cumulative_average_workspace<float>(all.shape()), 0);
+  ASSERT_GT(cumulative_average_workspace<float>(one.shape()), 0);
   const std::vector<double> x = all.input();
   for (const AverageOrder order : kOrders) {
     const auto batch = run_on_host<float>(all, order, x);
@@ -251,9 +248,13 @@ stepped(const AverageCase& c, const std::vector<double>& x, int64_t chunk) {
     }
     const auto in = narrowed<S>(chunk);
     auto out = garbage<S>(c.B * count * c.C);
-    run_average_step<S>(
-        launcher,
-        {{c.B, count, c.C}, &t, in.data(), sums.data(), out.data()});
+    run(launcher,
+        CumulativeAverageStep<S>{
+            {c.B, count, c.C},
+            &t,
+            in.data(),
+            sums.data(),
+            out.data()});
     const auto wide = widened(out);
     for (int64_t b = 0; b < c.B; ++b)
       std::copy_n(

@@ -340,7 +340,7 @@ stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
         .state = state.data(),
         .position = &t,
         .y = out.data()};
-    run_conv_step(launcher, step);
+    run(launcher, step);
     for (int64_t b = 0; b < c.B; ++b)
       std::copy_n(
           out.begin() + b * count * C,

@@ -19,10 +19,6 @@ inline constexpr int kAverageBytes = 4;
 inline constexpr int64_t kEnoughAverageBlocks = 256;
 inline constexpr int64_t kManyAverageBlocks = 1024;
 
-/// Which way a channel is summed: from the first position on, or from the last
-/// one back for the gradient.
-enum class AverageOrder { kForward, kBackward };
-
 /// A block owns `chunks_per_block` chunks of a sequence, one after the other,
 /// and a strip of kThreads * vector channels. With every sequence in one part
 /// the only pass reads x once. With several, a first pass takes the sums of

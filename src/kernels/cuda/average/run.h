@@ -32,7 +32,7 @@ struct AverageStepBody {
 };
 
 template <class S>
-int64_t average_workspace(const AverageShape& shape) {
+int64_t cumulative_average_workspace(const AverageShape& shape) {
   if (is_empty(shape))
     return 0;
   return plan_average(shape, sizeof(S), /*vector=*/1).kept() * shape.batch *
@@ -62,22 +62,26 @@ void launch_average(Launcher& launcher, const CumulativeAverage<S>& args) {
       task);
 }
 
-template <AverageOrder kOrder, class S, class Launcher>
-void run_average(Launcher& launcher, const CumulativeAverage<S>& args) {
+template <class S, class Launcher>
+void run(Launcher& launcher, const CumulativeAverage<S>& args) {
   constexpr int kWide = kAverageBytes / static_cast<int>(sizeof(S));
   if (is_empty(args.shape))
     return;
+  const auto ordered = [&]<int V>(std::integral_constant<int, V>) {
+    if (args.order == AverageOrder::kForward)
+      launch_average<AverageOrder::kForward, V>(launcher, args);
+    else
+      launch_average<AverageOrder::kBackward, V>(launcher, args);
+  };
   if (args.shape.channels % kWide == 0 &&
       are_aligned({args.x, args.y}, kAverageBytes))
-    launch_average<kOrder, kWide>(launcher, args);
+    ordered(std::integral_constant<int, kWide>{});
   else
-    launch_average<kOrder, 1>(launcher, args);
+    ordered(std::integral_constant<int, 1>{});
 }
 
 template <class S, class Launcher>
-void run_average_step(
-    Launcher& launcher,
-    const CumulativeAverageStep<S>& args) {
+void run(Launcher& launcher, const CumulativeAverageStep<S>& args) {
   const AverageShape& shape = args.shape;
   if (!is_empty(shape))
     launcher.template run<AverageStepBody>(

@@ -100,4 +100,16 @@ class DeviceLauncher {
   Stream stream_;
 };
 
+template <class Args>
+void launch(const Args& args, Stream stream) {
+  DeviceLauncher launcher(stream);
+  run(launcher, args);
+}
+
+/// Compiles launch() for a pass in every type.
+#define SEQCONV_LAUNCH(Args)                                \
+  template void launch(const Args<float>& args, Stream);    \
+  template void launch(const Args<BFloat16>& args, Stream); \
+  template void launch(const Args<Float16>& args, Stream);
+
 }  // namespace seqconv::kernels::cuda

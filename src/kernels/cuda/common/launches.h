@@ -11,7 +11,9 @@
 /// which queues Body::run(block, task) for every block (the tests' runs it at
 /// once on the host), with so many bytes of shared memory, and
 ///   int64_t shared_limit() const;
-/// the bytes of shared memory that a block may have.
+/// the bytes of shared memory that a block may have. Every operator has
+///   void run(Launcher& launcher, const Args& args);
+/// for the arguments of each of its passes.
 namespace seqconv::kernels::cuda {
 
 /// What a block may have without asking on any device, the most that every one

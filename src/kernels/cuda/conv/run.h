@@ -142,7 +142,7 @@ void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
 }
 
 template <class S, class Launcher>
-void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
+void run(Launcher& launcher, const ConvForward<S>& args) {
   if (is_empty(args.setup.shape))
     return;
   auto task = conv_task<S>(
@@ -160,7 +160,7 @@ void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
 }
 
 template <class S, class Launcher>
-void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
+void run(Launcher& launcher, const ConvStep<S>& args) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return;
@@ -185,6 +185,136 @@ void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
       shape.batch * task.groups,
       task.shared(),
       task);
+}
+
+/// Elements of [count, width] and of what its sums by stages leave, the last
+/// one included.
+inline int64_t sum_elements(int64_t count, int64_t width) {
+  int64_t elements = count * width;
+  while (count != 1) {
+    count = sum_outputs(count);
+    elements += count * width;
+  }
+  return elements;
+}
+
+/// Sums from [count, width] by stages. Results lie behind `from`; the last one
+/// goes to `last` unless that is null. Gives where it is.
+template <class Launcher>
+const float* launch_sums(
+    Launcher& launcher,
+    float* from,
+    int64_t count,
+    int64_t width,
+    float* last) {
+  while (count != 1) {
+    const int64_t left = sum_outputs(count);
+    float* const to =
+        left == 1 && last != nullptr ? last : from + count * width;
+    launcher.template run<SumBody>(
+        left * blocks_for(width),
+        0,
+        SumTask{from, to, count, width});
+    from = to;
+    count = left;
+  }
+  return from;
+}
+
+inline int64_t bias_chunks(const ConvShape& shape) {
+  return chunks_of(shape.batch * shape.steps, kBiasRows);
+}
+
+template <class S, class Launcher>
+void launch_bias(
+    Launcher& launcher,
+    const ConvBackward<S>& args,
+    float* workspace) {
+  const ConvShape& shape = args.setup.shape;
+  const int64_t chunks = bias_chunks(shape), C = shape.channels;
+  float* const first = chunks == 1 ? args.grad_bias : workspace;
+  if (chunks > 0)
+    launcher.template run<BiasBody>(
+        chunks * blocks_for(C),
+        0,
+        BiasTask<S>{
+            shape.batch,
+            shape.steps,
+            C,
+            args.setup.lengths,
+            args.grad_y,
+            first});
+  launch_sums(launcher, first, chunks, C, args.grad_bias);
+}
+
+/// Whether a gradient of logits that all positions share is wanted.
+template <class S>
+bool sums_positions(const ConvBackward<S>& args) {
+  return args.setup.logits_of == LogitsOf::kHead && args.grad_logits != nullptr;
+}
+
+/// The task of a backward pass but for its workspace; `limit` is the launcher's
+/// shared_limit().
+template <class S>
+ConvTask<S> backward_task(const ConvBackward<S>& args, int64_t limit) {
+  auto task = conv_task<S>(
+      args.setup,
+      ConvPass::kBackward,
+      limit,
+      {args.x, args.grad_y, args.grad_x},
+      nullptr);
+  task.x = args.x;
+  task.grad_y = args.grad_y;
+  task.out = args.grad_x;
+  task.grad_logits = args.grad_logits;
+  return task;
+}
+
+/// Elements of the sums over positions, with those of the later stages.
+inline int64_t weight_elements(const ConvPlan& plan, const ConvShape& shape) {
+  return sum_elements(plan.units, shape.heads * shape.kernel_size);
+}
+
+template <class S>
+int64_t backward_workspace(const ConvBackward<S>& args, int64_t limit) {
+  const ConvShape& shape = args.setup.shape;
+  int64_t elements = 0;
+  if (sums_positions(args))
+    elements += weight_elements(backward_task(args, limit).plan, shape);
+  if (args.grad_bias != nullptr)
+    elements += sum_elements(bias_chunks(shape), shape.channels);
+  return elements;
+}
+
+/// Without positions no block makes sums: the last stages write zeros.
+template <class S, class Launcher>
+void run(Launcher& launcher, const ConvBackward<S>& args) {
+  const ConvShape& shape = args.setup.shape;
+  ConvTask<S> task = backward_task(args, launcher.shared_limit());
+  const bool per_row = is_per_row(args.setup, task.taps);
+  float* workspace = args.workspace;
+  if (sums_positions(args)) {
+    task.sums = workspace;
+    workspace += weight_elements(task.plan, shape);
+  }
+  if (!is_empty(shape) &&
+      (args.grad_logits != nullptr || args.grad_x != nullptr))
+    launch_conv</*kBackward=*/true>(launcher, task, per_row);
+  if (sums_positions(args)) {
+    WeightTask<S> last;
+    last.taps = task.taps;
+    last.is_logit = per_row || is_empty(shape);
+    last.grad_logits = args.grad_logits;
+    last.sums = launch_sums(
+        launcher,
+        task.sums,
+        task.plan.units,
+        shape.heads * shape.kernel_size,
+        nullptr);
+    launcher.template run<WeightBody>(shape.heads, last.shared(), last);
+  }
+  if (args.grad_bias != nullptr)
+    launch_bias(launcher, args, workspace);
 }
 
 }  // namespace seqconv::kernels::cuda

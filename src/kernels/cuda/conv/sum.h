@@ -10,9 +10,9 @@ inline constexpr int64_t kSumFanIn = 64;
 /// Rows of grad_y that a thread adds up for the gradient of the bias.
 inline constexpr int64_t kBiasRows = 128;
 
-/// Results left when `count` are summed by kSumFanIn.
+/// Results left when `count` are summed by kSumFanIn: of none, one zero.
 SEQCONV_HD int64_t sum_outputs(int64_t count) {
-  return chunks_of(count, kSumFanIn);
+  return max<int64_t>(1, chunks_of(count, kSumFanIn));
 }
 
 /// A thread's place in [rows, width], a block having kThreads columns of a row.
@@ -46,22 +46,6 @@ struct SumBody {
       for (int64_t p = at.row * kSumFanIn; p < end; ++p)
         sum += task.from[p * task.width + at.column];
       task.to[at.row * task.width + at.column] = sum;
-    });
-  }
-};
-
-/// to[0 .. count) = 0.
-struct ZeroTask {
-  char* to = nullptr;
-  int64_t count = 0;
-};
-struct ZeroBody {
-  template <class Block>
-  static SEQCONV_DEVICE void run(Block& block, const ZeroTask& task) {
-    block.each([&](int thread) {
-      const int64_t i = block.index() * kThreads + thread;
-      if (i < task.count)
-        task.to[i] = 0;
     });
   }
 };

@@ -132,7 +132,7 @@ void launch_talk(
 }
 
 template <class S, class Launcher>
-void run_talk_forward(Launcher& launcher, const TalkForward<S>& args) {
+void run(Launcher& launcher, const TalkForward<S>& args) {
   if (is_empty(args.shape))
     return;
   TalkTask<S> task = talk_task<S>(args.shape, args.offsets, args.lengths);
@@ -148,7 +148,7 @@ inline int64_t talk_workspace(const TalkShape& shape) {
 }
 
 template <class S, class Launcher>
-void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
+void run(Launcher& launcher, const TalkBackward<S>& args) {
   if (is_empty(args.shape))
     return;
   TalkTask<S> task = talk_task<S>(args.shape, args.offsets, args.lengths);
@@ -174,7 +174,7 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
 }
 
 template <class S, class Launcher>
-void run_talk_step(Launcher& launcher, const TalkStep<S>& args) {
+void run(Launcher& launcher, const TalkStep<S>& args) {
   const TalkShape& shape = args.shape;
   if (is_empty(shape))
     return;
