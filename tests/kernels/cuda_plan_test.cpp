@@ -235,21 +235,19 @@ TEST(CudaMma, MultipliesLikeTheInstruction) {
 TEST(CudaStorage, Float16RoundsToNearestEven) {
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
-    const float value = half_bits_to_float(half);
+    const float value = widen(Float16{half});
     if (value == value)
-      ASSERT_EQ(float_to_half_bits(value), half);
+      ASSERT_EQ(narrow<Float16>(value).bits, half);
     else
-      ASSERT_NE(
-          half_bits_to_float(float_to_half_bits(value)),
-          half_bits_to_float(float_to_half_bits(value)));
+      ASSERT_TRUE(std::isnan(widen(narrow<Float16>(value))));
   }
-  EXPECT_EQ(half_bits_to_float(0x3c01), 1 + 1.0f / 1024);
-  EXPECT_EQ(float_to_half_bits(1 + 1.0f / 2048), 0x3c00);  // a tie: even
-  EXPECT_EQ(float_to_half_bits(1 + 3.0f / 2048), 0x3c02);
-  EXPECT_EQ(float_to_half_bits(65519.0f), 0x7bff);
-  EXPECT_EQ(float_to_half_bits(65520.0f), 0x7c00);
-  EXPECT_EQ(float_to_half_bits(-std::ldexp(1.0f, -24)), 0x8001);
-  EXPECT_EQ(float_to_half_bits(std::ldexp(1.0f, -25)), 0);  // a tie: even
+  EXPECT_EQ(widen(Float16{0x3c01}), 1 + 1.0f / 1024);
+  EXPECT_EQ(narrow<Float16>(1 + 1.0f / 2048).bits, 0x3c00);  // a tie: even
+  EXPECT_EQ(narrow<Float16>(1 + 3.0f / 2048).bits, 0x3c02);
+  EXPECT_EQ(narrow<Float16>(65519.0f).bits, 0x7bff);
+  EXPECT_EQ(narrow<Float16>(65520.0f).bits, 0x7c00);
+  EXPECT_EQ(narrow<Float16>(-std::ldexp(1.0f, -24)).bits, 0x8001);
+  EXPECT_EQ(narrow<Float16>(std::ldexp(1.0f, -25)).bits, 0);  // a tie: even
 }
 
 }  // namespace

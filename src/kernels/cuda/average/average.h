@@ -103,34 +103,31 @@ struct AverageColumn {
   template <bool kWritten>
   SEQCONV_DEVICE void
   add_chunk(int64_t chunk, const double* shares, double (&sums)[V]) const {
-    constexpr int kAtOnce = 16;
-    static_assert(kAverageChunk % kAtOnce == 0);
+    const auto at = [&](int r) {
+      return position(task.plan, chunk * kAverageChunk + r);
+    };
     double here[V] = {};
-    SEQCONV_NO_UNROLL
-    for (int r0 = 0; r0 < kAverageChunk; r0 += kAtOnce) {
-      const auto at = [&](int i) {
-        return position(task.plan, chunk * kAverageChunk + r0 + i);
-      };
-      Pack<S, V> rows[kAtOnce];
-      unroll<kAtOnce>([&](int i) {
-        rows[i] = at(i) < valid ? load_pack<S, V>(task.args.x + element(at(i)))
-                                : Pack<S, V>{};
-      });
-      unroll<kAtOnce>([&](int i) {
-        const double share = shares[r0 + i];
-        Pack<S, V> out = {};
-        unroll<V>([&](int v) {
-          const auto in = static_cast<double>(widen(rows[i].v[v]));
-          here[v] += kForward ? in : in * share;
-          const double sum = sums[v] + here[v];
-          if (at(i) < valid)
-            out.v[v] =
-                narrow<S>(static_cast<float>(kForward ? sum * share : sum));
+    load_ahead<16>(
+        0,
+        kAverageChunk,
+        1,
+        [&](int r) {
+          return at(r) < valid ? load_pack<S, V>(task.args.x + element(at(r)))
+                               : Pack<S, V>{};
+        },
+        [&](int r, const Pack<S, V>& row) {
+          Pack<S, V> out = {};
+          unroll<V>([&](int v) {
+            const auto in = static_cast<double>(widen(row.v[v]));
+            here[v] += kForward ? in : in * shares[r];
+            const double sum = sums[v] + here[v];
+            if (at(r) < valid)
+              out.v[v] = narrow<S>(
+                  static_cast<float>(kForward ? sum * shares[r] : sum));
+          });
+          if (kWritten && at(r) < task.args.shape.steps)
+            store_pack<S, V>(task.args.y + element(at(r)), out);
         });
-        if (kWritten && at(i) < task.args.shape.steps)
-          store_pack<S, V>(task.args.y + element(at(i)), out);
-      });
-    }
     unroll<V>([&](int v) { sums[v] += here[v]; });
   }
 };
@@ -201,22 +198,16 @@ struct AverageCarryBody {
         return;
       const int64_t C = task.channels;
       double* const sums = task.chunk_sums + at / C * task.count * C + at % C;
-      // Several loads under way before the first sum is stored.
-      constexpr int kAtOnce = 8;
       double sum = 0;
-      for (int64_t first = 0; first < task.count; first += kAtOnce) {
-        double in[kAtOnce] = {};
-        unroll<kAtOnce>([&](int i) {
-          if (first + i < task.count)
-            in[i] = sums[(first + i) * C];
-        });
-        unroll<kAtOnce>([&](int i) {
-          if (first + i < task.count) {
-            sum += in[i];
-            sums[(first + i) * C] = sum;
-          }
-        });
-      }
+      load_ahead<8>(
+          0,
+          static_cast<int>(task.count),
+          1,
+          [&](int i) { return i < task.count ? sums[i * C] : 0.0; },
+          [&](int i, double in) {
+            sum += in;
+            sums[i * C] = sum;
+          });
     });
   }
 };

@@ -2,9 +2,6 @@
 
 #include <cuda_runtime.h>
 
-#include <array>
-#include <atomic>
-
 #include "kernels/cuda/common/launches.h"
 
 /// Queues kernel bodies on a stream.
@@ -53,26 +50,6 @@ inline int shared_limit_of(int device) {
   return bytes;
 }
 
-/// Lets blocks of a kernel have all the shared memory of the current device,
-/// once for each device: the attribute belongs to the kernel, and another
-/// thread's launch must not find it set to a smaller size.
-template <auto kKernel>
-void allow_shared() {
-  static std::array<std::atomic<bool>, 64> done = {};
-  const int device = current_device();
-  const auto n = static_cast<size_t>(device);
-  if (n < done.size() && done[n].load(std::memory_order_acquire))
-    return;
-  check_runtime(
-      cudaFuncSetAttribute(
-          kKernel,
-          cudaFuncAttributeMaxDynamicSharedMemorySize,
-          shared_limit_of(device)),
-      "asking for shared memory");
-  if (n < done.size())
-    done[n].store(true, std::memory_order_release);
-}
-
 class DeviceLauncher {
  public:
   explicit DeviceLauncher(Stream stream) : stream_(stream) {}
@@ -84,8 +61,14 @@ class DeviceLauncher {
         "[cuda] a launch must have 1 .. 2^31-1 blocks, but got ",
         blocks);
     constexpr auto kernel = run_body<Body, Task>;
+    // All that there is: another thread's launch must not find less.
     if (shared > kSmallShared)
-      allow_shared<kernel>();
+      check_runtime(
+          cudaFuncSetAttribute(
+              kernel,
+              cudaFuncAttributeMaxDynamicSharedMemorySize,
+              static_cast<int>(shared_limit())),
+          "asking for shared memory");
     kernel<<<
         static_cast<unsigned>(blocks),
         kThreads,

@@ -136,4 +136,20 @@ SEQCONV_HD void store_narrow(S* to, const float (&from)[V]) {
   }
 }
 
+/// use(i, load(i)) for i = begin, begin + step, ... below end: kAtOnce loads
+/// are under way before the first is used. load may be called beyond the end.
+template <int kAtOnce, class Load, class Use>
+SEQCONV_DEVICE void
+load_ahead(int begin, int end, int step, const Load& load, const Use& use) {
+  SEQCONV_NO_UNROLL
+  for (int i0 = begin; i0 < end; i0 += kAtOnce * step) {
+    decltype(load(0)) loaded[kAtOnce];
+    unroll<kAtOnce>([&](int i) { loaded[i] = load(i0 + i * step); });
+    unroll<kAtOnce>([&](int i) {
+      if (i0 + i * step < end)
+        use(i0 + i * step, loaded[i]);
+    });
+  }
+}
+
 }  // namespace seqconv::kernels::cuda

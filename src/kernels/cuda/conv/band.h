@@ -126,9 +126,9 @@ struct BandPath {
   /// The compiler's own choice spills, or wants more registers than it gains
   /// by.
   static constexpr int min_blocks(bool backward) {
-    if (!kPerRow || backward == (kRows == 64))
-      return 0;
-    return backward ? 4 : 7;
+    if (backward)
+      return kPerRow && kRows == 32 ? 4 : 0;
+    return kRows == 32 ? 0 : kPerRow ? 7 : 6;
   }
   using Sums = WarpSums<kRows>;
 

@@ -187,64 +187,27 @@ void run(Launcher& launcher, const ConvStep<S>& args) {
       task);
 }
 
-/// Elements of [count, width] and of what its sums by stages leave, the last
-/// one included.
+/// Elements of what sums of `count` rows leave stage by stage.
 inline int64_t sum_elements(int64_t count, int64_t width) {
-  int64_t elements = count * width;
-  while (count != 1) {
-    count = sum_outputs(count);
-    elements += count * width;
-  }
-  return elements;
+  const int64_t left = sum_outputs(count);
+  return left * width + (left > 1 ? sum_elements(left, width) : 0);
 }
 
-/// Sums from [count, width] by stages. Results lie behind `from`; the last one
-/// goes to `last` unless that is null. Gives where it is.
-template <class Launcher>
+/// Sums by stages, one behind the other in `workspace`; the last one goes to
+/// `last` unless that is null. Gives where it is.
+template <class R, class Launcher>
 const float* launch_sums(
     Launcher& launcher,
-    float* from,
-    int64_t count,
-    int64_t width,
+    SumTask<R> task,
+    float* workspace,
     float* last) {
-  while (count != 1) {
-    const int64_t left = sum_outputs(count);
-    float* const to =
-        left == 1 && last != nullptr ? last : from + count * width;
-    launcher.template run<SumBody>(
-        left * blocks_for(width),
-        0,
-        SumTask{from, to, count, width});
-    from = to;
-    count = left;
-  }
-  return from;
-}
-
-inline int64_t bias_chunks(const ConvShape& shape) {
-  return chunks_of(shape.batch * shape.steps, kBiasRows);
-}
-
-template <class S, class Launcher>
-void launch_bias(
-    Launcher& launcher,
-    const ConvBackward<S>& args,
-    float* workspace) {
-  const ConvShape& shape = args.setup.shape;
-  const int64_t chunks = bias_chunks(shape), C = shape.channels;
-  float* const first = chunks == 1 ? args.grad_bias : workspace;
-  if (chunks > 0)
-    launcher.template run<BiasBody>(
-        chunks * blocks_for(C),
-        0,
-        BiasTask<S>{
-            shape.batch,
-            shape.steps,
-            C,
-            args.setup.lengths,
-            args.grad_y,
-            first});
-  launch_sums(launcher, first, chunks, C, args.grad_bias);
+  const int64_t left = sum_outputs(task.count), width = task.width;
+  task.to = left == 1 && last != nullptr ? last : workspace;
+  launcher.template run<SumBody>(left * blocks_for(width), 0, task);
+  if (left == 1)
+    return task.to;
+  const SumTask<float> next = {task.to, left, width, left};
+  return launch_sums(launcher, next, workspace + left * width, last);
 }
 
 /// Whether a gradient of logits that all positions share is wanted.
@@ -272,7 +235,8 @@ ConvTask<S> backward_task(const ConvBackward<S>& args, int64_t limit) {
 
 /// Elements of the sums over positions, with those of the later stages.
 inline int64_t weight_elements(const ConvPlan& plan, const ConvShape& shape) {
-  return sum_elements(plan.units, shape.heads * shape.kernel_size);
+  const int64_t width = shape.heads * shape.kernel_size;
+  return plan.units * width + sum_elements(plan.units, width);
 }
 
 template <class S>
@@ -282,7 +246,7 @@ int64_t backward_workspace(const ConvBackward<S>& args, int64_t limit) {
   if (sums_positions(args))
     elements += weight_elements(backward_task(args, limit).plan, shape);
   if (args.grad_bias != nullptr)
-    elements += sum_elements(bias_chunks(shape), shape.channels);
+    elements += sum_elements(shape.batch * shape.steps, shape.channels);
   return elements;
 }
 
@@ -305,16 +269,28 @@ void run(Launcher& launcher, const ConvBackward<S>& args) {
     last.taps = task.taps;
     last.is_logit = per_row || is_empty(shape);
     last.grad_logits = args.grad_logits;
-    last.sums = launch_sums(
-        launcher,
+    const int64_t units = task.plan.units,
+                  width = shape.heads * task.taps.kernel_size;
+    const SumTask<float> blocks = {
         task.sums,
-        task.plan.units,
-        shape.heads * shape.kernel_size,
-        nullptr);
+        units,
+        width,
+        max<int64_t>(1, units)};
+    last.sums =
+        launch_sums(launcher, blocks, task.sums + units * width, nullptr);
     launcher.template run<WeightBody>(shape.heads, last.shared(), last);
   }
   if (args.grad_bias != nullptr)
-    launch_bias(launcher, args, workspace);
+    launch_sums(
+        launcher,
+        SumTask<S>{
+            args.grad_y,
+            shape.batch * shape.steps,
+            shape.channels,
+            max<int64_t>(1, shape.steps),
+            args.setup.lengths},
+        workspace,
+        args.grad_bias);
 }
 
 }  // namespace seqconv::kernels::cuda

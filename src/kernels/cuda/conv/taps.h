@@ -79,34 +79,25 @@ struct LogitRows {
   int rows;
 };
 
-/// Elements whose loads a thread has under way.
-inline constexpr int kElementsAtOnce = 4;
-
-/// f(r, j) for the elements of `count` rows, the whole last group included, by
-/// neighbouring threads for neighbouring elements: first(r, j, i) for some at
-/// once, so that loads do not wait for each other (r may lie beyond), then
-/// second.
-template <class First, class Second>
+/// use(r, j, load(r, j)) for the elements of `count` rows, the whole last group
+/// included, by neighbouring threads for neighbouring elements; as load_ahead.
+template <class Load, class Use>
 SEQCONV_DEVICE void for_elements(
     int thread,
     const TapSource& source,
     int count,
-    const First& first,
-    const Second& second) {
+    const Load& load,
+    const Use& use) {
   const int width = tap_groups(source.kernel_size) * kTapGroup;
-  const int lanes = 1 << source.lane_bits, step = kThreads >> source.lane_bits;
+  const int lanes = 1 << source.lane_bits;
   SEQCONV_NO_UNROLL
-  for (int j = thread & (lanes - 1); j < width; j += lanes) {
-    SEQCONV_NO_UNROLL
-    for (int r0 = thread >> source.lane_bits; r0 < count;
-         r0 += kElementsAtOnce * step) {
-      unroll<kElementsAtOnce>([&](int i) { first(r0 + i * step, j, i); });
-      unroll<kElementsAtOnce>([&](int i) {
-        if (r0 + i * step < count)
-          second(r0 + i * step, j, i);
-      });
-    }
-  }
+  for (int j = thread & (lanes - 1); j < width; j += lanes)
+    load_ahead<4>(
+        thread >> source.lane_bits,
+        count,
+        kThreads >> source.lane_bits,
+        [&](int r) { return load(r, j); },
+        [&](int r, auto value) { use(r, j, value); });
 }
 
 /// One phase: the logits of rows first .. first + count to `to`. Elements
@@ -122,22 +113,20 @@ SEQCONV_DEVICE void copy_logits(
     const LogitRows& to) {
   const float none = source.softmax ? -INFINITY : 0.0f;
   const auto copy = [&]<class R, bool kEdges>(int thread) {
-    R values[kElementsAtOnce];
     for_elements(
         thread,
         source,
         count,
-        [&](int r, int j, int i) {
+        [&](int r, int j) {
           const TapRow row = row_of(first + r, kEdges);
           const R* const from =
               static_cast<const R*>(source.logits.data) + row.base + j;
-          values[i] = narrow<R>(none);
+          R value = narrow<R>(none);
           if (r < count && j < row.end && (!kEdges || j >= row.begin))
-            values[i] = *from;
+            value = *from;
+          return value;
         },
-        [&](int r, int j, int i) {
-          to.at[r * to.pitch + j] = widen(values[i]);
-        });
+        [&](int r, int j, R value) { to.at[r * to.pitch + j] = widen(value); });
   };
   block.each([&](int thread) {
     with_storage<S>(source.logits.storage, [&](auto type) {
@@ -282,12 +271,11 @@ SEQCONV_DEVICE void write_rows(
           thread,
           source,
           count,
-          [](int, int, int) {},
-          [&](int r, int j, int) {
+          [&](int r, int j) { return grads[r * grad_pitch + j]; },
+          [&](int r, int j, float grad) {
             const int64_t base = to_of(r);
             if (base >= 0 && j < source.kernel_size)
-              static_cast<R*>(to)[base + j] =
-                  narrow<R>(grads[r * grad_pitch + j]);
+              static_cast<R*>(to)[base + j] = narrow<R>(grad);
           });
     });
   });

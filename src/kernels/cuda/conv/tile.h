@@ -144,24 +144,18 @@ SEQCONV_DEVICE void stage_rows(
   block.each([&](int thread) {
     const auto at = column_of_rows<V>(task.plan, thread, padded);
     const bool filled = at.column < chunk.width;
-    // Several loads under way before the first of them is stored.
-    constexpr int kAtOnce = 4;
-    SEQCONV_NO_UNROLL
-    for (int r0 = at.row; r0 < rows; r0 += kAtOnce * at.step) {
-      Pack<S, V> packs[kAtOnce];
-      unroll<kAtOnce>([&](int i) {
-        const int r = r0 + i * at.step;
-        packs[i] = {};
-        if (filled && r >= begin && r < end)
-          packs[i] =
-              load_pack<S, V>(from + (offset_of(r, channels) + at.column));
-      });
-      unroll<kAtOnce>([&](int i) {
-        const int r = r0 + i * at.step;
-        if (r < rows)
-          store_pack<S, V>(to + r * pitch + at.column, packs[i]);
-      });
-    }
+    load_ahead<4>(
+        at.row,
+        rows,
+        at.step,
+        [&](int r) {
+          return filled && r >= begin && r < end
+              ? load_pack<S, V>(from + (offset_of(r, channels) + at.column))
+              : Pack<S, V>{};
+        },
+        [&](int r, const Pack<S, V>& pack) {
+          store_pack<S, V>(to + r * pitch + at.column, pack);
+        });
   });
 }
 

@@ -14,28 +14,29 @@ SEQCONV_DEVICE void add_products(
     int end,
     int step,
     float (&sums)[2]) {
-  constexpr int kAtOnce = 2;
-  SEQCONV_NO_UNROLL
-  for (int c0 = begin; c0 < end; c0 += kAtOnce * step) {
-    Pack<S, V> in[kAtOnce][3] = {};
-    unroll<kAtOnce>([&](int i) {
-      if (c0 + i * step < end) {
-        unroll<3>([&](int k) {
-          in[i][k] = load_pack<S, V>(rows[k] + c0 + i * step);
+  struct Packs {
+    Pack<S, V> of[3];
+  };
+  load_ahead<2>(
+      begin,
+      end,
+      step,
+      [&](int c) {
+        Packs in = {};
+        if (c < end)
+          unroll<3>([&](int k) { in.of[k] = load_pack<S, V>(rows[k] + c); });
+        return in;
+      },
+      [&](int, const Packs& in) {
+        float left[V], right[V], g[V];
+        widen_pack<V>(in.of[0], left);
+        widen_pack<V>(in.of[1], right);
+        widen_pack<V>(in.of[2], g);
+        unroll<V>([&](int v) {
+          sums[0] += left[v] * g[v];
+          sums[1] += right[v] * g[v];
         });
-      }
-    });
-    unroll<kAtOnce>([&](int i) {
-      float left[V], right[V], g[V];
-      widen_pack<V>(in[i][0], left);
-      widen_pack<V>(in[i][1], right);
-      widen_pack<V>(in[i][2], g);
-      unroll<V>([&](int v) {
-        sums[0] += left[v] * g[v];
-        sums[1] += right[v] * g[v];
       });
-    });
-  }
 }
 
 /// Two phases: the windows of the tile's own positions, then the edge products
