@@ -169,13 +169,12 @@ TEST(CudaTalkPlan, PaperSizesLeaveRoomForSeveralBlocksAndLongerWindows) {
     }
 }
 
-TEST(CudaTalkPlan, PlacesOfThreadsAreQuotientsAndRemainders) {
+TEST(CudaTilePlan, PlacesOfThreadsAreQuotientsAndRemainders) {
   for (int width = 1; width <= kThreads; ++width) {
-    TalkPlan plan;
-    plan.width = width;
-    plan.set_columns(1);
+    TilePlan plan;
+    plan.set_columns(width);
     for (int thread = 0; thread < kThreads; ++thread) {
-      const TalkPlace<1> place(plan, thread);
+      const Place<1> place(plan, thread);
       EXPECT_EQ(place.row, thread / width);
       EXPECT_EQ(place.column, thread % width);
       EXPECT_EQ(place.stride, kThreads / width);

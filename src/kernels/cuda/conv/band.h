@@ -250,7 +250,7 @@ struct BandPath {
       const Chunk& chunk,
       Held& sums,
       S* staging) {
-    const int pitch = task.plan.pitch, real = tile.real(kRows);
+    const int pitch = task.plan.pitch, real = tile.real(task);
     block.warps([&](auto& warp) {
       const WarpTile<kRows> part(warp.index());
       auto& mine = sums.of(warp);
@@ -275,18 +275,18 @@ struct BandPath {
       });
     });
     block.each([&](int thread) {
-      const auto at = column_of_rows<8>(task.plan, thread, chunk.width);
-      const int here =
-          static_cast<int>(min<int64_t>(kRows, task.steps - tile.first));
-      S* const out = task.out +
-          (tile.b * task.steps + tile.first) * task.channels + chunk.first +
-          at.column;
+      const Place<8> at(task.plan, thread);
+      if (at.is_idle(chunk.width))
+        return;
+      const int64_t c = chunk.first + at.channel();
+      const int here = tile.rows(task);
+      S* const out = task.out + task.element(tile.b, tile.first, c);
       const int channels = static_cast<int>(task.channels);
       SEQCONV_NO_UNROLL
-      for (int row = at.row; row < here; row += at.step) {
+      for (int row = at.row; row < here; row += at.stride) {
         Pack<S, 8> pack = {};
         if (row < real)
-          pack = load_pack<S, 8>(staging + row * pitch + at.column);
+          pack = load_pack<S, 8>(staging + row * pitch + at.channel());
         store_pack<S, 8>(out + offset_of(row, channels), pack);
       }
     });

@@ -28,8 +28,7 @@ finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
       plan.grad_pitch);
   if (task.sums != nullptr)
     return;
-  const int here =
-      static_cast<int>(min<int64_t>(rows, task.steps - tile.first));
+  const int here = tile.rows(task);
   write_rows<S>(
       block,
       task.taps,
@@ -94,8 +93,8 @@ struct ConvBody {
       tile = tiles.tile(n);
       if (kPerRow || n == tiles.begin)
         Path::template make_taps<kBackward>(block, task, tile);
-      for (int c = 0; c < chunks_of(task, tile); ++c) {
-        const Chunk chunk = chunk_of(task, tile, c);
+      for (int c = 0; c < plan.chunks; ++c) {
+        const Chunk chunk(task, tile, c);
         const auto stage = [&](const S* tensor, int rows_before, S* to) {
           stage_rows<Path::kVector>(
               block,

@@ -93,11 +93,9 @@ SEQCONV_DEVICE void convolve_chunk(
     const float* taps,
     const S* in) {
   const ConvPlan& plan = task.plan;
-  const int vectors = chunk.width / V, real = tile.real(plan.rows);
-  const int here =
-      static_cast<int>(min<int64_t>(plan.rows, task.steps - tile.first));
-  S* const out = task.out + (tile.b * task.steps + tile.first) * task.channels +
-      chunk.first;
+  const int vectors = chunk.width / V, real = tile.real(task);
+  const int here = tile.rows(task);
+  S* const out = task.out + task.element(tile.b, tile.first, chunk.first);
   for (int n = thread; n < vectors * (plan.rows / kRowsPerThread);
        n += kThreads) {
     const int column = n % vectors * V, row = n / vectors * kRowsPerThread;
@@ -135,7 +133,7 @@ struct FmaPath {
   static constexpr int kPadding = 1;
   /// The compiler's own choice spills.
   static constexpr int min_blocks(bool backward) {
-    return backward && !kPerRow && V == 1 ? 5 : 0;
+    return !backward || kPerRow ? 0 : V == 4 ? 4 : 5;
   }
   struct Sums {};  ///< nothing lives beyond a phase
 

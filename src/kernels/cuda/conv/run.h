@@ -85,12 +85,7 @@ ConvTask<S> conv_task(
   const ConvShape& shape = setup.shape;
   ConvTask<S> task;
   task.taps = tap_source(setup);
-  task.batch = shape.batch;
-  task.steps = shape.steps;
-  task.channels = shape.channels;
-  task.all_heads = static_cast<int>(shape.heads);
-  task.head_channels = static_cast<int>(shape.head_channels());
-  task.lengths = setup.lengths;
+  task.set_shape(shape, setup.lengths);
   task.bias = bias;
   ConvPlanRequest request = {
       shape,

@@ -9,37 +9,17 @@ namespace seqconv::kernels::cuda {
 
 /// What the kernels of a convolution are given, S as in ConvForward.
 template <class S>
-struct ConvTask {
+struct ConvTask : TileTask<S> {
   ConvPlan plan;
   TapSource taps;
-  int64_t batch = 0;
-  int64_t steps = 0;
-  int64_t channels = 0;
-  int all_heads = 1;
-  int head_channels = 1;
-  const int64_t* lengths = nullptr;
-  const S* x = nullptr;
-  const S* grad_y = nullptr;
   const float* bias = nullptr;
-  S* out = nullptr;             ///< y, or grad_x, null if not wanted
   void* grad_logits = nullptr;  ///< written where sums is null
   float* sums = nullptr;        ///< [units, H, K], over positions
 
   SEQCONV_HD bool wants_logits() const { return grad_logits != nullptr; }
 };
 
-/// One tile of a block.
-struct ConvTile {
-  int64_t b = 0;
-  int64_t first = 0;  ///< position
-  int64_t valid = 0;  ///< real positions of the sequence
-  int head = 0;       ///< first of
-  int heads = 0;      ///< so many
-
-  SEQCONV_HD int real(int rows) const {
-    return static_cast<int>(clamped<int64_t>(valid - first, 0, rows));
-  }
-};
+using ConvTile = Tile<int64_t>;
 
 /// The tiles of a block: [begin, end) of B * tiles, fewer than 2^31.
 template <class S>
@@ -62,15 +42,7 @@ struct ConvTiles {
             of.batch * of.plan.tiles)) {}
 
   SEQCONV_HD ConvTile tile(int64_t n) const {
-    ConvTile at;
-    const auto tiles = static_cast<uint32_t>(task.plan.tiles);
-    const uint32_t b = static_cast<uint32_t>(n) / tiles;
-    at.b = b;
-    at.first = static_cast<int64_t>(n - int64_t{b} * tiles) * task.plan.rows;
-    at.valid = valid_steps(task.lengths, at.b, task.steps);
-    at.head = head;
-    at.heads = min(task.plan.heads, task.all_heads - head);
-    return at;
+    return {task, static_cast<uint32_t>(n), head};
   }
 };
 
@@ -81,44 +53,6 @@ SEQCONV_DEVICE LogitRows logit_rows(char* shared, const ConvTask<S>& task) {
       shared_at<float>(shared, task.plan.x_at),
       logit_pitch(task.taps.kernel_size),
       task.plan.logit_rows};
-}
-
-/// Channels [first, first + width) of a tile's heads.
-struct Chunk {
-  int64_t first = 0;
-  int width = 0;
-};
-
-/// Chunk `i` of a tile: all of several heads, or a chunk of one.
-template <class S>
-SEQCONV_DEVICE Chunk
-chunk_of(const ConvTask<S>& task, const ConvTile& tile, int i) {
-  const int R = task.head_channels;
-  const int64_t first = static_cast<int64_t>(tile.head) * R;
-  if (tile.heads > 1)
-    return {first, tile.heads * R};
-  const int begin = i * task.plan.width;
-  return {first + begin, min(task.plan.width, R - begin)};
-}
-template <class S>
-SEQCONV_DEVICE int chunks_of(const ConvTask<S>& task, const ConvTile& tile) {
-  return tile.heads > 1 ? 1 : chunks_of(task.head_channels, task.plan.width);
-}
-
-/// A thread's pack of every row that it takes: rows `row`, row + step, ...;
-/// none, with row beyond all, for threads that are left over.
-struct ColumnOfRows {
-  int column;
-  int row;
-  int step;
-};
-template <int V>
-SEQCONV_DEVICE ColumnOfRows
-column_of_rows(const ConvPlan& plan, int thread, int width) {
-  const int step = plan.by_columns.quotient(kThreads);
-  const int row = plan.by_columns.quotient(thread);
-  const int column = (thread - row * plan.columns) * V;
-  return {column, row < step && column < width ? row : 1 << 30, step};
 }
 
 /// One phase: the plan's in_rows of a chunk of tensor [B, T, C], from `first`
@@ -138,23 +72,24 @@ SEQCONV_DEVICE void stage_rows(
   const int begin = static_cast<int>(clamped<int64_t>(-first, 0, rows));
   const int end =
       static_cast<int>(clamped<int64_t>(tile.valid - first, 0, rows));
-  const S* const from =
-      tensor + (tile.b * task.steps + first) * task.channels + chunk.first;
+  const S* const from = tensor + task.element(tile.b, first, chunk.first);
   const int pitch = task.plan.pitch, channels = static_cast<int>(task.channels);
   block.each([&](int thread) {
-    const auto at = column_of_rows<V>(task.plan, thread, padded);
-    const bool filled = at.column < chunk.width;
+    const Place<V> at(task.plan, thread);
+    if (at.is_idle(padded))
+      return;
+    const int c = at.channel();
     load_ahead<4>(
         at.row,
         rows,
-        at.step,
+        at.stride,
         [&](int r) {
-          return filled && r >= begin && r < end
-              ? load_pack<S, V>(from + (offset_of(r, channels) + at.column))
+          return c < chunk.width && r >= begin && r < end
+              ? load_pack<S, V>(from + (offset_of(r, channels) + c))
               : Pack<S, V>{};
         },
         [&](int r, const Pack<S, V>& pack) {
-          store_pack<S, V>(to + r * pitch + at.column, pack);
+          store_pack<S, V>(to + r * pitch + c, pack);
         });
   });
 }

@@ -13,7 +13,7 @@ struct TalkReachBody {
   static constexpr int kMinBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
-    TalkTile tile(task, block.index());
+    TalkTile tile = tile_of(task, block.index());
     const auto of = [&](int thread) {
       TalkSpan reach = {0, 0};
       tile.heads = kTalkHeads;
@@ -23,7 +23,7 @@ struct TalkReachBody {
             task,
             tile,
             tile.first,
-            tile.real(),
+            tile.real(task),
             thread,
             [&](int, int r, const TalkWindow& w) {
               TalkSpan span;
@@ -38,7 +38,7 @@ struct TalkReachBody {
         join_spans(block, shared_at<TalkSpan>(block.shared(), 0), of);
     block.each([&](int thread) {
       if (thread == 0)
-        task.reach[tile.b * task.plan.tiles + tile.tile] = reach;
+        task.reach[tile.b * task.plan.tiles + tile.first / kTalkTile] = reach;
     });
   }
 };
@@ -140,21 +140,21 @@ SEQCONV_DEVICE void scatter_edges(
     int thread,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     char* shared,
     int first,
     int count) {
-  const TalkPlace<V> place(task.plan, thread);
+  const Place<V> place(task.plan, thread);
   const int copies = task.plan.copies, pitch = task.plan.width;
-  if (place.row >= copies || place.is_idle(chunk))
+  if (place.row >= copies || place.is_idle(chunk.width))
     return;
   const int c = place.channel();
   const TalkEdges* const edges =
-      edges_of(task.plan, shared) + place.head(task, tile);
+      edges_of(task.plan, shared) + head_of(task, tile, c);
   float* const column =
       TalkMemory(task.plan, shared).sums + place.row * kTalkSteps * pitch + c;
-  const S* const from = task.grad_y + chunk.first + c +
-      (tile.b * task.steps + first) * task.channels;
+  const S* const from =
+      task.grad_y + task.element(tile.b, first, chunk.first + c);
   // Loads under way before the first is used.
   constexpr int kAtOnce = 8;
   SEQCONV_NO_UNROLL
@@ -186,7 +186,7 @@ inline constexpr int kTalkPart = 8;
 /// the rows before them in their part of the tile.
 template <int V, class S>
 SEQCONV_DEVICE void
-sum_parts(const TalkTask<S>& task, const TalkPlace<V>& place, char* shared) {
+sum_parts(const TalkTask<S>& task, const Place<V>& place, char* shared) {
   const int pitch = task.plan.width;
   float* const column = TalkMemory(task.plan, shared).sums + place.channel();
   SEQCONV_NO_UNROLL
@@ -218,14 +218,15 @@ template <int V, class S>
 SEQCONV_DEVICE void write_input_gradient(
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
-    const TalkPlace<V>& place,
+    const Chunk& chunk,
+    const Place<V>& place,
     char* shared) {
-  const int pitch = task.plan.width, real = tile.real();
+  const int pitch = task.plan.width, real = tile.real(task);
+  const int rows = tile.rows(task);
   const float* const column =
       TalkMemory(task.plan, shared).sums + place.channel();
-  S* const out = task.out + chunk.first + place.channel() +
-      (tile.b * task.steps + tile.first) * task.channels;
+  S* const out = task.out +
+      task.element(tile.b, tile.first, chunk.first + place.channel());
   SEQCONV_NO_UNROLL
   for (int part = place.row; part < kTalkTile / kTalkPart;
        part += place.stride) {
@@ -239,7 +240,7 @@ SEQCONV_DEVICE void write_input_gradient(
     SEQCONV_UNROLL
     for (int i = 0; i < kTalkPart; ++i) {
       const int r = part * kTalkPart + i;
-      if (r >= tile.rows)
+      if (r >= rows)
         break;
       float sum[V];
       load_wide<V>(column + (1 + r) * pitch, sum);
@@ -257,7 +258,7 @@ SEQCONV_DEVICE void input_gradient(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     const TalkSpan& around) {
   char* const shared = block.shared();
   float* const sums = TalkMemory(task.plan, shared).sums;
@@ -288,8 +289,8 @@ SEQCONV_DEVICE void input_gradient(
   }
   const auto each_place = [&](const auto& f) {
     block.each([&](int thread) {
-      const TalkPlace<V> place(task.plan, thread);
-      if (!place.is_idle(chunk))
+      const Place<V> place(task.plan, thread);
+      if (!place.is_idle(chunk.width))
         f(place);
     });
   };
@@ -305,12 +306,12 @@ struct TalkBackwardBody {
   static constexpr int kMinBlocks = V == 4 ? 0 : 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
-    const TalkTile tile(task, block.index());
+    const TalkTile tile = tile_of(task, block.index());
     TalkSpan around = {0, 0};
-    if (tile.real() > 0 && task.out != nullptr)
+    if (tile.real(task) > 0 && task.out != nullptr)
       around = find_neighbours(block, task, tile);
     for (int i = 0; i < task.plan.chunks; ++i) {
-      const TalkChunk chunk(task, tile, i);
+      const Chunk chunk(task, tile, i);
       if (task.out != nullptr)
         input_gradient<V>(block, task, tile, chunk, around);
       if (task.wants_offsets())

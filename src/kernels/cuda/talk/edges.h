@@ -47,9 +47,9 @@ SEQCONV_DEVICE void edge_products(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     bool fresh) {
-  const int real = tile.real(), bits = task.plan.edge_bits;
+  const int real = tile.real(task), bits = task.plan.edge_bits;
   const int lanes = 1 << bits, at_once = kWarp >> bits;
   const TalkMemory memory(task.plan, block.shared());
   block.each([&](int thread) {
@@ -61,7 +61,7 @@ SEQCONV_DEVICE void edge_products(
         thread,
         [&](int n, int, const TalkWindow& w) { memory.windows[n] = w; });
   });
-  const int64_t at = tile.b * task.steps * task.channels + chunk.first;
+  const int64_t at = task.element(tile.b, 0, chunk.first);
   const int channels = tile.heads > 1 ? task.head_channels : chunk.width;
   const Divisor by_heads(tile.heads);
   block.warps([&](auto& warp) {
@@ -107,14 +107,15 @@ SEQCONV_DEVICE void write_offset_gradients(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile) {
+  const int rows = tile.rows(task), real = tile.real(task);
   const TalkMemory memory(task.plan, block.shared());
   block.each([&](int thread) {
     with_storage<S>(task.offsets.storage, [&](auto type) {
       using O = decltype(type);
-      for (int n = thread; n < tile.rows * tile.heads; n += kThreads) {
+      for (int n = thread; n < rows * tile.heads; n += kThreads) {
         const int h = n % tile.heads, r = n / tile.heads;
         float left = 0, right = 0;
-        if (r < tile.real()) {
+        if (r < real) {
           const TalkWindow w = memory.windows[n];
           if (w.left != 0)
             left = memory.edges[2 * n] * task.max_left * task.scale;

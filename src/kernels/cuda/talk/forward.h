@@ -64,16 +64,15 @@ SEQCONV_DEVICE void scan_rows(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     int origin,
     int rows) {
   const int segments = segment_of(rows) + 1;
   const TalkMemory memory(task.plan, block.shared());
-  const S* const first =
-      task.x + (tile.b * task.steps + origin) * task.channels + chunk.first;
+  const S* const first = task.x + task.element(tile.b, origin, chunk.first);
   block.each([&](int thread) {
-    const TalkPlace<V> place(task.plan, thread);
-    if (place.is_idle(chunk))
+    const Place<V> place(task.plan, thread);
+    if (place.is_idle(chunk.width))
       return;
     const TalkSums<V> sums(memory.sums, task.plan.width, place.column);
     for (int s = place.row; s < segments; s += place.stride) {
@@ -167,19 +166,20 @@ SEQCONV_DEVICE void write_windows(
     int thread,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     const TalkMemory& memory,
     int origin) {
-  const TalkPlace<V> place(task.plan, thread);
-  if (place.is_idle(chunk))
+  const Place<V> place(task.plan, thread);
+  if (place.is_idle(chunk.width))
     return;
-  const int c = place.channel(), real = tile.real();
-  const int h = place.head(task, tile);
+  const int c = place.channel();
+  const int real = tile.real(task), rows = tile.rows(task);
+  const int h = head_of(task, tile, c);
   const TalkSums<V> sums(memory.sums, task.plan.width, place.column);
-  const int64_t at = tile.b * task.steps * task.channels + chunk.first + c;
+  const int64_t at = task.element(tile.b, 0, chunk.first + c);
   S* out = row_at(task.out + at, tile.first + place.row, task.row_bytes);
   SEQCONV_NO_UNROLL
-  for (int r = place.row; r < tile.rows; r += place.stride) {
+  for (int r = place.row; r < rows; r += place.stride) {
     float sum[V] = {};
     if (r < real) {
       const TalkWindow w = memory.windows[r * tile.heads + h];
@@ -199,9 +199,9 @@ struct TalkForwardBody {
   static constexpr int kMinBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
-    const TalkTile tile(task, block.index());
+    const TalkTile tile = tile_of(task, block.index());
     const TalkMemory memory(task.plan, block.shared());
-    const int real = tile.real();
+    const int real = tile.real(task);
     const TalkSpan span = join_spans(block, memory.spans, [&](int thread) {
       TalkSpan mine;
       each_window(
@@ -223,7 +223,7 @@ struct TalkForwardBody {
         origin = first;
     }
     for (int i = 0; i < task.plan.chunks; ++i) {
-      const TalkChunk chunk(task, tile, i);
+      const Chunk chunk(task, tile, i);
       if (origin >= 0)
         scan_rows<V>(block, task, tile, chunk, origin, span.end - origin);
       block.each([&](int thread) {

@@ -90,16 +90,11 @@ TalkTask<S> talk_task(
       shape.channels);
   TalkTask<S> task;
   task.offsets = offsets;
-  task.batch = shape.batch;
-  task.steps = shape.steps;
-  task.channels = shape.channels;
+  task.set_shape(shape, lengths);
   task.row_bytes = static_cast<int>(shape.channels * sizeof(S));
-  task.all_heads = static_cast<int>(shape.heads);
-  task.head_channels = static_cast<int>(shape.head_channels());
   task.max_left = static_cast<float>(shape.max_left);
   task.max_right = static_cast<float>(shape.max_right);
   task.scale = 1.0f / static_cast<float>(shape.window());
-  task.lengths = lengths;
   return task;
 }
 
@@ -125,7 +120,7 @@ void launch_talk(
     TalkTask<S>& task,
     std::initializer_list<const void*> tensors) {
   const auto run = [&]<int V>(std::integral_constant<int, V>) {
-    task.plan.set_columns(V);
+    task.plan.set_vector(V);
     launcher.template run<Body<V>>(task.plan.blocks, task.plan.shared, task);
   };
   with_vector<S, kBytes>(task.head_channels, tensors, run);
