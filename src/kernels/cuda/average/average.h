@@ -22,7 +22,7 @@ inline constexpr int64_t kManyAverageBlocks = 1024;
 /// A block owns `chunks_per_block` chunks of a sequence, one after the other,
 /// and a strip of kThreads * vector channels. With every sequence in one part
 /// the only pass reads x once. With several, a first pass takes the sums of
-/// chunks, a second one those of all chunks before each.
+/// chunks, and each block of the last one adds up those before its own.
 struct AveragePlan {
   int vector = 1;  ///< channels of a thread
   int64_t strips = 0;
@@ -98,6 +98,26 @@ struct AverageColumn {
     return task.args.workspace +
         (b * task.plan.kept() + chunk) * task.args.shape.channels + channel;
   }
+  /// sums = those of `count` chunks, which are in the workspace.
+  SEQCONV_DEVICE void start(int64_t count, double (&sums)[V]) const {
+    struct Sums {
+      double v[V];
+    };
+    unroll<V>([&](int v) { sums[v] = 0.0; });
+    load_ahead<8>(
+        0,
+        static_cast<int>(count),
+        1,
+        [&](int i) {
+          Sums in = {};
+          if (i < count)
+            unroll<V>([&](int v) { in.v[v] = chunk_sums(i)[v]; });
+          return in;
+        },
+        [&](int, const Sums& in) {
+          unroll<V>([&](int v) { sums[v] += in.v[v]; });
+        });
+  }
   /// sums += the inputs of a chunk, whose shares these are; the results of its
   /// positions are written if they are wanted, `sums` being of all before.
   template <bool kWritten>
@@ -164,12 +184,8 @@ struct AverageBody {
           if (column.channel >= task.args.shape.channels)
             return;
           double(&sums)[V] = lanes[lane].v;
-          unroll<V>([&](int v) {
-            if (chunk == begin)
-              sums[v] = kSumsOnly || chunk == 0
-                  ? 0.0
-                  : column.chunk_sums(chunk - 1)[v];
-          });
+          if (chunk == begin)
+            column.start(kSumsOnly ? 0 : chunk, sums);
           column.template add_chunk<!kSumsOnly>(chunk, shares, sums);
           unroll<V>([&](int v) {
             if (kSumsOnly)
@@ -178,37 +194,6 @@ struct AverageBody {
         });
       });
     }
-  }
-};
-
-/// The second pass, a thread for a channel of a sequence: chunk_sums
-/// [B, count, C] becomes its sums along the chunks.
-struct AverageCarryTask {
-  int64_t batch = 0;
-  int64_t count = 0;
-  int64_t channels = 0;
-  double* chunk_sums = nullptr;
-};
-struct AverageCarryBody {
-  template <class Block>
-  static SEQCONV_DEVICE void run(Block& block, const AverageCarryTask& task) {
-    block.each([&](int thread) {
-      const int64_t at = block.index() * kThreads + thread;
-      if (at >= task.batch * task.channels)
-        return;
-      const int64_t C = task.channels;
-      double* const sums = task.chunk_sums + at / C * task.count * C + at % C;
-      double sum = 0;
-      load_ahead<8>(
-          0,
-          static_cast<int>(task.count),
-          1,
-          [&](int i) { return i < task.count ? sums[i * C] : 0.0; },
-          [&](int i, double in) {
-            sum += in;
-            sums[i * C] = sum;
-          });
-    });
   }
 };
 

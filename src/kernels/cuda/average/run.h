@@ -45,39 +45,28 @@ void launch_average(Launcher& launcher, const CumulativeAverage<S>& args) {
   const AverageShape& shape = args.shape;
   const AverageTask<S> task = {args, plan_average(shape, sizeof(S), V)};
   const int64_t kept = task.plan.kept();
-  constexpr int64_t shared = kAverageChunk * sizeof(double);
-  if (kept > 0) {
+  constexpr int64_t kShared = kAverageChunk * sizeof(double);
+  if (kept > 0)
     launcher.template run<AverageBody<kOrder, V, /*kSumsOnly=*/true>>(
         shape.batch * kept * task.plan.strips,
-        shared,
+        kShared,
         task);
-    launcher.template run<AverageCarryBody>(
-        blocks_for(shape.batch * shape.channels),
-        0,
-        AverageCarryTask{shape.batch, kept, shape.channels, args.workspace});
-  }
   launcher.template run<AverageBody<kOrder, V, /*kSumsOnly=*/false>>(
       task.plan.blocks,
-      shared,
+      kShared,
       task);
 }
 
 template <class S, class Launcher>
 void run(Launcher& launcher, const CumulativeAverage<S>& args) {
-  constexpr int kWide = kAverageBytes / static_cast<int>(sizeof(S));
   if (is_empty(args.shape))
     return;
-  const auto ordered = [&]<int V>(std::integral_constant<int, V>) {
-    if (args.order == AverageOrder::kForward)
-      launch_average<AverageOrder::kForward, V>(launcher, args);
-    else
-      launch_average<AverageOrder::kBackward, V>(launcher, args);
+  const auto launch = [&]<int V>(std::integral_constant<int, V>) {
+    args.order == AverageOrder::kForward
+        ? launch_average<AverageOrder::kForward, V>(launcher, args)
+        : launch_average<AverageOrder::kBackward, V>(launcher, args);
   };
-  if (args.shape.channels % kWide == 0 &&
-      are_aligned({args.x, args.y}, kAverageBytes))
-    ordered(std::integral_constant<int, kWide>{});
-  else
-    ordered(std::integral_constant<int, 1>{});
+  with_vector<S, kAverageBytes>(args.shape.channels, {args.x, args.y}, launch);
 }
 
 template <class S, class Launcher>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <type_traits>
 
 #include "kernels/cuda/common/block.h"
 #include "seqconv/base/error.h"
@@ -36,6 +37,22 @@ inline bool are_aligned(
   for (const void* const tensor : tensors)
     all = all && reinterpret_cast<uintptr_t>(tensor) % bytes == 0;
   return all;
+}
+
+/// run(V) for the most channels that a thread can read at once, in at most
+/// kBytes: `channels` (of a row or a head) are a multiple of V and every tensor
+/// is aligned.
+template <class S, int kBytes, class Run>
+void with_vector(
+    int64_t channels,
+    std::initializer_list<const void*> tensors,
+    const Run& run) {
+  constexpr int V = kBytes / static_cast<int>(sizeof(S));
+  if constexpr (V > 1) {
+    if (channels % V != 0 || !are_aligned(tensors, kBytes))
+      return with_vector<S, kBytes / 2>(channels, tensors, run);
+  }
+  run(std::integral_constant<int, V>{});
 }
 
 /// The smallest n with 2^n >= count, at most `max_bits`.

@@ -119,6 +119,13 @@ SEQCONV_HD void load_wide(const S* from, float (&to)[V]) {
     unroll<N>([&](int i) { to[v + i] = part[i]; });
   }
 }
+/// to += V neighbours, `share` of each.
+template <int V, class S>
+SEQCONV_HD void add_wide(const S* from, float share, float (&to)[V]) {
+  float in[V];
+  load_wide<V>(from, in);
+  unroll<V>([&](int v) { to[v] += share * in[v]; });
+}
 template <int V, class S>
 SEQCONV_HD void store_narrow(S* to, const float (&from)[V]) {
   constexpr int N = kPackOf<S, V>;

@@ -37,16 +37,13 @@ inline TapSource tap_source(const ConvSetup& setup) {
   source.padding_left = static_cast<int>(shape.padding_left);
   source.softmax = setup.softmax;
   source.renormalize_edges = setup.renormalize_edges && setup.softmax;
+  source.per_row =
+      setup.logits_of == LogitsOf::kPosition || source.renormalize_edges;
   source.scale = static_cast<float>(1.0 / (1.0 - setup.drop.p));
   source.threshold = drop_threshold(setup.drop.p);
   source.seed = drops ? setup.drop.seed : nullptr;
   source.mask = setup.drop.mask;
   return source;
-}
-
-/// Whether taps differ between positions.
-inline bool is_per_row(const ConvSetup& setup, const TapSource& source) {
-  return setup.logits_of == LogitsOf::kPosition || source.renormalize_edges;
 }
 
 /// Says what a kernel that no block holds wants.
@@ -90,7 +87,7 @@ ConvTask<S> conv_task(
   ConvPlanRequest request = {
       shape,
       pass,
-      is_per_row(setup, task.taps),
+      task.taps.per_row,
       /*vector=*/1,
       sizeof(S),
       min(limit, kMaxShared)};
@@ -117,7 +114,7 @@ ConvTask<S> conv_task(
 
 /// Queues the pass that the task is for, by the path of its plan.
 template <bool kBackward, class S, class Launcher>
-void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
+void launch_conv(Launcher& launcher, const ConvTask<S>& task) {
   const auto run = [&]<class Path>(Path) {
     launcher.template run<ConvBody<Path, kBackward>>(
         task.plan.blocks,
@@ -133,7 +130,7 @@ void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
     task.plan.vector == 4 ? run(FmaPath<kPerRow, 4>{})
                           : run(FmaPath<kPerRow, 1>{});
   };
-  per_row ? choose(std::true_type{}) : choose(std::false_type{});
+  task.taps.per_row ? choose(std::true_type{}) : choose(std::false_type{});
 }
 
 template <class S, class Launcher>
@@ -148,10 +145,7 @@ void run(Launcher& launcher, const ConvForward<S>& args) {
       args.bias);
   task.x = args.x;
   task.out = args.y;
-  launch_conv</*kBackward=*/false>(
-      launcher,
-      task,
-      is_per_row(args.setup, task.taps));
+  launch_conv</*kBackward=*/false>(launcher, task);
 }
 
 template <class S, class Launcher>
@@ -162,24 +156,16 @@ void run(Launcher& launcher, const ConvStep<S>& args) {
   ConvStepTask<S> task;
   task.taps = tap_source(args.setup);
   task.taps.padding_left = task.taps.kernel_size - 1;
-  task.per_row = is_per_row(args.setup, task.taps);
-  task.steps = shape.steps;
-  task.channels = shape.channels;
-  task.all_heads = static_cast<int>(shape.heads);
-  task.head_channels = static_cast<int>(shape.head_channels());
-  task.heads = step_heads(shape);
-  task.groups = chunks_of(task.all_heads, task.heads);
+  task.set_shape(shape, nullptr);
+  task.plan = plan_step(shape);
   task.x = args.x;
   task.bias = args.bias;
   task.state = args.state;
   task.position = args.position;
-  task.y = args.y;
+  task.out = args.y;
   const int64_t limit = min(launcher.shared_limit(), kMaxShared);
   check_kernel_fits(task.shared() <= limit, limit, shape);
-  launcher.template run<ConvStepBody>(
-      shape.batch * task.groups,
-      task.shared(),
-      task);
+  launcher.template run<ConvStepBody>(task.plan.blocks, task.shared(), task);
 }
 
 /// Elements of what sums of `count` rows leave stage by stage.
@@ -245,12 +231,31 @@ int64_t backward_workspace(const ConvBackward<S>& args, int64_t limit) {
   return elements;
 }
 
-/// Without positions no block makes sums: the last stages write zeros.
+/// The gradient of logits from the sums of blocks over positions. Without
+/// positions no block makes any, and the last stages write zeros.
+template <class S, class Launcher>
+void launch_weight(
+    Launcher& launcher,
+    const ConvTask<S>& task,
+    const ConvShape& shape) {
+  const int64_t units = task.plan.units;
+  const int64_t width = shape.heads * shape.kernel_size;
+  WeightTask<S> last;
+  last.taps = task.taps;
+  last.is_logit = task.taps.per_row || is_empty(shape);
+  last.grad_logits = task.grad_logits;
+  last.sums = launch_sums(
+      launcher,
+      SumTask<float>{task.sums, units, width, max<int64_t>(1, units)},
+      task.sums + units * width,
+      nullptr);
+  launcher.template run<WeightBody>(shape.heads, last.shared(), last);
+}
+
 template <class S, class Launcher>
 void run(Launcher& launcher, const ConvBackward<S>& args) {
   const ConvShape& shape = args.setup.shape;
   ConvTask<S> task = backward_task(args, launcher.shared_limit());
-  const bool per_row = is_per_row(args.setup, task.taps);
   float* workspace = args.workspace;
   if (sums_positions(args)) {
     task.sums = workspace;
@@ -258,23 +263,9 @@ void run(Launcher& launcher, const ConvBackward<S>& args) {
   }
   if (!is_empty(shape) &&
       (args.grad_logits != nullptr || args.grad_x != nullptr))
-    launch_conv</*kBackward=*/true>(launcher, task, per_row);
-  if (sums_positions(args)) {
-    WeightTask<S> last;
-    last.taps = task.taps;
-    last.is_logit = per_row || is_empty(shape);
-    last.grad_logits = args.grad_logits;
-    const int64_t units = task.plan.units,
-                  width = shape.heads * task.taps.kernel_size;
-    const SumTask<float> blocks = {
-        task.sums,
-        units,
-        width,
-        max<int64_t>(1, units)};
-    last.sums =
-        launch_sums(launcher, blocks, task.sums + units * width, nullptr);
-    launcher.template run<WeightBody>(shape.heads, last.shared(), last);
-  }
+    launch_conv</*kBackward=*/true>(launcher, task);
+  if (sums_positions(args))
+    launch_weight(launcher, task, shape);
   if (args.grad_bias != nullptr)
     launch_sums(
         launcher,

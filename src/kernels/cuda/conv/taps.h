@@ -26,6 +26,7 @@ struct TapSource {
   uint32_t threshold = 0;
   const int64_t* seed = nullptr;
   const uint8_t* mask = nullptr;
+  bool per_row = false;  ///< taps differ between positions
 
   SEQCONV_HD int64_t row(int64_t b, int64_t t, int64_t h) const {
     return b * batch_stride + t * step_stride + h * kernel_size;

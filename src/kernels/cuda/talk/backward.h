@@ -155,28 +155,21 @@ SEQCONV_DEVICE void scatter_edges(
       TalkMemory(task.plan, shared).sums + place.row * kTalkSteps * pitch + c;
   const S* const from =
       task.grad_y + task.element(tile.b, first, chunk.first + c);
-  // Loads under way before the first is used.
-  constexpr int kAtOnce = 8;
-  SEQCONV_NO_UNROLL
-  for (int r0 = place.row; r0 < count; r0 += kAtOnce * copies) {
-    Pack<S, V> in[kAtOnce];
-    unroll<kAtOnce>([&](int i) {
-      in[i] = load_pack<S, V>(
-          row_at(from, min(r0 + i * copies, count - 1), task.row_bytes));
-    });
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int r = r0 + i * copies;
-      if (r >= count)
-        break;
-      const TalkEdges w = edges[r * tile.heads];
-      if (w.left_at < 0)
-        continue;
-      float g[V];
-      widen_pack<V>(in[i], g);
-      add_edges<V>(w, column, pitch, g);
-    }
-  }
+  load_ahead<8>(
+      place.row,
+      count,
+      copies,
+      [&](int r) {
+        return load_pack<S, V>(row_at(from, min(r, count - 1), task.row_bytes));
+      },
+      [&](int r, const Pack<S, V>& in) {
+        const TalkEdges w = edges[r * tile.heads];
+        if (w.left_at < 0)
+          return;
+        float g[V];
+        widen_pack<V>(in, g);
+        add_edges<V>(w, column, pitch, g);
+      });
 }
 
 /// Rows that a thread adds up.
@@ -194,17 +187,13 @@ sum_parts(const TalkTask<S>& task, const Place<V>& place, char* shared) {
        part += place.stride) {
     float* const at = column + (1 + part * kTalkPart) * pitch;
     float sum[V] = {}, rows[kTalkPart][V] = {};
-    const auto add = [](const float* from, float(&to)[V]) {
-      float in[V];
-      load_wide<V>(from, in);
-      unroll<V>([&](int v) { to[v] += in[v]; });
-    };
     SEQCONV_NO_UNROLL
     for (int copy = 0; copy < task.plan.copies; ++copy) {
       const int to_copy = copy * kTalkSteps * pitch;
       if (part == 0)  // the row before the tile
-        add(column + to_copy, sum);
-      unroll<kTalkPart>([&](int i) { add(at + to_copy + i * pitch, rows[i]); });
+        add_wide<V>(column + to_copy, 1.0f, sum);
+      unroll<kTalkPart>(
+          [&](int i) { add_wide<V>(at + to_copy + i * pitch, 1.0f, rows[i]); });
     }
     unroll<kTalkPart>([&](int i) {
       unroll<V>([&](int v) { sum[v] += rows[i][v]; });
@@ -232,11 +221,8 @@ SEQCONV_DEVICE void write_input_gradient(
        part += place.stride) {
     float before[V] = {};
     SEQCONV_NO_UNROLL
-    for (int p = 1; p <= part; ++p) {
-      float in[V];
-      load_wide<V>(column + p * kTalkPart * pitch, in);
-      unroll<V>([&](int v) { before[v] += in[v]; });
-    }
+    for (int p = 1; p <= part; ++p)
+      add_wide<V>(column + p * kTalkPart * pitch, 1.0f, before);
     SEQCONV_UNROLL
     for (int i = 0; i < kTalkPart; ++i) {
       const int r = part * kTalkPart + i;

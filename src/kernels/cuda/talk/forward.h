@@ -136,7 +136,8 @@ SEQCONV_DEVICE void window_by_sums(
   add_totals(segment_of(last), segment_of(first), -1.0f);
 }
 
-/// The same row by row: for windows that reach further than a block can keep.
+/// The same row by row, added to `out`: for windows that reach further than a
+/// block can keep.
 template <int V, class S>
 SEQCONV_DEVICE void window_by_rows(
     const TalkWindow& w,
@@ -144,11 +145,8 @@ SEQCONV_DEVICE void window_by_rows(
     int row_bytes,
     float (&out)[V]) {
   const auto add = [&](int r, float share) {
-    float in[V];
-    load_wide<V>(row_at(rows, r, row_bytes), in);
-    unroll<V>([&](int v) { out[v] += share * in[v]; });
+    add_wide<V>(row_at(rows, r, row_bytes), share, out);
   };
-  unroll<V>([&](int v) { out[v] = 0.0f; });
   SEQCONV_NO_UNROLL
   for (int r = w.begin; r < w.end; ++r)
     add(r, 1.0f);
