@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "kernels/cuda/average/run.h"
+#include "kernels/cuda/average/average.h"
 #include "kernels/cuda_support.h"
 #include "kernels/parallel.h"
 

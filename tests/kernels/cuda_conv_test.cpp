@@ -70,7 +70,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuOnTensorCores) {
       if (turn % 2 == 0)
         c.lengths = {(T + 1) / 2};
       EXPECT_GT(
-          plan_band({c.shape(), ConvPass::kBackward, /*per_row=*/true, 1, 2})
+          plan_band({c.shape(), /*backward=*/true, /*per_row=*/true, 1, 2})
               .rows,
           0);
       expect_in_16_bits(c, brain);
@@ -257,7 +257,7 @@ TEST_P(CudaConvOnHost, SeveralTilesOfABlockAndManyBlocksGiveTheSameSums) {
       .K = 3,
       .padding_left = 1};
   const ConvPlan plan = plan_fma(
-      {c.shape(), ConvPass::kBackward, /*per_row=*/!light, /*vector=*/1});
+      {c.shape(), /*backward=*/true, /*per_row=*/!light, /*vector=*/1});
   EXPECT_EQ(plan.tiles_per_block, light ? 4 : 1);
   EXPECT_EQ(c.B * plan.tiles % 4, 1);
   EXPECT_GT(sum_outputs(plan.units), 1);

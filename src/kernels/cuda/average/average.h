@@ -24,7 +24,6 @@ inline constexpr int64_t kManyAverageBlocks = 1024;
 /// the only pass reads x once. With several, a first pass takes the sums of
 /// chunks, and each block of the last one adds up those before its own.
 struct AveragePlan {
-  int vector = 1;  ///< channels of a thread
   int64_t strips = 0;
   int64_t chunks = 0;  ///< of a sequence
   int64_t chunks_per_block = 1;
@@ -47,7 +46,6 @@ plan_average(const AverageShape& shape, int storage_bytes, int vector) {
   const int64_t wanted =
       whole >= kEnoughAverageBlocks ? 1 : chunks_of(kManyAverageBlocks, whole);
   AveragePlan plan;
-  plan.vector = vector;
   plan.strips = strips(vector);
   plan.chunks = chunks_of<int64_t>(shape.steps, kAverageChunk);
   plan.chunks_per_block = chunks_of(plan.chunks, min(wanted, plan.chunks));
@@ -67,6 +65,12 @@ struct AverageTask {
 SEQCONV_HD double average_share(int64_t position) {
   return 1.0 / static_cast<double>(position + 1);
 }
+
+/// Sums of a thread's channels.
+template <int V>
+struct AverageSums {
+  double v[V];
+};
 
 /// A thread's V channels of a sequence, and place n of the order of summation.
 template <AverageOrder kOrder, int V, class S>
@@ -100,21 +104,18 @@ struct AverageColumn {
   }
   /// sums = those of `count` chunks, which are in the workspace.
   SEQCONV_DEVICE void start(int64_t count, double (&sums)[V]) const {
-    struct Sums {
-      double v[V];
-    };
     unroll<V>([&](int v) { sums[v] = 0.0; });
     load_ahead<8>(
         0,
         static_cast<int>(count),
         1,
         [&](int i) {
-          Sums in = {};
+          AverageSums<V> in = {};
           if (i < count)
             unroll<V>([&](int v) { in.v[v] = chunk_sums(i)[v]; });
           return in;
         },
-        [&](int, const Sums& in) {
+        [&](int, const AverageSums<V>& in) {
           unroll<V>([&](int v) { sums[v] += in.v[v]; });
         });
   }
@@ -156,9 +157,6 @@ struct AverageColumn {
 /// chunk, or the last one, with all results.
 template <AverageOrder kOrder, int V, bool kSumsOnly>
 struct AverageBody {
-  struct Sums {
-    double v[V];
-  };
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const AverageTask<S>& task) {
     using Column = AverageColumn<kOrder, V, S>;
@@ -170,7 +168,7 @@ struct AverageBody {
     const int64_t begin = part % parts * count;
     const int64_t end = min(begin + count, plan.chunks);
     double* const shares = shared_at<double>(block.shared(), 0);
-    typename Block::template Fragments<Sums> held(block);
+    typename Block::template Fragments<AverageSums<V>> held(block);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       block.each([&](int thread) {
         shares[thread] = average_share(
@@ -196,5 +194,78 @@ struct AverageBody {
     }
   }
 };
+
+/// A thread for a channel of a stream, token by token.
+struct AverageStepBody {
+  template <class Block, class S>
+  static SEQCONV_DEVICE void run(
+      Block& block,
+      const CumulativeAverageStep<S>& task) {
+    const AverageShape& shape = task.shape;
+    block.each([&](int thread) {
+      const int64_t at = block.index() * kThreads + thread;
+      if (at >= shape.batch * shape.channels)
+        return;
+      const int64_t n = at / shape.channels, c = at % shape.channels;
+      const int64_t position = max<int64_t>(0, *task.position);
+      double sum = task.sums[at];
+      for (int64_t t = 0; t < shape.steps; ++t) {
+        const int64_t i = (n * shape.steps + t) * shape.channels + c;
+        sum += static_cast<double>(widen(task.x[i]));
+        task.y[i] =
+            narrow<S>(static_cast<float>(sum * average_share(position + t)));
+      }
+      task.sums[at] = sum;
+    });
+  }
+};
+
+template <class S>
+int64_t cumulative_average_workspace(const AverageShape& shape) {
+  if (is_empty(shape))
+    return 0;
+  return plan_average(shape, sizeof(S), /*vector=*/1).kept() * shape.batch *
+      shape.channels;
+}
+
+/// Queues the passes with V channels to a thread.
+template <AverageOrder kOrder, int V, class S, class Launcher>
+void launch_average(Launcher& launcher, const CumulativeAverage<S>& args) {
+  const AverageShape& shape = args.shape;
+  const AverageTask<S> task = {args, plan_average(shape, sizeof(S), V)};
+  const int64_t kept = task.plan.kept();
+  constexpr int64_t kShared = kAverageChunk * sizeof(double);
+  if (kept > 0)
+    launcher.template run<AverageBody<kOrder, V, /*kSumsOnly=*/true>>(
+        shape.batch * kept * task.plan.strips,
+        kShared,
+        task);
+  launcher.template run<AverageBody<kOrder, V, /*kSumsOnly=*/false>>(
+      task.plan.blocks,
+      kShared,
+      task);
+}
+
+template <class S, class Launcher>
+void run(Launcher& launcher, const CumulativeAverage<S>& args) {
+  if (is_empty(args.shape))
+    return;
+  const auto launch = [&]<int V>(std::integral_constant<int, V>) {
+    args.order == AverageOrder::kForward
+        ? launch_average<AverageOrder::kForward, V>(launcher, args)
+        : launch_average<AverageOrder::kBackward, V>(launcher, args);
+  };
+  with_vector<S, kAverageBytes>(args.shape.channels, {args.x, args.y}, launch);
+}
+
+template <class S, class Launcher>
+void run(Launcher& launcher, const CumulativeAverageStep<S>& args) {
+  const AverageShape& shape = args.shape;
+  if (!is_empty(shape))
+    launcher.template run<AverageStepBody>(
+        blocks_for(shape.batch * shape.channels),
+        0,
+        args);
+}
 
 }  // namespace seqconv::kernels::cuda

@@ -1,4 +1,4 @@
-#include "kernels/cuda/average/run.h"
+#include "kernels/cuda/average/average.h"
 #include "kernels/cuda/common/launch.cuh"
 
 namespace seqconv::kernels::cuda {

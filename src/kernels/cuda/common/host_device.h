@@ -86,10 +86,7 @@ SEQCONV_HD float widen(float value) {
   return value;
 }
 SEQCONV_HD float widen(BFloat16 value) {
-  const uint32_t word = static_cast<uint32_t>(value.bits) << 16;
-  float out;
-  memcpy(&out, &word, sizeof(out));
-  return out;
+  return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
 SEQCONV_HD float widen(Float16 value) {

@@ -32,24 +32,6 @@ inline void check_runtime(cudaError_t error, const char* what) {
   fail("[cuda] ", what, " failed: ", cudaGetErrorString(error));
 }
 
-inline int current_device() {
-  int device = 0;
-  check_runtime(cudaGetDevice(&device), "asking for the device");
-  return device;
-}
-
-/// Bytes of shared memory that a block may have on a device.
-inline int shared_limit_of(int device) {
-  int bytes = 0;
-  check_runtime(
-      cudaDeviceGetAttribute(
-          &bytes,
-          cudaDevAttrMaxSharedMemoryPerBlockOptin,
-          device),
-      "asking for the shared memory of a block");
-  return bytes;
-}
-
 class DeviceLauncher {
  public:
   explicit DeviceLauncher(Stream stream) : stream_(stream) {}
@@ -77,7 +59,17 @@ class DeviceLauncher {
     check_runtime(cudaGetLastError(), "a launch");
   }
 
-  int64_t shared_limit() const { return shared_limit_of(current_device()); }
+  int64_t shared_limit() const {
+    int device = 0, bytes = 0;
+    check_runtime(cudaGetDevice(&device), "asking for the device");
+    check_runtime(
+        cudaDeviceGetAttribute(
+            &bytes,
+            cudaDevAttrMaxSharedMemoryPerBlockOptin,
+            device),
+        "asking for the shared memory of a block");
+    return bytes;
+  }
 
  private:
   Stream stream_;

@@ -96,9 +96,8 @@ SEQCONV_HD void widen_pack(const Pack<S, V>& pack, float (&to)[V]) {
     SEQCONV_UNROLL
     for (int v = 0; v < V; v += 2) {
       const uint32_t word = pack.v.word[v / 2];
-      const uint32_t low = word << 16, high = word & 0xffff0000u;
-      memcpy(&to[v], &low, sizeof(low));
-      memcpy(&to[v + 1], &high, sizeof(high));
+      to[v] = std::bit_cast<float>(word << 16);
+      to[v + 1] = std::bit_cast<float>(word & 0xffff0000u);
     }
   } else {
     unroll<V>([&](int v) { to[v] = widen(pack.v[v]); });

@@ -16,8 +16,6 @@ inline constexpr int kFewestBandTaps = 15;
 /// Bands' gradients that are kept apart where only their sum is wanted.
 inline constexpr int kBandSums = 2;
 
-enum class ConvPass { kForward, kBackward };
-
 /// A block takes `tiles_per_block` tiles in turn.
 struct ConvPlan : TilePlan {
   int in_rows = 0;     ///< rows + K - 1, or as many as tensor cores read
@@ -42,13 +40,12 @@ struct ConvPlan : TilePlan {
 /// What a plan is made for.
 struct ConvPlanRequest {
   ConvShape shape;
-  ConvPass pass = ConvPass::kForward;
+  bool backward = false;
   bool per_row = false;  ///< taps for every position
   int vector = 1;        ///< channels that a thread takes at once
   int storage_bytes = 4;
   int64_t limit = kMaxShared;  ///< what a block may have on this device
 
-  bool backward() const { return pass == ConvPass::kBackward; }
   int kernel_size() const { return static_cast<int>(shape.kernel_size); }
 };
 
@@ -84,13 +81,13 @@ lay_out(ConvPlan& plan, const ConvPlanRequest& request, int64_t tap_bytes) {
   SharedLayout layout;
   plan.taps_at = layout.add(tap_bytes, 1);
   plan.stats_at = layout.size();
-  if (request.backward())
+  if (request.backward)
     layout.add(plan.heads * stats, sizeof(RowStats));
   plan.x_at = layout.add(max(staged, logit_bytes), 1);
-  if (request.backward())
+  if (request.backward)
     plan.y_at = layout.add(staged, 1);
   plan.logit_rows = static_cast<int>((layout.size() - plan.x_at) / logit_bytes);
-  if (request.backward())
+  if (request.backward)
     plan.grads_at =
         layout.add(plan.heads * plan.grad_rows * plan.grad_pitch, kFloat);
   plan.shared = layout.size();
@@ -105,7 +102,7 @@ fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
   plan.vector = request.vector;
   plan.in_rows = rows + K - 1;
   plan.pitch = round_up(plan.width, request.vector) +
-      (request.backward() ? request.vector : 0);
+      (request.backward ? request.vector : 0);
   plan.set_columns(chunks_of(plan.width, request.vector));
   plan.tap_pitch = round_up(K, 8) + 4;
   plan.grad_pitch = plan.tap_pitch;

@@ -75,7 +75,7 @@ bool taps_fit(const TapSource& source) {
 template <class S>
 ConvTask<S> conv_task(
     const ConvSetup& setup,
-    ConvPass pass,
+    bool backward,
     int64_t limit,
     std::initializer_list<const void*> tensors,
     const float* bias) {
@@ -86,7 +86,7 @@ ConvTask<S> conv_task(
   task.bias = bias;
   ConvPlanRequest request = {
       shape,
-      pass,
+      backward,
       task.taps.per_row,
       /*vector=*/1,
       sizeof(S),
@@ -139,7 +139,7 @@ void run(Launcher& launcher, const ConvForward<S>& args) {
     return;
   auto task = conv_task<S>(
       args.setup,
-      ConvPass::kForward,
+      /*backward=*/false,
       launcher.shared_limit(),
       {args.x, args.y},
       args.bias);
@@ -203,7 +203,7 @@ template <class S>
 ConvTask<S> backward_task(const ConvBackward<S>& args, int64_t limit) {
   auto task = conv_task<S>(
       args.setup,
-      ConvPass::kBackward,
+      /*backward=*/true,
       limit,
       {args.x, args.grad_y, args.grad_x},
       nullptr);

@@ -218,17 +218,13 @@ class DropFactors {
   SEQCONV_DEVICE DropFactors(const TapSource& source, const TapRow& row, int q)
       : source_(source), row_(row) {
     if (source.seed != nullptr)
-      words_ = philox(
-          static_cast<uint64_t>(*source.seed),
-          static_cast<uint64_t>(row.base / kTapGroup + q));
+      words_ = block(row.base / kTapGroup + q);
   }
   /// Multiplies the values of elements j on, the next group.
   SEQCONV_DEVICE void apply(int j, float (&values)[kTapGroup]) {
     const float scale = source_.scale;
     if (source_.seed != nullptr) {
-      const auto after = philox(
-          static_cast<uint64_t>(*source_.seed),
-          static_cast<uint64_t>((row_.base + j) / kTapGroup + 1));
+      const auto after = block((row_.base + j) / kTapGroup + 1);
       const int skipped = static_cast<int>(row_.base % kTapGroup);
       // A word for every element, without an index that is not constant.
       unroll<kTapGroup>([&](int s) {
@@ -249,6 +245,12 @@ class DropFactors {
   }
 
  private:
+  SEQCONV_DEVICE std::array<uint32_t, kTapGroup> block(int64_t n) const {
+    return philox(
+        static_cast<uint64_t>(*source_.seed),
+        static_cast<uint64_t>(n));
+  }
+
   const TapSource& source_;
   const TapRow& row_;
   std::array<uint32_t, 4> words_ = {};
