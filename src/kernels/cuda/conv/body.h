@@ -96,15 +96,7 @@ struct ConvBody {
       for (int c = 0; c < plan.chunks; ++c) {
         const Chunk chunk(task, tile, c);
         const auto stage = [&](const S* tensor, int rows_before, S* to) {
-          stage_rows<Path::kVector>(
-              block,
-              task,
-              tensor,
-              tile,
-              chunk,
-              tile.first - rows_before,
-              round_up(chunk.width, Path::kPadding),
-              to);
+          stage_rows<Path>(block, task, tensor, tile, chunk, rows_before, to);
         };
         if (kBackward && task.wants_logits())
           stage(task.x, P, x);

@@ -55,20 +55,23 @@ SEQCONV_DEVICE LogitRows logit_rows(char* shared, const ConvTask<S>& task) {
       task.plan.logit_rows};
 }
 
-/// One phase: the plan's in_rows of a chunk of tensor [B, T, C], from `first`
-/// on, into shared memory, zero outside the sequence and from the chunk's width
-/// up to `padded` channels.
-template <int V, class S, class Block>
+/// One phase: the plan's in_rows of a chunk of tensor [B, T, C], from `before`
+/// positions before the tile on, into shared memory as the path wants them: by
+/// kVector channels, zero outside the sequence and from the chunk's width up to
+/// a multiple of kPadding.
+template <class Path, class S, class Block>
 SEQCONV_DEVICE void stage_rows(
     Block& block,
     const ConvTask<S>& task,
     const S* tensor,
     const ConvTile& tile,
     const Chunk& chunk,
-    int64_t first,
-    int padded,
+    int before,
     S* to) {
+  constexpr int V = Path::kVector;
   const int rows = task.plan.in_rows;
+  const int padded = round_up(chunk.width, Path::kPadding);
+  const int64_t first = tile.first - before;
   const int begin = static_cast<int>(clamped<int64_t>(-first, 0, rows));
   const int end =
       static_cast<int>(clamped<int64_t>(tile.valid - first, 0, rows));
