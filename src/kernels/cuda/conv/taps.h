@@ -274,7 +274,9 @@ SEQCONV_DEVICE void write_rows(
           thread,
           source,
           count,
-          [&](int r, int j) { return grads[r * grad_pitch + j]; },
+          [&](int r, int j) {
+            return r < count ? grads[r * grad_pitch + j] : 0.0f;
+          },
           [&](int r, int j, float grad) {
             const int64_t base = to_of(r);
             if (base >= 0 && j < source.kernel_size)
