@@ -86,6 +86,12 @@ at::Tensor normalize_reference(
     const at::Tensor& logits,
     Normalization normalization);
 
+/// The gradient of logits from `grad`, that of those taps.
+at::Tensor normalize_reference_backward(
+    const at::Tensor& logits,
+    Normalization normalization,
+    const at::Tensor& grad);
+
 /// Taps [B, T, H, K] of every position of x from logits that broadcast to
 /// that: softmax over the taps that meet an input.
 at::Tensor renormalized_reference(

@@ -62,6 +62,44 @@ at::Tensor normalize_reference(
   fail("unknown normalisation");
 }
 
+at::Tensor normalize_reference_backward(
+    const at::Tensor& logits,
+    Normalization normalization,
+    const at::Tensor& grad) {
+  const at::Tensor taps = normalize_reference(logits, normalization);
+  const at::Tensor w = logits.to(taps.scalar_type()), sign = w.sign();
+  // Taps are `value` over a norm, which has no slope where it is zero.
+  const auto norm_gradient = [&](int64_t order, bool absolute) {
+    const at::Tensor norm = w.norm(order, -1, /*keepdim=*/true);
+    const at::Tensor scale = (norm + kernels::kNormEpsilon).reciprocal();
+    const at::Tensor slope =
+        order == 1 ? sign : (w / norm).masked_fill(norm.eq(0), 0);
+    const at::Tensor dot = (grad * taps).sum(-1, /*keepdim=*/true);
+    return scale * ((absolute ? grad * sign : grad) - slope * dot);
+  };
+  switch (normalization) {
+    case Normalization::kNone:
+      return grad;
+    case Normalization::kSoftmax:
+      return taps * (grad - (grad * taps).sum(-1, /*keepdim=*/true));
+    case Normalization::kSigmoid:
+      return grad * taps * (1 - taps);
+    case Normalization::kTanh:
+      return grad * (1 - taps.square());
+    case Normalization::kSquare:
+      return grad * 2 * w;
+    case Normalization::kAbs:
+      return grad * sign;
+    case Normalization::kL1:
+    case Normalization::kAbsL1:
+      return norm_gradient(1, normalization == Normalization::kAbsL1);
+    case Normalization::kL2:
+    case Normalization::kAbsL2:
+      return norm_gradient(2, normalization == Normalization::kAbsL2);
+  }
+  fail("unknown normalisation");
+}
+
 at::Tensor renormalized_reference(
     const at::Tensor& logits,
     const at::Tensor& x,

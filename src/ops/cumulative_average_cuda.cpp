@@ -10,13 +10,13 @@
 namespace seqconv::ops {
 namespace {
 
-/// Either direction: `run` is called with the kernel's arguments.
-template <class Run>
+using kernels::cuda::AverageOrder;
+
 at::Tensor average(
     const char* op,
     const at::Tensor& x,
     const OptionalTensor& lengths,
-    const Run& run) {
+    AverageOrder order) {
   check_average(op, x, lengths);
   const c10::cuda::CUDAGuard guard(x.device());
   const at::Tensor dense = x.contiguous(), valid = dense_or_none(lengths);
@@ -27,28 +27,27 @@ at::Tensor average(
     const at::Tensor workspace = at::empty(
         {kernels::cuda::cumulative_average_workspace<S>(shape)},
         x.options().dtype(at::kDouble));
-    run(kernels::cuda::CumulativeAverage<S>{
-        .shape = shape,
-        .lengths = const_pointer<int64_t>(valid),
-        .x = const_pointer<S>(dense),
-        .y = pointer<S>(y),
-        .workspace = pointer<double>(workspace)});
+    kernels::cuda::launch(
+        kernels::cuda::CumulativeAverage<S>{
+            .order = order,
+            .shape = shape,
+            .lengths = const_pointer<int64_t>(valid),
+            .x = const_pointer<S>(dense),
+            .y = pointer<S>(y),
+            .workspace = pointer<double>(workspace)},
+        current_stream());
   });
   return y;
 }
 
 at::Tensor average_cuda(const at::Tensor& x, const OptionalTensor& lengths) {
-  return average(kAverage, x, lengths, [](const auto& args) {
-    kernels::cuda::cumulative_average(args, current_stream());
-  });
+  return average(kAverage, x, lengths, AverageOrder::kForward);
 }
 
 at::Tensor average_backward_cuda(
     const at::Tensor& grad,
     const OptionalTensor& lengths) {
-  return average(kAverageBackward, grad, lengths, [](const auto& args) {
-    kernels::cuda::cumulative_average_backward(args, current_stream());
-  });
+  return average(kAverageBackward, grad, lengths, AverageOrder::kBackward);
 }
 
 at::Tensor average_step_cuda(
@@ -62,12 +61,13 @@ at::Tensor average_step_cuda(
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    kernels::cuda::cumulative_average_step<S>(
-        {.shape = average_shape(x),
-         .position = const_pointer<int64_t>(now),
-         .x = const_pointer<S>(dense),
-         .sums = pointer<double>(sums),
-         .y = pointer<S>(y)},
+    kernels::cuda::launch(
+        kernels::cuda::CumulativeAverageStep<S>{
+            .shape = average_shape(x),
+            .position = const_pointer<int64_t>(now),
+            .x = const_pointer<S>(dense),
+            .sums = pointer<double>(sums),
+            .y = pointer<S>(y)},
         current_stream());
   });
   write_back(sums, state);

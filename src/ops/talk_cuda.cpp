@@ -44,12 +44,13 @@ at::Tensor talk_cuda(
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    kernels::cuda::talk_forward<S>(
-        {.shape = talk_shape(args),
-         .offsets = offsets.get(),
-         .lengths = const_pointer<int64_t>(valid),
-         .x = const_pointer<S>(dense),
-         .y = pointer<S>(y)},
+    kernels::cuda::launch(
+        kernels::cuda::TalkForward<S>{
+            .shape = talk_shape(args),
+            .offsets = offsets.get(),
+            .lengths = const_pointer<int64_t>(valid),
+            .x = const_pointer<S>(dense),
+            .y = pointer<S>(y)},
         current_stream());
   });
   return y;
@@ -86,18 +87,19 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
       x.options().dtype(at::kInt));
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    kernels::cuda::talk_backward<S>(
-        {.shape = shape,
-         .offsets = offsets.get(),
-         .lengths = const_pointer<int64_t>(valid),
-         .x = const_pointer<S>(dense),
-         .grad_y = const_pointer<S>(grad_y),
-         .grad_x = pointer_if<S>(output_mask[0], std::get<0>(grads)),
-         .grad_left = pointer_if<void>(output_mask[1], std::get<1>(grads)),
-         .grad_right = pointer_if<void>(
-             output_mask[2] && offset_right.has_value(),
-             std::get<2>(grads)),
-         .workspace = pointer<int32_t>(workspace)},
+    kernels::cuda::launch(
+        kernels::cuda::TalkBackward<S>{
+            .shape = shape,
+            .offsets = offsets.get(),
+            .lengths = const_pointer<int64_t>(valid),
+            .x = const_pointer<S>(dense),
+            .grad_y = const_pointer<S>(grad_y),
+            .grad_x = pointer_if<S>(output_mask[0], std::get<0>(grads)),
+            .grad_left = pointer_if<void>(output_mask[1], std::get<1>(grads)),
+            .grad_right = pointer_if<void>(
+                output_mask[2] && offset_right.has_value(),
+                std::get<2>(grads)),
+            .workspace = pointer<int32_t>(workspace)},
         current_stream());
   });
   return grads;
@@ -122,14 +124,15 @@ at::Tensor talk_step_cuda(
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
-    kernels::cuda::talk_step<S>(
-        {.shape = talk_shape(args),
-         .offsets = offsets.get(),
-         .x = const_pointer<S>(dense),
-         .state = pointer<S>(ring),
-         .slots = state.size(1),
-         .position = const_pointer<int64_t>(now),
-         .y = pointer<S>(y)},
+    kernels::cuda::launch(
+        kernels::cuda::TalkStep<S>{
+            .shape = talk_shape(args),
+            .offsets = offsets.get(),
+            .x = const_pointer<S>(dense),
+            .state = pointer<S>(ring),
+            .slots = state.size(1),
+            .position = const_pointer<int64_t>(now),
+            .y = pointer<S>(y)},
         current_stream());
   });
   write_back(ring, state);

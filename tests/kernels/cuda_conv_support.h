@@ -3,7 +3,7 @@
 #include <optional>
 #include <ostream>
 
-#include "kernels/cuda/conv/run_backward.h"
+#include "kernels/cuda/conv/run.h"
 #include "kernels/cuda_support.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/conv.h"
@@ -101,7 +101,7 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   ConvSetup setup;
   setup.shape = c.shape();
   setup.logits_of = c.kind;
-  setup.normalization = c.normalization;
+  setup.softmax = c.normalization == Normalization::kSoftmax;
   setup.renormalize_edges = c.renormalize;
   setup.drop.p = c.p;
   setup.drop.seed = c.seed ? &seed : nullptr;
@@ -130,12 +130,12 @@ run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   result.grad_logits_stored = garbage<S>(c.logit_count());
   result.grad_logits_wide = garbage<float>(c.logit_count());
   result.grad_bias = garbage<float>(c.C());
-  run_conv_forward<S>(
-      launcher,
-      {.setup = setup,
-       .x = x.data(),
-       .bias = c.bias ? bias.data() : nullptr,
-       .y = result.y.data()});
+  run(launcher,
+      ConvForward<S>{
+          .setup = setup,
+          .x = x.data(),
+          .bias = c.bias ? bias.data() : nullptr,
+          .y = result.y.data()});
   ConvBackward<S> backward = {
       .setup = setup,
       .x = x.data(),
@@ -147,7 +147,7 @@ run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
       .grad_bias = c.wants_bias ? result.grad_bias.data() : nullptr};
   auto workspace = garbage<float>(backward_workspace(backward, c.shared_limit));
   backward.workspace = workspace.data();
-  run_conv_backward<S>(launcher, backward);
+  run(launcher, backward);
   result.grad_logits = c.wide_logits ? widened(result.grad_logits_wide)
                                      : widened(result.grad_logits_stored);
   return result;

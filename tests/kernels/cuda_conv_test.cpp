@@ -70,7 +70,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuOnTensorCores) {
       if (turn % 2 == 0)
         c.lengths = {(T + 1) / 2};
       EXPECT_GT(
-          plan_band({c.shape(), ConvPass::kBackward, /*per_row=*/true, 1, 2})
+          plan_band({c.shape(), /*backward=*/true, /*per_row=*/true, 1, 2})
               .rows,
           0);
       expect_in_16_bits(c, brain);
@@ -94,8 +94,8 @@ TEST_P(CudaConvOnHost, EqualsTheCpuWithLengths) {
              .lengths = lengths});
 }
 
-TEST_P(CudaConvOnHost, EqualsTheCpuInEveryNormalisation) {
-  for (int n = 0; n <= static_cast<int>(Normalization::kAbsL2); ++n)
+TEST_P(CudaConvOnHost, EqualsTheCpuWithAndWithoutASoftmax) {
+  for (const Normalization n : {Normalization::kNone, Normalization::kSoftmax})
     for (const int64_t K : {3, 17})
       for (const bool seeded : {false, true}) {
         ConvCase c = {
@@ -105,7 +105,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuInEveryNormalisation) {
             .R = 8,
             .K = K,
             .padding_left = K - 1,
-            .normalization = static_cast<Normalization>(n),
+            .normalization = n,
             .p = 0.3,
             .masked = !seeded,
             .bias = seeded};
@@ -120,19 +120,21 @@ TEST_P(CudaConvOnHost, TinyAndHugeTapsAreExactInFloat16) {
   ConvCase c = {.kind = GetParam(), .B = 1, .T = 40, .R = 16, .K = 31};
   c.padding_left = 30;
   c.bias = false;
-  for (const Normalization n :
-       {Normalization::kSigmoid, Normalization::kTanh}) {
-    c.normalization = n;
+  // The taps of sigmoids and of hyperbolic tangents.
+  c.normalization = Normalization::kNone;
+  c.wide_logits = true;
+  for (const bool sigmoid : {true, false}) {
     ConvValues values(c);
     for (double& w : values.logits)
-      w = n == Normalization::kSigmoid ? w / 8 - 14 : w / 65536;
-    values.logits = widened(narrowed<Float16>(values.logits));
+      w = sigmoid ? 1 / (1 + std::exp(14 - w / 8)) : std::tanh(w / 65536);
+    values.logits = widened(narrowed<float>(values.logits));
     for (size_t i = 0; i < values.x.size(); ++i) {
-      values.x[i] *= n == Normalization::kSigmoid ? 4096 : 64;
-      values.grad_y[i] *= n == Normalization::kSigmoid ? 256 : 4;
+      values.x[i] *= sigmoid ? 4096 : 64;
+      values.grad_y[i] *= sigmoid ? 256 : 4;
     }
     expect_reference<Float16>(c, values);
   }
+  c.wide_logits = false;
   c.normalization = Normalization::kSoftmax;
   c.masked = true;
   c.p = 1 - 1.0 / (1 << 20);
@@ -255,11 +257,11 @@ TEST_P(CudaConvOnHost, SeveralTilesOfABlockAndManyBlocksGiveTheSameSums) {
       .K = 3,
       .padding_left = 1};
   const ConvPlan plan = plan_fma(
-      {c.shape(), ConvPass::kBackward, /*per_row=*/!light, /*vector=*/1});
+      {c.shape(), /*backward=*/true, /*per_row=*/!light, /*vector=*/1});
   EXPECT_EQ(plan.tiles_per_block, light ? 4 : 1);
   EXPECT_EQ(c.B * plan.tiles % 4, 1);
   EXPECT_GT(sum_outputs(plan.units), 1);
-  EXPECT_GT(sum_outputs(bias_chunks(c.shape())), 1);
+  EXPECT_GT(sum_outputs(sum_outputs(c.B * c.T)), 1);
   expect_reference<float>(c);
 }
 
@@ -338,7 +340,7 @@ stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
         .state = state.data(),
         .position = &t,
         .y = out.data()};
-    run_conv_step(launcher, step);
+    run(launcher, step);
     for (int64_t b = 0; b < c.B; ++b)
       std::copy_n(
           out.begin() + b * count * C,

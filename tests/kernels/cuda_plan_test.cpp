@@ -22,7 +22,7 @@ void for_requests(const Check& check) {
     for (const int64_t R : kHeadChannels)
       for (const int64_t H : {1, 2, 16, 1024})
         for (const int bytes : {2, 4})
-          for (const ConvPass pass : {ConvPass::kForward, ConvPass::kBackward})
+          for (const bool backward : {false, true})
             for (const bool per_row : {false, true})
               for (const int vector : {1, 4}) {
                 if (vector == 4 && R % 4 != 0)
@@ -37,9 +37,9 @@ void for_requests(const Check& check) {
                 SCOPED_TRACE(
                     ::testing::Message()
                     << "K " << K << " R " << R << " H " << H << " bytes "
-                    << bytes << " backward " << (pass == ConvPass::kBackward)
-                    << " per row " << per_row << " vector " << vector);
-                check(ConvPlanRequest{shape, pass, per_row, vector, bytes});
+                    << bytes << " backward " << backward << " per row "
+                    << per_row << " vector " << vector);
+                check(ConvPlanRequest{shape, backward, per_row, vector, bytes});
               }
 }
 
@@ -95,9 +95,11 @@ TEST(CudaConvPlan, PaperSizesLeaveRoomForSeveralBlocks) {
           .channels = 1024,
           .heads = H,
           .kernel_size = K};
-      for (const ConvPass pass : {ConvPass::kForward, ConvPass::kBackward}) {
-        EXPECT_LE(plan_fma({shape, pass, true, 4, 4}).shared, kMediumShared);
-        const ConvPlan band = plan_band({shape, pass, true, 1, 2});
+      for (const bool backward : {false, true}) {
+        EXPECT_LE(
+            plan_fma({shape, backward, true, 4, 4}).shared,
+            kMediumShared);
+        const ConvPlan band = plan_band({shape, backward, true, 1, 2});
         EXPECT_EQ(band.rows, K >= kFewestBandTaps ? 64 : 0);
         EXPECT_LE(band.shared, 56 * 1024);
       }
@@ -169,13 +171,12 @@ TEST(CudaTalkPlan, PaperSizesLeaveRoomForSeveralBlocksAndLongerWindows) {
     }
 }
 
-TEST(CudaTalkPlan, PlacesOfThreadsAreQuotientsAndRemainders) {
+TEST(CudaTilePlan, PlacesOfThreadsAreQuotientsAndRemainders) {
   for (int width = 1; width <= kThreads; ++width) {
-    TalkPlan plan;
-    plan.width = width;
-    plan.set_columns(1);
+    TilePlan plan;
+    plan.set_columns(width);
     for (int thread = 0; thread < kThreads; ++thread) {
-      const TalkPlace<1> place(plan, thread);
+      const Place<1> place(plan, thread);
       EXPECT_EQ(place.row, thread / width);
       EXPECT_EQ(place.column, thread % width);
       EXPECT_EQ(place.stride, kThreads / width);
@@ -235,21 +236,19 @@ TEST(CudaMma, MultipliesLikeTheInstruction) {
 TEST(CudaStorage, Float16RoundsToNearestEven) {
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
-    const float value = half_bits_to_float(half);
+    const float value = widen(Float16{half});
     if (value == value)
-      ASSERT_EQ(float_to_half_bits(value), half);
+      ASSERT_EQ(narrow<Float16>(value).bits, half);
     else
-      ASSERT_NE(
-          half_bits_to_float(float_to_half_bits(value)),
-          half_bits_to_float(float_to_half_bits(value)));
+      ASSERT_TRUE(std::isnan(widen(narrow<Float16>(value))));
   }
-  EXPECT_EQ(half_bits_to_float(0x3c01), 1 + 1.0f / 1024);
-  EXPECT_EQ(float_to_half_bits(1 + 1.0f / 2048), 0x3c00);  // a tie: even
-  EXPECT_EQ(float_to_half_bits(1 + 3.0f / 2048), 0x3c02);
-  EXPECT_EQ(float_to_half_bits(65519.0f), 0x7bff);
-  EXPECT_EQ(float_to_half_bits(65520.0f), 0x7c00);
-  EXPECT_EQ(float_to_half_bits(-std::ldexp(1.0f, -24)), 0x8001);
-  EXPECT_EQ(float_to_half_bits(std::ldexp(1.0f, -25)), 0);  // a tie: even
+  EXPECT_EQ(widen(Float16{0x3c01}), 1 + 1.0f / 1024);
+  EXPECT_EQ(narrow<Float16>(1 + 1.0f / 2048).bits, 0x3c00);  // a tie: even
+  EXPECT_EQ(narrow<Float16>(1 + 3.0f / 2048).bits, 0x3c02);
+  EXPECT_EQ(narrow<Float16>(65519.0f).bits, 0x7bff);
+  EXPECT_EQ(narrow<Float16>(65520.0f).bits, 0x7c00);
+  EXPECT_EQ(narrow<Float16>(-std::ldexp(1.0f, -24)).bits, 0x8001);
+  EXPECT_EQ(narrow<Float16>(std::ldexp(1.0f, -25)).bits, 0);  // a tie: even
 }
 
 }  // namespace

@@ -106,26 +106,26 @@ TalkResult<S, O> run_on_host(
   result.grad_left = garbage<O>(c.B * c.T * c.H);
   if (!c.causal)
     result.grad_right = result.grad_left;
-  run_talk_forward<S>(
-      launcher,
-      {.shape = c.shape(),
-       .offsets = offsets,
-       .lengths = lengths,
-       .x = x.data(),
-       .y = y.data()});
+  run(launcher,
+      TalkForward<S>{
+          .shape = c.shape(),
+          .offsets = offsets,
+          .lengths = lengths,
+          .x = x.data(),
+          .y = y.data()});
   auto workspace = garbage<int32_t>(talk_workspace(c.shape()));
-  run_talk_backward<S>(
-      launcher,
-      {.shape = c.shape(),
-       .offsets = offsets,
-       .lengths = lengths,
-       .x = x.data(),
-       .grad_y = grad_y.data(),
-       .grad_x = c.wants_x ? grad_x.data() : nullptr,
-       .grad_left = c.wants_offsets ? result.grad_left.data() : nullptr,
-       .grad_right =
-           c.causal || !c.wants_offsets ? nullptr : result.grad_right.data(),
-       .workspace = workspace.data()});
+  run(launcher,
+      TalkBackward<S>{
+          .shape = c.shape(),
+          .offsets = offsets,
+          .lengths = lengths,
+          .x = x.data(),
+          .grad_y = grad_y.data(),
+          .grad_x = c.wants_x ? grad_x.data() : nullptr,
+          .grad_left = c.wants_offsets ? result.grad_left.data() : nullptr,
+          .grad_right =
+              c.causal || !c.wants_offsets ? nullptr : result.grad_right.data(),
+          .workspace = workspace.data()});
   result.y = y.values();
   result.grad_x = grad_x.values();
   return result;

@@ -151,15 +151,15 @@ stepped(const TalkCase& c, const TalkValues& values, int64_t chunk) {
     }
     TalkShape shape = c.shape();
     shape.steps = count;
-    run_talk_step<S>(
-        launcher,
-        {.shape = shape,
-         .offsets = {offsets.data(), nullptr, Storage::kFloat},
-         .x = in.data(),
-         .state = state.data(),
-         .slots = slots,
-         .position = &t,
-         .y = out.data()});
+    run(launcher,
+        TalkStep<S>{
+            .shape = shape,
+            .offsets = {offsets.data(), nullptr, Storage::kFloat},
+            .x = in.data(),
+            .state = state.data(),
+            .slots = slots,
+            .position = &t,
+            .y = out.data()});
     for (int64_t b = 0; b < c.B; ++b)
       std::copy_n(
           out.begin() + b * count * C,

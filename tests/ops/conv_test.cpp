@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/conv_form.h"
+#include "ops/conv_ops.h"
 #include "ops/recorded_calls.h"
 #include "support/tolerances.h"
 
@@ -268,6 +269,30 @@ TEST_P(ConvOp, AStepWritesIntoAStridedState) {
     EXPECT_TRUE(call.step(in, strided, t, 1).equal(call.step(in, dense, t, 1)));
   EXPECT_TRUE(strided.equal(dense));
   EXPECT_NE(dense.abs().sum().item<double>(), 0);
+}
+
+/// What stands around CUDA's kernels, which know the softmax and none alone. A
+/// row of zeros has no norm.
+TEST(NormalizedTaps, BackwardEqualsAutograd) {
+  at::Tensor logits = at::randn({3, 4, 7}, at::kDouble);
+  logits[1].zero_();
+  logits.requires_grad_();
+  const at::Tensor grad = at::randn_like(logits);
+  for (const auto& [name, normalization] : EnumNames<Normalization>::kNames) {
+    SCOPED_TRACE(name);
+    const at::Tensor want = torch::autograd::grad(
+        {normalize_reference(logits, normalization)},
+        {logits},
+        {grad},
+        /*retain_graph=*/false,
+        /*create_graph=*/false,
+        /*allow_unused=*/true)[0];
+    const at::Tensor got =
+        normalize_reference_backward(logits.detach(), normalization, grad);
+    EXPECT_LE(
+        relative_error(got, want.defined() ? want : grad),
+        tolerance(at::kDouble));
+  }
 }
 
 TEST_P(ConvGradient, EqualsCentralDifferences) {

@@ -4,11 +4,7 @@
 #include "seqconv/kernels/cuda/storage.h"
 
 /// The two convolutions on CUDA devices (see lightconv.h and dynamicconv.h of
-/// the CPU). All pointers are device memory, dense and row-major; nothing that
-/// they point to is read on the host, so that every call can be captured in a
-/// graph. Calls return when the work is queued on the stream; failures of the
-/// runtime throw seqconv::Error. S is float, BFloat16 or Float16; sums are
-/// float.
+/// the CPU).
 namespace seqconv::kernels::cuda {
 
 /// DropConnect on taps as in kernels::TapDrop, the seed read on the device.
@@ -29,12 +25,13 @@ struct Logits {
   Storage storage = Storage::kFloat;
 };
 
-/// Sizes and switches that all passes share. renormalize_edges (with softmax
-/// only) leaves taps that fall outside [0, length) out of the softmax.
+/// Sizes and switches that all passes share. Taps are the softmax of logits, or
+/// the logits themselves: other normalisations come before. renormalize_edges
+/// (with softmax only) leaves taps that fall outside [0, length) out of it.
 struct ConvSetup {
   ConvShape shape;
   LogitsOf logits_of = LogitsOf::kPosition;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   TapDrop drop;
   Logits logits;
@@ -78,12 +75,5 @@ struct ConvStep {
 /// (those besides the workspace itself are set).
 template <class S>
 int64_t conv_backward_workspace(const ConvBackward<S>& args);
-
-template <class S>
-void conv_forward(const ConvForward<S>& args, Stream stream);
-template <class S>
-void conv_backward(const ConvBackward<S>& args, Stream stream);
-template <class S>
-void conv_step(const ConvStep<S>& args, Stream stream);
 
 }  // namespace seqconv::kernels::cuda

@@ -4,13 +4,18 @@
 #include "seqconv/kernels/cumulative_average.h"
 
 /// The cumulative average on CUDA devices; see the CPU's cumulative_average.h
-/// for the rules and cuda/conv.h for what holds of pointers, streams and types.
+/// for the rules.
 namespace seqconv::kernels::cuda {
+
+/// Which way a channel is summed: from the first position on, or from the last
+/// one back for the gradient, the transposed map: x is grad_y then, y grad_x.
+enum class AverageOrder { kForward, kBackward };
 
 /// Sums are float64 whatever S is. They are taken by chunks of a fixed number
 /// of positions: their bits depend neither on B nor on T.
 template <class S>
 struct CumulativeAverage {
+  AverageOrder order = AverageOrder::kForward;
   AverageShape shape;
   const int64_t* lengths = nullptr;  ///< [B] or null; clamped to 0 .. T
   const S* x = nullptr;              ///< [B, T, C]
@@ -31,17 +36,5 @@ struct CumulativeAverageStep {
 /// Elements of workspace that a pass of either direction wants.
 template <class S>
 int64_t cumulative_average_workspace(const AverageShape& shape);
-
-template <class S>
-void cumulative_average(const CumulativeAverage<S>& args, Stream stream);
-/// The transposed map: x is grad_y, y is grad_x.
-template <class S>
-void cumulative_average_backward(
-    const CumulativeAverage<S>& args,
-    Stream stream);
-template <class S>
-void cumulative_average_step(
-    const CumulativeAverageStep<S>& args,
-    Stream stream);
 
 }  // namespace seqconv::kernels::cuda

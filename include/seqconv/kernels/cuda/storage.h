@@ -4,7 +4,7 @@
 
 #include "seqconv/kernels/bfloat16.h"
 
-/// The types that the CUDA kernels store tensors in.
+/// The types that the CUDA kernels store tensors in, and how they are called.
 struct CUstream_st;
 
 namespace seqconv::kernels {
@@ -23,6 +23,16 @@ namespace cuda {
 
 /// A stream of the CUDA runtime (cudaStream_t), named without its headers.
 using Stream = CUstream_st*;
+
+/// Queues a pass of an operator, with the arguments of that pass, such as
+/// ConvForward<S> (conv.h), TalkStep<S> (talk.h) or CumulativeAverage<S>
+/// (cumulative_average.h). S is float, BFloat16 or Float16; sums are float32 or
+/// float64. All pointers are device memory, dense and row-major; nothing that
+/// they point to is read on the host, so that every call can be captured in a
+/// graph. Returns when the work is queued on the stream; failures of the
+/// runtime throw seqconv::Error.
+template <class Args>
+void launch(const Args& args, Stream stream);
 
 /// What a tensor beside x is stored in, where that is known at run time only.
 enum class Storage : int { kFloat, kBFloat16, kFloat16 };

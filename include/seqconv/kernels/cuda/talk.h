@@ -3,8 +3,7 @@
 #include "seqconv/kernels/cuda/storage.h"
 #include "seqconv/kernels/talk.h"
 
-/// TaLK convolution on CUDA devices; see the CPU's talk.h for the rules and
-/// cuda/conv.h for what holds of pointers, streams and types.
+/// TaLK convolution on CUDA devices; see the CPU's talk.h for the rules.
 namespace seqconv::kernels::cuda {
 
 /// Offsets [B, T, H] of x's type, or float beside 16-bit types.
@@ -50,12 +49,5 @@ struct TalkStep {
 };
 
 int64_t talk_backward_workspace(const TalkShape& shape);
-
-template <class S>
-void talk_forward(const TalkForward<S>& args, Stream stream);
-template <class S>
-void talk_backward(const TalkBackward<S>& args, Stream stream);
-template <class S>
-void talk_step(const TalkStep<S>& args, Stream stream);
 
 }  // namespace seqconv::kernels::cuda

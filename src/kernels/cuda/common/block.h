@@ -90,8 +90,7 @@ struct Lanes {
 template <int kMaxBits, class T, class Warp, class F>
 SEQCONV_DEVICE void
 join_lanes(Warp& warp, Lanes<T>& values, int bits, const F& f) {
-  SEQCONV_UNROLL
-  for (int bit = 0; bit < kMaxBits; ++bit) {
+  unroll<kMaxBits>([&](int bit) {
     if (bit >= bits)
       return;
 #ifdef __CUDACC__
@@ -103,7 +102,7 @@ join_lanes(Warp& warp, Lanes<T>& values, int bits, const F& f) {
       values[lane] = f(before[lane], before[lane ^ 1 << bit]);
     });
 #endif
-  }
+  });
 }
 
 struct AddFloats {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -32,6 +33,14 @@
 #endif
 
 namespace seqconv::kernels::cuda {
+
+/// f(0), f(1), ..., f(N - 1), one after the other: no loop on the device.
+template <int N, class F>
+SEQCONV_HD void unroll(const F& f) {
+  SEQCONV_UNROLL
+  for (int i = 0; i < N; ++i)
+    f(i);
+}
 
 template <class I>
 SEQCONV_HD constexpr I min(I a, I b) {
@@ -77,48 +86,14 @@ SEQCONV_HD float widen(float value) {
   return value;
 }
 SEQCONV_HD float widen(BFloat16 value) {
-  const uint32_t word = static_cast<uint32_t>(value.bits) << 16;
-  float out;
-  memcpy(&out, &word, sizeof(out));
-  return out;
-}
-
-/// binary16 by bits, for the host.
-inline float half_bits_to_float(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-  const uint32_t exponent = (bits >> 10) & 31u, mantissa = bits & 0x3ffu;
-  if (exponent == 0) {
-    const float small = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign != 0 ? -small : small;
-  }
-  const uint32_t word = sign | (mantissa << 13) |
-      (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23);
-  float out;
-  std::memcpy(&out, &word, sizeof(out));
-  return out;
-}
-inline uint16_t float_to_half_bits(float value) {
-  uint32_t word;
-  std::memcpy(&word, &value, sizeof(word));
-  const uint16_t sign = static_cast<uint16_t>((word >> 16) & 0x8000u);
-  word &= 0x7fffffffu;
-  if (word > 0x7f800000u)
-    return static_cast<uint16_t>(sign | 0x7e00u);
-  if (word >= 0x477ff000u)  // rounds beyond 65504
-    return static_cast<uint16_t>(sign | 0x7c00u);
-  if (word < 0x38800000u)  // below 2^-14: steps of 2^-24
-    return static_cast<uint16_t>(
-        sign |
-        static_cast<uint16_t>(std::nearbyint(std::fabs(value) * 16777216.0f)));
-  word += 0xfffu + ((word >> 13) & 1u);
-  return static_cast<uint16_t>(sign | ((word - 0x38000000u) >> 13));
+  return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
 SEQCONV_HD float widen(Float16 value) {
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC__
   return __half2float(__ushort_as_half(value.bits));
 #else
-  return half_bits_to_float(value.bits);
+  return static_cast<float>(std::bit_cast<_Float16>(value.bits));
 #endif
 }
 
@@ -127,7 +102,7 @@ template <class S>
 SEQCONV_HD S narrow(float value) {
   if constexpr (std::is_same_v<S, float>)
     return value;
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC__
   else if constexpr (std::is_same_v<S, BFloat16>)
     return S{__bfloat16_as_ushort(__float2bfloat16_rn(value))};
   else
@@ -136,7 +111,7 @@ SEQCONV_HD S narrow(float value) {
   else if constexpr (std::is_same_v<S, BFloat16>)
     return to_bfloat16(value);
   else
-    return S{float_to_half_bits(value)};
+    return std::bit_cast<S>(static_cast<_Float16>(value));
 #endif
 }
 

@@ -2,9 +2,6 @@
 
 #include <cuda_runtime.h>
 
-#include <array>
-#include <atomic>
-
 #include "kernels/cuda/common/launches.h"
 
 /// Queues kernel bodies on a stream.
@@ -35,44 +32,6 @@ inline void check_runtime(cudaError_t error, const char* what) {
   fail("[cuda] ", what, " failed: ", cudaGetErrorString(error));
 }
 
-inline int current_device() {
-  int device = 0;
-  check_runtime(cudaGetDevice(&device), "asking for the device");
-  return device;
-}
-
-/// Bytes of shared memory that a block may have on a device.
-inline int shared_limit_of(int device) {
-  int bytes = 0;
-  check_runtime(
-      cudaDeviceGetAttribute(
-          &bytes,
-          cudaDevAttrMaxSharedMemoryPerBlockOptin,
-          device),
-      "asking for the shared memory of a block");
-  return bytes;
-}
-
-/// Lets blocks of a kernel have all the shared memory of the current device,
-/// once for each device: the attribute belongs to the kernel, and another
-/// thread's launch must not find it set to a smaller size.
-template <auto kKernel>
-void allow_shared() {
-  static std::array<std::atomic<bool>, 64> done = {};
-  const int device = current_device();
-  const auto n = static_cast<size_t>(device);
-  if (n < done.size() && done[n].load(std::memory_order_acquire))
-    return;
-  check_runtime(
-      cudaFuncSetAttribute(
-          kKernel,
-          cudaFuncAttributeMaxDynamicSharedMemorySize,
-          shared_limit_of(device)),
-      "asking for shared memory");
-  if (n < done.size())
-    done[n].store(true, std::memory_order_release);
-}
-
 class DeviceLauncher {
  public:
   explicit DeviceLauncher(Stream stream) : stream_(stream) {}
@@ -84,8 +43,14 @@ class DeviceLauncher {
         "[cuda] a launch must have 1 .. 2^31-1 blocks, but got ",
         blocks);
     constexpr auto kernel = run_body<Body, Task>;
+    // All that there is: another thread's launch must not find less.
     if (shared > kSmallShared)
-      allow_shared<kernel>();
+      check_runtime(
+          cudaFuncSetAttribute(
+              kernel,
+              cudaFuncAttributeMaxDynamicSharedMemorySize,
+              static_cast<int>(shared_limit())),
+          "asking for shared memory");
     kernel<<<
         static_cast<unsigned>(blocks),
         kThreads,
@@ -94,10 +59,32 @@ class DeviceLauncher {
     check_runtime(cudaGetLastError(), "a launch");
   }
 
-  int64_t shared_limit() const { return shared_limit_of(current_device()); }
+  int64_t shared_limit() const {
+    int device = 0, bytes = 0;
+    check_runtime(cudaGetDevice(&device), "asking for the device");
+    check_runtime(
+        cudaDeviceGetAttribute(
+            &bytes,
+            cudaDevAttrMaxSharedMemoryPerBlockOptin,
+            device),
+        "asking for the shared memory of a block");
+    return bytes;
+  }
 
  private:
   Stream stream_;
 };
+
+template <class Args>
+void launch(const Args& args, Stream stream) {
+  DeviceLauncher launcher(stream);
+  run(launcher, args);
+}
+
+/// Compiles launch() for a pass in every type.
+#define SEQCONV_LAUNCH(Args)                                \
+  template void launch(const Args<float>& args, Stream);    \
+  template void launch(const Args<BFloat16>& args, Stream); \
+  template void launch(const Args<Float16>& args, Stream);
 
 }  // namespace seqconv::kernels::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <type_traits>
 
 #include "kernels/cuda/common/block.h"
 #include "seqconv/base/error.h"
@@ -11,7 +12,9 @@
 /// which queues Body::run(block, task) for every block (the tests' runs it at
 /// once on the host), with so many bytes of shared memory, and
 ///   int64_t shared_limit() const;
-/// the bytes of shared memory that a block may have.
+/// the bytes of shared memory that a block may have. Every operator has
+///   void run(Launcher& launcher, const Args& args);
+/// for the arguments of each of its passes.
 namespace seqconv::kernels::cuda {
 
 /// What a block may have without asking on any device, the most that every one
@@ -34,6 +37,22 @@ inline bool are_aligned(
   for (const void* const tensor : tensors)
     all = all && reinterpret_cast<uintptr_t>(tensor) % bytes == 0;
   return all;
+}
+
+/// run(V) for the most channels that a thread can read at once, in at most
+/// kBytes: `channels` (of a row or a head) are a multiple of V and every tensor
+/// is aligned.
+template <class S, int kBytes, class Run>
+void with_vector(
+    int64_t channels,
+    std::initializer_list<const void*> tensors,
+    const Run& run) {
+  constexpr int V = kBytes / static_cast<int>(sizeof(S));
+  if constexpr (V > 1) {
+    if (channels % V != 0 || !are_aligned(tensors, kBytes))
+      return with_vector<S, kBytes / 2>(channels, tensors, run);
+  }
+  run(std::integral_constant<int, V>{});
 }
 
 /// The smallest n with 2^n >= count, at most `max_bits`.

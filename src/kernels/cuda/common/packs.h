@@ -96,14 +96,11 @@ SEQCONV_HD void widen_pack(const Pack<S, V>& pack, float (&to)[V]) {
     SEQCONV_UNROLL
     for (int v = 0; v < V; v += 2) {
       const uint32_t word = pack.v.word[v / 2];
-      const uint32_t low = word << 16, high = word & 0xffff0000u;
-      memcpy(&to[v], &low, sizeof(low));
-      memcpy(&to[v + 1], &high, sizeof(high));
+      to[v] = std::bit_cast<float>(word << 16);
+      to[v + 1] = std::bit_cast<float>(word & 0xffff0000u);
     }
   } else {
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      to[v] = widen(pack.v[v]);
+    unroll<V>([&](int v) { to[v] = widen(pack.v[v]); });
   }
 }
 /// Elements of a pack of at most 16 bytes, of V neighbours.
@@ -118,10 +115,15 @@ SEQCONV_HD void load_wide(const S* from, float (&to)[V]) {
   for (int v = 0; v < V; v += N) {
     float part[N];
     widen_pack<N>(load_pack<S, N>(from + v), part);
-    SEQCONV_UNROLL
-    for (int i = 0; i < N; ++i)
-      to[v + i] = part[i];
+    unroll<N>([&](int i) { to[v + i] = part[i]; });
   }
+}
+/// to += V neighbours, `share` of each.
+template <int V, class S>
+SEQCONV_HD void add_wide(const S* from, float share, float (&to)[V]) {
+  float in[V];
+  load_wide<V>(from, in);
+  unroll<V>([&](int v) { to[v] += share * in[v]; });
 }
 template <int V, class S>
 SEQCONV_HD void store_narrow(S* to, const float (&from)[V]) {
@@ -134,11 +136,25 @@ SEQCONV_HD void store_narrow(S* to, const float (&from)[V]) {
       for (int i = 0; i < N; i += 2)
         pack.v.word[i / 2] = narrow_pair<S>(from[v + i], from[v + i + 1]);
     } else {
-      SEQCONV_UNROLL
-      for (int i = 0; i < N; ++i)
-        pack.v[i] = narrow<S>(from[v + i]);
+      unroll<N>([&](int i) { pack.v[i] = narrow<S>(from[v + i]); });
     }
     store_pack<S, N>(to + v, pack);
+  }
+}
+
+/// use(i, load(i)) for i = begin, begin + step, ... below end: kAtOnce loads
+/// are under way before the first is used. load may be called beyond the end.
+template <int kAtOnce, class Load, class Use>
+SEQCONV_DEVICE void
+load_ahead(int begin, int end, int step, const Load& load, const Use& use) {
+  SEQCONV_NO_UNROLL
+  for (int i0 = begin; i0 < end; i0 += kAtOnce * step) {
+    decltype(load(0)) loaded[kAtOnce];
+    unroll<kAtOnce>([&](int i) { loaded[i] = load(i0 + i * step); });
+    unroll<kAtOnce>([&](int i) {
+      if (i0 + i * step < end)
+        use(i0 + i * step, loaded[i]);
+    });
   }
 }
 

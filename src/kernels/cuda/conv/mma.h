@@ -91,33 +91,22 @@ load_matrices(Warp& warp, Lanes<Matrices>& to, const Address& address) {
 }
 
 #ifdef __CUDACC__
+#define SEQCONV_MMA(TYPE)                                                     \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 " \
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "               \
+               "{%0, %1, %2, %3};"                                            \
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])               \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 template <class S>
 __device__ inline void mma_instruction(
     float (&c)[4],
     const uint32_t (&a)[4],
     uint32_t b0,
-    uint32_t b1);
-template <>
-__device__ inline void mma_instruction<BFloat16>(
-    float (&c)[4],
-    const uint32_t (&a)[4],
-    uint32_t b0,
     uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-template <>
-__device__ inline void mma_instruction<Float16>(
-    float (&c)[4],
-    const uint32_t (&a)[4],
-    uint32_t b0,
-    uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  if constexpr (std::is_same_v<S, BFloat16>)
+    SEQCONV_MMA("bf16");
+  else
+    SEQCONV_MMA("f16");
 }
 #else
 /// Element 0 or 1 of a pair.

@@ -19,7 +19,7 @@ SEQCONV_DEVICE float exp_of_negative(float x) {
 #endif
 }
 
-/// Gives scale[lane] its row's 1 / sum and replaces logits by
+/// Gives lanes the statistics of their rows and replaces logits by
 /// exponentials.
 template <class Warp>
 SEQCONV_DEVICE void softmax_lanes(
@@ -66,38 +66,8 @@ SEQCONV_DEVICE void softmax_lanes(
   });
 }
 
-/// The same for the other normalisations: logits become taps but for the
-/// scale. A loop over elements in memory, so that the choice is there once.
-template <class Warp>
-SEQCONV_DEVICE void norm_lanes(
-    Warp& warp,
-    const TapSource& source,
-    const LogitRows& logits,
-    Lanes<LaneRow>& lanes,
-    Lanes<RowStats>& stats) {
-  const Normalization normalization = source.normalization;
-  Lanes<float> sums;
-  warp.each([&](int lane) {
-    const LaneRow mine = lanes[lane];
-    float* const at = logits.at + mine.row * logits.pitch;
-    float sum = 0;
-    SEQCONV_NO_UNROLL
-    for (int j = mine.begin * kTapGroup; j < mine.end * kTapGroup; ++j) {
-      sum += norm_term(normalization, at[j]);
-      at[j] = tap_value(normalization, at[j]);
-    }
-    sums[lane] = sum;
-  });
-  join_lanes<1>(warp, sums, source.part_bits, AddFloats{});
-  warp.each([&](int lane) {
-    stats[lane] = {0.0f, 0.0f};
-    if (lanes[lane].real)
-      stats[lane] = norm_stats(normalization, sums[lane]);
-  });
-}
-
 /// put(j, values) for a lane's taps, four from j on, after DropConnect, from
-/// what softmax_lanes or norm_lanes left.
+/// what softmax_lanes left, or from taps that were given.
 template <class Put>
 SEQCONV_DEVICE void tap_groups_of(
     const TapSource& source,
@@ -137,10 +107,12 @@ SEQCONV_DEVICE void make_taps(
       logits,
       [&](auto& warp, auto& lanes, int first) {
         Lanes<RowStats> of;
-        if (source.normalization == Normalization::kSoftmax)
+        if (source.softmax)
           softmax_lanes(warp, source, logits, lanes, of);
         else
-          norm_lanes(warp, source, logits, lanes, of);
+          warp.each([&](int lane) {
+            of[lane] = {0.0f, lanes[lane].real ? 1.0f : 0.0f};
+          });
         warp.each([&](int lane) {
           const LaneRow mine = lanes[lane];
           if (mine.begin >= mine.end)
@@ -169,28 +141,24 @@ SEQCONV_DEVICE float dot_groups(
     const TapRow& row,
     const RowStats& stats,
     float* grads) {
-  const bool softmax = source.normalization == Normalization::kSoftmax;
-  const bool absolute = is_absolute(source.normalization);
   DropFactors drop(source, row, mine.begin);
   float dot = 0;
   for_groups(logits, mine, [&](int j, float(&w)[kTapGroup], float* at) {
     float g[kTapGroup];
     load_wide<kTapGroup>(grads + j, g);
-    SEQCONV_UNROLL
-    for (int e = 0; e < kTapGroup; ++e)
+    unroll<kTapGroup>([&](int e) {
       if (j + e >= source.kernel_size)
         g[e] = 0.0f;
+    });
     drop.apply(j, g);
     store_narrow<kTapGroup>(grads + j, g);
-    if (softmax) {
+    if (source.softmax) {
       SEQCONV_UNROLL
       for (float& value : w)
         value = exp_of_negative(value - stats.shift) * stats.scale;
       store_narrow<kTapGroup>(at, w);
     }
-    SEQCONV_UNROLL
-    for (int e = 0; e < kTapGroup; ++e)
-      dot += g[e] * (absolute ? std::abs(w[e]) : w[e]);
+    unroll<kTapGroup>([&](int e) { dot += g[e] * w[e]; });
   });
   return dot;
 }
@@ -204,21 +172,14 @@ SEQCONV_DEVICE void gradient_groups(
     const RowStats& stats,
     float dot,
     float* grads) {
-  if (source.normalization != Normalization::kSoftmax) {
-    const float* const at = logits.at + mine.row * logits.pitch;
-    SEQCONV_NO_UNROLL
-    for (int j = mine.begin * kTapGroup; j < mine.end * kTapGroup; ++j)
-      grads[j] = j >= row.begin && j < row.end
-          ? logit_gradient(source.normalization, stats, at[j], grads[j], dot)
-          : 0.0f;
-    return;
-  }
   for_groups(logits, mine, [&](int j, float(&w)[kTapGroup], float*) {
     float g[kTapGroup];
     load_wide<kTapGroup>(grads + j, g);
-    SEQCONV_UNROLL
-    for (int e = 0; e < kTapGroup; ++e)
-      g[e] = j + e >= row.begin && j + e < row.end ? w[e] * (g[e] - dot) : 0.0f;
+    unroll<kTapGroup>([&](int e) {
+      g[e] = j + e < row.begin || j + e >= row.end ? 0.0f
+          : source.softmax                         ? w[e] * (g[e] - dot)
+                                                   : g[e];
+    });
     store_narrow<kTapGroup>(grads + j, g);
   });
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/common/launches.h"
+#include "kernels/cuda/common/tiles.h"
 #include "kernels/cuda/conv/taps.h"
 
 /// How a convolution is cut into blocks, and where a block keeps what in its
@@ -16,20 +16,10 @@ inline constexpr int kFewestBandTaps = 15;
 /// Bands' gradients that are kept apart where only their sum is wanted.
 inline constexpr int kBandSums = 2;
 
-enum class ConvPass { kForward, kBackward };
-
-/// A block owns `rows` positions (of `tiles_per_block` tiles in turn) of
-/// `heads` neighbouring heads; of a head with more than `width` channels it
-/// takes `width` at a time.
-struct ConvPlan {
-  int rows = 0;
-  int width = 0;
-  int heads = 1;
-  int groups = 1;   ///< of heads: H / heads, rounded up
-  int in_rows = 0;  ///< rows + K - 1, or as many as tensor cores read
-  int pitch = 0;    ///< elements from one staged row to the next
-  int columns = 0;  ///< packs that threads stage of a row
-  Divisor by_columns;
+/// A block takes `tiles_per_block` tiles in turn.
+struct ConvPlan : TilePlan {
+  int in_rows = 0;     ///< rows + K - 1, or as many as tensor cores read
+  int pitch = 0;       ///< elements from one staged row to the next
   int tap_pitch = 0;   ///< elements from one row of taps to the next
   int grad_pitch = 0;  ///< likewise of their gradients
   int grad_rows = 0;   ///< those of a head that are kept apart
@@ -38,10 +28,8 @@ struct ConvPlan {
   int vector = 1;      ///< channels that a thread of FMA takes at once
   int tiles_per_block = 1;
   bool uses_bands = false;  ///< tensor cores (band.h)
-  int64_t tiles = 0;        ///< of a sequence
   int64_t units = 0;        ///< blocks of one group of heads
-  int64_t blocks = 0;
-  int64_t taps_at = 0;  ///< offsets in shared memory, bytes
+  int64_t taps_at = 0;      ///< offsets in shared memory, bytes
   int64_t stats_at = 0;
   int64_t grads_at = 0;
   int64_t x_at = 0;
@@ -52,22 +40,24 @@ struct ConvPlan {
 /// What a plan is made for.
 struct ConvPlanRequest {
   ConvShape shape;
-  ConvPass pass = ConvPass::kForward;
+  bool backward = false;
   bool per_row = false;  ///< taps for every position
   int vector = 1;        ///< channels that a thread takes at once
   int storage_bytes = 4;
   int64_t limit = kMaxShared;  ///< what a block may have on this device
 
-  bool backward() const { return pass == ConvPass::kBackward; }
   int kernel_size() const { return static_cast<int>(shape.kernel_size); }
 };
 
-/// Sets what follows from rows, width and heads. Taps `per_row` never share a
-/// block between tiles.
-inline void count_blocks(ConvPlan& plan, const ConvPlanRequest& request) {
+/// Sets tiles and blocks. Taps `per_row` never share a block between tiles.
+inline void set_blocks(
+    ConvPlan& plan,
+    const ConvPlanRequest& request,
+    int rows,
+    int64_t width,
+    int64_t most_heads) {
   const ConvShape& shape = request.shape;
-  plan.groups = static_cast<int>(chunks_of<int64_t>(shape.heads, plan.heads));
-  plan.tiles = chunks_of<int64_t>(shape.steps, plan.rows);
+  plan.set_tiles(shape, rows, width, most_heads);
   const int64_t all = shape.batch * plan.tiles;
   plan.tiles_per_block = request.per_row
       ? 1
@@ -91,36 +81,29 @@ lay_out(ConvPlan& plan, const ConvPlanRequest& request, int64_t tap_bytes) {
   SharedLayout layout;
   plan.taps_at = layout.add(tap_bytes, 1);
   plan.stats_at = layout.size();
-  if (request.backward())
+  if (request.backward)
     layout.add(plan.heads * stats, sizeof(RowStats));
   plan.x_at = layout.add(max(staged, logit_bytes), 1);
-  if (request.backward())
+  if (request.backward)
     plan.y_at = layout.add(staged, 1);
   plan.logit_rows = static_cast<int>((layout.size() - plan.x_at) / logit_bytes);
-  if (request.backward())
+  if (request.backward)
     plan.grads_at =
         layout.add(plan.heads * plan.grad_rows * plan.grad_pitch, kFloat);
-  plan.by_columns = Divisor(plan.columns);
   plan.shared = layout.size();
 }
 
 /// The plan of the FMA kernels with `rows` and `width`.
 inline ConvPlan
 fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
-  const ConvShape& shape = request.shape;
-  const int64_t R = shape.head_channels();
   const int K = request.kernel_size();
   ConvPlan plan;
-  plan.rows = rows;
-  plan.heads = static_cast<int>(clamped<int64_t>(width / R, 1, shape.heads));
-  plan.width =
-      static_cast<int>(plan.heads > 1 ? plan.heads * R : min(width, R));
-  count_blocks(plan, request);
+  set_blocks(plan, request, rows, width, request.shape.heads);
   plan.vector = request.vector;
   plan.in_rows = rows + K - 1;
   plan.pitch = round_up(plan.width, request.vector) +
-      (request.backward() ? request.vector : 0);
-  plan.columns = chunks_of(plan.width, request.vector);
+      (request.backward ? request.vector : 0);
+  plan.set_columns(chunks_of(plan.width, request.vector));
   plan.tap_pitch = round_up(K, 8) + 4;
   plan.grad_pitch = plan.tap_pitch;
   plan.grad_rows = request.per_row ? rows : chunks_of(rows, kWarp);
@@ -169,13 +152,10 @@ SEQCONV_HD int band_elements(const ConvPlan& plan, bool per_row) {
 inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
   const int K = request.kernel_size();
   ConvPlan plan;
-  plan.rows = rows;
-  plan.width =
-      static_cast<int>(min<int64_t>(64, request.shape.head_channels()));
+  set_blocks(plan, request, rows, 64, /*most_heads=*/1);
   plan.uses_bands = true;
-  count_blocks(plan, request);
   plan.in_rows = rows - kBand + band_columns(K);
-  plan.columns = round_up(plan.width, 16) / 8;
+  plan.set_columns(round_up(plan.width, 16) / 8);
   // Eight elements more than whole fragments: rows lie in different banks.
   plan.pitch = round_up(plan.width, 16) + 8;
   plan.tap_pitch = band_columns(K) + 8;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/cuda/conv/band_backward.h"
-#include "kernels/cuda/conv/fma_backward.h"
+#include "kernels/cuda/conv/band.h"
+#include "kernels/cuda/conv/fma.h"
 #include "kernels/cuda/conv/step.h"
 #include "kernels/cuda/conv/sum.h"
 
@@ -35,19 +35,15 @@ inline TapSource tap_source(const ConvSetup& setup) {
   source.lane_bits = bits_for(groups * kTapGroup, 5);
   source.part_bits = bits_for(groups, 1);
   source.padding_left = static_cast<int>(shape.padding_left);
-  source.normalization = setup.normalization;
-  source.renormalize_edges =
-      setup.renormalize_edges && setup.normalization == Normalization::kSoftmax;
+  source.softmax = setup.softmax;
+  source.renormalize_edges = setup.renormalize_edges && setup.softmax;
+  source.per_row =
+      setup.logits_of == LogitsOf::kPosition || source.renormalize_edges;
   source.scale = static_cast<float>(1.0 / (1.0 - setup.drop.p));
   source.threshold = drop_threshold(setup.drop.p);
   source.seed = drops ? setup.drop.seed : nullptr;
   source.mask = setup.drop.mask;
   return source;
-}
-
-/// Whether taps differ between positions.
-inline bool is_per_row(const ConvSetup& setup, const TapSource& source) {
-  return setup.logits_of == LogitsOf::kPosition || source.renormalize_edges;
 }
 
 /// Says what a kernel that no block holds wants.
@@ -70,7 +66,7 @@ check_kernel_fits(bool fits, int64_t limit, const ConvShape& shape) {
 template <class S>
 bool taps_fit(const TapSource& source) {
   return StorageOf<S>::kValue == Storage::kBFloat16 ||
-      (source.normalization == Normalization::kSoftmax && source.scale < 65504);
+      (source.softmax && source.scale < 65504);
 }
 
 /// A pass but for what it reads and writes; `tensors` are all of that but for
@@ -79,24 +75,19 @@ bool taps_fit(const TapSource& source) {
 template <class S>
 ConvTask<S> conv_task(
     const ConvSetup& setup,
-    ConvPass pass,
+    bool backward,
     int64_t limit,
     std::initializer_list<const void*> tensors,
     const float* bias) {
   const ConvShape& shape = setup.shape;
   ConvTask<S> task;
   task.taps = tap_source(setup);
-  task.batch = shape.batch;
-  task.steps = shape.steps;
-  task.channels = shape.channels;
-  task.all_heads = static_cast<int>(shape.heads);
-  task.head_channels = static_cast<int>(shape.head_channels());
-  task.lengths = setup.lengths;
+  task.set_shape(shape, setup.lengths);
   task.bias = bias;
   ConvPlanRequest request = {
       shape,
-      pass,
-      is_per_row(setup, task.taps),
+      backward,
+      task.taps.per_row,
       /*vector=*/1,
       sizeof(S),
       min(limit, kMaxShared)};
@@ -121,17 +112,11 @@ ConvTask<S> conv_task(
   return task;
 }
 
-/// Queues the body that the plan is for.
-template <
-    template <bool, int>
-    class Fma,
-    template <bool, int>
-    class Band,
-    class S,
-    class Launcher>
-void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
-  const auto run = [&](auto body) {
-    launcher.template run<decltype(body)>(
+/// Queues the pass that the task is for, by the path of its plan.
+template <bool kBackward, class S, class Launcher>
+void launch_conv(Launcher& launcher, const ConvTask<S>& task) {
+  const auto run = [&]<class Path>(Path) {
+    launcher.template run<ConvBody<Path, kBackward>>(
         task.plan.blocks,
         task.plan.shared,
         task);
@@ -139,58 +124,159 @@ void launch_conv(Launcher& launcher, const ConvTask<S>& task, bool per_row) {
   const auto choose = [&]<bool kPerRow>(std::bool_constant<kPerRow>) {
     if constexpr (sizeof(S) == 2) {
       if (task.plan.uses_bands)
-        return task.plan.rows == 64 ? run(Band<kPerRow, 64>{})
-                                    : run(Band<kPerRow, 32>{});
+        return task.plan.rows == 64 ? run(BandPath<kPerRow, 64>{})
+                                    : run(BandPath<kPerRow, 32>{});
     }
-    task.plan.vector == 4 ? run(Fma<kPerRow, 4>{}) : run(Fma<kPerRow, 1>{});
+    task.plan.vector == 4 ? run(FmaPath<kPerRow, 4>{})
+                          : run(FmaPath<kPerRow, 1>{});
   };
-  per_row ? choose(std::true_type{}) : choose(std::false_type{});
+  task.taps.per_row ? choose(std::true_type{}) : choose(std::false_type{});
 }
 
 template <class S, class Launcher>
-void run_conv_forward(Launcher& launcher, const ConvForward<S>& args) {
+void run(Launcher& launcher, const ConvForward<S>& args) {
   if (is_empty(args.setup.shape))
     return;
   auto task = conv_task<S>(
       args.setup,
-      ConvPass::kForward,
+      /*backward=*/false,
       launcher.shared_limit(),
       {args.x, args.y},
       args.bias);
   task.x = args.x;
   task.out = args.y;
-  launch_conv<ForwardBody, BandForwardBody>(
-      launcher,
-      task,
-      is_per_row(args.setup, task.taps));
+  launch_conv</*kBackward=*/false>(launcher, task);
 }
 
 template <class S, class Launcher>
-void run_conv_step(Launcher& launcher, const ConvStep<S>& args) {
+void run(Launcher& launcher, const ConvStep<S>& args) {
   const ConvShape& shape = args.setup.shape;
   if (is_empty(shape))
     return;
   ConvStepTask<S> task;
   task.taps = tap_source(args.setup);
   task.taps.padding_left = task.taps.kernel_size - 1;
-  task.per_row = is_per_row(args.setup, task.taps);
-  task.steps = shape.steps;
-  task.channels = shape.channels;
-  task.all_heads = static_cast<int>(shape.heads);
-  task.head_channels = static_cast<int>(shape.head_channels());
-  task.heads = step_heads(shape);
-  task.groups = chunks_of(task.all_heads, task.heads);
+  task.set_shape(shape, nullptr);
+  task.plan = plan_step(shape);
   task.x = args.x;
   task.bias = args.bias;
   task.state = args.state;
   task.position = args.position;
-  task.y = args.y;
+  task.out = args.y;
   const int64_t limit = min(launcher.shared_limit(), kMaxShared);
   check_kernel_fits(task.shared() <= limit, limit, shape);
-  launcher.template run<ConvStepBody>(
-      shape.batch * task.groups,
-      task.shared(),
-      task);
+  launcher.template run<ConvStepBody>(task.plan.blocks, task.shared(), task);
+}
+
+/// Elements of what sums of `count` rows leave stage by stage.
+inline int64_t sum_elements(int64_t count, int64_t width) {
+  const int64_t left = sum_outputs(count);
+  return left * width + (left > 1 ? sum_elements(left, width) : 0);
+}
+
+/// Sums by stages, one behind the other in `workspace`; the last one goes to
+/// `last` unless that is null. Gives where it is.
+template <class R, class Launcher>
+const float* launch_sums(
+    Launcher& launcher,
+    SumTask<R> task,
+    float* workspace,
+    float* last) {
+  const int64_t left = sum_outputs(task.count), width = task.width;
+  task.to = left == 1 && last != nullptr ? last : workspace;
+  launcher.template run<SumBody>(left * blocks_for(width), 0, task);
+  if (left == 1)
+    return task.to;
+  const SumTask<float> next = {task.to, left, width, left};
+  return launch_sums(launcher, next, workspace + left * width, last);
+}
+
+/// Whether a gradient of logits that all positions share is wanted.
+template <class S>
+bool sums_positions(const ConvBackward<S>& args) {
+  return args.setup.logits_of == LogitsOf::kHead && args.grad_logits != nullptr;
+}
+
+/// The task of a backward pass but for its workspace; `limit` is the launcher's
+/// shared_limit().
+template <class S>
+ConvTask<S> backward_task(const ConvBackward<S>& args, int64_t limit) {
+  auto task = conv_task<S>(
+      args.setup,
+      /*backward=*/true,
+      limit,
+      {args.x, args.grad_y, args.grad_x},
+      nullptr);
+  task.x = args.x;
+  task.grad_y = args.grad_y;
+  task.out = args.grad_x;
+  task.grad_logits = args.grad_logits;
+  return task;
+}
+
+/// Elements of the sums over positions, with those of the later stages.
+inline int64_t weight_elements(const ConvPlan& plan, const ConvShape& shape) {
+  const int64_t width = shape.heads * shape.kernel_size;
+  return plan.units * width + sum_elements(plan.units, width);
+}
+
+template <class S>
+int64_t backward_workspace(const ConvBackward<S>& args, int64_t limit) {
+  const ConvShape& shape = args.setup.shape;
+  int64_t elements = 0;
+  if (sums_positions(args))
+    elements += weight_elements(backward_task(args, limit).plan, shape);
+  if (args.grad_bias != nullptr)
+    elements += sum_elements(shape.batch * shape.steps, shape.channels);
+  return elements;
+}
+
+/// The gradient of logits from the sums of blocks over positions. Without
+/// positions no block makes any, and the last stages write zeros.
+template <class S, class Launcher>
+void launch_weight(
+    Launcher& launcher,
+    const ConvTask<S>& task,
+    const ConvShape& shape) {
+  const int64_t units = task.plan.units;
+  const int64_t width = shape.heads * shape.kernel_size;
+  WeightTask<S> last;
+  last.taps = task.taps;
+  last.is_logit = task.taps.per_row || is_empty(shape);
+  last.grad_logits = task.grad_logits;
+  last.sums = launch_sums(
+      launcher,
+      SumTask<float>{task.sums, units, width, max<int64_t>(1, units)},
+      task.sums + units * width,
+      nullptr);
+  launcher.template run<WeightBody>(shape.heads, last.shared(), last);
+}
+
+template <class S, class Launcher>
+void run(Launcher& launcher, const ConvBackward<S>& args) {
+  const ConvShape& shape = args.setup.shape;
+  ConvTask<S> task = backward_task(args, launcher.shared_limit());
+  float* workspace = args.workspace;
+  if (sums_positions(args)) {
+    task.sums = workspace;
+    workspace += weight_elements(task.plan, shape);
+  }
+  if (!is_empty(shape) &&
+      (args.grad_logits != nullptr || args.grad_x != nullptr))
+    launch_conv</*kBackward=*/true>(launcher, task);
+  if (sums_positions(args))
+    launch_weight(launcher, task, shape);
+  if (args.grad_bias != nullptr)
+    launch_sums(
+        launcher,
+        SumTask<S>{
+            args.grad_y,
+            shape.batch * shape.steps,
+            shape.channels,
+            max<int64_t>(1, shape.steps),
+            args.setup.lengths},
+        workspace,
+        args.grad_bias);
 }
 
 }  // namespace seqconv::kernels::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cuda/common/tiles.h"
 #include "kernels/cuda/conv/normalize.h"
 
 /// The step form of both convolutions: a block for some heads of one stream,
@@ -7,38 +8,33 @@
 namespace seqconv::kernels::cuda {
 
 template <class S>
-struct ConvStepTask {
+struct ConvStepTask : TileTask<S> {
   TapSource taps;
-  bool per_row = false;  ///< logits for every input
-  int64_t steps = 0;
-  int64_t channels = 0;
-  int all_heads = 1;
-  int head_channels = 1;
-  int heads = 1;   ///< of a block
-  int groups = 1;  ///< of heads
-  const S* x = nullptr;
+  TilePlan plan;
   const float* bias = nullptr;
   S* state = nullptr;
   const int64_t* position = nullptr;
-  S* y = nullptr;
 
   /// Shared memory: taps, in rows as long as those of logits.
   SEQCONV_HD int64_t shared() const {
-    return static_cast<int64_t>(heads) * logit_pitch(taps.kernel_size) *
+    return static_cast<int64_t>(plan.heads) * logit_pitch(taps.kernel_size) *
         static_cast<int64_t>(sizeof(float));
   }
 };
 
-/// Heads of a block of the step form: about one channel for a thread, as many
-/// as small shared memory holds; at least one.
-inline int step_heads(const ConvShape& shape) {
+/// About one channel for a thread, and as many heads as small shared memory
+/// holds; at least one.
+inline TilePlan plan_step(const ConvShape& shape) {
   const int64_t bytes = logit_pitch(static_cast<int>(shape.kernel_size)) *
       static_cast<int64_t>(sizeof(float));
-  const int64_t fit = max<int64_t>(1, kWarp * 1024 / bytes);
-  return static_cast<int>(clamped<int64_t>(
-      kThreads / shape.head_channels(),
-      1,
-      min(fit, shape.heads)));
+  TilePlan plan;
+  plan.set_tiles(
+      shape,
+      /*positions=*/1,
+      kThreads,
+      max<int64_t>(1, kWarp * 1024 / bytes));
+  plan.blocks = shape.batch * plan.groups;
+  return plan;
 }
 
 /// Adds the past of one channel, oldest first, and the input itself; then puts
@@ -68,16 +64,17 @@ struct ConvStepBody {
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const ConvStepTask<S>& task) {
     const int K = task.taps.kernel_size, R = task.head_channels;
-    const int64_t n = block.index() / task.groups;
-    const int head = static_cast<int>(block.index() % task.groups) * task.heads;
-    const int heads = min(task.heads, task.all_heads - head);
+    const int groups = task.plan.groups;
+    const int64_t n = block.index() / groups;
+    const int head = static_cast<int>(block.index() % groups) * task.plan.heads;
+    const int heads = min(task.plan.heads, task.all_heads - head);
     float* const taps = shared_at<float>(block.shared(), 0);
     const int pitch = logit_pitch(K);
     const int64_t position = max<int64_t>(0, *task.position);
     const int64_t first_channel = static_cast<int64_t>(head) * R;
     for (int64_t t = 0; t < task.steps; ++t) {
       const int64_t now = position + t;
-      if (t == 0 || task.per_row) {
+      if (t == 0 || task.taps.per_row) {
         const auto row_of = [&](int i, bool) {
           return tap_row(
               task.taps,
@@ -97,7 +94,7 @@ struct ConvStepBody {
             });
       }
       block.each([&](int thread) {
-        const int64_t at = (n * task.steps + t) * task.channels + first_channel;
+        const int64_t at = task.element(n, t, first_channel);
         for (int c = thread; c < heads * R; c += kThreads) {
           S* const ring =
               task.state + n * (K - 1) * task.channels + first_channel + c;
@@ -109,7 +106,7 @@ struct ConvStepBody {
               ring,
               task.x[at + c],
               task.bias == nullptr ? 0.0f : task.bias[first_channel + c]);
-          task.y[at + c] = narrow<S>(sum);
+          task.out[at + c] = narrow<S>(sum);
         }
       });
     }

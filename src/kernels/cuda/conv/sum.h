@@ -2,122 +2,59 @@
 
 #include "kernels/cuda/conv/normalize.h"
 
-/// Second stages: sums of partial results in an order fixed by the sizes.
+/// Sums over rows and of partial results, in an order fixed by the sizes.
 namespace seqconv::kernels::cuda {
 
-/// Partial results that one thread adds up.
-inline constexpr int64_t kSumFanIn = 64;
-/// Rows of grad_y that a thread adds up for the gradient of the bias.
-inline constexpr int64_t kBiasRows = 128;
+/// Rows that one thread adds up.
+inline constexpr int64_t kSumRows = 64;
 
-/// Results left when `count` are summed by kSumFanIn.
+/// Rows left when `count` are summed: of none, one of zeros.
 SEQCONV_HD int64_t sum_outputs(int64_t count) {
-  return chunks_of(count, kSumFanIn);
+  return max<int64_t>(1, chunks_of(count, kSumRows));
 }
 
-/// A thread's place in [rows, width], a block having kThreads columns of a row.
-struct SumPlace {
-  int64_t row;
-  int64_t column;
-
-  SEQCONV_DEVICE SumPlace(int64_t block, int thread, int64_t width) {
-    const int64_t columns = chunks_of<int64_t>(width, kThreads);
-    row = block / columns;
-    column = (block - row * columns) * kThreads + thread;
-  }
-};
-
-/// to [sum_outputs(count), width] = sums of from [count, width].
+/// to [sum_outputs(count), width] = sums of from [count, width] over the real
+/// rows of sequences of `steps` (not 0).
+template <class R>
 struct SumTask {
-  const float* from = nullptr;
-  float* to = nullptr;
+  const R* from = nullptr;
   int64_t count = 0;
   int64_t width = 0;
+  int64_t steps = 1;
+  const int64_t* lengths = nullptr;  ///< null: all rows are real
+  float* to = nullptr;
 };
+
+/// A thread for a column of kSumRows rows.
 struct SumBody {
-  template <class Block>
-  static SEQCONV_DEVICE void run(Block& block, const SumTask& task) {
+  template <class Block, class R>
+  static SEQCONV_DEVICE void run(Block& block, const SumTask<R>& task) {
+    const int64_t width = task.width, T = task.steps;
+    const int64_t columns = chunks_of<int64_t>(width, kThreads);
+    const int64_t row = block.index() / columns, begin = row * kSumRows;
+    const int64_t end = min(begin + kSumRows, task.count);
     block.each([&](int thread) {
-      const SumPlace at(block.index(), thread, task.width);
-      if (at.column >= task.width)
+      const int64_t c = (block.index() - row * columns) * kThreads + thread;
+      if (c >= width)
         return;
-      const int64_t end = min((at.row + 1) * kSumFanIn, task.count);
-      float sum = 0;
-      for (int64_t p = at.row * kSumFanIn; p < end; ++p)
-        sum += task.from[p * task.width + at.column];
-      task.to[at.row * task.width + at.column] = sum;
-    });
-  }
-};
-
-/// to[0 .. count) = 0.
-struct ZeroTask {
-  char* to = nullptr;
-  int64_t count = 0;
-};
-struct ZeroBody {
-  template <class Block>
-  static SEQCONV_DEVICE void run(Block& block, const ZeroTask& task) {
-    block.each([&](int thread) {
-      const int64_t i = block.index() * kThreads + thread;
-      if (i < task.count)
-        task.to[i] = 0;
-    });
-  }
-};
-
-/// sums [chunks of kBiasRows, C] of grad_y [B * T, C] over real positions.
-template <class S>
-struct BiasTask {
-  int64_t batch = 0;
-  int64_t steps = 0;
-  int64_t channels = 0;
-  const int64_t* lengths = nullptr;
-  const S* grad_y = nullptr;
-  float* sums = nullptr;
-};
-
-/// Sum of channel c over rows [begin, end) of grad_y: so many sums side by side
-/// that loads do not wait for each other.
-template <class S>
-SEQCONV_DEVICE float
-sum_rows(const BiasTask<S>& task, int64_t begin, int64_t end, int64_t c) {
-  constexpr int kAtOnce = 8;
-  const S* from = task.grad_y + begin * task.channels + c;
-  float sums[kAtOnce] = {};
-  int64_t row = begin;
-  for (; row + kAtOnce <= end; row += kAtOnce) {
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i) {
-      sums[i] += widen(*from);
-      from += task.channels;
-    }
-  }
-  for (; row < end; ++row, from += task.channels)
-    sums[0] += widen(*from);
-  SEQCONV_UNROLL
-  for (int i = 1; i < kAtOnce; ++i)
-    sums[0] += sums[i];
-  return sums[0];
-}
-
-struct BiasBody {
-  template <class Block, class S>
-  static SEQCONV_DEVICE void run(Block& block, const BiasTask<S>& task) {
-    block.each([&](int thread) {
-      const SumPlace at(block.index(), thread, task.channels);
-      if (at.column >= task.channels)
-        return;
-      const int64_t T = task.steps, begin = at.row * kBiasRows;
-      const int64_t end = min(begin + kBiasRows, task.batch * T);
       // Real rows of one sequence after the other.
-      int64_t b = begin / T;
       float sum = 0;
-      for (int64_t from = b * T; from < end; from += T, ++b) {
-        const int64_t real = from + valid_steps(task.lengths, b, T);
-        sum += sum_rows(task, max(begin, from), min(end, real), at.column);
+      int64_t b = begin / T;
+      for (int64_t first = b * T; first < end; first += T, ++b) {
+        const int64_t from = max(begin, first);
+        const int64_t real = first + valid_steps(task.lengths, b, T);
+        const int count = static_cast<int>(min(end, real) - from);
+        load_ahead<8>(
+            0,
+            count,
+            1,
+            [&](int i) {
+              return i < count ? widen(task.from[(from + i) * width + c])
+                               : 0.0f;
+            },
+            [&](int, float value) { sum += value; });
       }
-      task.sums[at.row * task.channels + at.column] = sum;
+      task.to[row * width + c] = sum;
     });
   }
 };

@@ -2,7 +2,6 @@
 
 #include <type_traits>
 
-#include "kernels/common/tap_math.h"
 #include "kernels/cuda/common/launches.h"
 #include "seqconv/base/random.h"
 #include "seqconv/kernels/cuda/conv.h"
@@ -21,12 +20,13 @@ struct TapSource {
   int lane_bits = 0;  ///< 2^so many threads copy a row
   int part_bits = 0;  ///< 2^so many threads share a row, neighbours in a warp
   int padding_left = 0;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   float scale = 1;  ///< of kept taps
   uint32_t threshold = 0;
   const int64_t* seed = nullptr;
   const uint8_t* mask = nullptr;
+  bool per_row = false;  ///< taps differ between positions
 
   SEQCONV_HD int64_t row(int64_t b, int64_t t, int64_t h) const {
     return b * batch_stride + t * step_stride + h * kernel_size;
@@ -55,7 +55,12 @@ tap_row(const TapSource& source, int64_t base, int64_t t, int64_t valid) {
       static_cast<int>(min<int64_t>(K, valid - t + P))};
 }
 
-using RowStats = TapStats<float>;
+/// The maximum of a row and 1 / sum of exp; without a softmax 0 and 1. A row
+/// that is not real has the scale 0.
+struct alignas(8) RowStats {
+  float shift;
+  float scale;
+};
 
 /// Elements that a thread takes at once.
 inline constexpr int kTapGroup = 4;
@@ -75,36 +80,25 @@ struct LogitRows {
   int rows;
 };
 
-/// Elements whose loads a thread has under way.
-inline constexpr int kElementsAtOnce = 4;
-
-/// f(r, j) for the elements of `count` rows, the whole last group included, by
-/// neighbouring threads for neighbouring elements: first(r, j, i) for some at
-/// once, so that loads do not wait for each other (r may lie beyond), then
-/// second.
-template <class First, class Second>
+/// use(r, j, load(r, j)) for the elements of `count` rows, the whole last group
+/// included, by neighbouring threads for neighbouring elements; as load_ahead.
+template <class Load, class Use>
 SEQCONV_DEVICE void for_elements(
     int thread,
     const TapSource& source,
     int count,
-    const First& first,
-    const Second& second) {
+    const Load& load,
+    const Use& use) {
   const int width = tap_groups(source.kernel_size) * kTapGroup;
-  const int lanes = 1 << source.lane_bits, step = kThreads >> source.lane_bits;
+  const int lanes = 1 << source.lane_bits;
   SEQCONV_NO_UNROLL
-  for (int j = thread & (lanes - 1); j < width; j += lanes) {
-    SEQCONV_NO_UNROLL
-    for (int r0 = thread >> source.lane_bits; r0 < count;
-         r0 += kElementsAtOnce * step) {
-      SEQCONV_UNROLL
-      for (int i = 0; i < kElementsAtOnce; ++i)
-        first(r0 + i * step, j, i);
-      SEQCONV_UNROLL
-      for (int i = 0; i < kElementsAtOnce; ++i)
-        if (r0 + i * step < count)
-          second(r0 + i * step, j, i);
-    }
-  }
+  for (int j = thread & (lanes - 1); j < width; j += lanes)
+    load_ahead<4>(
+        thread >> source.lane_bits,
+        count,
+        kThreads >> source.lane_bits,
+        [&](int r) { return load(r, j); },
+        [&](int r, auto value) { use(r, j, value); });
 }
 
 /// One phase: the logits of rows first .. first + count to `to`. Elements
@@ -118,25 +112,22 @@ SEQCONV_DEVICE void copy_logits(
     int count,
     const RowOf& row_of,
     const LogitRows& to) {
-  const float none =
-      source.normalization == Normalization::kSoftmax ? -INFINITY : 0.0f;
+  const float none = source.softmax ? -INFINITY : 0.0f;
   const auto copy = [&]<class R, bool kEdges>(int thread) {
-    R values[kElementsAtOnce];
     for_elements(
         thread,
         source,
         count,
-        [&](int r, int j, int i) {
+        [&](int r, int j) {
           const TapRow row = row_of(first + r, kEdges);
           const R* const from =
               static_cast<const R*>(source.logits.data) + row.base + j;
-          values[i] = narrow<R>(none);
+          R value = narrow<R>(none);
           if (r < count && j < row.end && (!kEdges || j >= row.begin))
-            values[i] = *from;
+            value = *from;
+          return value;
         },
-        [&](int r, int j, int i) {
-          to.at[r * to.pitch + j] = widen(values[i]);
-        });
+        [&](int r, int j, R value) { to.at[r * to.pitch + j] = widen(value); });
   };
   block.each([&](int thread) {
     with_storage<S>(source.logits.storage, [&](auto type) {
@@ -227,38 +218,39 @@ class DropFactors {
   SEQCONV_DEVICE DropFactors(const TapSource& source, const TapRow& row, int q)
       : source_(source), row_(row) {
     if (source.seed != nullptr)
-      words_ = philox(
-          static_cast<uint64_t>(*source.seed),
-          static_cast<uint64_t>(row.base / kTapGroup + q));
+      words_ = block(row.base / kTapGroup + q);
   }
   /// Multiplies the values of elements j on, the next group.
   SEQCONV_DEVICE void apply(int j, float (&values)[kTapGroup]) {
     const float scale = source_.scale;
     if (source_.seed != nullptr) {
-      const auto after = philox(
-          static_cast<uint64_t>(*source_.seed),
-          static_cast<uint64_t>((row_.base + j) / kTapGroup + 1));
+      const auto after = block((row_.base + j) / kTapGroup + 1);
       const int skipped = static_cast<int>(row_.base % kTapGroup);
-      SEQCONV_UNROLL
-      for (int e = 0; e < kTapGroup; ++e) {
-        uint32_t word = 0;
-        SEQCONV_UNROLL
-        for (int i = e; i < e + kTapGroup; ++i)
-          if (i - e == skipped)
-            word = i < kTapGroup ? words_[static_cast<size_t>(i)]
-                                 : after[static_cast<size_t>(i - kTapGroup)];
-        values[e] *= word >= source_.threshold ? scale : 0.0f;
-      }
+      // A word for every element, without an index that is not constant.
+      unroll<kTapGroup>([&](int s) {
+        if (s == skipped)
+          unroll<kTapGroup>([&](int e) {
+            const auto i = static_cast<size_t>((s + e) % kTapGroup);
+            const uint32_t word = s + e < kTapGroup ? words_[i] : after[i];
+            values[e] *= word >= source_.threshold ? scale : 0.0f;
+          });
+      });
       words_ = after;
     } else if (source_.mask != nullptr) {
-      SEQCONV_UNROLL
-      for (int e = 0; e < kTapGroup; ++e)
+      unroll<kTapGroup>([&](int e) {
         if (j + e >= row_.begin && j + e < row_.end)
           values[e] *= source_.mask[row_.base + j + e] != 0 ? scale : 0.0f;
+      });
     }
   }
 
  private:
+  SEQCONV_DEVICE std::array<uint32_t, kTapGroup> block(int64_t n) const {
+    return philox(
+        static_cast<uint64_t>(*source_.seed),
+        static_cast<uint64_t>(n));
+  }
+
   const TapSource& source_;
   const TapRow& row_;
   std::array<uint32_t, 4> words_ = {};
@@ -282,12 +274,13 @@ SEQCONV_DEVICE void write_rows(
           thread,
           source,
           count,
-          [](int, int, int) {},
-          [&](int r, int j, int) {
+          [&](int r, int j) {
+            return r < count ? grads[r * grad_pitch + j] : 0.0f;
+          },
+          [&](int r, int j, float grad) {
             const int64_t base = to_of(r);
             if (base >= 0 && j < source.kernel_size)
-              static_cast<R*>(to)[base + j] =
-                  narrow<R>(grads[r * grad_pitch + j]);
+              static_cast<R*>(to)[base + j] = narrow<R>(grad);
           });
     });
   });

@@ -13,7 +13,7 @@ struct TalkReachBody {
   static constexpr int kMinBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
-    TalkTile tile(task, block.index());
+    TalkTile tile = tile_of(task, block.index());
     const auto of = [&](int thread) {
       TalkSpan reach = {0, 0};
       tile.heads = kTalkHeads;
@@ -23,7 +23,7 @@ struct TalkReachBody {
             task,
             tile,
             tile.first,
-            tile.real(),
+            tile.real(task),
             thread,
             [&](int, int r, const TalkWindow& w) {
               TalkSpan span;
@@ -38,7 +38,7 @@ struct TalkReachBody {
         join_spans(block, shared_at<TalkSpan>(block.shared(), 0), of);
     block.each([&](int thread) {
       if (thread == 0)
-        task.reach[tile.b * task.plan.tiles + tile.tile] = reach;
+        task.reach[tile.b * task.plan.tiles + tile.first / kTalkTile] = reach;
     });
   }
 };
@@ -108,16 +108,11 @@ SEQCONV_DEVICE void add_shares(
     const float (&shares)[N],
     const float (&g)[V]) {
   float sums[N][V];
-  SEQCONV_UNROLL
-  for (int n = 0; n < N; ++n)
-    load_wide<V>(rows[n], sums[n]);
-  SEQCONV_UNROLL
-  for (int n = 0; n < N; ++n) {
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      sums[n][v] += shares[n] * g[v];
+  unroll<N>([&](int n) { load_wide<V>(rows[n], sums[n]); });
+  unroll<N>([&](int n) {
+    unroll<V>([&](int v) { sums[n][v] += shares[n] * g[v]; });
     store_narrow<V>(rows[n], sums[n]);
-  }
+  });
 }
 
 /// What a window adds to a thread's columns.
@@ -145,43 +140,36 @@ SEQCONV_DEVICE void scatter_edges(
     int thread,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     char* shared,
     int first,
     int count) {
-  const TalkPlace<V> place(task.plan, thread);
+  const Place<V> place(task.plan, thread);
   const int copies = task.plan.copies, pitch = task.plan.width;
-  if (place.row >= copies || place.is_idle(chunk))
+  if (place.row >= copies || place.is_idle(chunk.width))
     return;
   const int c = place.channel();
   const TalkEdges* const edges =
-      edges_of(task.plan, shared) + place.head(task, tile);
+      edges_of(task.plan, shared) + head_of(task, tile, c);
   float* const column =
       TalkMemory(task.plan, shared).sums + place.row * kTalkSteps * pitch + c;
-  const S* const from = task.grad_y + chunk.first + c +
-      (tile.b * task.steps + first) * task.channels;
-  // Loads under way before the first is used.
-  constexpr int kAtOnce = 8;
-  SEQCONV_NO_UNROLL
-  for (int r0 = place.row; r0 < count; r0 += kAtOnce * copies) {
-    Pack<S, V> in[kAtOnce];
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i)
-      in[i] = load_pack<S, V>(
-          row_at(from, min(r0 + i * copies, count - 1), task.row_bytes));
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int r = r0 + i * copies;
-      if (r >= count)
-        break;
-      const TalkEdges w = edges[r * tile.heads];
-      if (w.left_at < 0)
-        continue;
-      float g[V];
-      widen_pack<V>(in[i], g);
-      add_edges<V>(w, column, pitch, g);
-    }
-  }
+  const S* const from =
+      task.grad_y + task.element(tile.b, first, chunk.first + c);
+  load_ahead<8>(
+      place.row,
+      count,
+      copies,
+      [&](int r) {
+        return load_pack<S, V>(row_at(from, min(r, count - 1), task.row_bytes));
+      },
+      [&](int r, const Pack<S, V>& in) {
+        const TalkEdges w = edges[r * tile.heads];
+        if (w.left_at < 0)
+          return;
+        float g[V];
+        widen_pack<V>(in, g);
+        add_edges<V>(w, column, pitch, g);
+      });
 }
 
 /// Rows that a thread adds up.
@@ -191,7 +179,7 @@ inline constexpr int kTalkPart = 8;
 /// the rows before them in their part of the tile.
 template <int V, class S>
 SEQCONV_DEVICE void
-sum_parts(const TalkTask<S>& task, const TalkPlace<V>& place, char* shared) {
+sum_parts(const TalkTask<S>& task, const Place<V>& place, char* shared) {
   const int pitch = task.plan.width;
   float* const column = TalkMemory(task.plan, shared).sums + place.channel();
   SEQCONV_NO_UNROLL
@@ -199,29 +187,18 @@ sum_parts(const TalkTask<S>& task, const TalkPlace<V>& place, char* shared) {
        part += place.stride) {
     float* const at = column + (1 + part * kTalkPart) * pitch;
     float sum[V] = {}, rows[kTalkPart][V] = {};
-    const auto add = [](const float* from, float(&to)[V]) {
-      float in[V];
-      load_wide<V>(from, in);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        to[v] += in[v];
-    };
     SEQCONV_NO_UNROLL
     for (int copy = 0; copy < task.plan.copies; ++copy) {
       const int to_copy = copy * kTalkSteps * pitch;
       if (part == 0)  // the row before the tile
-        add(column + to_copy, sum);
-      SEQCONV_UNROLL
-      for (int i = 0; i < kTalkPart; ++i)
-        add(at + to_copy + i * pitch, rows[i]);
+        add_wide<V>(column + to_copy, 1.0f, sum);
+      unroll<kTalkPart>(
+          [&](int i) { add_wide<V>(at + to_copy + i * pitch, 1.0f, rows[i]); });
     }
-    SEQCONV_UNROLL
-    for (int i = 0; i < kTalkPart; ++i) {
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        sum[v] += rows[i][v];
+    unroll<kTalkPart>([&](int i) {
+      unroll<V>([&](int v) { sum[v] += rows[i][v]; });
       store_narrow<V>(at + i * pitch, sum);
-    }
+    });
   }
 }
 
@@ -230,36 +207,32 @@ template <int V, class S>
 SEQCONV_DEVICE void write_input_gradient(
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
-    const TalkPlace<V>& place,
+    const Chunk& chunk,
+    const Place<V>& place,
     char* shared) {
-  const int pitch = task.plan.width, real = tile.real();
+  const int pitch = task.plan.width, real = tile.real(task);
+  const int rows = tile.rows(task);
   const float* const column =
       TalkMemory(task.plan, shared).sums + place.channel();
-  S* const out = task.out + chunk.first + place.channel() +
-      (tile.b * task.steps + tile.first) * task.channels;
+  S* const out = task.out +
+      task.element(tile.b, tile.first, chunk.first + place.channel());
   SEQCONV_NO_UNROLL
   for (int part = place.row; part < kTalkTile / kTalkPart;
        part += place.stride) {
     float before[V] = {};
     SEQCONV_NO_UNROLL
-    for (int p = 1; p <= part; ++p) {
-      float in[V];
-      load_wide<V>(column + p * kTalkPart * pitch, in);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        before[v] += in[v];
-    }
+    for (int p = 1; p <= part; ++p)
+      add_wide<V>(column + p * kTalkPart * pitch, 1.0f, before);
     SEQCONV_UNROLL
     for (int i = 0; i < kTalkPart; ++i) {
       const int r = part * kTalkPart + i;
-      if (r >= tile.rows)
+      if (r >= rows)
         break;
       float sum[V];
       load_wide<V>(column + (1 + r) * pitch, sum);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
+      unroll<V>([&](int v) {
         sum[v] = r < real ? (before[v] + sum[v]) * task.scale : 0.0f;
+      });
       store_narrow<V>(row_at(out, r, task.row_bytes), sum);
     }
   }
@@ -271,7 +244,7 @@ SEQCONV_DEVICE void input_gradient(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     const TalkSpan& around) {
   char* const shared = block.shared();
   float* const sums = TalkMemory(task.plan, shared).sums;
@@ -302,8 +275,8 @@ SEQCONV_DEVICE void input_gradient(
   }
   const auto each_place = [&](const auto& f) {
     block.each([&](int thread) {
-      const TalkPlace<V> place(task.plan, thread);
-      if (!place.is_idle(chunk))
+      const Place<V> place(task.plan, thread);
+      if (!place.is_idle(chunk.width))
         f(place);
     });
   };
@@ -319,12 +292,12 @@ struct TalkBackwardBody {
   static constexpr int kMinBlocks = V == 4 ? 0 : 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
-    const TalkTile tile(task, block.index());
+    const TalkTile tile = tile_of(task, block.index());
     TalkSpan around = {0, 0};
-    if (tile.real() > 0 && task.out != nullptr)
+    if (tile.real(task) > 0 && task.out != nullptr)
       around = find_neighbours(block, task, tile);
     for (int i = 0; i < task.plan.chunks; ++i) {
-      const TalkChunk chunk(task, tile, i);
+      const Chunk chunk(task, tile, i);
       if (task.out != nullptr)
         input_gradient<V>(block, task, tile, chunk, around);
       if (task.wants_offsets())

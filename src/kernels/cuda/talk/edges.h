@@ -14,30 +14,29 @@ SEQCONV_DEVICE void add_products(
     int end,
     int step,
     float (&sums)[2]) {
-  constexpr int kAtOnce = 2;
-  SEQCONV_NO_UNROLL
-  for (int c0 = begin; c0 < end; c0 += kAtOnce * step) {
-    Pack<S, V> in[kAtOnce][3] = {};
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i)
-      if (c0 + i * step < end) {
-        SEQCONV_UNROLL
-        for (int k = 0; k < 3; ++k)
-          in[i][k] = load_pack<S, V>(rows[k] + c0 + i * step);
-      }
-    SEQCONV_UNROLL
-    for (int i = 0; i < kAtOnce; ++i) {
-      float left[V], right[V], g[V];
-      widen_pack<V>(in[i][0], left);
-      widen_pack<V>(in[i][1], right);
-      widen_pack<V>(in[i][2], g);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v) {
-        sums[0] += left[v] * g[v];
-        sums[1] += right[v] * g[v];
-      }
-    }
-  }
+  struct Packs {
+    Pack<S, V> of[3];
+  };
+  load_ahead<2>(
+      begin,
+      end,
+      step,
+      [&](int c) {
+        Packs in = {};
+        if (c < end)
+          unroll<3>([&](int k) { in.of[k] = load_pack<S, V>(rows[k] + c); });
+        return in;
+      },
+      [&](int, const Packs& in) {
+        float left[V], right[V], g[V];
+        widen_pack<V>(in.of[0], left);
+        widen_pack<V>(in.of[1], right);
+        widen_pack<V>(in.of[2], g);
+        unroll<V>([&](int v) {
+          sums[0] += left[v] * g[v];
+          sums[1] += right[v] * g[v];
+        });
+      });
 }
 
 /// Two phases: the windows of the tile's own positions, then the edge products
@@ -48,9 +47,9 @@ SEQCONV_DEVICE void edge_products(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     bool fresh) {
-  const int real = tile.real(), bits = task.plan.edge_bits;
+  const int real = tile.real(task), bits = task.plan.edge_bits;
   const int lanes = 1 << bits, at_once = kWarp >> bits;
   const TalkMemory memory(task.plan, block.shared());
   block.each([&](int thread) {
@@ -62,7 +61,7 @@ SEQCONV_DEVICE void edge_products(
         thread,
         [&](int n, int, const TalkWindow& w) { memory.windows[n] = w; });
   });
-  const int64_t at = tile.b * task.steps * task.channels + chunk.first;
+  const int64_t at = task.element(tile.b, 0, chunk.first);
   const int channels = tile.heads > 1 ? task.head_channels : chunk.width;
   const Divisor by_heads(tile.heads);
   block.warps([&](auto& warp) {
@@ -108,14 +107,15 @@ SEQCONV_DEVICE void write_offset_gradients(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile) {
+  const int rows = tile.rows(task), real = tile.real(task);
   const TalkMemory memory(task.plan, block.shared());
   block.each([&](int thread) {
     with_storage<S>(task.offsets.storage, [&](auto type) {
       using O = decltype(type);
-      for (int n = thread; n < tile.rows * tile.heads; n += kThreads) {
+      for (int n = thread; n < rows * tile.heads; n += kThreads) {
         const int h = n % tile.heads, r = n / tile.heads;
         float left = 0, right = 0;
-        if (r < tile.real()) {
+        if (r < real) {
           const TalkWindow w = memory.windows[n];
           if (w.left != 0)
             left = memory.edges[2 * n] * task.max_left * task.scale;

@@ -37,18 +37,14 @@ class TalkSums {
     SEQCONV_UNROLL
     for (int v = 0; v < V; v += kPart) {
       const Pack<float, kPart> part = memory_[entry + v / kPart * part_pitch_];
-      SEQCONV_UNROLL
-      for (int i = 0; i < kPart; ++i)
-        to[v + i] = part.v[i];
+      unroll<kPart>([&](int i) { to[v + i] = part.v[i]; });
     }
   }
   SEQCONV_DEVICE void store(int entry, const float (&from)[V]) const {
     SEQCONV_UNROLL
     for (int v = 0; v < V; v += kPart) {
       Pack<float, kPart> part;
-      SEQCONV_UNROLL
-      for (int i = 0; i < kPart; ++i)
-        part.v[i] = from[v + i];
+      unroll<kPart>([&](int i) { part.v[i] = from[v + i]; });
       memory_[entry + v / kPart * part_pitch_] = part;
     }
   }
@@ -68,16 +64,15 @@ SEQCONV_DEVICE void scan_rows(
     Block& block,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     int origin,
     int rows) {
   const int segments = segment_of(rows) + 1;
   const TalkMemory memory(task.plan, block.shared());
-  const S* const first =
-      task.x + (tile.b * task.steps + origin) * task.channels + chunk.first;
+  const S* const first = task.x + task.element(tile.b, origin, chunk.first);
   block.each([&](int thread) {
-    const TalkPlace<V> place(task.plan, thread);
-    if (place.is_idle(chunk))
+    const Place<V> place(task.plan, thread);
+    if (place.is_idle(chunk.width))
       return;
     const TalkSums<V> sums(memory.sums, task.plan.width, place.column);
     for (int s = place.row; s < segments; s += place.stride) {
@@ -95,20 +90,17 @@ SEQCONV_DEVICE void scan_rows(
       SEQCONV_NO_UNROLL
       for (int r0 = 0; r0 < count; r0 += kAtOnce) {
         Pack<S, V> in[kAtOnce];
-        SEQCONV_UNROLL
-        for (int i = 0; i < kAtOnce; ++i)
+        unroll<kAtOnce>([&](int i) {
           in[i] = load_pack<S, V>(
               row_at(from, min(r0 + i, count - 1), task.row_bytes));
-        SEQCONV_UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
+        });
+        unroll<kAtOnce>([&](int i) {
           float row[V];
           widen_pack<V>(in[i], row);
-          SEQCONV_UNROLL
-          for (int v = 0; v < V; ++v)
-            sum[v] += row[v];
+          unroll<V>([&](int v) { sum[v] += row[v]; });
           entry = sums.next(entry);
           sums.store(entry, sum);
-        }
+        });
       }
     }
   });
@@ -127,28 +119,25 @@ SEQCONV_DEVICE void window_by_sums(
   float upper[V], lower[V];
   sums.load(end, out);
   sums.load(w.right > 0 ? sums.next(end) : end, upper);
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
-    out[v] += w.right * (upper[v] - out[v]);
+  unroll<V>([&](int v) { out[v] += w.right * (upper[v] - out[v]); });
   sums.load(w.left > 0 ? sums.next(begin) : begin, upper);
   sums.load(begin, lower);
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
+  unroll<V>([&](int v) {
     out[v] = out[v] - upper[v] + w.left * (upper[v] - lower[v]);
+  });
   const auto add_totals = [&](int from, int to, float sign) {
     SEQCONV_NO_UNROLL
     for (int s = from; s < to; ++s) {
       sums.load(sums.total(s), upper);
-      SEQCONV_UNROLL
-      for (int v = 0; v < V; ++v)
-        out[v] += sign * upper[v];
+      unroll<V>([&](int v) { out[v] += sign * upper[v]; });
     }
   };
   add_totals(segment_of(first), segment_of(last), 1.0f);
   add_totals(segment_of(last), segment_of(first), -1.0f);
 }
 
-/// The same row by row: for windows that reach further than a block can keep.
+/// The same row by row, added to `out`: for windows that reach further than a
+/// block can keep.
 template <int V, class S>
 SEQCONV_DEVICE void window_by_rows(
     const TalkWindow& w,
@@ -156,15 +145,8 @@ SEQCONV_DEVICE void window_by_rows(
     int row_bytes,
     float (&out)[V]) {
   const auto add = [&](int r, float share) {
-    float in[V];
-    load_wide<V>(row_at(rows, r, row_bytes), in);
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      out[v] += share * in[v];
+    add_wide<V>(row_at(rows, r, row_bytes), share, out);
   };
-  SEQCONV_UNROLL
-  for (int v = 0; v < V; ++v)
-    out[v] = 0.0f;
   SEQCONV_NO_UNROLL
   for (int r = w.begin; r < w.end; ++r)
     add(r, 1.0f);
@@ -182,19 +164,20 @@ SEQCONV_DEVICE void write_windows(
     int thread,
     const TalkTask<S>& task,
     const TalkTile& tile,
-    const TalkChunk& chunk,
+    const Chunk& chunk,
     const TalkMemory& memory,
     int origin) {
-  const TalkPlace<V> place(task.plan, thread);
-  if (place.is_idle(chunk))
+  const Place<V> place(task.plan, thread);
+  if (place.is_idle(chunk.width))
     return;
-  const int c = place.channel(), real = tile.real();
-  const int h = place.head(task, tile);
+  const int c = place.channel();
+  const int real = tile.real(task), rows = tile.rows(task);
+  const int h = head_of(task, tile, c);
   const TalkSums<V> sums(memory.sums, task.plan.width, place.column);
-  const int64_t at = tile.b * task.steps * task.channels + chunk.first + c;
+  const int64_t at = task.element(tile.b, 0, chunk.first + c);
   S* out = row_at(task.out + at, tile.first + place.row, task.row_bytes);
   SEQCONV_NO_UNROLL
-  for (int r = place.row; r < tile.rows; r += place.stride) {
+  for (int r = place.row; r < rows; r += place.stride) {
     float sum[V] = {};
     if (r < real) {
       const TalkWindow w = memory.windows[r * tile.heads + h];
@@ -203,9 +186,7 @@ SEQCONV_DEVICE void write_windows(
       else
         window_by_rows<V>(w, task.x + at, task.row_bytes, sum);
     }
-    SEQCONV_UNROLL
-    for (int v = 0; v < V; ++v)
-      sum[v] *= task.scale;
+    unroll<V>([&](int v) { sum[v] *= task.scale; });
     store_narrow<V>(out, sum);
     out = row_at(out, place.stride, task.row_bytes);
   }
@@ -216,9 +197,9 @@ struct TalkForwardBody {
   static constexpr int kMinBlocks = 6;
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkTask<S>& task) {
-    const TalkTile tile(task, block.index());
+    const TalkTile tile = tile_of(task, block.index());
     const TalkMemory memory(task.plan, block.shared());
-    const int real = tile.real();
+    const int real = tile.real(task);
     const TalkSpan span = join_spans(block, memory.spans, [&](int thread) {
       TalkSpan mine;
       each_window(
@@ -240,7 +221,7 @@ struct TalkForwardBody {
         origin = first;
     }
     for (int i = 0; i < task.plan.chunks; ++i) {
-      const TalkChunk chunk(task, tile, i);
+      const Chunk chunk(task, tile, i);
       if (origin >= 0)
         scan_rows<V>(block, task, tile, chunk, origin, span.end - origin);
       block.each([&](int thread) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/common/launches.h"
+#include "kernels/cuda/common/tiles.h"
 #include "kernels/cuda/talk/window.h"
 #include "seqconv/kernels/cuda/talk.h"
 
@@ -20,47 +20,27 @@ inline constexpr int kTalkHeads = 32;
 /// of compute capability 9.0.
 inline constexpr int64_t kTalkShared = 56 * 1024;
 
-/// Where a pass keeps what. A block owns kTalkTile positions of `heads`
-/// neighbouring heads, `width` channels at a time.
-struct TalkPlan {
-  int width = 0;
-  int heads = 1;
-  int groups = 1;     ///< of heads
-  int chunks = 1;     ///< of the channels of a block's only head
-  int columns = 1;    ///< threads for a row: of V channels each
-  int strides = 1;    ///< rows that a block's threads take at once
+/// Where a pass keeps what.
+struct TalkPlan : TilePlan {
   int edge_bits = 0;  ///< 2^so many lanes share a product of rows of a head
-  Divisor by_columns;
-  int capacity = 0;  ///< forward: rows whose sums fit
-  int copies = 1;    ///< backward: difference arrays
-  int around = 0;    ///< backward: positions whose edges fit
-  int64_t tiles = 0;
-  int64_t blocks = 0;
+  int capacity = 0;   ///< forward: rows whose sums fit
+  int copies = 1;     ///< backward: difference arrays
+  int around = 0;     ///< backward: positions whose edges fit
   int64_t windows_at = 0;
   int64_t spans_at = 0;
   int64_t sums_at = 0;
   int64_t edges_at = 0;
   int64_t shared = 0;
 
-  void set_columns(int vector) {
-    columns = width / vector;
-    strides = kThreads / columns;
-    by_columns = Divisor(columns);
+  void set_vector(int channels) {
+    set_columns(width / channels);
     edge_bits = bits_for(columns / heads, 3);
   }
 };
 
 inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
-  const int64_t R = shape.head_channels();
   TalkPlan plan;
-  plan.heads = static_cast<int>(
-      clamped<int64_t>(width / R, 1, min<int64_t>(shape.heads, kTalkHeads)));
-  plan.width =
-      static_cast<int>(plan.heads > 1 ? plan.heads * R : min(width, R));
-  plan.groups = static_cast<int>(chunks_of<int64_t>(shape.heads, plan.heads));
-  plan.chunks =
-      plan.heads > 1 ? 1 : static_cast<int>(chunks_of<int64_t>(R, plan.width));
-  plan.tiles = chunks_of<int64_t>(shape.steps, kTalkTile);
+  plan.set_tiles(shape, kTalkTile, width, kTalkHeads);
   plan.blocks = shape.batch * plan.tiles * plan.groups;
   return plan;
 }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/cuda/talk/backward.h"
 #include "kernels/cuda/talk/forward.h"
 
@@ -9,24 +7,22 @@
 namespace seqconv::kernels::cuda {
 
 template <class S>
-struct TalkStepTask {
-  TalkStep<S> args;
-  int64_t head_channels = 1;
-  float max_left = 0;
-  float scale = 1;
+struct TalkStepTask : TalkTask<S> {
+  S* state = nullptr;
+  int64_t slots = 0;
+  const int64_t* position = nullptr;
 };
 
 /// A thread for every channel of every stream, token by token.
 struct TalkStepBody {
   template <class Block, class S>
   static SEQCONV_DEVICE void run(Block& block, const TalkStepTask<S>& task) {
-    const TalkShape& shape = task.args.shape;
     block.each([&](int thread) {
       const int64_t at = block.index() * kThreads + thread;
-      if (at >= shape.batch * shape.channels)
+      if (at >= task.batch * task.channels)
         return;
-      const int64_t n = at / shape.channels, c = at % shape.channels;
-      for (int64_t t = 0; t < shape.steps; ++t)
+      const int64_t n = at / task.channels, c = at % task.channels;
+      for (int64_t t = 0; t < task.steps; ++t)
         step(task, n, c, t);
     });
   }
@@ -35,15 +31,14 @@ struct TalkStepBody {
   template <class S>
   static SEQCONV_DEVICE void
   step(const TalkStepTask<S>& task, int64_t n, int64_t c, int64_t t) {
-    const TalkStep<S>& args = task.args;
-    const int64_t C = args.shape.channels, slots = args.slots;
-    const int64_t now = max<int64_t>(0, *args.position) + t;
-    const int64_t row = n * args.shape.steps + t;
-    S* const ring = args.state + n * slots * C + c;
+    const int64_t C = task.channels, slots = task.slots;
+    const int64_t now = max<int64_t>(0, *task.position) + t;
+    const int64_t row = n * task.steps + t;
+    S* const ring = task.state + n * slots * C + c;
     float left = 0;
-    with_storage<S>(args.offsets.storage, [&](auto type) {
+    with_storage<S>(task.offsets.storage, [&](auto type) {
       left = widen(static_cast<const decltype(type)*>(
-          args.offsets.left)[row * args.shape.heads + c / task.head_channels]);
+          task.offsets.left)[row * task.all_heads + c / task.head_channels]);
     });
     int whole = 0;
     float share = 0, sum = 0;
@@ -60,21 +55,20 @@ struct TalkStepBody {
       sum += share * seen(whole + 1);
     for (int back = whole; back > 0; --back)
       sum += seen(back);
-    const S input = args.x[row * C + c];
+    const S input = task.x[row * C + c];
     sum += widen(input);
     if (share != share)
       sum = share;
     if (slots > 0)
       ring[now % slots * C] = input;
-    args.y[row * C + c] = narrow<S>(sum * task.scale);
+    task.out[row * C + c] = narrow<S>(sum * task.scale);
   }
 };
 
-template <class S>
-TalkTask<S> talk_task(
-    const TalkShape& shape,
-    const TalkOffsets& offsets,
-    const int64_t* lengths) {
+/// Sets what the passes have in common, args any of their arguments.
+template <class S, class Args>
+void set_talk(TalkTask<S>& task, const Args& args, const int64_t* lengths) {
+  const TalkShape& shape = args.shape;
   SEQCONV_CHECK(
       shape.steps < INT32_MAX && shape.window() < INT32_MAX,
       "[cuda] talk takes less than 2^31 positions, but got T = ",
@@ -88,34 +82,13 @@ TalkTask<S> talk_task(
       kMaxChannels,
       " channels, but got ",
       shape.channels);
-  TalkTask<S> task;
-  task.offsets = offsets;
-  task.batch = shape.batch;
-  task.steps = shape.steps;
-  task.channels = shape.channels;
+  task.offsets = args.offsets;
+  task.x = args.x;
+  task.set_shape(shape, lengths);
   task.row_bytes = static_cast<int>(shape.channels * sizeof(S));
-  task.all_heads = static_cast<int>(shape.heads);
-  task.head_channels = static_cast<int>(shape.head_channels());
   task.max_left = static_cast<float>(shape.max_left);
   task.max_right = static_cast<float>(shape.max_right);
   task.scale = 1.0f / static_cast<float>(shape.window());
-  task.lengths = lengths;
-  return task;
-}
-
-/// run(V) for the most channels that a thread can read at once, in at most
-/// kBytes: a head has a multiple of V and every tensor is aligned.
-template <class S, int kBytes, class Run>
-void with_vector(
-    int64_t head_channels,
-    std::initializer_list<const void*> tensors,
-    const Run& run) {
-  constexpr int V = kBytes / static_cast<int>(sizeof(S));
-  if constexpr (V > 1) {
-    if (head_channels % V != 0 || !are_aligned(tensors, kBytes))
-      return with_vector<S, kBytes / 2>(head_channels, tensors, run);
-  }
-  run(std::integral_constant<int, V>{});
 }
 
 /// Queues Body<V> by the task's plan, V as with_vector says.
@@ -125,18 +98,18 @@ void launch_talk(
     TalkTask<S>& task,
     std::initializer_list<const void*> tensors) {
   const auto run = [&]<int V>(std::integral_constant<int, V>) {
-    task.plan.set_columns(V);
+    task.plan.set_vector(V);
     launcher.template run<Body<V>>(task.plan.blocks, task.plan.shared, task);
   };
   with_vector<S, kBytes>(task.head_channels, tensors, run);
 }
 
 template <class S, class Launcher>
-void run_talk_forward(Launcher& launcher, const TalkForward<S>& args) {
+void run(Launcher& launcher, const TalkForward<S>& args) {
   if (is_empty(args.shape))
     return;
-  TalkTask<S> task = talk_task<S>(args.shape, args.offsets, args.lengths);
-  task.x = args.x;
+  TalkTask<S> task;
+  set_talk(task, args, args.lengths);
   task.out = args.y;
   task.plan = plan_talk_forward(args.shape);
   launch_talk<TalkForwardBody, 16>(launcher, task, {args.x, args.y});
@@ -148,11 +121,11 @@ inline int64_t talk_workspace(const TalkShape& shape) {
 }
 
 template <class S, class Launcher>
-void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
+void run(Launcher& launcher, const TalkBackward<S>& args) {
   if (is_empty(args.shape))
     return;
-  TalkTask<S> task = talk_task<S>(args.shape, args.offsets, args.lengths);
-  task.x = args.x;
+  TalkTask<S> task;
+  set_talk(task, args, args.lengths);
   task.grad_y = args.grad_y;
   task.out = args.grad_x;
   task.grad_left = args.grad_left;
@@ -174,18 +147,20 @@ void run_talk_backward(Launcher& launcher, const TalkBackward<S>& args) {
 }
 
 template <class S, class Launcher>
-void run_talk_step(Launcher& launcher, const TalkStep<S>& args) {
+void run(Launcher& launcher, const TalkStep<S>& args) {
   const TalkShape& shape = args.shape;
   if (is_empty(shape))
     return;
+  TalkStepTask<S> task;
+  set_talk(task, args, nullptr);
+  task.state = args.state;
+  task.slots = args.slots;
+  task.position = args.position;
+  task.out = args.y;
   launcher.template run<TalkStepBody>(
       blocks_for(shape.batch * shape.channels),
       0,
-      TalkStepTask<S>{
-          args,
-          shape.head_channels(),
-          static_cast<float>(shape.max_left),
-          1.0f / static_cast<float>(shape.window())});
+      task);
 }
 
 }  // namespace seqconv::kernels::cuda

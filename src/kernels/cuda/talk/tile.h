@@ -7,22 +7,13 @@ namespace seqconv::kernels::cuda {
 
 /// What the kernels of TaLK are given.
 template <class S>
-struct TalkTask {
+struct TalkTask : TileTask<S> {
   TalkPlan plan;
   TalkOffsets offsets;
-  int64_t batch = 0;
-  int64_t steps = 0;
-  int64_t channels = 0;
   int row_bytes = 0;
-  int all_heads = 1;
-  int head_channels = 1;
   float max_left = 0;
   float max_right = 0;
   float scale = 1;
-  const int64_t* lengths = nullptr;
-  const S* x = nullptr;
-  const S* grad_y = nullptr;
-  S* out = nullptr;  ///< y, or grad_x, null if not wanted
   void* grad_left = nullptr;
   void* grad_right = nullptr;
   TalkSpan* reach = nullptr;  ///< [B, tiles]
@@ -32,32 +23,16 @@ struct TalkTask {
   }
 };
 
-/// The tile of a block.
-struct TalkTile {
-  int64_t b;
-  int64_t tile;
-  int first;
-  int rows;   ///< of the tile that are in the tensor
-  int valid;  ///< real positions of the sequence
-  int head;
-  int heads;
+using TalkTile = Tile<int>;
 
-  template <class S>
-  SEQCONV_HD TalkTile(const TalkTask<S>& task, int64_t block) {
-    // Blocks are fewer than 2^31, and 32-bit divisions far cheaper.
-    const auto n = static_cast<uint32_t>(block);
-    const auto groups = static_cast<uint32_t>(task.plan.groups);
-    const auto tiles = static_cast<uint32_t>(task.plan.tiles);
-    b = n / groups / tiles;
-    tile = n / groups % tiles;
-    first = static_cast<int>(tile) * kTalkTile;
-    rows = static_cast<int>(min<int64_t>(kTalkTile, task.steps - first));
-    valid = static_cast<int>(valid_steps(task.lengths, b, task.steps));
-    head = static_cast<int>(n % groups) * task.plan.heads;
-    heads = min(task.plan.heads, task.all_heads - head);
-  }
-  SEQCONV_HD int real() const { return clamped(valid - first, 0, rows); }
-};
+/// The tile of a block. Blocks are fewer than 2^31, and 32-bit divisions far
+/// cheaper.
+template <class S>
+SEQCONV_DEVICE TalkTile tile_of(const TalkTask<S>& task, int64_t block) {
+  const auto n = static_cast<uint32_t>(block);
+  const auto groups = static_cast<uint32_t>(task.plan.groups);
+  return {task, n / groups, static_cast<int>(n % groups) * task.plan.heads};
+}
 
 /// Part of a phase: f(n, r, window) for a thread's share of the windows of
 /// positions [first, first + count) and a tile's heads: number n = r * heads +
@@ -110,9 +85,7 @@ join_spans(Block& block, TalkSpan* spans, const Of& of) {
     });
   });
   TalkSpan all;
-  SEQCONV_UNROLL
-  for (int i = 0; i < kWarps; ++i)
-    all.add(spans[i].begin, spans[i].end);
+  unroll<kWarps>([&](int i) { all.add(spans[i].begin, spans[i].end); });
   return all;
 }
 
@@ -130,47 +103,11 @@ struct TalkMemory {
         edges(shared_at<float>(shared, plan.edges_at)) {}
 };
 
-/// Channels [first, first + width) of the tensor: all of a block's heads, or
-/// a chunk of its only one.
-struct TalkChunk {
-  int64_t first;
-  int width;
-
-  template <class S>
-  SEQCONV_HD TalkChunk(const TalkTask<S>& task, const TalkTile& tile, int i) {
-    const int R = task.head_channels;
-    const int begin = i * task.plan.width;
-    first = static_cast<int64_t>(tile.head) * R;
-    width = tile.heads * R;
-    if (tile.heads == 1) {
-      first += begin;
-      width = min(task.plan.width, R - begin);
-    }
-  }
-};
-
-/// A thread's place among those that take V channels of a chunk each: it has
-/// the channels from channel() on, in rows (or segments) `row`, row + stride,
-/// ...; none where `row` is `stride` or the chunk has no such channels.
-template <int V>
-struct TalkPlace {
-  int column;
-  int row;
-  int stride;
-
-  SEQCONV_DEVICE TalkPlace(const TalkPlan& plan, int thread)
-      : row(plan.by_columns.quotient(thread)), stride(plan.strides) {
-    column = thread - row * plan.columns;
-  }
-  SEQCONV_DEVICE int channel() const { return column * V; }
-  SEQCONV_DEVICE bool is_idle(const TalkChunk& chunk) const {
-    return row >= stride || channel() >= chunk.width;
-  }
-  /// Its head within the tile.
-  template <class S>
-  SEQCONV_DEVICE int head(const TalkTask<S>& task, const TalkTile& tile) const {
-    return tile.heads > 1 ? channel() / task.head_channels : 0;
-  }
-};
+/// The head of a channel of a chunk, within the tile.
+template <class S>
+SEQCONV_DEVICE int
+head_of(const TalkTask<S>& task, const TalkTile& tile, int channel) {
+  return tile.heads > 1 ? channel / task.head_channels : 0;
+}
 
 }  // namespace seqconv::kernels::cuda
