@@ -86,14 +86,12 @@ void set_conv_calls(
       .seed = kDropSeed};
   const kernels::ConvForward<S, L> forward{
       .shape = shape,
-      .normalization = s.normalization,
       .drop = drop,
       .x = data<S>(t->x),
       .logits = data<L>(t->logits),
       .y = data<S>(t->y)};
   const kernels::ConvBackward<S, L> backward{
       .shape = shape,
-      .normalization = s.normalization,
       .drop = drop,
       .x = data<S>(t->x),
       .logits = data<L>(t->logits),
@@ -196,7 +194,6 @@ call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) {
     case Op::kLightConv: {
       const ops::LightConvFuncOptions options{
           .padding_left = K / 2,
-          .normalization = s.normalization,
           .drop = drop};
       return slow ? ops::lightconv_reference(in[0], in[1], options)
                   : ops::lightconv(in[0], in[1], options);
@@ -204,7 +201,6 @@ call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) {
     case Op::kDynamicConv: {
       const ops::DynamicConvFuncOptions options{
           .padding_left = K / 2,
-          .normalization = s.normalization,
           .drop = drop};
       return slow ? ops::dynamicconv_reference(in[0], in[1], options)
                   : ops::dynamicconv(in[0], in[1], options);

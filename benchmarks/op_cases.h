@@ -22,7 +22,6 @@ struct OpShape {
   int64_t channels = 512;
   int64_t head_channels = 64;
   int64_t kernel_size = 31;
-  kernels::Normalization normalization = kernels::Normalization::kSoftmax;
   double drop = 0;  ///< share of the convolutions' taps that is dropped
   kernels::Isa isa = kernels::best_isa();  ///< of what is timed
 

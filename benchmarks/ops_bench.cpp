@@ -4,7 +4,7 @@
 //   ops_bench [--tokens 4096] [--channels 512 1024] [--head-channels 64]
 //             [--lengths 32 128 512 2048] [--kernels 3 7 15 31 63]
 //             [--reaches 15 31] [--ops lightconv ...]
-//             [--types float32 bfloat16] [--normalization softmax] [--drop 0]
+//             [--types float32 bfloat16] [--drop 0]
 //             [--isa avx512] [--threads 2] [--repeats 5] [--rounds 1]
 //             [--skip-floors] [--skip-rivals] [--json FILE]
 //
@@ -31,7 +31,6 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
 #include "seqconv/kernels/isa.h"
-#include "seqconv/kernels/normalization_names.h"
 #include "seqconv/ops/parallel.h"
 #include "timing.h"
 
@@ -50,7 +49,6 @@ struct Settings {
   std::vector<int64_t> reaches = {15, 31};
   std::vector<std::string> ops = {"lightconv", "dynamicconv", "talk"};
   std::vector<std::string> types = {"float32"};
-  std::string normalization = "softmax";
   double drop = 0;
   kernels::Isa isa = kernels::best_isa();
   int threads = 2;
@@ -83,10 +81,6 @@ Settings parse(int argc, char** argv) {
       ->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
   app.add_option("--types", s.types)
       ->check(CLI::IsMember({"float32", "bfloat16"}));
-  app.add_option(
-      "--normalization",
-      s.normalization,
-      "how the convolutions' logits become taps, but against rivals");
   app.add_option(
          "--drop",
          s.drop,
@@ -127,8 +121,6 @@ Op parse_op(const std::string& name) {
 }
 
 std::vector<OpShape> shapes(const Settings& s) {
-  const auto normalization =
-      parse_enum<kernels::Normalization>(s.normalization, "--normalization");
   for (const int64_t C : s.channels)
     if (C < 1 || C % s.head_channels != 0)
       fail_usage(
@@ -151,7 +143,6 @@ std::vector<OpShape> shapes(const Settings& s) {
                  .channels = C,
                  .head_channels = s.head_channels,
                  .kernel_size = K,
-                 .normalization = normalization,
                  .drop = s.drop,
                  .isa = s.isa});
   return all;
@@ -330,7 +321,6 @@ int run(const Settings& s) {
     const Json report = {
         {"threads", s.threads},
         {"tokens", s.tokens},
-        {"normalization", s.normalization},
         {"drop", s.drop},
         {"isa", std::string(enum_name(s.isa))},
         {"floors", floors},

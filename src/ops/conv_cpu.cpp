@@ -4,6 +4,7 @@
 #include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
 #include "ops/kernel_arguments.h"
+#include "ops/kernel_taps.h"
 #include "seqconv/kernels/conv.h"
 
 /// lightconv and dynamicconv on the CPU: arguments are checked, made dense and
@@ -45,9 +46,7 @@ struct LightConvCpu : LightConvKind {
 
 /// Its logits [B, T, H, K] are as large as x and read as they are.
 struct DynamicConvCpu : DynamicConvKind {
-  static at::Tensor dense(const at::Tensor& logits) {
-    return logits.contiguous();
-  }
+  static at::Tensor dense(const at::Tensor& logits) { return logits; }
   template <class F>
   static void
   dispatch(const at::Tensor& x, const at::Tensor& logits, const F& f) {
@@ -80,31 +79,33 @@ at::Tensor conv_cpu(
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths) {
   const char* const name = Kind::kForward;
-  check_conv(
-      {.op = name,
-       .x = x,
-       .logits_name = Kind::kLogits,
-       .logits = logits,
-       .bias = bias,
-       .padding_left = padding_left,
-       .normalization = normalization,
-       .renormalize_edges = renormalize_edges,
-       .drop_p = drop_p,
-       .drop_seed = drop_seed,
-       .drop_mask = drop_mask,
-       .lengths = lengths});
+  const ConvArguments args = {
+      .op = name,
+      .x = x,
+      .logits_name = Kind::kLogits,
+      .logits = logits,
+      .bias = bias,
+      .padding_left = padding_left,
+      .normalization = normalization,
+      .renormalize_edges = renormalize_edges,
+      .drop_p = drop_p,
+      .drop_seed = drop_seed,
+      .drop_mask = drop_mask,
+      .lengths = lengths};
+  check_conv(args);
   const LengthValues valid(name, lengths, x);
   const DropValues drop(drop_p, drop_seed, drop_mask);
-  const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
+  const KernelTaps taps(args);
+  const at::Tensor dense = x.contiguous(), made = Kind::dense(taps.get());
   const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
-  Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {
+  Kind::dispatch(x, made, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
     using L = decltype(logit_storage);
     Kind::run(
         ConvForward<S, L>{
             .shape = conv_shape(x, logits, padding_left),
-            .normalization = parse_normalization(name, normalization),
+            .softmax = taps.softmax(),
             .renormalize_edges = renormalize_edges,
             .drop = drop.get(),
             .x = const_pointer<S>(dense),
@@ -131,22 +132,23 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths) {
   const char* const name = Kind::kBackward;
-  check_conv_backward(
-      grad,
-      {.op = name,
-       .x = x,
-       .logits_name = Kind::kLogits,
-       .logits = logits,
-       .padding_left = padding_left,
-       .normalization = normalization,
-       .renormalize_edges = renormalize_edges,
-       .drop_p = drop_p,
-       .drop_seed = drop_seed,
-       .drop_mask = drop_mask,
-       .lengths = lengths});
+  const ConvArguments args = {
+      .op = name,
+      .x = x,
+      .logits_name = Kind::kLogits,
+      .logits = logits,
+      .padding_left = padding_left,
+      .normalization = normalization,
+      .renormalize_edges = renormalize_edges,
+      .drop_p = drop_p,
+      .drop_seed = drop_seed,
+      .drop_mask = drop_mask,
+      .lengths = lengths};
+  check_conv_backward(grad, args);
   const LengthValues valid(name, lengths, x);
   const DropValues drop(drop_p, drop_seed, drop_mask);
-  const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
+  const KernelTaps taps(args);
+  const at::Tensor dense = x.contiguous(), made = Kind::dense(taps.get());
   const at::Tensor grad_y = grad.contiguous();
   const at::Tensor grad_x =
       empty_gradient(output_mask[0], x.sym_sizes(), x.options());
@@ -156,7 +158,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
       output_mask[2],
       {x.sym_size(2)},
       x.options().dtype(accumulator_type(x.scalar_type())));
-  Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {
+  Kind::dispatch(x, made, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
     using L = decltype(logit_storage);
     const auto shape = conv_shape(x, logits, padding_left);
@@ -164,7 +166,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
       Kind::run(
           ConvBackward<S, L>{
               .shape = shape,
-              .normalization = parse_normalization(name, normalization),
+              .softmax = taps.softmax(),
               .renormalize_edges = renormalize_edges,
               .drop = drop.get(),
               .x = const_pointer<S>(dense),
@@ -182,7 +184,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
           pointer<AccumulatorOf<S>>(grad_bias),
           cpu_execution());
   });
-  return {grad_x, grad_logits.to(logits.scalar_type()), grad_bias};
+  return {grad_x, taps.grad_logits(grad_logits), grad_bias};
 }
 
 template <class Kind>
@@ -195,27 +197,27 @@ at::Tensor conv_step_cpu(
     std::string_view normalization,
     bool renormalize_edges) {
   const char* const name = Kind::kStep;
-  check_conv_step(
-      {.op = name,
-       .x = x,
-       .logits_name = Kind::kLogits,
-       .logits = logits,
-       .bias = bias,
-       .normalization = normalization,
-       .renormalize_edges = renormalize_edges},
-      state,
-      position);
-  const at::Tensor dense = x.contiguous(), made = Kind::dense(logits);
+  const ConvArguments args = {
+      .op = name,
+      .x = x,
+      .logits_name = Kind::kLogits,
+      .logits = logits,
+      .bias = bias,
+      .normalization = normalization,
+      .renormalize_edges = renormalize_edges};
+  check_conv_step(args, state, position);
+  const KernelTaps taps(args);
+  const at::Tensor dense = x.contiguous(), made = Kind::dense(taps.get());
   const at::Tensor added = accumulated_or_none(bias);
   const at::Tensor ring = state.contiguous();
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
-  Kind::dispatch(x, logits, [&](auto storage, auto logit_storage) {
+  Kind::dispatch(x, made, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
     using L = decltype(logit_storage);
     Kind::run(
         ConvStep<S, L>{
             .shape = conv_shape(x, logits, logits.size(-1) - 1),
-            .normalization = parse_normalization(name, normalization),
+            .softmax = taps.softmax(),
             .renormalize_edges = renormalize_edges,
             .x = const_pointer<S>(dense),
             .logits = const_pointer<L>(made),

@@ -4,6 +4,7 @@
 #include "ops/conv_kind.h"
 #include "ops/conv_ops.h"
 #include "ops/cuda_common.h"
+#include "ops/kernel_taps.h"
 #include "seqconv/kernels/cuda/conv.h"
 
 /// lightconv and dynamicconv on CUDA devices: as conv_cpu.cpp, but for what
@@ -24,22 +25,12 @@ struct DynamicConvCuda : DynamicConvKind {
   static constexpr LogitsOf kLogitsOf = LogitsOf::kPosition;
 };
 
-/// Logits whose normalisation kernels do not know, zero at padding: what lies
-/// there must not become a gradient that is not a number.
-at::Tensor real_logits(const ConvArguments& args, LogitsOf logits_of) {
-  if (logits_of == LogitsOf::kHead || !args.lengths)
-    return args.logits;
-  const at::Tensor padding = length_mask(args.x, *args.lengths).eq(0);
-  return args.logits.masked_fill(padding.unsqueeze(3), 0);  // [B, T, H, K]
-}
-
 /// The checked arguments as kernels take them; owns what had to be copied or
 /// normalised.
 class Setup {
  public:
   Setup(const ConvArguments& args, LogitsOf logits_of)
-      : normalization_(parse_normalization(args.op, args.normalization)),
-        logits_(args.logits),
+      : taps_(args),
         lengths_(dense_or_none(args.lengths)),
         mask_(mask_bytes(args.drop_mask)) {
     if (args.drop_seed)
@@ -47,43 +38,23 @@ class Setup {
     setup_.shape =
         conv_shape(args.x, args.logits, args.padding_left.expect_int());
     setup_.logits_of = logits_of;
-    setup_.softmax = normalization_ == Normalization::kSoftmax;
+    setup_.softmax = taps_.softmax();
     setup_.renormalize_edges = args.renormalize_edges;
     setup_.drop = {
         .p = args.drop_p,
         .seed = const_pointer<int64_t>(seed_),
         .mask = const_pointer<uint8_t>(mask_)};
-    if (is_normalized_before()) {
-      logits_ = real_logits(args, logits_of);
-      taps_ = normalize_reference(logits_, normalization_).contiguous();
-    } else {
-      taps_ = logits_.contiguous();
-    }
-    setup_.logits = {taps_.const_data_ptr(), storage_of(taps_.scalar_type())};
+    setup_.logits = {
+        taps_.get().const_data_ptr(),
+        storage_of(taps_.get().scalar_type())};
     setup_.lengths = const_pointer<int64_t>(lengths_);
   }
   const ConvSetup& get() const { return setup_; }
 
-  /// Room for the gradient that kernels write, and that of the logits from it.
-  at::Tensor empty_grad_taps(bool wanted) const {
-    return empty_gradient(wanted, taps_.sym_sizes(), taps_.options());
-  }
-  at::Tensor grad_logits(const at::Tensor& grad_taps, bool wanted) const {
-    if (!wanted || !is_normalized_before())
-      return grad_taps;
-    return normalize_reference_backward(logits_, normalization_, grad_taps)
-        .to(logits_.scalar_type());
-  }
+  const KernelTaps& taps() const { return taps_; }
 
  private:
-  bool is_normalized_before() const {
-    return normalization_ != Normalization::kSoftmax &&
-        normalization_ != Normalization::kNone;
-  }
-
-  Normalization normalization_;
-  at::Tensor logits_;
-  at::Tensor taps_;  ///< logits_, or what they are normalised to
+  KernelTaps taps_;
   at::Tensor lengths_;
   at::Tensor mask_;
   at::Tensor seed_;
@@ -166,7 +137,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
   const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
   const at::Tensor grad_x =
       empty_gradient(output_mask[0], x.sym_sizes(), x.options());
-  const at::Tensor grad_taps = setup.empty_grad_taps(output_mask[1]);
+  const at::Tensor& taps = setup.taps().get();
+  const at::Tensor grad_taps =
+      empty_gradient(output_mask[1], taps.sym_sizes(), taps.options());
   const at::Tensor grad_bias =
       empty_gradient(output_mask[2], {x.sym_size(2)}, sums);
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
@@ -183,7 +156,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
     backward.workspace = pointer<float>(workspace);
     kernels::cuda::launch(backward, current_stream());
   });
-  return {grad_x, setup.grad_logits(grad_taps, output_mask[1]), grad_bias};
+  return {grad_x, setup.taps().grad_logits(grad_taps), grad_bias};
 }
 
 template <class Kind>

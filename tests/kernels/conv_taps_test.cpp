@@ -157,25 +157,5 @@ TEST_P(ConvTaps, SoftmaxOfLowValuesKnowsNoOthers) {
   }
 }
 
-TEST_P(ConvTaps, NormalizedTapsAreZeroBeyondK) {
-  for (int n = 0; n <= static_cast<int>(Normalization::kAbsL2); ++n)
-    for (const int64_t K : {1, 3, 5, 8, 15, 17, 31, 70}) {
-      const auto normalization = static_cast<Normalization>(n);
-      const int64_t pitch = tap_pitch(K), segments = 3;
-      std::vector<float> w(place(segments * pitch + kTapSlack));
-      for (int64_t s = 0; s < segments; ++s)
-        std::fill_n(w.begin() + s * pitch, K, 0.5f);
-      w[0] = std::nanf("");
-      tap_ops<float>(GetParam())
-          .normalize(normalization, w.data(), segments, K);
-      for (int64_t i = 0; i < segments * pitch; ++i)
-        if (i % pitch < K)
-          EXPECT_NE(w[place(i)], 0.0f);
-        else
-          EXPECT_EQ(w[place(i)], 0.0f)
-              << "normalization " << n << ", K " << K << ", element " << i;
-    }
-}
-
 }  // namespace
 }  // namespace seqconv::kernels

@@ -137,20 +137,10 @@ TEST_P(ConvTiles, BFloat16RoundsToNearestEven) {
     values.push_back(v * 1.0001f);
   std::vector<BFloat16> stored(values.size());
   const int64_t count = static_cast<int64_t>(values.size());
-  std::vector<float> back(place(tap_pitch(count)));
   ops.narrow(values.data(), count, stored.data());
-  ops.widen_taps(
-      {.logits = stored.data(),
-       .rows = 1,
-       .heads = 1,
-       .kernel_size = count,
-       .w = back.data()});
   for (size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(stored[i].bits, to_bfloat16(values[i]).bits) << values[i];
-    EXPECT_EQ(std::isnan(back[i]), std::isnan(values[i]));
-    if (values[i] == values[i]) {
-      EXPECT_EQ(back[i], to_float(stored[i]));
-    }
+    EXPECT_EQ(std::isnan(to_float(stored[i])), std::isnan(values[i]));
   }
 }
 

@@ -132,7 +132,7 @@ TEST(CudaConvBits, ATapThatIsNoNumberShowsInItsOwnOutputOnly) {
         .R = 16,
         .K = 31,
         .padding_left = 15,
-        .normalization = Normalization::kNone,
+        .softmax = false,
         .bias = false};
     constexpr int64_t kAt = 37;
     ConvValues values(c);

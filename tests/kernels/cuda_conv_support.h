@@ -15,7 +15,7 @@ namespace seqconv::kernels::cuda::testing {
 struct ConvCase {
   LogitsOf kind = LogitsOf::kPosition;
   int64_t B = 2, T = 5, H = 2, R = 4, K = 3, padding_left = 2;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;  ///< else logits are the taps
   bool renormalize = false;
   double p = 0;
   std::optional<int64_t> seed;
@@ -46,9 +46,8 @@ struct ConvCase {
 inline std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
   return out << (c.kind == LogitsOf::kHead ? "lightconv" : "dynamicconv")
              << " B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R
-             << " K " << c.K << " P " << c.padding_left << " norm "
-             << static_cast<int>(c.normalization)
-             << (c.renormalize ? " renormalized" : "")
+             << " K " << c.K << " P " << c.padding_left << " softmax "
+             << c.softmax << (c.renormalize ? " renormalized" : "")
              << (c.seed ? " seed" : "") << (c.masked ? " mask" : "")
              << (c.lengths.empty() ? "" : " lengths")
              << (c.wide_logits ? " wide" : "")
@@ -101,7 +100,7 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   ConvSetup setup;
   setup.shape = c.shape();
   setup.logits_of = c.kind;
-  setup.softmax = c.normalization == Normalization::kSoftmax;
+  setup.softmax = c.softmax;
   setup.renormalize_edges = c.renormalize;
   setup.drop.p = c.p;
   setup.drop.seed = c.seed ? &seed : nullptr;
@@ -211,7 +210,7 @@ struct ConvReference {
     std::vector<double> grads(written.logits.size());
     kernels::dynamicconv_forward<double, double>(
         {.shape = c.shape(),
-         .normalization = c.normalization,
+         .softmax = c.softmax,
          .drop = drop,
          .x = values.x.data(),
          .logits = written.logits.data(),
@@ -221,7 +220,7 @@ struct ConvReference {
         run);
     kernels::dynamicconv_backward<double, double>(
         {.shape = c.shape(),
-         .normalization = c.normalization,
+         .softmax = c.softmax,
          .drop = drop,
          .x = values.x.data(),
          .logits = written.logits.data(),

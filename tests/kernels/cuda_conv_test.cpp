@@ -95,7 +95,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuWithLengths) {
 }
 
 TEST_P(CudaConvOnHost, EqualsTheCpuWithAndWithoutASoftmax) {
-  for (const Normalization n : {Normalization::kNone, Normalization::kSoftmax})
+  for (const bool softmax : {false, true})
     for (const int64_t K : {3, 17})
       for (const bool seeded : {false, true}) {
         ConvCase c = {
@@ -105,7 +105,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuWithAndWithoutASoftmax) {
             .R = 8,
             .K = K,
             .padding_left = K - 1,
-            .normalization = n,
+            .softmax = softmax,
             .p = 0.3,
             .masked = !seeded,
             .bias = seeded};
@@ -121,7 +121,7 @@ TEST_P(CudaConvOnHost, TinyAndHugeTapsAreExactInFloat16) {
   c.padding_left = 30;
   c.bias = false;
   // The taps of sigmoids and of hyperbolic tangents.
-  c.normalization = Normalization::kNone;
+  c.softmax = false;
   c.wide_logits = true;
   for (const bool sigmoid : {true, false}) {
     ConvValues values(c);
@@ -135,7 +135,7 @@ TEST_P(CudaConvOnHost, TinyAndHugeTapsAreExactInFloat16) {
     expect_reference<Float16>(c, values);
   }
   c.wide_logits = false;
-  c.normalization = Normalization::kSoftmax;
+  c.softmax = true;
   c.masked = true;
   c.p = 1 - 1.0 / (1 << 20);
   ConvValues values(c);

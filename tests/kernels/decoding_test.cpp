@@ -7,6 +7,7 @@
 
 #include "kernels/decoding/decoding_ops.h"
 #include "kernels/kernel_support.h"
+#include "seqconv/kernels/conv.h"
 
 /// The loops of decoding against the same things said in doubles.
 namespace seqconv::kernels {
@@ -284,22 +285,78 @@ TEST(TapMaker, GivesNoWeightToInputsThatAreNotThere) {
   }
 }
 
+constexpr Normalization kNormalizations[] = {
+    Normalization::kNone,
+    Normalization::kSoftmax,
+    Normalization::kSigmoid,
+    Normalization::kTanh,
+    Normalization::kSquare,
+    Normalization::kAbs,
+    Normalization::kL1,
+    Normalization::kL2,
+    Normalization::kAbsL1,
+    Normalization::kAbsL2};
+
+/// The tap of logit w, as the definition of Normalization says, where |w| adds
+/// up to `sum` and w^2 to `squares`.
+double
+tap_of(Normalization normalization, double w, double sum, double squares) {
+  const double l1 = sum + kNormEpsilon, l2 = std::sqrt(squares) + kNormEpsilon;
+  switch (normalization) {
+    case Normalization::kNone:
+    case Normalization::kSoftmax:
+      return w;
+    case Normalization::kSigmoid:
+      return 1 / (1 + std::exp(-w));
+    case Normalization::kTanh:
+      return std::tanh(w);
+    case Normalization::kSquare:
+      return w * w;
+    case Normalization::kAbs:
+      return std::abs(w);
+    case Normalization::kL1:
+      return w / l1;
+    case Normalization::kL2:
+      return w / l2;
+    case Normalization::kAbsL1:
+      return std::abs(w) / l1;
+    case Normalization::kAbsL2:
+      return std::abs(w) / l2;
+  }
+  return 0;
+}
+
+/// Of every instruction set.
+TEST(DecodingOps, NormalisedTapsAreThoseOfTheDefinition) {
+  std::mt19937 random(1);
+  for (const Isa isa : supported_isas())
+    for (const Normalization normalization : kNormalizations)
+      for (const int64_t K : {1, 3, 5, 8, 15, 17, 31, 70}) {
+        const auto logits = draw<float>(random, K);
+        std::vector<float> taps = logits;
+        taps.push_back(7);
+        decoding_ops(isa).normalize(normalization, taps.data(), K);
+        double sum = 0, squares = 0;
+        for (const double w : logits) {
+          sum += std::abs(w);
+          squares += w * w;
+        }
+        for (size_t j = 0; j < logits.size(); ++j) {
+          const double want = tap_of(normalization, logits[j], sum, squares);
+          EXPECT_NEAR(taps[j], want, 1e-6 * (1 + std::abs(want)))
+              << target_name(isa) << " " << static_cast<int>(normalization)
+              << ", K " << K << ", tap " << j;
+        }
+        EXPECT_EQ(taps.back(), 7);
+      }
+}
+
 TEST(TapMaker, NormalisesEveryHeadByItself) {
   std::mt19937 random(1);
   for (const int64_t K : {1, 3, 5, 31}) {
     constexpr int64_t kHeads = 5;
     const auto logits = draw<float>(random, kHeads * K);
-    for (const Normalization normalization :
-         {Normalization::kNone,
-          Normalization::kSoftmax,
-          Normalization::kSigmoid,
-          Normalization::kTanh,
-          Normalization::kSquare,
-          Normalization::kAbs,
-          Normalization::kL1,
-          Normalization::kL2,
-          Normalization::kAbsL1,
-          Normalization::kAbsL2}) {
+    for (const Normalization normalization : kNormalizations) {
       const TapMaker all{
           .normalization = normalization,
           .heads = kHeads,

@@ -275,9 +275,6 @@ TEST_P(ElementwiseOpsTest, OptimisersFollowTheirFormulas) {
     expect_equals(mean, [&](int64_t i) {
       return 0.875 * m[place(i)] - 2.0 * g[place(i)];
     });
-    param = p;
-    ops.scale(param.data(), kCount, T{3});
-    expect_equals(param, [&](int64_t i) { return 3.0 * p[place(i)]; });
     double sum = 0;
     for (const T x : p)
       sum += double{x} * x;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <complex>
 #include <limits>
 
 #include "kernels/kernel_support.h"
@@ -12,8 +11,8 @@ namespace seqconv::kernels::testing {
 
 struct PlainConvCase {
   ConvShape shape;
-  Normalization normalization = Normalization::kSoftmax;
-  double extreme = 0;  ///< some logits are this instead, if it is not 0
+  bool softmax = true;  ///< else logits are the taps
+  double extreme = 0;   ///< some logits are this instead, if it is not 0
   bool dynamic = false;
   bool renormalize_edges = false;
   TapDrop drop;
@@ -33,58 +32,6 @@ struct PlainConvCase {
     return (at * shape.heads + h) * shape.kernel_size;
   }
 };
-
-/// A number whose imaginary part, if it is tiny, becomes the derivative of
-/// what is made of it.
-using Number = std::complex<double>;
-
-inline Number absolute(Number v) {
-  if (v.real() == 0)
-    return 0;  // and so is its derivative, by definition
-  return v.real() < 0 ? -v : v;
-}
-
-/// The taps of logits w, as the definition of Normalization says.
-inline std::vector<Number> taps_of(
-    Normalization normalization,
-    std::vector<Number> w) {
-  Number exps, sum, squares;
-  for (const Number v : w) {
-    if (normalization == Normalization::kSoftmax)
-      exps += std::exp(v);
-    sum += absolute(v);
-    squares += v * v;
-  }
-  const Number length = std::sqrt(squares) + kNormEpsilon;
-  sum += kNormEpsilon;
-  for (Number& v : w)
-    v = [&]() -> Number {
-      switch (normalization) {
-        case Normalization::kNone:
-          return v;
-        case Normalization::kSoftmax:
-          return std::exp(v) / exps;
-        case Normalization::kSigmoid:
-          return 1.0 / (1.0 + std::exp(-v));
-        case Normalization::kTanh:
-          return std::tanh(v);
-        case Normalization::kSquare:
-          return v * v;
-        case Normalization::kAbs:
-          return absolute(v);
-        case Normalization::kL1:
-          return v / sum;
-        case Normalization::kL2:
-          return v / length;
-        case Normalization::kAbsL1:
-          return absolute(v) / sum;
-        case Normalization::kAbsL2:
-          return absolute(v) / length;
-      }
-      return {};
-    }();
-  return w;
-}
 
 /// Forward and backward pass of one position and head.
 struct PlainConv {
@@ -123,9 +70,7 @@ struct PlainConv {
       const int64_t from = t - s.padding_left + j;
       return from >= 0 && from < c.valid(b);
     };
-    const std::vector<double> w = c.normalization == Normalization::kSoftmax
-        ? softmax(first, inside)
-        : normalized(first);
+    const std::vector<double> w = taps(first, inside);
     const auto row = [&](int64_t of) {
       return place((b * s.steps + of) * s.channels + h * R);
     };
@@ -148,16 +93,15 @@ struct PlainConv {
       }
       grad[place(j)] = kept * product;
     }
-    if (c.normalization == Normalization::kSoftmax)
-      softmax_backward(first, w, grad);
-    else
-      normalized_backward(first, grad);
+    add_logit_gradients(first, w, grad);
   }
 
-  /// Over the taps that are inside, if it is over these alone.
+  /// A softmax is over the taps that are inside, if it is over these alone.
   template <class Inside>
-  std::vector<double> softmax(int64_t first, const Inside& inside) const {
+  std::vector<double> taps(int64_t first, const Inside& inside) const {
     std::vector<double> w(logits.begin() + first, logits.begin() + first + K());
+    if (!c.softmax)
+      return w;
     double max = -std::numeric_limits<double>::infinity(), sum = 0;
     for (int64_t j = 0; j < K(); ++j) {
       if (c.renormalize_edges && !inside(j))
@@ -171,7 +115,7 @@ struct PlainConv {
     return w;
   }
 
-  void softmax_backward(
+  void add_logit_gradients(
       int64_t first,
       const std::vector<double>& w,
       const std::vector<double>& grad) {
@@ -179,30 +123,8 @@ struct PlainConv {
     for (size_t j = 0; j < w.size(); ++j)
       mean += w[j] * grad[j];
     for (size_t j = 0; j < w.size(); ++j)
-      grad_logits[place(first) + j] += w[j] * (grad[j] - mean);
-  }
-
-  std::vector<Number> logit_numbers(int64_t first) const {
-    const auto from = logits.begin() + first;
-    return {from, from + K()};
-  }
-
-  std::vector<double> normalized(int64_t first) const {
-    std::vector<double> w;
-    for (const Number tap : taps_of(c.normalization, logit_numbers(first)))
-      w.push_back(tap.real());
-    return w;
-  }
-
-  void normalized_backward(int64_t first, const std::vector<double>& grad) {
-    constexpr double kTiny = 1e-40;
-    for (size_t i = 0; i < grad.size(); ++i) {
-      std::vector<Number> w = logit_numbers(first);
-      w[i] += Number(0, kTiny);
-      const auto taps = taps_of(c.normalization, w);
-      for (size_t j = 0; j < grad.size(); ++j)
-        grad_logits[place(first) + i] += grad[j] * taps[j].imag() / kTiny;
-    }
+      grad_logits[place(first) + j] +=
+          c.softmax ? w[j] * (grad[j] - mean) : grad[j];
   }
 };
 

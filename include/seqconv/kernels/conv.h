@@ -70,13 +70,14 @@ struct RingState {
 
 /// Arguments of both convolutions. S (float, double or BFloat16) stores x and
 /// y, L the logits: [H, K] for lightconv, with an element's number h*K + j
-/// for `drop`; [B, T, H, K] for dynamicconv, ((b*T + t)*H + h)*K + j. With
-/// renormalize_edges (softmax only) taps outside the sequence get -infinity
-/// before the softmax, so that the others sum to 1.
+/// for `drop`; [B, T, H, K] for dynamicconv, ((b*T + t)*H + h)*K + j. Without
+/// `softmax` logits are the taps. With renormalize_edges (softmax only) taps
+/// outside the sequence get -infinity before the softmax, so that the others
+/// sum to 1.
 template <class S, class L>
 struct ConvForward {
   ConvShape shape;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   TapDrop drop;
   const S* x = nullptr;  ///< [B, T, C]
@@ -90,7 +91,7 @@ struct ConvForward {
 template <class S, class L>
 struct ConvBackward {
   ConvShape shape;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   TapDrop drop;
   const S* x = nullptr;
@@ -106,7 +107,7 @@ struct ConvBackward {
 template <class S, class L>
 struct ConvStep {
   ConvShape shape;
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   const S* x = nullptr;                    ///< [N, T', C]
   const L* logits = nullptr;               ///< [H, K] or [N, T', H, K]

@@ -63,8 +63,4 @@ double squared_norm(const T* x, int64_t count, const ParallelFor&);
 /// min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0 (off).
 double clip_factor(double norm, double max_norm);
 
-/// x[i] *= factor. T: float, double.
-template <class T>
-void scale(T* x, int64_t count, double factor, const ParallelFor&);
-
 }  // namespace seqconv::kernels

@@ -24,8 +24,6 @@ struct Tables {
         .weighted_sum = weighted_sum<S, A>,
         .softmax = softmax<S, A>,
         .softmax_backward = softmax_backward<S, A>,
-        .widen_taps = widen_taps<S, A>,
-        .narrow_taps = narrow_taps<S, A>,
         .narrow = narrow<S, A>};
     return kTable;
   }

@@ -9,7 +9,7 @@
 /// The inner loops of the kernels, on some rows (time) of some channels. Rows
 /// are read where they lie in the tensors; sums are of the type A, tensors of
 /// the type S. The loops are written once, with Highway, in *-inl.h and
-/// compiled for each instruction set in conv_kernels.cpp and tap_ops.cpp.
+/// compiled for each instruction set in conv_kernels.cpp.
 namespace seqconv::kernels {
 
 /// Elements that the tap operations may read and write beyond the last row.
@@ -138,34 +138,11 @@ struct ConvKernels {
   void (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);
-  /// Logits as they are; gradients as they are, without `w`.
-  void (*widen_taps)(const TapTile<S, A>& tile);
-  void (*narrow_taps)(const TapGradient<S, A>& tile);
   /// Of results: a signalling NaN need not stay one.
   void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
-/// Operations on taps of type A in segments of tap_pitch(K).
-template <class A>
-struct TapOps {
-  /// Logits -> taps by normalisations other than softmax, in place; and
-  /// gradients of these taps -> of the logits w.
-  void (*normalize)(
-      Normalization normalization,
-      A* w,
-      int64_t segments,
-      int64_t kernel_size);
-  void (*normalize_backward)(
-      Normalization normalization,
-      const A* w,
-      A* grad,
-      int64_t segments,
-      int64_t kernel_size);
-};
-
 template <class S, class A>
 const ConvKernels<S, A>& conv_kernels(Isa isa);
-template <class A>
-const TapOps<A>& tap_ops(Isa isa);
 
 }  // namespace seqconv::kernels

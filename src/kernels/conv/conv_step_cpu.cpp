@@ -17,11 +17,7 @@ class Stepper {
       : args_(args),
         shape_(args.shape),
         ops_(conv_kernels<S, A>(isa)),
-        taps_(
-            shape_,
-            {args.normalization, args.renormalize_edges, {}},
-            logits,
-            isa),
+        taps_(shape_, {args.softmax, args.renormalize_edges, {}}, logits, isa),
         sums_(shape_.head_channels()) {}
 
   /// Makes the taps of input t of stream `row`.

@@ -11,39 +11,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-/// The first `count` elements of src as those of dst, then zeros up to `room`.
-template <class A, class From, class To>
-HWY_INLINE void convert(const From* src, int64_t count, To* dst, int64_t room) {
-  for (int64_t i = 0; i < room; i += kLanes<A>)
-    store_some<A>(
-        count > i ? load_some<A>(src + i, count - i) : hn::Zero(Tag<A>()),
-        dst + i,
-        room - i);
-}
-
 template <class S, class A>
 void narrow(const A* src, int64_t count, S* dst) {
-  convert<A>(src, count, dst, count);
-}
-
-/// Logits -> segments, zero beyond K.
-template <class L, class A>
-void widen_taps(const TapTile<L, A>& tile) {
-  const int64_t H = tile.heads, K = tile.kernel_size, pitch = tap_pitch(K);
-  A* w = tile.w;
-  for (int64_t t = 0; t < tile.rows; ++t)
-    for (int64_t h = 0; h < H; ++h, w += pitch)
-      convert<A>(tile.logits + t * tile.logit_stride + h * K, K, w, pitch);
-}
-
-/// Gradients in segments -> of the logits.
-template <class L, class A>
-void narrow_taps(const TapGradient<L, A>& tile) {
-  const int64_t H = tile.heads, K = tile.kernel_size, pitch = tap_pitch(K);
-  const A* grad = tile.grad;
-  for (int64_t t = 0; t < tile.rows; ++t)
-    for (int64_t h = 0; h < H; ++h, grad += pitch)
-      convert<A>(grad, K, tile.out + t * tile.out_stride + h * K, K);
+  for (int64_t i = 0; i < count; i += kLanes<A>)
+    store_some<A>(load_some<A>(src + i, count - i), dst + i, count - i);
 }
 
 /// NV whole vectors of columns, or, with NV = 1, the first `count` lanes.

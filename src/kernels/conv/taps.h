@@ -44,14 +44,14 @@ struct TapBlock {
 
 /// How logits become taps.
 struct TapOptions {
-  Normalization normalization = Normalization::kSoftmax;
+  bool softmax = true;
   bool renormalize_edges = false;
   TapDrop drop;
 };
 
 template <class Args>
 TapOptions tap_options(const Args& args) {
-  return {args.normalization, args.renormalize_edges, args.drop};
+  return {args.softmax, args.renormalize_edges, args.drop};
 }
 
 /// The taps of a block, made from logits in memory of its own: row by row,
@@ -69,7 +69,6 @@ class TapRows {
         options_(options),
         logits_(logits),
         rows_(conv_kernels<L, A>(isa)),
-        ops_(tap_ops<A>(isa)),
         isa_(isa),
         pitch_(tap_pitch(shape.kernel_size)),
         drops_(options.drop.active()) {}
@@ -95,17 +94,16 @@ class TapRows {
     const int64_t count = block_.rows * block_.heads * pitch_;
     taps_.reserve(count + kTapSlack);
     const auto tile = logit_tile(0, block_.rows, taps_.data());
-    if (options_.normalization == Normalization::kSoftmax) {
+    if (options_.softmax) {
       rows_.softmax(tile);
       for (int64_t t = 0; options_.renormalize_edges && t < block_.rows; ++t)
         renormalize(t);
     } else {
-      rows_.widen_taps(tile);
-      ops_.normalize(
-          options_.normalization,
-          tile.w,
-          block_.rows * block_.heads,
-          shape_.kernel_size);
+      const int64_t H = block_.heads, K = shape_.kernel_size;
+      for (int64_t n = 0; n < block_.rows * H; ++n)
+        for (int64_t j = 0; j < K; ++j)
+          taps_.data()[n * pitch_ + j] =
+              widen(tile.logits[n / H * tile.logit_stride + n % H * K + j]);
     }
     if (drops_)
       drop(count);
@@ -128,19 +126,11 @@ class TapRows {
         .rows = rows,
         .heads = block_.heads,
         .kernel_size = shape_.kernel_size};
-    if (options_.normalization == Normalization::kSoftmax)
+    if (options_.softmax)
       return rows_.softmax_backward(tile);
-    if (options_.normalization != Normalization::kNone) {
-      widened_.reserve(rows * width);
-      rows_.widen_taps(logit_tile(row, rows, widened_.data()));
-      ops_.normalize_backward(
-          options_.normalization,
-          widened_.data(),
-          grad,
-          rows * block_.heads,
-          shape_.kernel_size);
-    }
-    rows_.narrow_taps(tile);
+    const int64_t H = block_.heads, K = shape_.kernel_size;
+    for (int64_t n = 0; n < rows * H; ++n)
+      rows_.narrow(grad + n * pitch_, K, out + n / H * out_stride + n % H * K);
   }
 
  private:
@@ -246,7 +236,6 @@ class TapRows {
   const TapOptions options_;
   const Logits<const L> logits_;
   const ConvKernels<L, A>& rows_;
-  const TapOps<A>& ops_;
   const Isa isa_;
   const int64_t pitch_;
   const bool drops_;

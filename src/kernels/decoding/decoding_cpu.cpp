@@ -42,7 +42,8 @@ void TapMaker::make(const float* logits, int64_t seen, float* taps) const {
              .kernel_size = K,
              .w = taps});
   else
-    tap_ops<float>(best_isa()).normalize(normalization, taps, heads, K);
+    for (int64_t h = 0; h < heads; ++h)
+      best_ops().normalize(normalization, taps + h * pitch, K);
 }
 
 void weighted_rows(const WeightedRows& args, const SeenRows& x, float* y) {

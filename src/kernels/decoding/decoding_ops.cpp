@@ -7,6 +7,7 @@
 // clang-format on
 #include "kernels/decoding/attend_source-inl.h"
 #include "kernels/decoding/decoding-inl.h"
+#include "kernels/decoding/normalize-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
@@ -21,6 +22,7 @@ struct Tables {
         .attend_source = attend_source_rows,
         .gate = gate_average,
         .sigmoid = sigmoids,
+        .normalize = normalize_taps,
         .log_softmax = log_softmax,
         .softmax_terms = softmax_terms};
     return kTable;

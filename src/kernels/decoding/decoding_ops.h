@@ -18,6 +18,8 @@ struct DecodingOps {
       float* y);
   void (*gate)(const AverageGate& args, int64_t channels, float* y);
   void (*sigmoid)(const float* x, int64_t count, float* y);
+  /// K logits -> taps, by normalisations other than the softmax.
+  void (*normalize)(Normalization normalization, float* w, int64_t K);
   void (*log_softmax)(float* x, int64_t count);
   SoftmaxTerms (*softmax_terms)(const float* x, int64_t count, float* maxima);
 };

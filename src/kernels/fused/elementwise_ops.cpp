@@ -34,8 +34,7 @@ struct Tables {
         .cross_entropy = cross_entropy_row<T>,
         .adam = adam_range<T>,
         .nag = nag_range<T>,
-        .squared_sum = squared_sum<T>,
-        .scale = scale_range<T>};
+        .squared_sum = squared_sum<T>};
     return kTable;
   }
 

@@ -66,7 +66,6 @@ struct ElementwiseOps {
   void (*adam)(T* p, const T* g, T* m, T* v, int64_t n, AdamFactors<T>);
   void (*nag)(T* p, const T* g, T* buf, int64_t n, NagFactors<T>);
   double (*squared_sum)(const T* x, int64_t n);
-  void (*scale)(T* x, int64_t n, T factor);
 };
 
 /// Rows of one sequence.

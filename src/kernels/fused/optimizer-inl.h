@@ -48,12 +48,6 @@ double squared_sum(const T* x, int64_t n) {
   return sum;
 }
 
-template <class T>
-void scale_range(T* x, int64_t n, T factor) {
-  for (int64_t i = 0; i < n; ++i)
-    x[i] *= factor;
-}
-
 }  // namespace seqconv::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

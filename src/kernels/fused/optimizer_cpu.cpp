@@ -81,21 +81,8 @@ double clip_factor(double norm, double max_norm) {
   return max_norm > 0 ? std::min(1.0, max_norm / (norm + 1e-6)) : 1.0;
 }
 
-template <class T>
-void scale(
-    T* x,
-    int64_t count,
-    double factor,
-    const ParallelFor& parallel_for) {
-  const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
-    ops.scale(x + begin, end - begin, static_cast<T>(factor));
-  });
-}
-
 SEQCONV_INSTANTIATE(adam_step);
 SEQCONV_INSTANTIATE(nag_step);
 SEQCONV_INSTANTIATE(squared_norm);
-SEQCONV_INSTANTIATE(scale);
 
 }  // namespace seqconv::kernels

@@ -2,6 +2,9 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <atomic>
+
 #include "kernels/cuda/common/launches.h"
 
 /// Queues kernel bodies on a stream.
@@ -32,6 +35,12 @@ inline void check_runtime(cudaError_t error, const char* what) {
   fail("[cuda] ", what, " failed: ", cudaGetErrorString(error));
 }
 
+inline int current_device() {
+  int device = 0;
+  check_runtime(cudaGetDevice(&device), "asking for the device");
+  return device;
+}
+
 class DeviceLauncher {
  public:
   explicit DeviceLauncher(Stream stream) : stream_(stream) {}
@@ -43,14 +52,8 @@ class DeviceLauncher {
         "[cuda] a launch must have 1 .. 2^31-1 blocks, but got ",
         blocks);
     constexpr auto kernel = run_body<Body, Task>;
-    // All that there is: another thread's launch must not find less.
     if (shared > kSmallShared)
-      check_runtime(
-          cudaFuncSetAttribute(
-              kernel,
-              cudaFuncAttributeMaxDynamicSharedMemorySize,
-              static_cast<int>(shared_limit())),
-          "asking for shared memory");
+      allow_shared<kernel>();
     kernel<<<
         static_cast<unsigned>(blocks),
         kThreads,
@@ -60,18 +63,35 @@ class DeviceLauncher {
   }
 
   int64_t shared_limit() const {
-    int device = 0, bytes = 0;
-    check_runtime(cudaGetDevice(&device), "asking for the device");
+    int bytes = 0;
     check_runtime(
         cudaDeviceGetAttribute(
             &bytes,
             cudaDevAttrMaxSharedMemoryPerBlockOptin,
-            device),
+            current_device()),
         "asking for the shared memory of a block");
     return bytes;
   }
 
  private:
+  /// Lets blocks of a kernel have all that there is, once for each device:
+  /// another thread's launch must not find less.
+  template <auto kKernel>
+  void allow_shared() const {
+    static std::array<std::atomic<bool>, 64> done = {};
+    const auto device = static_cast<size_t>(current_device());
+    if (device < done.size() && done[device].load())
+      return;
+    check_runtime(
+        cudaFuncSetAttribute(
+            kKernel,
+            cudaFuncAttributeMaxDynamicSharedMemorySize,
+            static_cast<int>(shared_limit())),
+        "asking for shared memory");
+    if (device < done.size())
+      done[device].store(true);
+  }
+
   Stream stream_;
 };
 
