@@ -24,25 +24,19 @@ HWY_AFTER_NAMESPACE();
 namespace seqconv::kernels {
 namespace {
 
+bool has(Isa isa) {
 #if defined(__x86_64__)
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-}
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") &&
+  const bool avx2 = __builtin_cpu_supports("avx2") &&
+      __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+      __builtin_cpu_supports("bmi2");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
       __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-bool has(Isa isa) {
-  return isa == Isa::kBaseline || (isa == Isa::kAvx2 && has_avx2()) ||
-      (isa == Isa::kAvx512 && has_avx512());
-}
-#else
-bool has(Isa isa) {
+  if (isa != Isa::kBaseline)
+    return isa == Isa::kAvx2 ? avx2 : avx512;
+#endif
   return isa == Isa::kBaseline;
 }
-#endif
 
 }  // namespace
 

@@ -24,8 +24,7 @@ struct ExpConstants;
 template <>
 struct ExpConstants<float> {
   using Bits = int32_t;
-  static constexpr float kLowest = -104.0f;  // below: rounds to 0
-  static constexpr float kLowestNormal = -87.0f;
+  static constexpr float kLowest = -104.0f;      // below: rounds to 0
   static constexpr float kHighest = 89.0f;       // above: infinite
   static constexpr float kShifter = 0x1.8p23f;   // rounds to whole when added
   static constexpr float kLn2High = 0x1.63p-1f;  // 9 bits: n * high is exact
@@ -39,7 +38,6 @@ template <>
 struct ExpConstants<double> {
   using Bits = int64_t;
   static constexpr double kLowest = -746.0;
-  static constexpr double kLowestNormal = -708.0;
   static constexpr double kHighest = 710.0;
   static constexpr double kShifter = 0x1.8p52;
   static constexpr double kLn2High = 0x1.62e42fee00000p-1;

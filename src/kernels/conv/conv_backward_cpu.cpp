@@ -310,15 +310,6 @@ int64_t operations(const PlaceGrid& grid) {
       grid.shape.kernel_size * 2;
 }
 
-/// Adds up sums [count, width], in order.
-std::vector<double> total(const std::vector<double>& sums, size_t width) {
-  std::vector<double> all(width);
-  for (size_t i = 0; i < sums.size(); i += width)
-    for (size_t k = 0; k < width; ++k)
-      all[k] += sums[i + k];
-  return all;
-}
-
 }  // namespace
 
 template <class S>
@@ -333,8 +324,8 @@ void lightconv_backward(
   const PlaceGrid grid = backward_grid(shape, args.lengths, shared);
   const int64_t K = shape.kernel_size, width = shape.heads * K;
   // K numbers a head for every tile, which has 64 rows or more.
-  std::vector<double> sums(
-      wanted ? static_cast<size_t>(shape.batch * grid.tiles * width) : 0);
+  std::vector<double> sums(static_cast<size_t>(
+      std::max<int64_t>(1, wanted ? shape.batch * grid.tiles : 0) * width));
   for_places(grid, operations(grid), run, [&] {
     return [&, work = BackwardPlaces<S, A>(args, logits, run)](
                const ConvPlace& at) mutable {
@@ -343,12 +334,14 @@ void lightconv_backward(
   });
   if (!wanted)
     return;
-  const auto all = total(sums, static_cast<size_t>(width));
+  // In order.
+  for (size_t i = static_cast<size_t>(width); i < sums.size(); ++i)
+    sums[i % static_cast<size_t>(width)] += sums[i];
   if (shared)
     BackwardPlaces<S, A>(args, logits, run)
-        .differentiate_shared(all.data(), args.grad_logits);
+        .differentiate_shared(sums.data(), args.grad_logits);
   else
-    std::copy(all.begin(), all.end(), args.grad_logits);
+    std::copy_n(sums.begin(), width, args.grad_logits);
 }
 
 template <class S, class L>
