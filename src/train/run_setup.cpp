@@ -1,6 +1,7 @@
 #include "run_setup.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/files.h"
@@ -87,8 +88,7 @@ void take_folder(const TrainRequest& request, RunSetup& setup) {
     remove_leftovers(folder, /*own=*/true);
 }
 
-void begin(const TrainRequest& request, RunSetup& setup) {
-  Json inputs = describe_files(request.config.data);
+void begin(const TrainRequest& request, Json inputs, RunSetup& setup) {
   take_folder(request, setup);
   if (!std::filesystem::is_empty(setup.folder.checkpoints()))
     log_warning(
@@ -136,17 +136,37 @@ Json take_settings(const Json& saved, RunSetup& setup) {
   }
 }
 
-void go_on(const TrainRequest& request, RunSetup& setup) {
+void go_on(const TrainRequest& request, Json inputs, RunSetup& setup) {
   take_folder(request, setup);
   SavedState saved = read_state(setup.folder.state());
   const Json inputs_before = take_settings(saved.settings, setup);
-  Json inputs = describe_files(setup.config.data);
   add_text_inputs(setup, inputs);
   check_same_inputs(inputs_before, inputs);
   setup.task->open(setup.folder.root);
   write_settings(setup);
   encode_data(setup, inputs);
   setup.resumed = saved.position;
+}
+
+/// In another process than the first: opens what that one has prepared.
+void join(const TrainRequest& request, Json inputs, RunSetup& setup) {
+  if (request.resume)
+    setup.resumed = read_state(setup.folder.state()).position;
+  setup.task->open(setup.folder.root);
+  add_text_inputs(setup, inputs);
+  setup.data = setup.task->prepare(setup.folder.data(), inputs);
+}
+
+/// Models that another process has drawn, or taken from --init-from.
+void share_parameters(Communicator& processes, const SequenceModel& model) {
+  at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : model.parameters()) {
+    const auto count = static_cast<size_t>(parameter.numel());
+    processes.broadcast(
+        std::as_writable_bytes(
+            std::span(parameter.mutable_data_ptr<float>(), count)),
+        /*root=*/0);
+  }
 }
 
 }  // namespace
@@ -212,15 +232,28 @@ Json describe_files(const DataOptions& data) {
   return described;
 }
 
-RunSetup set_up_run(const TrainRequest& request) {
+RunSetup set_up_run(
+    const TrainRequest& request,
+    std::shared_ptr<Communicator> communicator) {
   RunSetup setup;
+  setup.communicator = std::move(communicator);
   setup.config = request.config;
   setup.folder.root = request.output;
   setup.task = make_task(request.config);
-  if (request.resume)
-    go_on(request, setup);
-  else
-    begin(request, setup);
+  Communicator& processes = *setup.communicator;
+  const Json inputs = describe_files(request.config.data);
+  if (!processes.is_first()) {
+    processes.barrier();  // the first one is ready
+    join(request, inputs, setup);
+  } else {
+    if (request.resume)
+      go_on(request, inputs, setup);
+    else
+      begin(request, inputs, setup);
+    processes.barrier();
+  }
+  if (!request.resume)
+    share_parameters(processes, *setup.task->model());
   return setup;
 }
 

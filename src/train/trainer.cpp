@@ -28,7 +28,9 @@ void report_setup(const RunSetup& setup) {
 
 }  // namespace
 
-void train_model(const TrainRequest& request) {
+void train_model(
+    const TrainRequest& request,
+    std::shared_ptr<Communicator> communicator) {
   request.config.validate();
   check_output(request);
   if (!request.resume && request.init_from.empty())
@@ -39,7 +41,7 @@ void train_model(const TrainRequest& request) {
     report_dry_run(request);
     return;
   }
-  RunSetup setup = set_up_run(request);
+  RunSetup setup = set_up_run(request, std::move(communicator));
   report_setup(setup);
   TrainLoop(std::move(setup)).run();
 }
