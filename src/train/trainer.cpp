@@ -6,12 +6,15 @@
 #include "dry_run.h"
 #include "run_setup.h"
 #include "seqconv/base/log.h"
+#include "seqconv/train/processes.h"
 #include "train_loop.h"
 
 namespace seqconv {
 namespace {
 
 void report_setup(const RunSetup& setup) {
+  if (const int64_t size = setup.communicator->size(); size > 1)
+    log_info(size, " processes, ", at::get_num_threads(), " threads in each");
   report_data(setup.data);
   log_info(
       "model: ",
@@ -37,8 +40,11 @@ void train_model(
     check_named_text(request.config);
   if (request.config.training.threads > 0)
     at::set_num_threads(static_cast<int>(request.config.training.threads));
+  else if (communicator->size() > 1)
+    at::set_num_threads(static_cast<int>(share_of_cores(*communicator)));
   if (request.dry_run) {
-    report_dry_run(request);
+    if (communicator->is_first())
+      report_dry_run(request);
     return;
   }
   RunSetup setup = set_up_run(request, std::move(communicator));
