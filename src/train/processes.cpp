@@ -168,7 +168,9 @@ void run_together(Communicator& processes, const std::function<void()>& work) {
     if (processes.size() == 1)
       throw;
     give_way(processes.rank());
-    log_line(LogLevel::kError, error.what());
+    const bool all = dynamic_cast<const Interrupted*>(&error) != nullptr;
+    if (processes.is_first() || !all)
+      log_line(LogLevel::kError, error.what());
     processes.abort(error.exit_code());
     throw;
   }

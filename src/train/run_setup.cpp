@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include "agreement.h"
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
@@ -89,7 +90,6 @@ void take_folder(const TrainRequest& request, RunSetup& setup) {
 }
 
 void begin(const TrainRequest& request, Json inputs, RunSetup& setup) {
-  take_folder(request, setup);
   if (!std::filesystem::is_empty(setup.folder.checkpoints()))
     log_warning(
         "'",
@@ -136,8 +136,7 @@ Json take_settings(const Json& saved, RunSetup& setup) {
   }
 }
 
-void go_on(const TrainRequest& request, Json inputs, RunSetup& setup) {
-  take_folder(request, setup);
+void go_on(Json inputs, RunSetup& setup) {
   SavedState saved = read_state(setup.folder.state());
   const Json inputs_before = take_settings(saved.settings, setup);
   add_text_inputs(setup, inputs);
@@ -242,16 +241,17 @@ RunSetup set_up_run(
   setup.task = make_task(request.config);
   Communicator& processes = *setup.communicator;
   const Json inputs = describe_files(request.config.data);
-  if (!processes.is_first()) {
-    processes.barrier();  // the first one is ready
+  check_same_run(processes, request, inputs);
+  if (processes.is_first())
+    take_folder(request, setup);
+  check_shared_folder(processes, setup.folder.training());
+  if (processes.is_first() && request.resume)
+    go_on(inputs, setup);
+  else if (processes.is_first())
+    begin(request, inputs, setup);
+  processes.barrier();
+  if (!processes.is_first())
     join(request, inputs, setup);
-  } else {
-    if (request.resume)
-      go_on(request, inputs, setup);
-    else
-      begin(request, inputs, setup);
-    processes.barrier();
-  }
   if (!request.resume)
     share_parameters(processes, *setup.task->model());
   return setup;

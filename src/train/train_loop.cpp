@@ -50,6 +50,13 @@ TrainLoop::TrainLoop(RunSetup setup)
       position_.batch,
       " of an epoch, but the data give ",
       batches_.size());
+  SEQCONV_CHECK(
+      batches_.size() >= processes().size(),
+      "an epoch has ",
+      batches_.size(),
+      " batches, fewer than the ",
+      processes().size(),
+      " processes that share them; start fewer, or lower batching.max_tokens");
   order_ = batches_.order(position_.epoch);
 }
 

@@ -12,6 +12,19 @@
 namespace seqconv {
 namespace {
 
+/// UsageError when some processes would never have a batch.
+void check_shares(const TrainingOptions& training, int64_t processes) {
+  if (training.accumulate < processes)
+    fail_usage(
+        "training.accumulate is ",
+        training.accumulate,
+        ": an update has fewer batches than the ",
+        processes,
+        " processes that share them; set it to ",
+        processes,
+        " (or a multiple), or start fewer processes");
+}
+
 void report_setup(const RunSetup& setup) {
   if (const int64_t size = setup.communicator->size(); size > 1)
     log_info(size, " processes, ", at::get_num_threads(), " threads in each");
@@ -35,6 +48,7 @@ void train_model(
     const TrainRequest& request,
     std::shared_ptr<Communicator> communicator) {
   request.config.validate();
+  check_shares(request.config.training, communicator->size());
   check_output(request);
   if (!request.resume && request.init_from.empty())
     check_named_text(request.config);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "agreement.h"
 #include "seqconv/base/log.h"
 #include "seqconv/data/sentence_reader.h"
 #include "seqconv/metrics/bleu.h"
@@ -32,11 +33,8 @@ std::optional<std::vector<std::string>> gather_lines(
     if (root == processes.rank())
       for (const std::string& line : *own)
         text += line + '\0';  // translations are text, which has none
-    size_t size = text.size();
-    processes.broadcast(std::as_writable_bytes(std::span(&size, 1)), root);
-    text.resize(size);
-    processes.broadcast(std::as_writable_bytes(std::span(text)), root);
-    for (size_t begin = 0; begin < size;) {
+    text = broadcast_text(processes, std::move(text), root);
+    for (size_t begin = 0; begin < text.size();) {
       const size_t end = text.find('\0', begin);
       all.push_back(text.substr(begin, end - begin));
       begin = end + 1;

@@ -6,9 +6,11 @@ import math
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
@@ -43,18 +45,23 @@ def together(size, *arguments, options=()):
     return support.Result(done.returncode, done.stdout, done.stderr)
 
 
-def tensors(file):
-    """The tensors of a safetensors file, as bytes."""
-    data = file.read_bytes()
+def read_state(output):
+    """Metadata and tensors, as bytes, of a run's state."""
+    data = (support.scratch() / output / "training" / "state.safetensors").read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
+    metadata = header.pop("__metadata__")
     body = data[8 + size:]
-    return {name: body[slice(*entry["data_offsets"])] for name, entry in header.items()}
+    return metadata, {
+        name: body[slice(*entry["data_offsets"])] for name, entry in header.items()}
 
 
 def state(output):
-    return tensors(support.scratch() / output / "training" / "state.safetensors")
+    return read_state(output)[1]
+
+
+def position(output):
+    return json.loads(read_state(output)[0]["position"])
 
 
 def floats(data):
@@ -125,14 +132,16 @@ class Processes(unittest.TestCase):
             self.assertLessEqual(abs(loss - got[update]), 1e-6 * loss, update)
 
 
-class Starting(unittest.TestCase):
-    """How the program finds out that it is one of several, and that it cannot be."""
-
+class Refusals(unittest.TestCase):
     def assert_refused_once(self, result, *wanted):
         self.assertNotEqual(result.code, 0)
         self.assertEqual(result.message.count("error: "), 1, result.message)
         for part in wanted:
             self.assertIn(part, result.message)
+
+
+class Starting(Refusals):
+    """How the program finds out that it is one of several, and that it cannot be."""
 
     def started_as(self, **variables):
         result = run(*training("refused"), env={**os.environ, **variables})
@@ -163,6 +172,175 @@ class Starting(unittest.TestCase):
                 self.assert_refused_once(
                     support.Result(done.returncode, done.stdout, done.stderr),
                     "mpirun has started 2 processes", "this build has no MPI", "-DSEQCONV_MPI=ON")
+
+
+class Agreement(Refusals):
+    """Bad input: one message, and all end."""
+
+    def apart(self, first, second):
+        """Two processes, each with its own arguments."""
+        program = os.fspath(support.PROGRAM)
+        command = [*mpirun(1), program, *first, ":", "-np", "1", program, *second]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=support.TIMEOUT, check=False)
+        return support.Result(done.returncode, done.stdout, done.stderr)
+
+    def test_one_that_all_make_is_told_once(self):
+        self.assert_refused_once(
+            together(3, *training("wrong", "model.dim=17.5")), "model.dim")
+
+    def test_more_processes_than_batches_an_update(self):
+        result = together(3, *training("wrong", "training.accumulate=2"))
+        self.assert_refused_once(result, "training.accumulate is 2", "the 3 processes")
+        self.assertEqual(result.code, 2)
+
+    def test_more_processes_than_batches_an_epoch(self):
+        self.assert_refused_once(
+            together(3, *training("few", "batching.max_tokens=100000")),
+            "an epoch has 1 batches, fewer than the 3 processes")
+
+    def test_another_configuration(self):
+        result = self.apart(training("wrong"), training("wrong", "optimizer.beta2=0.97"))
+        self.assert_refused_once(
+            result, "configuration.optimizer.beta2 is 0.97 in rank 1 and 0.98 in rank 0")
+        self.assertFalse((support.scratch() / "wrong").exists())
+
+    def test_other_data(self):
+        folder = support.scratch() / "elsewhere"
+        folder.mkdir()
+        for name in ("here", "there"):
+            (folder / name).mkdir()
+            shutil.copy(support.data() / "train.src", folder / name / "train.src")
+        with open(folder / "there" / "train.src", "a", encoding="utf-8") as file:
+            file.write("1\n")
+        arguments = training("wrong", "data.train_source=train.src")
+        command = []
+        for name in ("here", "there"):
+            command += [":"] if command else []
+            command += ["-np", "1", "--wdir", os.fspath(folder / name),
+                        os.fspath(support.PROGRAM), *arguments]
+        done = subprocess.run([*mpirun(1)[:-2], *command], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=support.TIMEOUT, check=False)
+        self.assert_refused_once(
+            support.Result(done.returncode, done.stdout, done.stderr),
+            "content of data.train_source is ", "in rank 1 and ")
+
+    def test_a_folder_that_is_not_shared(self):
+        arguments = training("unused")
+        arguments[arguments.index("--output") + 1] = "run"
+        command = []
+        for name in ("node0", "node1"):
+            folder = support.scratch() / name
+            folder.mkdir()
+            command += [":"] if command else []
+            command += ["-np", "1", "--wdir", os.fspath(folder),
+                        os.fspath(support.PROGRAM), *arguments]
+        done = subprocess.run([*mpirun(1)[:-2], *command], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=support.TIMEOUT, check=False)
+        self.assert_refused_once(
+            support.Result(done.returncode, done.stdout, done.stderr),
+            "one folder that all see", "is not there in rank 1", "node1/run/training")
+
+    def test_a_file_that_cannot_be_written_in_the_middle_ends_all(self):
+        folder = support.scratch() / "blocked"
+        self.assertEqual(together(2, *training("blocked", "training.max_updates=2")).code, 0)
+        shutil.rmtree(folder / "training" / "checkpoints")
+        (folder / "training" / "checkpoints").write_text("no folder")
+        self.assert_refused_once(together(2, *training("blocked"), "--resume"), "checkpoints")
+
+
+class Ends(unittest.TestCase):
+    """Signals, and processes that are lost."""
+
+    QUIET = ("training.save_every=5", "training.log_every=1000",
+             "training.validate_every=100000", "training.validate_bleu=false")
+
+    def start(self, output, size, *options):
+        """A run without end, which has saved its state; its processes by rank."""
+        arguments = training(
+            output, "training.max_updates=1000000", *self.QUIET)
+        job = subprocess.Popen(
+            [*mpirun(size, *options), os.fspath(support.PROGRAM), *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(job.stderr.close)
+        self.addCleanup(job.kill)
+        folder = support.scratch() / output
+        checkpoints = folder / "training" / "checkpoints"
+        while not list(checkpoints.glob("update-*.safetensors")):
+            self.assertIsNone(job.poll(), "it ended by itself")
+            time.sleep(0.05)
+        ranks = {}
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if os.fspath(folder).encode() not in (process / "cmdline").read_bytes():
+                    continue
+                for variable in (process / "environ").read_bytes().split(b"\0"):
+                    if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                        ranks[int(variable.split(b"=")[1])] = int(process.name)
+            except OSError:
+                pass
+        self.assertEqual(sorted(ranks), list(range(size)))
+        return job, ranks
+
+    def end(self, job, seconds=30):
+        begin = time.monotonic()
+        _, message = job.communicate(timeout=support.TIMEOUT)
+        self.assertLess(time.monotonic() - begin, seconds)
+        self.assertNotEqual(job.returncode, 0)
+        return message.decode("utf-8", "replace")
+
+    def assert_goes_on(self, output):
+        """The state can be read, and the run goes on from it."""
+        update = position(output)["update"]
+        self.assertGreaterEqual(update, 5)
+        result = together(
+            2, *training(output, f"training.max_updates={update + 3}", *self.QUIET), "--resume")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(records(output, "end")[-1]["update"], update + 3)
+        self.assertEqual(
+            run("translate", "--model", support.scratch() / output, stdin="1\n").code, 0)
+
+    def test_a_signal_to_any_rank_saves_and_stops_all(self):
+        for rank, sent in (0, signal.SIGTERM), (1, signal.SIGUSR1), (2, signal.SIGINT):
+            output = f"signal{rank}"
+            job, ranks = self.start(output, 3)
+            os.kill(ranks[rank], sent)
+            message = self.end(job)
+            self.assertEqual(job.returncode, 128 + sent, message)
+            self.assertEqual(message.count("the state is saved"), 1, message)
+            self.assertEqual(records(output, "end")[-1]["reason"], "interrupted")
+            self.assert_goes_on(output)
+
+    def test_mpirun_passes_signals_on(self):
+        for sent, options in (signal.SIGUSR1, ()), (
+                signal.SIGTERM, ("--mca", "odls_base_sigkill_timeout", "3")):
+            output = f"passed{sent}"
+            job, _ = self.start(output, 2, *options)
+            job.send_signal(sent)
+            message = self.end(job)
+            self.assertEqual(message.count("the state is saved"), 1, message)
+            self.assert_goes_on(output)
+
+    def test_a_rank_that_is_killed_ends_the_job(self):
+        job, ranks = self.start("killed", 3)
+        os.kill(ranks[1], signal.SIGKILL)
+        message = self.end(job)
+        self.assertIn("process rank 1", message)
+        self.assertIn("signal 9", message)
+        self.assert_goes_on("killed")
+
+    def test_a_rank_that_hangs_ends_the_job_and_is_named(self):
+        job, ranks = self.start("hanging", 3)
+        os.kill(ranks[1], signal.SIGSTOP)
+        message = self.end(job)
+        self.assertEqual(message.count("error: "), 1, message)
+        self.assertIn(f"rank 1 (process {ranks[1]} on ", message)
+        self.assertIn("has given no sign of life for 20 s", message)
+        last = time.monotonic() + 5
+        while any(pathlib.Path(f"/proc/{process}").exists() for process in ranks.values()):
+            self.assertLess(time.monotonic(), last, "a process is left over")
+            time.sleep(0.1)
+        self.assert_goes_on("hanging")
 
 
 if __name__ == "__main__":
