@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <csignal>
 
+#include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
 #include "support/errors.h"
 #include "thread_communicator.h"
 #include "tiny_task.h"
+#include "train/agreement.h"
 #include "train/batch_share.h"
 
 namespace seqconv {
@@ -48,6 +50,34 @@ TEST(BatchShare, NoProcessHasMoreThanOneBatchMoreThanAnother) {
   for (int64_t rank = 0; rank < 4; ++rank)
     shares.push_back(batches_of(order, 10, 0, rank, 4).size());
   EXPECT_THAT(shares, ::testing::ElementsAre(3, 3, 2, 2));
+}
+
+TEST(Agreement, TheFirstKeyThatDiffersIsNamed) {
+  const Json one = {{"a", 1}, {"model", {{"dim", 8}, {"heads", {1, 2}}}}};
+  Json other = one;
+  EXPECT_EQ(differing_key(one, other), "");
+  other["model"]["heads"] = {1, 3};
+  EXPECT_EQ(differing_key(one, other), "model.heads");
+  other["model"]["dim"] = 16;
+  EXPECT_EQ(differing_key(one, other), "model.dim");
+  other = one;
+  other["more"] = true;
+  EXPECT_EQ(differing_key(one, other), "more");
+  EXPECT_EQ(differing_key(other, one), "more");
+}
+
+TEST(Agreement, AllFailWithTheFaultOfTheLowestRankThatHasOne) {
+  std::vector<std::string> said(4);
+  run_in_threads(4, [&](const std::shared_ptr<Communicator>& processes) {
+    const auto rank = static_cast<size_t>(processes->rank());
+    EXPECT_NO_THROW(fail_together(*processes, ""));
+    said[rank] = testing::error_of<UsageError>([&] {
+      fail_together(
+          *processes,
+          rank < 2 ? "" : "fault " + std::to_string(rank));
+    });
+  });
+  EXPECT_THAT(said, ::testing::Each("fault 2"));
 }
 
 /// Notes what is sent when.
