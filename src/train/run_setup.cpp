@@ -76,6 +76,7 @@ void add_text_inputs(const RunSetup& setup, Json& inputs) {
 void encode_data(RunSetup& setup, const Json& inputs) {
   setup.settings["inputs"] = inputs;
   setup.settings["threads"] = at::get_num_threads();
+  setup.settings["processes"] = setup.communicator->size();
   setup.data = setup.task->prepare(setup.folder.data(), inputs);
 }
 
@@ -108,14 +109,15 @@ void begin(const TrainRequest& request, Json inputs, RunSetup& setup) {
   encode_data(setup, inputs);
 }
 
-void warn_of_other_threads(const Json& settings) {
-  const int present = at::get_num_threads();
-  const int before = settings.value("threads", present);
+/// Of threads or processes.
+void warn_of_another_number(const char* what, int64_t before, int64_t present) {
   if (before != present)
     log_warning(
         "the run began with ",
         before,
-        " threads and goes on with ",
+        " ",
+        what,
+        " and goes on with ",
         present,
         ": the last bits may differ from an uninterrupted run");
 }
@@ -126,7 +128,12 @@ Json take_settings(const Json& saved, RunSetup& setup) {
     Json config = resumed_settings(saved, write_options(setup.config));
     const Json text = saved.value("text", config["text"]);
     setup.settings = {{"config", std::move(config)}, {"text", text}};
-    warn_of_other_threads(saved);
+    const int64_t threads = at::get_num_threads();
+    warn_of_another_number("threads", saved.value("threads", threads), threads);
+    warn_of_another_number(
+        "processes",
+        saved.value("processes", int64_t{1}),
+        setup.communicator->size());
     return saved.value("inputs", Json::object());
   } catch (const Json::exception& error) {
     fail(

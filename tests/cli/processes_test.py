@@ -110,6 +110,7 @@ class Processes(unittest.TestCase):
             result = self.succeed(together(size, *training(f"of{size}")))
             self.assertIn(f"{size} processes, ", result.message)
             self.assertEqual(result.message.count("training data: "), 1)
+            self.assertEqual(records(f"of{size}", "start")[0]["processes"], size)
             self.assert_close("one", f"of{size}")
             self.assertEqual(
                 run("translate", "--model", support.scratch() / f"of{size}", stdin="1\n").code, 0)
@@ -122,7 +123,8 @@ class Processes(unittest.TestCase):
         self.assertEqual(state("whole"), state("pieces"))
         for size in (3, 1):  # three processes, then one
             more = f"training.max_updates={20 if size == 1 else 14}"
-            self.succeed(together(size, *training("others", more), "--resume"))
+            result = self.succeed(together(size, *training("others", more), "--resume"))
+            self.assertIn(f" processes and goes on with {size}", result.message)
         # Validations at the pieces' ends are more than the whole run's.
         wanted, got = (
             {record["update"]: record["loss_base2"] for record in records(name, "train")}
@@ -156,6 +158,14 @@ class Starting(Refusals):
     def test_a_starter_that_mpi_knows_nothing_of_is_refused(self):
         result = self.started_as(SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
         self.assert_refused_once(result, "srun has started 2 processes", "MPI finds 1")
+
+    def test_an_installed_program_that_was_moved_trains_together(self):
+        program = support.installation() / "bin" / "seqconv"
+        done = subprocess.run(
+            [*mpirun(2), os.fspath(program), *training("installed", "training.max_updates=2")],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=support.TIMEOUT, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"2 processes, ", done.stderr)
 
     def test_a_build_without_mpi_says_so_once_and_trains_alone(self):
         root = support.scratch() / "without"

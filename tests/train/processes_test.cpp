@@ -225,6 +225,20 @@ TEST_F(Processes, AnUpdatesGradientIsThatOfOneProcess) {
     EXPECT_LE(gradient_norm(gradient(size) - wanted), 1e-6 * norm) << size;
 }
 
+TEST_F(Processes, AllKnowOfALossThatIsNotFiniteInOne) {
+  run_in_threads(3, [&](const std::shared_ptr<Communicator>& processes) {
+    TranslationModel model(config_.model, 10, 10, /*seed=*/1);
+    FlatParameters parameters(*model);
+    GradientSum sum(*model, parameters, processes);
+    UpdateSums sums = {.loss = 0.5, .target_tokens = processes->rank() + 1};
+    sums.broken = processes->rank() == 1 ? 1 : 0;
+    sum.finish(sums);
+    EXPECT_EQ(sums.broken, 1);
+    EXPECT_EQ(sums.target_tokens, 6);
+    EXPECT_EQ(sums.loss, 1.5);
+  });
+}
+
 TEST_F(Processes, TrainLikeOneWithTheSameBatchesAnUpdate) {
   train_model(request("one"));
   for (const int64_t size : {2, 4}) {
