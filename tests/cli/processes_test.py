@@ -159,6 +159,18 @@ class Starting(Refusals):
         result = self.started_as(SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
         self.assert_refused_once(result, "srun has started 2 processes", "MPI finds 1")
 
+    def test_processes_of_a_machine_have_equal_shares_of_its_cores(self):
+        environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+        share = min(max(1, os.cpu_count() // 2), len(os.sched_getaffinity(0)))
+        for asked, threads in (0, share), (3, 3):
+            arguments = training(f"threads{asked}", f"training.threads={asked}",
+                                 "training.max_updates=1", "training.validate_bleu=false")
+            done = subprocess.run(
+                [*mpirun(2, "--bind-to", "none"), os.fspath(support.PROGRAM), *arguments],
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=support.TIMEOUT,
+                check=False, env=environment)
+            self.assertIn(f"2 processes, {threads} threads in each", done.stderr.decode())
+
     def test_an_installed_program_that_was_moved_trains_together(self):
         program = support.installation() / "bin" / "seqconv"
         done = subprocess.run(
