@@ -80,15 +80,17 @@ TEST(Agreement, AllFailWithTheFaultOfTheLowestRankThatHasOne) {
   EXPECT_THAT(said, ::testing::Each("fault 2"));
 }
 
-/// Notes what is sent when.
+/// Notes what is sent, and what it was then.
 class Recorder : public SingleProcess {
  public:
   int64_t size() const override { return 2; }
   void start_sum(std::span<float> bucket) override {
     started.push_back(bucket);
+    sent.emplace_back(bucket.begin(), bucket.end());
   }
 
   std::vector<std::span<float>> started;
+  std::vector<std::vector<float>> sent;
 };
 
 class Processes : public testing::TinyTask {
@@ -180,9 +182,12 @@ TEST_F(Processes, WhatTheBackwardPassCompletesLeavesBeforeItsEnd) {
   // Together they are the whole buffer, from its end on.
   const float* end = parameters.gradients().const_data_ptr<float>() +
       parameters.gradients().numel();
-  for (const auto& bucket : recorder->started) {
+  for (size_t i = 0; i < recorder->started.size(); ++i) {
+    const auto bucket = recorder->started[i];
     EXPECT_EQ(bucket.data() + bucket.size(), end);
     end = bucket.data();
+    // Nothing was added to it after it had left.
+    EXPECT_TRUE(std::ranges::equal(bucket, recorder->sent[i])) << i;
   }
   EXPECT_EQ(end, parameters.gradients().const_data_ptr<float>());
 }
