@@ -19,9 +19,9 @@ from support import run
 
 # Four batches an update, whoever takes them. The keys' biases have no gradient but
 # rounding, of which Adam makes steps as long as the rate: so it is low.
-SETTINGS = ["training.accumulate=4", "training.max_updates=20", "training.validate_every=8",
-            "training.validate_bleu=true", "model.dropout=0.1",
-            "schedule.learning_rate=1e-4", "schedule.warmup_start=1e-7"]
+SETTINGS = ["batching.max_tokens=60", "training.accumulate=4", "training.max_updates=20",
+            "training.validate_every=8", "training.validate_bleu=true", "model.dropout=0.1",
+            "schedule.learning_rate=2e-5", "schedule.warmup_start=1e-7"]
 
 
 def training(output, *settings):
