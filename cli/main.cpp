@@ -170,12 +170,8 @@ int guarded(int argc, char** argv) {
     return code;
   } catch (const OutputClosed&) {
     return EXIT_SUCCESS;
-  } catch (const Interrupted& stop) {
-    return report(stop.what(), 128 + stop.signal());
-  } catch (const UsageError& error) {
-    return report(error.what(), kUsage);
   } catch (const Error& error) {
-    return report(error.what(), kFailure);
+    return report(error.what(), error.exit_code());
   } catch (const std::filesystem::filesystem_error& error) {
     return report(
         concat(

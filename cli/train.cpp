@@ -13,6 +13,7 @@ constexpr const char* kTrainExamples =
     "  seqconv train my.toml --output runs/my --resume\n"
     "  seqconv train my.toml --output runs/tuned --init-from runs/my\n"
     "  seqconv train --help-config\n"
+    "  mpirun -np 2 seqconv train my.toml --set training.accumulate=2\n"
     "\n"
     "SIGINT, SIGTERM, SIGHUP and SIGUSR1 save the state and leave; --resume "
     "goes\n"

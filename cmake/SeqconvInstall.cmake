@@ -8,6 +8,9 @@ set(_libraries seqconv_ops seqconv_engine)
 if(TARGET seqconv_ops_cuda)
   list(APPEND _libraries seqconv_ops_cuda)
 endif()
+if(TARGET seqconv_mpi)
+  install(TARGETS seqconv_mpi LIBRARY DESTINATION lib)
+endif()
 # Beside each other, and LibTorch at the build's place: the program has loaded
 # the one that is wanted before (cli/libtorch.cpp), others may have none.
 set_target_properties(${_libraries} PROPERTIES

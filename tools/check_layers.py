@@ -38,6 +38,7 @@ BELOW = {
     "torch_backend": ["pipeline", "models"],
     "train": ["torch_backend", "metrics"],
     "engine": ["train"],
+    "mpi": ["train"],
     "cli": ["engine", "verbs", "runtime", "metrics", "report"],
 }
 # cli is the program, which starts without LibTorch; it may call what loads it.

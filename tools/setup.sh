@@ -12,7 +12,7 @@ readonly TORCH=2.11.0
 readonly PACKAGES=(
   g++ cmake ninja-build ccache clang-format pkg-config python3 python3-venv
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libsentencepiece-dev
-  libicu-dev libhwy-dev libgtest-dev libgmock-dev)
+  libicu-dev libhwy-dev libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin)
 # Irregular forms of English words, with which published ROUGE scores were made,
 # and what opens the pages of `seqconv inspect`.
 readonly TEST_PACKAGES=(wordnet-base chromium)
@@ -62,7 +62,7 @@ install_packages() {
     echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
     exit 1
   fi
-  say "Debian packages: installing ${missing[*]} (up to 380 MB to download)"
+  say "Debian packages: installing ${missing[*]} (up to 420 MB to download)"
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -q
   apt-get install -y -q --no-install-recommends "${missing[@]}"

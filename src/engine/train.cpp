@@ -1,14 +1,21 @@
+#include "seqconv/base/log.h"
 #include "seqconv/base/markdown.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
+#include "seqconv/torch_backend/guarded.h"
 #include "seqconv/train/options.h"
+#include "seqconv/train/processes.h"
 #include "seqconv/train/trainer.h"
 
 #include "engine/functions.h"
 
 namespace seqconv::engine {
 
-void train(const TrainArguments& arguments) {
+namespace {
+
+void train(
+    const TrainArguments& arguments,
+    std::shared_ptr<Communicator> processes) {
   Json table = load_toml(arguments.config, arguments.configurations);
   for (const std::string& assignment : arguments.overrides)
     apply_override(table, assignment);
@@ -24,10 +31,8 @@ void train(const TrainArguments& arguments) {
   set_threads(request.config.training.threads);
   // From here on a first signal saves and leaves.
   catch_stop_signals();
-  train_model(request);
+  train_model(request, std::move(processes));
 }
-
-namespace {
 
 // "training" and "seed" of "training.seed".
 std::pair<std::string, std::string> split_key(const std::string& key) {
@@ -100,6 +105,15 @@ std::string config_as_markdown() {
 }
 
 }  // namespace
+
+void train(const TrainArguments& arguments) {
+  const std::shared_ptr<Communicator> processes = open_communicator();
+  if (!processes->is_first())
+    set_log_level(LogLevel::kError);  // the first one speaks for all
+  run_together(*processes, [&] {
+    guarded([&] { train(arguments, processes); });
+  });
+}
 
 std::string describe_config(ConfigFormat format) {
   switch (format) {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "seqconv/train/communicator.h"
 #include "seqconv/train/optimizer.h"
+#include "seqconv/train/update_sums.h"
 
 namespace seqconv {
 

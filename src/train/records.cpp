@@ -58,6 +58,7 @@ Json start_record(const RunSetup& setup, int64_t batches) {
   record["valid_samples"] =
       setup.data.valid ? setup.data.valid->samples->size() : 0;
   record["batches_per_epoch"] = batches;
+  record["processes"] = setup.communicator->size();
   record["threads"] = at::get_num_threads();
   record["config"] = write_options(setup.config);
   return record;

@@ -1,7 +1,9 @@
 #include "run_setup.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
+#include "agreement.h"
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
@@ -74,6 +76,7 @@ void add_text_inputs(const RunSetup& setup, Json& inputs) {
 void encode_data(RunSetup& setup, const Json& inputs) {
   setup.settings["inputs"] = inputs;
   setup.settings["threads"] = at::get_num_threads();
+  setup.settings["processes"] = setup.communicator->size();
   setup.data = setup.task->prepare(setup.folder.data(), inputs);
 }
 
@@ -87,9 +90,7 @@ void take_folder(const TrainRequest& request, RunSetup& setup) {
     remove_leftovers(folder, /*own=*/true);
 }
 
-void begin(const TrainRequest& request, RunSetup& setup) {
-  Json inputs = describe_files(request.config.data);
-  take_folder(request, setup);
+void begin(const TrainRequest& request, Json inputs, RunSetup& setup) {
   if (!std::filesystem::is_empty(setup.folder.checkpoints()))
     log_warning(
         "'",
@@ -108,14 +109,15 @@ void begin(const TrainRequest& request, RunSetup& setup) {
   encode_data(setup, inputs);
 }
 
-void warn_of_other_threads(const Json& settings) {
-  const int present = at::get_num_threads();
-  const int before = settings.value("threads", present);
+/// Of threads or processes.
+void warn_of_another_number(const char* what, int64_t before, int64_t present) {
   if (before != present)
     log_warning(
         "the run began with ",
         before,
-        " threads and goes on with ",
+        " ",
+        what,
+        " and goes on with ",
         present,
         ": the last bits may differ from an uninterrupted run");
 }
@@ -126,7 +128,12 @@ Json take_settings(const Json& saved, RunSetup& setup) {
     Json config = resumed_settings(saved, write_options(setup.config));
     const Json text = saved.value("text", config["text"]);
     setup.settings = {{"config", std::move(config)}, {"text", text}};
-    warn_of_other_threads(saved);
+    const int64_t threads = at::get_num_threads();
+    warn_of_another_number("threads", saved.value("threads", threads), threads);
+    warn_of_another_number(
+        "processes",
+        saved.value("processes", int64_t{1}),
+        setup.communicator->size());
     return saved.value("inputs", Json::object());
   } catch (const Json::exception& error) {
     fail(
@@ -136,17 +143,36 @@ Json take_settings(const Json& saved, RunSetup& setup) {
   }
 }
 
-void go_on(const TrainRequest& request, RunSetup& setup) {
-  take_folder(request, setup);
+void go_on(Json inputs, RunSetup& setup) {
   SavedState saved = read_state(setup.folder.state());
   const Json inputs_before = take_settings(saved.settings, setup);
-  Json inputs = describe_files(setup.config.data);
   add_text_inputs(setup, inputs);
   check_same_inputs(inputs_before, inputs);
   setup.task->open(setup.folder.root);
   write_settings(setup);
   encode_data(setup, inputs);
   setup.resumed = saved.position;
+}
+
+/// In another process than the first: opens what that one has prepared.
+void join(const TrainRequest& request, Json inputs, RunSetup& setup) {
+  if (request.resume)
+    setup.resumed = read_state(setup.folder.state()).position;
+  setup.task->open(setup.folder.root);
+  add_text_inputs(setup, inputs);
+  setup.data = setup.task->prepare(setup.folder.data(), inputs);
+}
+
+/// Models that another process has drawn, or taken from --init-from.
+void share_parameters(Communicator& processes, const SequenceModel& model) {
+  at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : model.parameters()) {
+    const auto count = static_cast<size_t>(parameter.numel());
+    processes.broadcast(
+        std::as_writable_bytes(
+            std::span(parameter.mutable_data_ptr<float>(), count)),
+        /*root=*/0);
+  }
 }
 
 }  // namespace
@@ -212,15 +238,29 @@ Json describe_files(const DataOptions& data) {
   return described;
 }
 
-RunSetup set_up_run(const TrainRequest& request) {
+RunSetup set_up_run(
+    const TrainRequest& request,
+    std::shared_ptr<Communicator> communicator) {
   RunSetup setup;
+  setup.communicator = std::move(communicator);
   setup.config = request.config;
   setup.folder.root = request.output;
   setup.task = make_task(request.config);
-  if (request.resume)
-    go_on(request, setup);
-  else
-    begin(request, setup);
+  Communicator& processes = *setup.communicator;
+  const Json inputs = describe_files(request.config.data);
+  check_same_run(processes, request, inputs);
+  if (processes.is_first())
+    take_folder(request, setup);
+  check_shared_folder(processes, setup.folder.training());
+  if (processes.is_first() && request.resume)
+    go_on(inputs, setup);
+  else if (processes.is_first())
+    begin(request, inputs, setup);
+  processes.barrier();
+  if (!processes.is_first())
+    join(request, inputs, setup);
+  if (!request.resume)
+    share_parameters(processes, *setup.task->model());
   return setup;
 }
 

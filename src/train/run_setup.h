@@ -7,6 +7,7 @@
 #include "checkpoint.h"
 #include "run_folder.h"
 #include "seqconv/base/folder_lock.h"
+#include "seqconv/train/communicator.h"
 #include "task.h"
 
 namespace seqconv {
@@ -14,8 +15,10 @@ namespace seqconv {
 /// Everything that a training run works with, before its first batch.
 struct RunSetup {
   TrainConfig config;
+  std::shared_ptr<Communicator> communicator;
   RunFolder folder;
-  std::shared_ptr<const FolderLock> lock;  ///< as long as the run lives
+  /// Held as long as the run lives, by the first process.
+  std::shared_ptr<const FolderLock> lock;
   std::shared_ptr<TrainingTask> task;  ///< text and the model that is trained
   PreparedData data;
   /// {"config", "text", "inputs"}: what a resumed run must share.
@@ -33,8 +36,12 @@ void check_output(const TrainRequest& request);
 /// cannot be read.
 Json describe_files(const DataOptions& data);
 
-/// Takes the folder for this process, then prepares text, data and model for a
-/// run, or opens those of the run that is resumed.
-RunSetup set_up_run(const TrainRequest& request);
+/// Takes the folder for the run, then prepares text, data and model, or opens
+/// those of the run that is resumed. The first process does it; the others
+/// open what it has made.
+RunSetup set_up_run(
+    const TrainRequest& request,
+    std::shared_ptr<Communicator> communicator =
+        std::make_shared<SingleProcess>());
 
 }  // namespace seqconv

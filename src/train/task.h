@@ -41,9 +41,11 @@ class TrainingTask {
   /// Symbols that the model predicts.
   virtual int64_t target_vocabulary() const = 0;
 
-  /// Scores of the validation text's translation, one a metric.
+  /// Scores of the validation text's translation, one a metric; the processes
+  /// share the translating.
   virtual std::vector<double> validation_scores(
       const std::vector<MetricKind>& metrics,
+      Communicator& processes,
       const BetweenBatches& between) = 0;
 };
 

@@ -6,7 +6,6 @@
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
-#include "seqconv/torch_backend/parameters.h"
 #include "seqconv/train/schedule.h"
 
 namespace seqconv {
@@ -25,12 +24,14 @@ TrainLoop::TrainLoop(RunSetup setup)
       parameters_(*setup_.task->model()),
       optimizer_(setup_.config.optimizer, parameters_.values()),
       average_(setup_.config.training.ema_decay, parameters_.values()),
+      gradients_(*setup_.task->model(), parameters_, setup_.communicator),
       batches_(
           setup_.data.train.samples,
           setup_.config.batching,
           seed_of(setup_.config)),
       position_(setup_.resumed.value_or(Position{})),
-      has_state_(setup_.resumed.has_value()) {
+      has_state_(setup_.resumed.has_value()),
+      writer_(setup_) {
   if (setup_.data.valid)
     valid_batches_.emplace(
         setup_.data.valid->samples,
@@ -38,6 +39,10 @@ TrainLoop::TrainLoop(RunSetup setup)
         seed_of(setup_.config));
   if (setup_.resumed)
     load_state_tensors(setup_.folder.state(), position_, tensors());
+  if (!processes().is_first()) {  // which has what an update has gathered
+    parameters_.gradients().zero_();
+    position_.current = {};
+  }
   SEQCONV_CHECK(
       position_.batch <= batches_.size(),
       setup_.folder.state().string(),
@@ -45,6 +50,13 @@ TrainLoop::TrainLoop(RunSetup setup)
       position_.batch,
       " of an epoch, but the data give ",
       batches_.size());
+  SEQCONV_CHECK(
+      batches_.size() >= processes().size(),
+      "an epoch has ",
+      batches_.size(),
+      " batches, fewer than the ",
+      processes().size(),
+      " processes that share them; start fewer, or lower batching.max_tokens");
   order_ = batches_.order(position_.epoch);
 }
 
@@ -56,31 +68,19 @@ void TrainLoop::run() {
         reason_to_stop());
     return;
   }
-  metrics_.emplace(setup_.folder.metrics(), position_.metrics_records);
-  if (training().tensorboard)
-    events_.emplace(
-        setup_.folder.events(),
-        setup_.resumed ? position_.update : -1);
-  write_record(start_record(setup_, batches_.size()));
+  writer_.open_records(position_);
+  writer_.write_record(start_record(setup_, batches_.size()));
   settle();
   std::string reason = reason_to_stop();
   while (reason.empty()) {
-    if (position_.batch == batches_.size()) {
-      order_ = batches_.order(++position_.epoch);
-      position_.batch = 0;
-    }
+    if (own_.empty())
+      begin_update();
     take_batch();
     settle();
     stop_if_asked();
     reason = reason_to_stop();
   }
   finish(reason);
-}
-
-void TrainLoop::write_record(const Json& record) {
-  metrics_->write(record);
-  if (events_)
-    events_->write(record);
 }
 
 std::string TrainLoop::reason_to_stop() const {
@@ -96,21 +96,48 @@ std::string TrainLoop::reason_to_stop() const {
   return "";
 }
 
+void TrainLoop::begin_update() {
+  if (position_.batch == batches_.size()) {
+    order_ = batches_.order(++position_.epoch);
+    position_.batch = 0;
+  }
+  own_ = batches_of(
+      order_,
+      training().accumulate,
+      (position_.batch - position_.micro_batch) / training().accumulate,
+      processes().rank(),
+      processes().size());
+  // What a resumed run took before it was stopped.
+  std::erase_if(own_, [&](const UpdateBatch& batch) {
+    return batch.place < position_.micro_batch;
+  });
+}
+
+/// The next of this process; where none is left, the update ends.
 void TrainLoop::take_batch() {
   watch_.start();
-  const uint32_t index = order_[static_cast<size_t>(position_.batch)];
-  accumulate_batch(
-      *setup_.task->model(),
-      batches_.batch(index),
-      loss_options(),
-      {.seed = seed_of(setup_.config),
-       .update = static_cast<uint64_t>(position_.update) + 1,
-       .micro_batch = static_cast<uint64_t>(position_.micro_batch)},
-      position_.current);
-  ++position_.batch;
-  ++position_.micro_batch;
-  const bool update_over = position_.micro_batch == training().accumulate ||
-      position_.batch == batches_.size();
+  const int64_t begin = position_.batch - position_.micro_batch;
+  const int64_t update = begin / training().accumulate;  // of the epoch
+  if (!own_.empty()) {
+    const UpdateBatch batch = own_.front();
+    own_.erase(own_.begin());
+    if (own_.empty())
+      gradients_.start_with_backward();
+    accumulate_batch(
+        *setup_.task->model(),
+        batches_.batch(batch.index),
+        loss_options(),
+        {.seed = seed_of(setup_.config),
+         .update = static_cast<uint64_t>(position_.update) + 1,
+         .micro_batch = static_cast<uint64_t>(batch.place)},
+        position_.current);
+    position_.micro_batch = batch.place + 1;
+  }
+  const bool update_over = own_.empty();
+  if (update_over)
+    position_.micro_batch =
+        update_size(batches_.size(), training().accumulate, update);
+  position_.batch = begin + position_.micro_batch;
   if (update_over)
     end_update();
   const double seconds = watch_.lap();
@@ -124,15 +151,12 @@ void TrainLoop::take_batch() {
 }
 
 void TrainLoop::end_update() {
+  gradients_.finish(position_.current);
   const StepOptions options = {
       .clip_norm = setup_.config.optimizer.clip_norm,
       .learning_rate = learning_rate(setup_.config.schedule, position_.update)};
-  const StepResult result = apply_update(
-      parameters_,
-      optimizer_,
-      communicator_,
-      options,
-      position_.current);
+  const StepResult result =
+      apply_update(parameters_, optimizer_, options, position_.current);
   ++position_.update;
   position_.learning_rate = options.learning_rate;
   if (result.skipped) {
@@ -202,7 +226,7 @@ void TrainLoop::settle() {
 
 void TrainLoop::log_training() {
   const Json record = train_record(position_);
-  write_record(record);
+  writer_.write_record(record);
   if (!progress_.has_bar())
     progress_.line(record_line(record) + "  " + time_left_text(status()));
   position_.logged = {};
@@ -221,7 +245,7 @@ void TrainLoop::validate() {
   progress_.clear();
   ParameterAverage::InUse averaged(average_);
   const auto between = [&] {
-    if (stop_signal() == 0)
+    if (stop_signal() == 0 || !is_alone())
       return;
     averaged.end();  // the state that is saved has each in its place
     stop_if_asked();
@@ -231,9 +255,11 @@ void TrainLoop::validate() {
       *setup_.task->model(),
       *valid_batches_,
       loss_options(),
+      processes(),
       between);
   if (const auto metrics = training().metrics(); !metrics.empty()) {
-    const auto scores = setup_.task->validation_scores(metrics, between);
+    const auto scores =
+        setup_.task->validation_scores(metrics, processes(), between);
     for (size_t i = 0; i < metrics.size(); ++i)
       result.scores.emplace_back(metrics[i], scores[i]);
   }
@@ -241,7 +267,7 @@ void TrainLoop::validate() {
   result.best = is_gain(result) && can_be_saved();
   keep_best(result);
   const Json record = validation_record(position_, result);
-  write_record(record);
+  writer_.write_record(record);
   progress_.line(record_line(record));
   position_.validation_due = false;
   position_.validated_update = position_.update;
@@ -273,18 +299,7 @@ void TrainLoop::keep_best(const ValidationResult& result) {
   position_.validations_without_gain = 0;
   position_.has_best = true;
   position_.best = measure(result);
-  write_parameters(setup_.folder.best());
-}
-
-void TrainLoop::write_parameters(const std::filesystem::path& file) {
-  std::map<std::string, std::string> metadata = {
-      {"format", "pt"},
-      {"update", std::to_string(position_.update)},
-      {"epoch", std::to_string(position_.epoch)}};
-  if (average_.is_kept())
-    metadata["ema_decay"] = Json(average_.decay()).dump();
-  const ParameterAverage::InUse averaged(average_);
-  save_parameters(file, *setup_.task->model(), metadata);
+  writer_.write_parameters(setup_.folder.best(), position_, average_);
 }
 
 /// Nothing may replace what was saved before by what no program opens.
@@ -308,32 +323,35 @@ void TrainLoop::save_checkpoint() {
     return;
   position_.saved_update = position_.update;
   if (training().keep_last > 0)
-    write_parameters(setup_.folder.checkpoint(position_.update));
+    writer_.write_parameters(
+        setup_.folder.checkpoint(position_.update),
+        position_,
+        average_);
   // Without validation text, or while no loss was finite, the last is the best.
   if (!position_.has_best)
-    write_parameters(setup_.folder.best());
+    writer_.write_parameters(setup_.folder.best(), position_, average_);
   save_state_file();
-  remove_old_checkpoints(setup_.folder, position_.update, training().keep_last);
-  if (setup_.lock->held())
-    remove_leftovers(setup_.folder, /*own=*/false);
+  writer_.clean_up(position_);
 }
 
 void TrainLoop::save_state_file() {
-  position_.metrics_records = metrics_->records();
-  position_.optimizer = optimizer_.scalars();
-  save_state(setup_.folder.state(), position_, setup_.settings, tensors());
   has_state_ = true;
+  position_.optimizer = optimizer_.scalars();
+  writer_.write_state(position_, tensors());
 }
 
 void TrainLoop::stop_if_asked() {
-  const int signal = stop_signal();
+  // Several processes stop between updates, where all are at the same place.
+  if (!is_alone() && position_.micro_batch > 0)
+    return;
+  const auto signal = static_cast<int>(processes().largest(stop_signal()));
   if (signal == 0)
     return;
   progress_.clear();
   const bool saved = can_be_saved();
   if (saved)
     save_state_file();
-  write_record(end_record(position_, "interrupted"));
+  writer_.write_record(end_record(position_, "interrupted"));
   throw Interrupted(
       signal,
       concat(
@@ -361,7 +379,7 @@ void TrainLoop::finish(const std::string& reason) {
       "schedule.learning_rate (",
       setup_.config.schedule.learning_rate,
       "). The last saved checkpoint is untouched");
-  write_record(end_record(position_, reason));
+  writer_.write_record(end_record(position_, reason));
   progress_.line(concat(
       "training ends at training.",
       reason,

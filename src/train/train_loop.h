@@ -5,22 +5,24 @@
 #include <string>
 #include <vector>
 
-#include "event_file.h"
-#include "metrics_log.h"
+#include "batch_share.h"
 #include "parameter_average.h"
 #include "position.h"
 #include "progress.h"
 #include "records.h"
 #include "run_setup.h"
+#include "run_writer.h"
 #include "seqconv/base/stopwatch.h"
 #include "seqconv/data/batcher.h"
+#include "seqconv/train/gradient_sum.h"
 #include "seqconv/train/update.h"
 
 namespace seqconv {
 
 /// The updates of a run, one after the other, with all that happens between
 /// them. What must survive an interruption is in position_ and in the flat
-/// buffers; everything else follows from the setup.
+/// buffers; everything else follows from the setup. All processes of a run go
+/// through the same updates, and the first one writes.
 class TrainLoop {
  public:
   explicit TrainLoop(RunSetup setup);
@@ -32,6 +34,7 @@ class TrainLoop {
  private:
   /// Why the run is over: a limit's key; "" while it is not.
   std::string reason_to_stop() const;
+  void begin_update();
   void take_batch();
   void end_update();
   void count_skip(double gradient_norm);
@@ -39,7 +42,6 @@ class TrainLoop {
   void note_dues();
   /// Does what is due.
   void settle();
-  void write_record(const Json& record);
   void log_training();
   void validate();
   double measure(const ValidationResult& result) const;
@@ -48,7 +50,6 @@ class TrainLoop {
   bool can_be_saved();
   void save_checkpoint();
   void save_state_file();
-  void write_parameters(const std::filesystem::path& file);
   void stop_if_asked();
   void finish(const std::string& reason);
 
@@ -58,19 +59,21 @@ class TrainLoop {
     return progress_status(position_, training(), batches_.size());
   }
   const TrainingOptions& training() const { return setup_.config.training; }
+  Communicator& processes() const { return *setup_.communicator; }
+  bool is_alone() const { return processes().size() == 1; }
 
   RunSetup setup_;
   FlatParameters parameters_;
   Optimizer optimizer_;
   ParameterAverage average_;
-  SingleProcess communicator_;
+  GradientSum gradients_;
   Batcher batches_;
   std::optional<Batcher> valid_batches_;
-  std::vector<uint32_t> order_;  // of the epoch under way
+  std::vector<uint32_t> order_;   // of the epoch under way
+  std::vector<UpdateBatch> own_;  // of the update, still to be taken
   Position position_;
   bool has_state_;  // whether the folder holds one of this run
-  std::optional<MetricsLog> metrics_;  // while running
-  std::optional<EventFile> events_;    // where wanted
+  RunWriter writer_;
   Progress progress_;
   Stopwatch watch_;
 };

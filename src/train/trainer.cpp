@@ -6,12 +6,28 @@
 #include "dry_run.h"
 #include "run_setup.h"
 #include "seqconv/base/log.h"
+#include "seqconv/train/processes.h"
 #include "train_loop.h"
 
 namespace seqconv {
 namespace {
 
+/// UsageError when some processes would never have a batch.
+void check_shares(const TrainingOptions& training, int64_t processes) {
+  if (training.accumulate < processes)
+    fail_usage(
+        "training.accumulate is ",
+        training.accumulate,
+        ": an update has fewer batches than the ",
+        processes,
+        " processes that share them; set it to ",
+        processes,
+        " (or a multiple), or start fewer processes");
+}
+
 void report_setup(const RunSetup& setup) {
+  if (const int64_t size = setup.communicator->size(); size > 1)
+    log_info(size, " processes, ", at::get_num_threads(), " threads in each");
   report_data(setup.data);
   log_info(
       "model: ",
@@ -28,18 +44,24 @@ void report_setup(const RunSetup& setup) {
 
 }  // namespace
 
-void train_model(const TrainRequest& request) {
+void train_model(
+    const TrainRequest& request,
+    std::shared_ptr<Communicator> communicator) {
   request.config.validate();
+  check_shares(request.config.training, communicator->size());
   check_output(request);
   if (!request.resume && request.init_from.empty())
     check_named_text(request.config);
   if (request.config.training.threads > 0)
     at::set_num_threads(static_cast<int>(request.config.training.threads));
+  else if (communicator->size() > 1)
+    at::set_num_threads(static_cast<int>(share_of_cores(*communicator)));
   if (request.dry_run) {
-    report_dry_run(request);
+    if (communicator->is_first())
+      report_dry_run(request);
     return;
   }
-  RunSetup setup = set_up_run(request);
+  RunSetup setup = set_up_run(request, std::move(communicator));
   report_setup(setup);
   TrainLoop(std::move(setup)).run();
 }

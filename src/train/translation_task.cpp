@@ -113,6 +113,7 @@ class TranslationTask : public TrainingTask {
 
   std::vector<double> validation_scores(
       const std::vector<MetricKind>& metrics,
+      Communicator& processes,
       const BetweenBatches& between) override {
     if (valid_text_.sources.empty()) {
       valid_text_ = read_validation_text(config_.data, loaded_.text);
@@ -123,6 +124,7 @@ class TranslationTask : public TrainingTask {
         loaded_,
         config_.decoding,
         valid_text_,
+        processes,
         between);
     std::vector<double> scores;
     for (const MetricKind kind : metrics) {

@@ -40,11 +40,9 @@ void accumulate_batch(
 StepResult apply_update(
     const FlatParameters& parameters,
     Optimizer& optimizer,
-    Communicator& communicator,
     const StepOptions& options,
-    UpdateSums& sums) {
+    const UpdateSums& sums) {
   const at::Tensor& gradients = parameters.gradients();
-  communicator.sum(gradients, sums);
   const double per_token =
       1.0 / static_cast<double>(std::max<int64_t>(sums.target_tokens, 1));
   StepResult result;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "agreement.h"
 #include "seqconv/base/log.h"
 #include "seqconv/data/sentence_reader.h"
 #include "seqconv/metrics/bleu.h"
@@ -16,6 +17,57 @@ namespace seqconv {
 namespace {
 
 constexpr size_t kLinesAtATime = 256;
+
+/// The lines of all processes one after the other, in every process; nothing
+/// where one has none to give.
+std::optional<std::vector<std::string>> gather_lines(
+    Communicator& processes,
+    const std::optional<std::vector<std::string>>& own) {
+  if (processes.size() == 1)
+    return own;
+  if (processes.any(!own))
+    return std::nullopt;
+  std::vector<std::string> all;
+  for (int64_t root = 0; root < processes.size(); ++root) {
+    std::string text;
+    if (root == processes.rank())
+      for (const std::string& line : *own)
+        text += line + '\0';  // translations are text, which has none
+    text = broadcast_text(processes, std::move(text), root);
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\0', begin);
+      all.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return all;
+}
+
+/// Translates the sources [begin, end).
+std::optional<std::vector<std::string>> translate_lines(
+    const Translator& translator,
+    const std::vector<TranslationRequest>& sources,
+    size_t begin,
+    size_t end,
+    const BetweenBatches& between) {
+  std::vector<std::string> hypotheses;
+  for (size_t i = begin; i < end; i += kLinesAtATime) {
+    const auto first = sources.begin() + static_cast<int64_t>(i);
+    const size_t count = std::min(kLinesAtATime, end - i);
+    const std::vector<TranslationRequest> requests(
+        first,
+        first + static_cast<int64_t>(count));
+    for (const TranslationResult& result : translator.translate(requests)) {
+      if (!result.error.empty()) {
+        log_warning("nothing can be translated: ", result.error);
+        return std::nullopt;
+      }
+      hypotheses.push_back(result.translations.front().text);
+    }
+    between();
+  }
+  return hypotheses;
+}
 
 }  // namespace
 
@@ -34,12 +86,14 @@ CorpusLoss validation_loss(
     const SequenceModel& model,
     const Batcher& batches,
     const ops::CrossEntropyOptions& loss,
+    Communicator& processes,
     const BetweenBatches& between) {
   at::NoGradGuard no_grad;
   double loss_sum = 0;
   double nll_sum = 0;
   int64_t target_tokens = 0;
-  for (int64_t i = 0; i < batches.size(); ++i) {
+  for (int64_t i = processes.rank(); i < batches.size();
+       i += processes.size()) {
     const Batch batch = batches.batch(i);
     DropoutPlan evaluation;
     const ops::CrossEntropySums sums = model.loss(batch, loss, evaluation);
@@ -48,7 +102,9 @@ CorpusLoss validation_loss(
     target_tokens += batch.target_tokens;
     between();
   }
-  return corpus_loss(loss_sum, nll_sum, target_tokens);
+  double all[] = {loss_sum, nll_sum, static_cast<double>(target_tokens)};
+  processes.sum(all);
+  return corpus_loss(all[0], all[1], static_cast<int64_t>(all[2]));
 }
 
 ValidationText read_validation_text(
@@ -88,28 +144,23 @@ std::optional<std::vector<std::string>> translate_validation_text(
     const LoadedModel& model,
     const SearchOptions& search,
     const ValidationText& text,
+    Communicator& processes,
     const BetweenBatches& between) {
   TranslatorOptions options;
   options.search = search;
   options.search.n_best = 1;
   const Translator translator(make_system(model), options);
-  std::vector<std::string> hypotheses;
-  for (size_t i = 0; i < text.sources.size(); i += kLinesAtATime) {
-    const auto first = text.sources.begin() + static_cast<int64_t>(i);
-    const size_t count = std::min(kLinesAtATime, text.sources.size() - i);
-    const std::vector<TranslationRequest> requests(
-        first,
-        first + static_cast<int64_t>(count));
-    for (const TranslationResult& result : translator.translate(requests)) {
-      if (!result.error.empty()) {
-        log_warning("nothing can be translated: ", result.error);
-        return std::nullopt;
-      }
-      hypotheses.push_back(result.translations.front().text);
-    }
-    between();
-  }
-  return hypotheses;
+  const size_t lines = text.sources.size();
+  const auto rank = static_cast<size_t>(processes.rank());
+  const auto size = static_cast<size_t>(processes.size());
+  return gather_lines(
+      processes,
+      translate_lines(
+          translator,
+          text.sources,
+          lines * rank / size,
+          lines * (rank + 1) / size,
+          between));
 }
 
 }  // namespace seqconv

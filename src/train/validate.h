@@ -9,6 +9,7 @@
 #include "seqconv/models/sequence_model.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/torch_backend/model_folder.h"
+#include "seqconv/train/communicator.h"
 #include "seqconv/train/options.h"
 
 namespace seqconv {
@@ -27,11 +28,13 @@ struct CorpusLoss {
 /// From sums in natural logarithms.
 CorpusLoss corpus_loss(double loss, double nll, int64_t target_tokens);
 
-/// Teacher-forced losses without dropout over all batches.
+/// Teacher-forced losses without dropout over all batches, of which each
+/// process takes its share.
 CorpusLoss validation_loss(
     const SequenceModel& model,
     const Batcher& batches,
     const ops::CrossEntropyOptions& loss,
+    Communicator& processes,
     const BetweenBatches& between);
 
 /// Validation text as it stands in the files; of binarised data the source's
@@ -47,12 +50,13 @@ ValidationText read_validation_text(
 /// Warns where BLEU by make_metric finds no words in the references.
 void warn_of_missing_words(const std::vector<std::string>& references);
 
-/// Translates the sources. Nothing, with a warning, when the model gives no
-/// finite probability.
+/// Translates the sources, each process its share; all get all of them.
+/// Nothing, with a warning, when the model gives no finite probability.
 std::optional<std::vector<std::string>> translate_validation_text(
     const LoadedModel& model,
     const SearchOptions& search,
     const ValidationText& text,
+    Communicator& processes,
     const BetweenBatches& between);
 
 }  // namespace seqconv

@@ -81,6 +81,8 @@ class Installation(unittest.TestCase):
         self.assertEqual(rest, {
             "bin/seqconv",
             "lib/libseqconv_engine.so",
+            # where MPI was found
+            *(f"lib/{path.name}" for path in (support.BUILD / "lib").glob("libseqconv_mpi.so")),
             "lib/libseqconv_ops.so",
             *(f"lib/libseqconv_runtime.so{end}" for end in ("", ".0.1", ".0.1.0")),
             "lib/cmake/seqconv/seqconvConfig.cmake",

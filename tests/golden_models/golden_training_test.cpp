@@ -105,11 +105,9 @@ class TrainingSteps {
 
   StepResult update(const std::string& loss, UpdateSums& sums) {
     accumulate_batch(*model_, batch_, loss_options(loss), {}, sums);
-    SingleProcess alone;
     return apply_update(
         flat_,
         *optimizer_,
-        alone,
         {.clip_norm = options_.clip_norm, .learning_rate = rate_},
         sums);
   }

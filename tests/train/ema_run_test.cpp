@@ -109,13 +109,14 @@ TEST_F(MovingAverage, IsWhatIsValidated) {
     if (!batches)
       batches.emplace(setup.data.valid->samples, config_.batching, 1);
   });
+  SingleProcess alone;
   ops::CrossEntropyOptions loss;
   loss.smoothing = config_.training.label_smoothing;
   for (const Json& record : records("run", "validation")) {
     const LoadedModel model =
         load_model(RunFolder{path("run")}.checkpoint(record["update"]));
     EXPECT_EQ(
-        validation_loss(*model.model, *batches, loss, [] {}).loss_base2,
+        validation_loss(*model.model, *batches, loss, alone, [] {}).loss_base2,
         record["loss_base2"].get<double>());
   }
 }

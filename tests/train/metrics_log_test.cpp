@@ -4,6 +4,7 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

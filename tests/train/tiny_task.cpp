@@ -96,10 +96,11 @@ TrainRequest TinyTask::request(const std::string& output) const {
 
 void TinyTask::train(
     const TrainRequest& request,
-    const std::function<void(const RunSetup&, const Position&)>& after_batch) {
+    const std::function<void(const RunSetup&, const Position&)>& after_batch,
+    std::shared_ptr<Communicator> communicator) {
   request.config.validate();
   check_output(request);
-  RunSetup setup = set_up_run(request);
+  RunSetup setup = set_up_run(request, std::move(communicator));
   const RunSetup copy = setup;  // the model is shared
   setup.after_batch = [copy, after_batch](const Position& position) {
     after_batch(copy, position);

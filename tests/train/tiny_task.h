@@ -34,7 +34,9 @@ class TinyTask : public ::testing::Test {
   /// Trains as train_model does, calling `after_batch` after each one.
   static void train(
       const TrainRequest& request,
-      const std::function<void(const RunSetup&, const Position&)>& after_batch);
+      const std::function<void(const RunSetup&, const Position&)>& after_batch,
+      std::shared_ptr<Communicator> communicator =
+          std::make_shared<SingleProcess>());
 
   std::filesystem::path path(const std::string& name) const {
     return folder_.path() / name;

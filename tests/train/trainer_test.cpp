@@ -165,8 +165,12 @@ TEST_F(Trainer, TheLossOfTheFirstUpdateIsTheModelsOwn) {
   const TrainRequest fresh = request("other");
   RunSetup setup = set_up_run(fresh);
   const Batcher batches(setup.data.train.samples, config_.batching, 1);
-  const auto loss =
-      validation_loss(*setup.task->model(), batches, {.smoothing = 0.1}, [] {});
+  const auto loss = validation_loss(
+      *setup.task->model(),
+      batches,
+      {.smoothing = 0.1},
+      *setup.communicator,
+      [] {});
   EXPECT_NEAR(
       records("run", "train")[0]["loss_base2"].get<double>(),
       loss.loss_base2,
@@ -179,7 +183,6 @@ TEST_F(Trainer, ASkippedUpdateLeavesParametersAndOptimiserAlone) {
   RunSetup setup = set_up_run(fresh);
   FlatParameters parameters(*setup.task->model());
   Optimizer optimizer(config_.optimizer, parameters.values());
-  SingleProcess alone;
   const Batcher batches(setup.data.train.samples, config_.batching, 1);
   const auto update = [&](bool broken) {
     UpdateSums sums;
@@ -190,12 +193,7 @@ TEST_F(Trainer, ASkippedUpdateLeavesParametersAndOptimiserAlone) {
         {.seed = 1},
         sums);
     sums.broken = broken ? 1 : 0;
-    return apply_update(
-        parameters,
-        optimizer,
-        alone,
-        {.learning_rate = 0.01},
-        sums);
+    return apply_update(parameters, optimizer, {.learning_rate = 0.01}, sums);
   };
   EXPECT_FALSE(update(/*broken=*/false).skipped);
   const at::Tensor values = parameters.values().clone();

@@ -17,12 +17,15 @@ namespace seqconv {
 class SEQCONV_VISIBLE Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  /// Of a program that ends with it.
+  virtual int exit_code() const { return 1; }
 };
 
 /// A wrong command line or configuration: exit code 2.
 class SEQCONV_VISIBLE UsageError : public Error {
  public:
   using Error::Error;
+  int exit_code() const override { return 2; }
 };
 
 /// A signal asked to stop (base/signals.h): exit code 128 + signal.
@@ -31,6 +34,7 @@ class SEQCONV_VISIBLE Interrupted : public Error {
   Interrupted(int signal, const std::string& message)
       : Error(message), signal_(signal) {}
   int signal() const { return signal_; }
+  int exit_code() const override { return 128 + signal_; }
 
  private:
   int signal_;

@@ -1,54 +1,58 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace seqconv {
 
-/// What the micro-batches of one update add up to, besides the gradient.
-struct UpdateSums {
-  double loss = 0;  ///< label-smoothed, natural log, summed over tokens
-  double nll = 0;   ///< negative log-likelihood, likewise
-  int64_t target_tokens = 0;
-  int64_t source_tokens = 0;
-  int64_t sentences = 0;
-  /// Micro-batches whose loss was not finite; they are in no other sum.
-  int64_t broken = 0;
-
-  template <class Visitor>
-  void visit(Visitor& v) {
-    v("loss", loss, "Natural log");
-    v("nll", nll, "Natural log");
-    v("target_tokens", target_tokens, "</s> counted");
-    v("source_tokens", source_tokens, "</s> counted");
-    v("sentences", sentences, "Pairs");
-    v("broken", broken, "Micro-batches without a finite loss");
-  }
-
-  UpdateSums& operator+=(const UpdateSums& other) {
-    loss += other.loss;
-    nll += other.nll;
-    target_tokens += other.target_tokens;
-    source_tokens += other.source_tokens;
-    sentences += other.sentences;
-    broken += other.broken;
-    return *this;
-  }
-};
-
-/// Adds up gradients and sums over the processes of a run.
+/// The processes that train one model, as each of them sees the others. All
+/// make the same calls in the same order, but for those that only ask and for
+/// abort(). What a sum gives is the same to the bit in every process. It knows
+/// no LibTorch, so that a library without it can be one.
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  /// gradients [P]: replaced by the sum over all processes, and so are `sums`.
-  virtual void sum(const at::Tensor& gradients, UpdateSums& sums) = 0;
+
+  virtual int64_t rank() const = 0;  ///< of this process, from 0
+  virtual int64_t size() const = 0;
+  /// Processes on this machine, this one counted: they share its cores.
+  virtual int64_t local_size() const = 0;
+
+  /// Starts to replace `bucket` by its sum over all processes, and returns at
+  /// once: the numbers are nobody's until finish_sums() has returned.
+  virtual void start_sum(std::span<float> bucket) = 0;
+  /// Waits for every sum that was started.
+  virtual void finish_sums() = 0;
+  /// Replaces `values` by their sums over all processes.
+  virtual void sum(std::span<double> values) = 0;
+  /// The largest of all processes' values.
+  virtual int64_t largest(int64_t value) = 0;
+  /// Gives all processes the bytes of process `root`.
+  virtual void broadcast(std::span<std::byte> bytes, int64_t root) = 0;
+  /// Ends all processes with this exit code, whatever they are doing.
+  virtual void abort(int code) = 0;
+
+  /// The one that writes the run's files and speaks for all.
+  bool is_first() const { return rank() == 0; }
+  /// Whether it is true in any process.
+  bool any(bool value) { return largest(value ? 1 : 0) != 0; }
+  /// Returns when every process has called it.
+  void barrier() { largest(0); }
 };
 
 /// One process: the sum is already there.
 class SingleProcess : public Communicator {
  public:
-  void sum(const at::Tensor& /*gradients*/, UpdateSums& /*sums*/) override {}
+  int64_t rank() const override { return 0; }
+  int64_t size() const override { return 1; }
+  int64_t local_size() const override { return 1; }
+  void start_sum(std::span<float> /*bucket*/) override {}
+  void finish_sums() override {}
+  void sum(std::span<double> /*values*/) override {}
+  int64_t largest(int64_t value) override { return value; }
+  void broadcast(std::span<std::byte> /*bytes*/, int64_t /*root*/) override {}
+  void abort(int /*code*/) override {}
 };
 
 }  // namespace seqconv

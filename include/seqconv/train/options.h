@@ -201,7 +201,10 @@ struct TrainingOptions {
       "Seed of initial weights, order of batches and dropout; at least 0");
     v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit");
     v("max_updates", max_updates, "Stop after this many updates, 0 = no limit");
-    v("accumulate", accumulate, "Batches summed to one update, at least 1");
+    v("accumulate",
+      accumulate,
+      "Batches summed to one update, those of all processes together; at least "
+      "1, and one a process");
     v("label_smoothing",
       label_smoothing,
       "Probability taken off the right word, in [0, 1) (0 by default in "
@@ -243,7 +246,8 @@ struct TrainingOptions {
       "training/tensorboard");
     v("threads",
       threads,
-      "Threads of the tensor library, 0 to 1,024; 0 = all cores");
+      "Threads of the tensor library, 0 to 1,024; 0 = all cores, of which "
+      "processes on one machine have equal shares");
   }
 };
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "seqconv/train/communicator.h"
 #include "seqconv/train/options.h"
 
 namespace seqconv {
@@ -24,7 +26,11 @@ struct TrainRequest {
 /// Trains a model. Prepares text and data in the model folder,
 /// trains, validates, keeps checkpoints; on a stop signal it saves and
 /// throws Interrupted. Error when another process trains in the folder.
-/// Resuming gives the bits of an uninterrupted run.
-void train_model(const TrainRequest& request);
+/// Resuming gives the bits of an uninterrupted run. Several processes train one
+/// model when each makes this call with the same request and its communicator.
+void train_model(
+    const TrainRequest& request,
+    std::shared_ptr<Communicator> communicator =
+        std::make_shared<SingleProcess>());
 
 }  // namespace seqconv

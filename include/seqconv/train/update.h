@@ -4,11 +4,12 @@
 #include "seqconv/data/batch.h"
 #include "seqconv/models/sequence_model.h"
 #include "seqconv/nn/flat_parameters.h"
-#include "seqconv/train/communicator.h"
 #include "seqconv/train/optimizer.h"
+#include "seqconv/train/update_sums.h"
 
 /// One training update as a function of its inputs: micro-batches -> summed
-/// gradients and counts -> communicator -> scale, clip, step.
+/// gradients and counts (of all processes: gradient_sum.h) -> scale, clip,
+/// step.
 namespace seqconv {
 
 /// Forward and backward of one batch. Adds the gradient of its summed loss to
@@ -32,7 +33,7 @@ struct StepResult {
   double gradient_norm = 0;  ///< per target token, before clipping
 };
 
-/// Ends an update: gradients summed over processes, divided by the target
+/// Ends an update: gradients summed over its batches, divided by the target
 /// tokens of the whole effective batch, clipped, one optimiser step, gradients
 /// zeroed. Where the loss or the gradient is not finite, or the gradient so
 /// large that the optimiser's float32 cannot hold its square (clipped norms
@@ -40,8 +41,7 @@ struct StepResult {
 StepResult apply_update(
     const FlatParameters& parameters,
     Optimizer& optimizer,
-    Communicator& communicator,
     const StepOptions& options,
-    UpdateSums& sums);
+    const UpdateSums& sums);
 
 }  // namespace seqconv

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "seqconv/train/communicator.h"
+
+/// Several processes that were started together to train one model.
+namespace seqconv {
+
+/// What the environment says of how this process was started.
+struct Launch {
+  std::string starter;   ///< "mpirun", "torchrun", "srun"; "" for one process
+  std::string variable;  ///< that tells the number of processes
+  int64_t rank = 0;
+  int64_t size = 1;
+};
+
+/// Reads the variables that Open MPI, torchrun, MPICH and SLURM set, through
+/// `variable`: ::getenv, but for tests.
+Launch find_launch(const std::function<const char*(const char*)>& variable);
+
+/// The processes that were started together with this one. Opens the library of
+/// MPI when there are several; UsageError when the starter is no good, Error
+/// when that library was not built or cannot be loaded.
+std::shared_ptr<Communicator> open_communicator();
+
+/// Threads that a process uses when none are asked for: its share of the
+/// machine's cores, and not more than it is allowed.
+int64_t share_of_cores(const Communicator& processes);
+
+/// Runs `work` in each process of a run. When it fails in one, that one says
+/// why and ends them all; of a fault that all meet the first one speaks.
+void run_together(Communicator& processes, const std::function<void()>& work);
+
+}  // namespace seqconv

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "seqconv/train/communicator.h"
+#include "seqconv/train/trainer.h"
+
+/// What the processes of a run must agree in before they train.
+namespace seqconv {
+
+/// The text of process `root`, in all.
+std::string
+broadcast_text(Communicator& processes, std::string text, int64_t root);
+
+/// UsageError with the same message in all processes when one of them brings a
+/// fault, "" being none: that of the lowest rank that has one.
+void fail_together(Communicator& processes, const std::string& fault);
+
+/// The path of the first key, such as "model.dim", in which two tables differ;
+/// "" when they are equal.
+std::string differing_key(const Json& one, const Json& other);
+
+/// Compares program, command, configuration and content of the data (`inputs`)
+/// in all processes; UsageError naming what differs.
+void check_same_run(
+    Communicator& processes,
+    const TrainRequest& request,
+    const Json& inputs);
+
+/// UsageError when what the first process writes into `folder`, which exists
+/// there, cannot be read by all.
+void check_shared_folder(
+    Communicator& processes,
+    const std::filesystem::path& folder);
+
+}  // namespace seqconv

@@ -1,0 +1,64 @@
+#include "run_writer.h"
+
+#include <map>
+#include <string>
+
+#include "seqconv/torch_backend/parameters.h"
+
+namespace seqconv {
+
+RunWriter::RunWriter(const RunSetup& setup)
+    : setup_(setup), writes_(setup.communicator->is_first()) {}
+
+void RunWriter::open_records(const Position& position) {
+  if (!writes_)
+    return;
+  metrics_.emplace(setup_.folder.metrics(), position.metrics_records);
+  if (setup_.config.training.tensorboard)
+    events_.emplace(
+        setup_.folder.events(),
+        setup_.resumed ? position.update : -1);
+}
+
+void RunWriter::write_record(const Json& record) {
+  if (metrics_)
+    metrics_->write(record);
+  if (events_)
+    events_->write(record);
+}
+
+void RunWriter::write_parameters(
+    const std::filesystem::path& file,
+    const Position& position,
+    ParameterAverage& average) {
+  if (!writes_)
+    return;
+  std::map<std::string, std::string> metadata = {
+      {"format", "pt"},
+      {"update", std::to_string(position.update)},
+      {"epoch", std::to_string(position.epoch)}};
+  if (average.is_kept())
+    metadata["ema_decay"] = Json(average.decay()).dump();
+  const ParameterAverage::InUse averaged(average);
+  save_parameters(file, *setup_.task->model(), metadata);
+}
+
+void RunWriter::write_state(Position& position, const RunTensors& tensors) {
+  if (!writes_)
+    return;
+  position.metrics_records = metrics_->records();
+  save_state(setup_.folder.state(), position, setup_.settings, tensors);
+}
+
+void RunWriter::clean_up(const Position& position) {
+  if (!writes_)
+    return;
+  remove_old_checkpoints(
+      setup_.folder,
+      position.update,
+      setup_.config.training.keep_last);
+  if (setup_.lock->held())
+    remove_leftovers(setup_.folder, /*own=*/false);
+}
+
+}  // namespace seqconv

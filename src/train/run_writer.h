@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "event_file.h"
+#include "metrics_log.h"
+#include "parameter_average.h"
+#include "run_setup.h"
+
+namespace seqconv {
+
+/// What a run writes into its folder while it trains: records, checkpoints, its
+/// state. The first process does it; in the others nothing happens.
+class RunWriter {
+ public:
+  /// `setup` must outlive the writer.
+  explicit RunWriter(const RunSetup& setup);
+
+  /// Opens the files of the records, which go on where the run stands.
+  void open_records(const Position& position);
+  void write_record(const Json& record);
+  /// The model's parameters, their average where one is kept.
+  void write_parameters(
+      const std::filesystem::path& file,
+      const Position& position,
+      ParameterAverage& average);
+  /// The state of the run; notes in `position` how many records belong to it.
+  void write_state(Position& position, const RunTensors& tensors);
+  /// Deletes old checkpoints and what other processes left unfinished.
+  void clean_up(const Position& position);
+
+ private:
+  const RunSetup& setup_;
+  bool writes_;
+  std::optional<MetricsLog> metrics_;  // while running
+  std::optional<EventFile> events_;    // where wanted
+};
+
+}  // namespace seqconv

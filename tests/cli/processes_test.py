@@ -1,0 +1,372 @@
+"""Training by several processes under mpirun, beside one process that does it alone."""
+
+import array
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+import support
+from support import run
+
+# Four batches an update, whoever takes them. The keys' biases have no gradient but
+# rounding, of which Adam makes steps as long as the rate: so it is low.
+SETTINGS = ["batching.max_tokens=60", "training.accumulate=4", "training.max_updates=20",
+            "training.validate_every=8", "training.validate_bleu=true", "model.dropout=0.1",
+            "schedule.learning_rate=2e-5", "schedule.warmup_start=1e-7"]
+
+
+def training(output, *settings):
+    """Arguments that train into a folder of the scratch folder."""
+    arguments = ["train", support.config(), "--output", support.scratch() / output]
+    for setting in (*SETTINGS, *settings):
+        arguments += ["--set", setting]
+    return list(map(os.fspath, arguments))
+
+
+def mpirun(size, *options):
+    return ["mpirun", "--oversubscribe", "--allow-run-as-root", *options, "-np", str(size)]
+
+
+def together(size, *arguments, options=()):
+    """Runs the program in so many processes."""
+    command = [*mpirun(size, *options), os.fspath(support.PROGRAM), *arguments]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=support.TIMEOUT, check=False)
+    return support.Result(done.returncode, done.stdout, done.stderr)
+
+
+def read_state(output):
+    """Metadata and tensors, as bytes, of a run's state."""
+    data = (support.scratch() / output / "training" / "state.safetensors").read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    metadata = header.pop("__metadata__")
+    body = data[8 + size:]
+    return metadata, {
+        name: body[slice(*entry["data_offsets"])] for name, entry in header.items()}
+
+
+def state(output):
+    return read_state(output)[1]
+
+
+def position(output):
+    return json.loads(read_state(output)[0]["position"])
+
+
+def floats(data):
+    return array.array("f", data)
+
+
+def records(output, kind):
+    file = support.scratch() / output / "training" / "metrics.jsonl"
+    lines = map(json.loads, file.read_text().splitlines())
+    return [line for line in lines if line["kind"] == kind]
+
+
+class Processes(unittest.TestCase):
+    def succeed(self, result):
+        self.assertEqual(result.code, 0, result.message)
+        return result
+
+    def assert_close(self, one, other):
+        """Losses within 1e-6 of themselves, weights within 2e-5."""
+        for kind in ("train", "validation"):
+            wanted, got = records(one, kind), records(other, kind)
+            self.assertEqual(len(wanted), len(got))
+            for a, b in zip(wanted, got):
+                self.assertEqual(a["target_tokens"], b["target_tokens"])
+                self.assertEqual(a.get("bleu"), b.get("bleu"))
+                for key in ("loss_base2", "nll_base2"):
+                    self.assertLessEqual(abs(a[key] - b[key]), 1e-6 * a[key], (kind, a, b))
+        wanted, got = (floats(state(name)["parameters"]) for name in (one, other))
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(wanted, got, strict=True)), 2e-5)
+
+    def test_the_first_updates_gradient_is_that_of_one_process(self):
+        once = ["training.max_updates=1", "training.validate_bleu=false"]
+        # The second model's gradients travel in several buckets.
+        for name, sizes, model in ("small", (2, 4), []), (
+                "large", (2,), ["model.dim=256", "model.ffn_dim=2048"]):
+            self.succeed(run(*training(name, *once, *model)))
+            # What Adam's first moment is after one update.
+            wanted = floats(state(name)["optimizer.first_moment"])
+            norm = math.hypot(*wanted)
+            self.assertGreater(norm, 0)
+            for size in sizes:
+                self.succeed(together(size, *training(f"{name}{size}", *once, *model)))
+                got = floats(state(f"{name}{size}")["optimizer.first_moment"])
+                self.assertLessEqual(math.dist(wanted, got), 1e-6 * norm)
+
+    def test_training_goes_like_that_of_one_process(self):
+        self.succeed(run(*training("one")))
+        for size in (2, 4):
+            result = self.succeed(together(size, *training(f"of{size}")))
+            self.assertIn(f"{size} processes, ", result.message)
+            self.assertEqual(result.message.count("training data: "), 1)
+            self.assertEqual(records(f"of{size}", "start")[0]["processes"], size)
+            self.assert_close("one", f"of{size}")
+            self.assertEqual(
+                run("translate", "--model", support.scratch() / f"of{size}", stdin="1\n").code, 0)
+
+    def test_a_run_goes_on_with_the_same_number_to_the_bit_and_with_another(self):
+        self.succeed(together(2, *training("whole")))
+        self.succeed(together(2, *training("pieces", "training.max_updates=9")))
+        shutil.copytree(support.scratch() / "pieces", support.scratch() / "others")
+        self.succeed(together(2, *training("pieces"), "--resume"))
+        self.assertEqual(state("whole"), state("pieces"))
+        for size in (3, 1):  # three processes, then one
+            more = f"training.max_updates={20 if size == 1 else 14}"
+            result = self.succeed(together(size, *training("others", more), "--resume"))
+            self.assertIn(f" processes and goes on with {size}", result.message)
+        # Validations at the pieces' ends are more than the whole run's.
+        wanted, got = (
+            {record["update"]: record["loss_base2"] for record in records(name, "train")}
+            for name in ("whole", "others"))
+        self.assertEqual(wanted.keys(), got.keys())
+        for update, loss in wanted.items():
+            self.assertLessEqual(abs(loss - got[update]), 1e-6 * loss, update)
+
+
+class Refusals(unittest.TestCase):
+    def assert_refused_once(self, result, *wanted):
+        self.assertNotEqual(result.code, 0)
+        self.assertEqual(result.message.count("error: "), 1, result.message)
+        for part in wanted:
+            self.assertIn(part, result.message)
+
+
+class Starting(Refusals):
+    """How the program finds out that it is one of several, and that it cannot be."""
+
+    def started_as(self, **variables):
+        result = run(*training("refused"), env={**os.environ, **variables})
+        self.assertEqual(result.code, 2, result.message)
+        self.assertFalse((support.scratch() / "refused").exists())
+        return result
+
+    def test_torchrun_is_refused_and_told_of_mpirun(self):
+        result = self.started_as(TORCHELASTIC_RUN_ID="x", WORLD_SIZE="2", RANK="0")
+        self.assert_refused_once(result, "torchrun", "mpirun -np 2 seqconv train")
+
+    def test_a_starter_that_mpi_knows_nothing_of_is_refused(self):
+        result = self.started_as(SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
+        self.assert_refused_once(result, "srun has started 2 processes", "MPI finds 1")
+
+    def test_processes_of_a_machine_have_equal_shares_of_its_cores(self):
+        environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+        share = min(max(1, os.cpu_count() // 2), len(os.sched_getaffinity(0)))
+        for asked, threads in (0, share), (3, 3):
+            arguments = training(f"threads{asked}", f"training.threads={asked}",
+                                 "training.max_updates=1", "training.validate_bleu=false")
+            done = subprocess.run(
+                [*mpirun(2, "--bind-to", "none"), os.fspath(support.PROGRAM), *arguments],
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=support.TIMEOUT,
+                check=False, env=environment)
+            self.assertIn(f"2 processes, {threads} threads in each", done.stderr.decode())
+
+    def test_an_installed_program_that_was_moved_trains_together(self):
+        program = support.installation() / "bin" / "seqconv"
+        done = subprocess.run(
+            [*mpirun(2), os.fspath(program), *training("installed", "training.max_updates=2")],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=support.TIMEOUT, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"2 processes, ", done.stderr)
+
+    def test_a_build_without_mpi_says_so_once_and_trains_alone(self):
+        root = support.scratch() / "without"
+        (root / "bin").mkdir(parents=True)
+        shutil.copy(support.PROGRAM, root / "bin")
+        shutil.copytree(support.BUILD / "lib", root / "lib",
+                        ignore=lambda _, names: {name for name in names if "mpi" in name})
+        command = [os.fspath(root / "bin" / support.PROGRAM.name), *training("alone")]
+        for start, code in (mpirun(2), 1), ([], 0):
+            done = subprocess.run([*start, *command], capture_output=True,
+                                  timeout=support.TIMEOUT, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            if start:
+                self.assert_refused_once(
+                    support.Result(done.returncode, done.stdout, done.stderr),
+                    "mpirun has started 2 processes", "this build has no MPI", "-DSEQCONV_MPI=ON")
+
+
+class Agreement(Refusals):
+    """Bad input: one message, and all end."""
+
+    def apart(self, first, second):
+        """Two processes, each with its own arguments."""
+        program = os.fspath(support.PROGRAM)
+        command = [*mpirun(1), program, *first, ":", "-np", "1", program, *second]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=support.TIMEOUT, check=False)
+        return support.Result(done.returncode, done.stdout, done.stderr)
+
+    def test_one_that_all_make_is_told_once(self):
+        self.assert_refused_once(
+            together(3, *training("wrong", "model.dim=17.5")), "model.dim")
+
+    def test_more_processes_than_batches_an_update(self):
+        result = together(3, *training("wrong", "training.accumulate=2"))
+        self.assert_refused_once(result, "training.accumulate is 2", "the 3 processes")
+        self.assertEqual(result.code, 2)
+
+    def test_more_processes_than_batches_an_epoch(self):
+        self.assert_refused_once(
+            together(3, *training("few", "batching.max_tokens=100000")),
+            "an epoch has 1 batches, fewer than the 3 processes")
+
+    def test_another_configuration(self):
+        result = self.apart(training("wrong"), training("wrong", "optimizer.beta2=0.97"))
+        self.assert_refused_once(
+            result, "configuration.optimizer.beta2 is 0.97 in rank 1 and 0.98 in rank 0")
+        self.assertFalse((support.scratch() / "wrong").exists())
+
+    def test_other_data(self):
+        folder = support.scratch() / "elsewhere"
+        folder.mkdir()
+        for name in ("here", "there"):
+            (folder / name).mkdir()
+            shutil.copy(support.data() / "train.src", folder / name / "train.src")
+        with open(folder / "there" / "train.src", "a", encoding="utf-8") as file:
+            file.write("1\n")
+        arguments = training("wrong", "data.train_source=train.src")
+        command = []
+        for name in ("here", "there"):
+            command += [":"] if command else []
+            command += ["-np", "1", "--wdir", os.fspath(folder / name),
+                        os.fspath(support.PROGRAM), *arguments]
+        done = subprocess.run([*mpirun(1)[:-2], *command], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=support.TIMEOUT, check=False)
+        self.assert_refused_once(
+            support.Result(done.returncode, done.stdout, done.stderr),
+            "content of data.train_source is ", "in rank 1 and ")
+
+    def test_a_folder_that_is_not_shared(self):
+        arguments = training("unused")
+        arguments[arguments.index("--output") + 1] = "run"
+        command = []
+        for name in ("node0", "node1"):
+            folder = support.scratch() / name
+            folder.mkdir()
+            command += [":"] if command else []
+            command += ["-np", "1", "--wdir", os.fspath(folder),
+                        os.fspath(support.PROGRAM), *arguments]
+        done = subprocess.run([*mpirun(1)[:-2], *command], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=support.TIMEOUT, check=False)
+        self.assert_refused_once(
+            support.Result(done.returncode, done.stdout, done.stderr),
+            "one folder that all see", "is not there in rank 1", "node1/run/training")
+
+    def test_a_file_that_cannot_be_written_in_the_middle_ends_all(self):
+        folder = support.scratch() / "blocked"
+        self.assertEqual(together(2, *training("blocked", "training.max_updates=2")).code, 0)
+        shutil.rmtree(folder / "training" / "checkpoints")
+        (folder / "training" / "checkpoints").write_text("no folder")
+        self.assert_refused_once(together(2, *training("blocked"), "--resume"), "checkpoints")
+
+
+class Ends(unittest.TestCase):
+    """Signals, and processes that are lost."""
+
+    QUIET = ("training.save_every=5", "training.log_every=1000",
+             "training.validate_every=100000", "training.validate_bleu=false")
+
+    def start(self, output, size, *options):
+        """A run without end, which has saved its state; its processes by rank."""
+        arguments = training(
+            output, "training.max_updates=1000000", *self.QUIET)
+        job = subprocess.Popen(
+            [*mpirun(size, *options), os.fspath(support.PROGRAM), *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(job.stderr.close)
+        self.addCleanup(job.kill)
+        folder = support.scratch() / output
+        checkpoints = folder / "training" / "checkpoints"
+        while not list(checkpoints.glob("update-*.safetensors")):
+            self.assertIsNone(job.poll(), "it ended by itself")
+            time.sleep(0.05)
+        ranks = {}
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if os.fspath(folder).encode() not in (process / "cmdline").read_bytes():
+                    continue
+                for variable in (process / "environ").read_bytes().split(b"\0"):
+                    if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                        ranks[int(variable.split(b"=")[1])] = int(process.name)
+            except OSError:
+                pass
+        self.assertEqual(sorted(ranks), list(range(size)))
+        return job, ranks
+
+    def end(self, job, seconds=30):
+        begin = time.monotonic()
+        _, message = job.communicate(timeout=support.TIMEOUT)
+        self.assertLess(time.monotonic() - begin, seconds)
+        self.assertNotEqual(job.returncode, 0)
+        return message.decode("utf-8", "replace")
+
+    def assert_goes_on(self, output):
+        """The state can be read, and the run goes on from it."""
+        update = position(output)["update"]
+        self.assertGreaterEqual(update, 5)
+        result = together(
+            2, *training(output, f"training.max_updates={update + 3}", *self.QUIET), "--resume")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(records(output, "end")[-1]["update"], update + 3)
+        self.assertEqual(
+            run("translate", "--model", support.scratch() / output, stdin="1\n").code, 0)
+
+    def test_a_signal_to_any_rank_saves_and_stops_all(self):
+        for rank, sent in (0, signal.SIGTERM), (1, signal.SIGUSR1), (2, signal.SIGINT):
+            output = f"signal{rank}"
+            job, ranks = self.start(output, 3)
+            os.kill(ranks[rank], sent)
+            message = self.end(job)
+            self.assertEqual(job.returncode, 128 + sent, message)
+            self.assertEqual(message.count("the state is saved"), 1, message)
+            self.assertEqual(records(output, "end")[-1]["reason"], "interrupted")
+            self.assert_goes_on(output)
+
+    def test_mpirun_passes_signals_on(self):
+        for sent, options in (signal.SIGUSR1, ()), (
+                signal.SIGTERM, ("--mca", "odls_base_sigkill_timeout", "3")):
+            output = f"passed{sent}"
+            job, _ = self.start(output, 2, *options)
+            job.send_signal(sent)
+            message = self.end(job)
+            self.assertEqual(message.count("the state is saved"), 1, message)
+            self.assert_goes_on(output)
+
+    def test_a_rank_that_is_killed_ends_the_job(self):
+        job, ranks = self.start("killed", 3)
+        os.kill(ranks[1], signal.SIGKILL)
+        message = self.end(job)
+        self.assertIn("process rank 1", message)
+        self.assertIn("signal 9", message)
+        self.assert_goes_on("killed")
+
+    def test_a_rank_that_hangs_ends_the_job_and_is_named(self):
+        job, ranks = self.start("hanging", 3)
+        os.kill(ranks[1], signal.SIGSTOP)
+        message = self.end(job)
+        self.assertEqual(message.count("error: "), 1, message)
+        self.assertIn(f"rank 1 (process {ranks[1]} on ", message)
+        self.assertIn("has given no sign of life for 20 s", message)
+        last = time.monotonic() + 5
+        while any(pathlib.Path(f"/proc/{process}").exists() for process in ranks.values()):
+            self.assertLess(time.monotonic(), last, "a process is left over")
+            time.sleep(0.1)
+        self.assert_goes_on("hanging")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "seqconv/train/communicator.h"
+
+namespace seqconv::testing {
+
+/// Runs `work` in `size` threads, each with a communicator of its own, as if
+/// they were processes. When one throws, those that wait for it are let go, and
+/// what it threw comes out here.
+void run_in_threads(
+    int64_t size,
+    const std::function<void(const std::shared_ptr<Communicator>&)>& work);
+
+}  // namespace seqconv::testing
