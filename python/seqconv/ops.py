@@ -7,6 +7,9 @@ kept in float32 or wider. Any T (also 0), any K >= 1, any H that divides C.
 `lengths` [B], int64, says how much of each row is real: positions at and beyond
 a length count as zero, give zero and get no gradient.
 
+The operators on CUDA devices are experimental: what has run there is in
+docs/cuda.md.
+
 A wrong call is a RuntimeError "[lightconv] what was wanted, but got what came".
 There is one derivative, of cumulative_average any number; asking for another
 one is an error too.

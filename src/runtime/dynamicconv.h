@@ -25,7 +25,12 @@ class DynamicConvolution : public TapConvolution {
       float* y,
       Workspace& space) const override {
     Workspace::Frame frame(space);
-    const float* const logits = predicted(sequences.rows(), query, frame);
+    float* const logits = predicted(sequences.rows(), query, frame);
+    kernels::normalize_taps(
+        maker().normalization,
+        logits,
+        sequences.rows() * maker().heads,
+        maker().kernel_size);
     const kernels::Execution run{.parallel_for = threads()};
     for (int64_t i = 0; i < sequences.count(); ++i) {
       auto one = sequence(sequences, i, h, y);

@@ -14,8 +14,14 @@ class LightConvolution : public TapConvolution {
       const std::string& name)
       : TapConvolution(options, weights, name),
         logits_(weights.numbers(name + "conv.weight")),
+        kernels_(logits_),
         taps_(static_cast<size_t>(maker().size())) {
     maker().make(logits_.data(), options.kernel_size, taps_.data());
+    kernels::normalize_taps(
+        options.normalization,
+        kernels_.data(),
+        options.heads,
+        options.kernel_size);
   }
 
   void forward(
@@ -27,7 +33,7 @@ class LightConvolution : public TapConvolution {
     const kernels::Execution run{.parallel_for = threads()};
     for (int64_t i = 0; i < sequences.count(); ++i) {
       auto one = sequence(sequences, i, h, y);
-      one.logits = logits_.data();
+      one.logits = kernels_.data();
       kernels::lightconv_forward<float>(one, run);
     }
   }
@@ -59,8 +65,9 @@ class LightConvolution : public TapConvolution {
   }
 
  private:
-  std::vector<float> logits_;  // [H, K]
-  std::vector<float> taps_;    // of a row that sees K inputs
+  std::vector<float> logits_;   // [H, K]
+  std::vector<float> kernels_;  // the same as the operator takes them
+  std::vector<float> taps_;     // of a row that sees K inputs
 };
 
 }  // namespace seqconv::runtime

@@ -36,7 +36,7 @@ kernels::ConvForward<float, float> TapConvolution::sequence(
            .heads = options_.heads,
            .kernel_size = options_.kernel_size,
            .padding_left = options_.padding_left()},
-      .normalization = options_.normalization,
+      .softmax = options_.normalization == kernels::Normalization::kSoftmax,
       .renormalize_edges = options_.renormalize_edges,
       .x = h + at,
       .bias = bias(),

@@ -15,6 +15,14 @@ struct SeenRows {
   int64_t count = 0;
 };
 
+/// Logits w [count, K] -> taps, in place; those of a softmax stay logits, as
+/// ConvForward takes them.
+void normalize_taps(
+    Normalization normalization,
+    float* w,
+    int64_t count,
+    int64_t kernel_size);
+
 /// How the logits of H kernels of K taps become taps.
 struct TapMaker {
   Normalization normalization = Normalization::kSoftmax;

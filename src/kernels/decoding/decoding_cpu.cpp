@@ -14,6 +14,15 @@ const DecodingOps& best_ops() {
 
 }  // namespace
 
+void normalize_taps(
+    Normalization normalization,
+    float* w,
+    int64_t count,
+    int64_t kernel_size) {
+  for (int64_t n = 0; n < count; ++n)
+    best_ops().normalize(normalization, w + n * kernel_size, kernel_size);
+}
+
 int64_t TapMaker::stride() const {
   return tap_pitch(kernel_size);
 }

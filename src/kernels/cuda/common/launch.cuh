@@ -32,7 +32,12 @@ inline void check_runtime(cudaError_t error, const char* what) {
   if (error == cudaSuccess)
     return;
   cudaGetLastError();
-  fail("[cuda] ", what, " failed: ", cudaGetErrorString(error));
+  fail(
+      "[cuda] ",
+      what,
+      " failed: ",
+      cudaGetErrorString(error),
+      " (the CUDA operators are experimental; see docs/cuda.md)");
 }
 
 inline int current_device() {
