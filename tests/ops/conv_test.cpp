@@ -88,6 +88,28 @@ TEST_P(ConvOp, MatchesTheReferenceWithEveryNormalisation) {
   }
 }
 
+/// Logits of padding may be anything, also where kernels get taps of them.
+TEST(NormalizedTaps, NoPaddingReachesAGradient) {
+  const at::Tensor x = at::randn({2, 6, 4}), lengths = at::tensor({6, 3});
+  at::Tensor logits = at::randn({2, 6, 2, 3});
+  logits[1].narrow(0, 3, 3).fill_(std::nan(""));
+  logits.requires_grad_();
+  for (const auto& [name, normalization] : EnumNames<Normalization>::kNames) {
+    SCOPED_TRACE(name);
+    const at::Tensor y = dynamicconv(
+        x,
+        logits,
+        DynamicConvFuncOptions{
+            .padding_left = 1,
+            .normalization = normalization,
+            .lengths = lengths.to(at::kLong)});
+    const at::Tensor grad = torch::autograd::grad({y.sum()}, {logits})[0];
+    EXPECT_TRUE(y.isfinite().all().item<bool>());
+    EXPECT_TRUE(grad.isfinite().all().item<bool>());
+    EXPECT_TRUE(grad[1].narrow(0, 3, 3).eq(0).all().item<bool>());
+  }
+}
+
 TEST_P(ConvOp, MatchesTheReferenceWithRenormalizedEdges) {
   for (const int64_t K : {1, 2, 7, 15, 70})
     for (const int64_t padding : {K - 1, K / 2}) {
