@@ -335,9 +335,9 @@ void TrainLoop::save_checkpoint() {
 }
 
 void TrainLoop::save_state_file() {
-  has_state_ = true;
   position_.optimizer = optimizer_.scalars();
   writer_.write_state(position_, tensors());
+  has_state_ = true;
 }
 
 void TrainLoop::stop_if_asked() {

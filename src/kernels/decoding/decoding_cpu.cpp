@@ -19,6 +19,10 @@ void normalize_taps(
     float* w,
     int64_t count,
     int64_t kernel_size) {
+  // Of most models: not one call for every position and head.
+  if (normalization == Normalization::kSoftmax ||
+      normalization == Normalization::kNone)
+    return;
   for (int64_t n = 0; n < count; ++n)
     best_ops().normalize(normalization, w + n * kernel_size, kernel_size);
 }
