@@ -11,7 +11,7 @@ DecoderLayerImpl::DecoderLayerImpl(
     : norm_(options.norm), dropout_(model.dropout) {
   block_ =
       register_module("block", make_block(model, options.mixer, generator));
-  block_norm_ = register_module("block_norm", LayerNorm(model.dim));
+  block_norm_ = register_module("block_norm", LayerNorm(model.dim, generator));
   if (options.cross_heads > 0) {
     cross_attention_ = register_module(
         "cross_attention",
@@ -21,14 +21,15 @@ DecoderLayerImpl::DecoderLayerImpl(
                 .heads = options.cross_heads,
                 .dropout = model.attention_dropout},
             generator));
-    cross_attention_norm_ =
-        register_module("cross_attention_norm", LayerNorm(model.dim));
+    cross_attention_norm_ = register_module(
+        "cross_attention_norm",
+        LayerNorm(model.dim, generator));
   }
   feed_forward_ = register_module(
       "feed_forward",
       FeedForward(feed_forward_options(model, options), generator));
   feed_forward_norm_ =
-      register_module("feed_forward_norm", LayerNorm(model.dim));
+      register_module("feed_forward_norm", LayerNorm(model.dim, generator));
 }
 
 at::Tensor DecoderLayerImpl::finish(
@@ -102,7 +103,8 @@ DecoderImpl::DecoderImpl(
   }
   if (task == Task::kTranslation &&
       options.norm_of(options.decoder) == NormPlacement::kPre)
-    final_norm_ = register_module("final_norm", LayerNorm(options.dim));
+    final_norm_ =
+        register_module("final_norm", LayerNorm(options.dim, generator));
 }
 
 namespace {
@@ -138,7 +140,8 @@ DecoderState DecoderImpl::initial_state(int64_t rows) const {
   DecoderState state;
   for (const auto& layer : layers_)
     state.layers.push_back(layer->initial_state(rows));
-  state.position.tensor = at::zeros({1}, at::kLong);
+  state.position.tensor =
+      at::zeros({1}, at::dtype(at::kLong).device(embedding_->device()));
   return state;
 }
 

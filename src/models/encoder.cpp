@@ -9,12 +9,12 @@ EncoderLayerImpl::EncoderLayerImpl(
     : norm_(options.norm), dropout_(model.dropout) {
   block_ =
       register_module("block", make_block(model, options.mixer, generator));
-  block_norm_ = register_module("block_norm", LayerNorm(model.dim));
+  block_norm_ = register_module("block_norm", LayerNorm(model.dim, generator));
   feed_forward_ = register_module(
       "feed_forward",
       FeedForward(feed_forward_options(model, options), generator));
   feed_forward_norm_ =
-      register_module("feed_forward_norm", LayerNorm(model.dim));
+      register_module("feed_forward_norm", LayerNorm(model.dim, generator));
 }
 
 at::Tensor EncoderLayerImpl::forward(
@@ -47,7 +47,8 @@ EncoderImpl::EncoderImpl(
             generator)));
   }
   if (options.norm_of(options.encoder) == NormPlacement::kPre)
-    final_norm_ = register_module("final_norm", LayerNorm(options.dim));
+    final_norm_ =
+        register_module("final_norm", LayerNorm(options.dim, generator));
 }
 
 at::Tensor EncoderImpl::forward(

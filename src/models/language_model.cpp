@@ -20,11 +20,12 @@ constexpr int64_t kReadAtATime = 512;
 LanguageModelImpl::LanguageModelImpl(
     const ModelOptions& options,
     int64_t vocabulary,
-    std::optional<uint64_t> seed)
+    std::optional<uint64_t> seed,
+    at::Device device)
     : options_(options), vocabulary_(vocabulary) {
   options.validate("model", Task::kLanguageModel);
   check_vocabulary(options, Task::kLanguageModel, {0, vocabulary});
-  const InitGenerator generator = make_generator(seed);
+  const InitGenerator generator = make_generator(seed, device);
   decoder_ = register_module(
       "decoder",
       std::make_shared<DecoderImpl>(
@@ -65,7 +66,11 @@ at::Tensor LanguageModelImpl::target_log_probabilities(
       forward(target_in_tensor(batch), evaluation);
   const at::Tensor target = target_out_tensor(batch);
   return output_->target_log_probabilities(hidden, target)
-      .masked_fill(target.eq(kPadId), 0);
+      .masked_fill(ops::to_device(target.eq(kPadId), device()), 0);
+}
+
+at::Device LanguageModelImpl::device() const {
+  return decoder_->embedding()->device();
 }
 
 int64_t LanguageModelImpl::max_tokens() const {

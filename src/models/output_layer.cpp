@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "seqconv/base/error.h"
+#include "seqconv/ops/device.h"
 
 namespace seqconv {
 namespace {
@@ -87,17 +88,18 @@ at::Tensor OutputLayerImpl::target_log_probabilities(
   const at::Tensor words = target.reshape(-1);
   if (adaptive_)
     return adaptive_->target_log_probabilities(projected(rows), words)
-        .view_as(target);
+        .view(target.sizes());
   const int64_t chunk_rows = ops::rows_in_chunk(weight_.size(0));
   std::vector<at::Tensor> parts;
   const auto chunks = rows.split(chunk_rows);
   const auto targets = words.split(chunk_rows);
   for (size_t i = 0; i < chunks.size(); ++i) {
-    parts.push_back(log_probabilities(chunks[i])
-                        .gather(1, targets[i].unsqueeze(1))
-                        .squeeze(1));
+    parts.push_back(
+        log_probabilities(chunks[i])
+            .gather(1, ops::to_device(targets[i], rows.device()).unsqueeze(1))
+            .squeeze(1));
   }
-  return at::cat(parts).view_as(target);
+  return at::cat(parts).view(target.sizes());
 }
 
 at::Tensor OutputLayerImpl::log_probabilities(const at::Tensor& hidden) const {

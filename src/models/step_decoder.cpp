@@ -54,7 +54,7 @@ class ModelRows {
         model_->encode(source_tensor(batch), lengths, evaluation);
     memories_ = model_->decoder().memories(
         memory.states,
-        lengths_if_padded(lengths, batch.source_steps));
+        lengths_if_padded(lengths, batch.source_steps, model_->device()));
     state_ = model_->decoder().initial_state(batch.rows);
   }
 
@@ -121,7 +121,7 @@ class ModelStepDecoder : public StepDecoder {
       int64_t count) override {
     at::NoGradGuard no_grad;
     follow(parents);
-    scores_ = combine(to_tensor(tokens)).contiguous();
+    scores_ = ops::to_host(combine(to_tensor(tokens))).contiguous();
     const int64_t vocabulary = scores_.size(1);
     const float* data = scores_.const_data_ptr<float>();
     candidates_.resize(tokens.size());
@@ -151,7 +151,7 @@ class ModelStepDecoder : public StepDecoder {
     std::optional<Assignment> changed;
     if (sentence_of_row != sentence_of_row_)
       changed = assign(sentence_of_row);
-    const at::Tensor parent_rows = to_tensor(parents);
+    const at::Tensor parent_rows = there(to_tensor(parents));
     for (ModelRows& rows : models_)
       rows.reorder_rows(parent_rows, changed);
     sentence_of_row_ = std::move(sentence_of_row);
@@ -165,7 +165,7 @@ class ModelStepDecoder : public StepDecoder {
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     Assignment assignment;
     if (static_cast<int64_t>(kept.size()) < kept_) {
-      assignment.kept = to_tensor(kept);
+      assignment.kept = there(to_tensor(kept));
       for (int32_t& sentence : sentence_of_row)
         sentence = static_cast<int32_t>(
             std::lower_bound(kept.begin(), kept.end(), sentence) -
@@ -173,7 +173,15 @@ class ModelStepDecoder : public StepDecoder {
       kept_ = static_cast<int64_t>(kept.size());
     }
     assignment.rows = place_rows(sentence_of_row, kept_);
+    for (at::Tensor* places :
+         {&assignment.rows.row_at, &assignment.rows.place_of})
+      if (places->defined())
+        *places = there(*places);
     return assignment;
+  }
+
+  at::Tensor there(const at::Tensor& ids) const {
+    return ops::to_device(ids, models_[0].model()->device());
   }
 
   /// Log of the models' mean probability, [N, V].
@@ -191,7 +199,7 @@ class ModelStepDecoder : public StepDecoder {
   int64_t sentences_;
   int64_t kept_;                          // sentences in the memory
   std::vector<int32_t> sentence_of_row_;  // by their places there
-  at::Tensor scores_;                     // [N, V] of the last step
+  at::Tensor scores_;                     // [N, V] of the last step, host
   std::vector<std::vector<Candidate>> candidates_;
 };
 

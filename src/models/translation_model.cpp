@@ -15,7 +15,8 @@ TranslationModelImpl::TranslationModelImpl(
     const ModelOptions& options,
     int64_t source_vocabulary,
     int64_t target_vocabulary,
-    std::optional<uint64_t> seed)
+    std::optional<uint64_t> seed,
+    at::Device device)
     : options_(options),
       source_vocabulary_(source_vocabulary),
       target_vocabulary_(target_vocabulary) {
@@ -24,7 +25,7 @@ TranslationModelImpl::TranslationModelImpl(
       options,
       Task::kTranslation,
       {source_vocabulary, target_vocabulary});
-  const InitGenerator generator = make_generator(seed);
+  const InitGenerator generator = make_generator(seed, device);
   encoder_ = register_module(
       "encoder",
       std::make_shared<EncoderImpl>(options, source_vocabulary, generator));
@@ -52,9 +53,15 @@ EncoderOutput TranslationModelImpl::encode(
     const at::Tensor& lengths,
     DropoutPlan& plan) const {
   return {
-      encoder_
-          ->forward(source, lengths_if_padded(lengths, source.size(1)), plan),
+      encoder_->forward(
+          source,
+          lengths_if_padded(lengths, source.size(1), device()),
+          plan),
       lengths};
+}
+
+at::Device TranslationModelImpl::device() const {
+  return decoder_->embedding()->device();
 }
 
 at::Tensor TranslationModelImpl::decode(
@@ -63,7 +70,7 @@ at::Tensor TranslationModelImpl::decode(
     DropoutPlan& plan) const {
   const auto memories = decoder_->memories(
       memory.states,
-      lengths_if_padded(memory.lengths, memory.states.size(1)));
+      lengths_if_padded(memory.lengths, memory.states.size(1), device()));
   return decoder_->forward(target_in, memories, plan);
 }
 
@@ -88,7 +95,7 @@ at::Tensor TranslationModelImpl::target_log_probabilities(
       decode(memory, target_in_tensor(batch), evaluation);
   const at::Tensor target = target_out_tensor(batch);
   return output_->target_log_probabilities(hidden, target)
-      .masked_fill(target.eq(kPadId), 0);
+      .masked_fill(ops::to_device(target.eq(kPadId), device()), 0);
 }
 
 }  // namespace seqconv

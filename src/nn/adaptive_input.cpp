@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "seqconv/base/error.h"
+#include "seqconv/ops/device.h"
 
 namespace seqconv {
 namespace {
@@ -83,7 +84,12 @@ AdaptiveInputImpl::AdaptiveInputImpl(
 }
 
 at::Tensor AdaptiveInputImpl::forward(const at::Tensor& tokens) const {
-  const SortedWords sorted = sort_by_band(tokens.contiguous(), bands_);
+  const at::Device device = table(0).device();
+  const auto there = [&](const std::vector<int64_t>& ids) {
+    return ops::to_device(at::tensor(ids, at::kLong), device);
+  };
+  const SortedWords sorted =
+      sort_by_band(ops::to_host(tokens).contiguous(), bands_);
   std::vector<at::Tensor> rows;
   for (int64_t band = 0; band < bands_.count(); ++band) {
     const auto& words = sorted.words[static_cast<size_t>(band)];
@@ -93,16 +99,13 @@ at::Tensor AdaptiveInputImpl::forward(const at::Tensor& tokens) const {
     const int64_t frozen =
         options_.fairseq_compatible && bands_.size(band) > kPadId ? kPadId : -1;
     rows.push_back(at::linear(  // [words, C]
-        at::embedding(table(band), at::tensor(words, at::kLong), frozen),
+        at::embedding(table(band), there(words), frozen),
         projection(band)));
   }
   rows.push_back(at::zeros(  // what <pad> becomes
       {1, options_.channels},
       table(0).options().requires_grad(false)));
-  return at::index_select(
-             at::cat(rows),
-             0,
-             at::tensor(sorted.row_of, at::kLong))
+  return at::index_select(at::cat(rows), 0, there(sorted.row_of))
       .view({tokens.size(0), tokens.size(1), options_.channels});
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "seqconv/base/error.h"
+#include "seqconv/ops/device.h"
 #include "seqconv/ops/elementwise.h"
 
 namespace seqconv {
@@ -63,7 +64,8 @@ at::Tensor log_softmax(const at::Tensor& logits) {
 }
 
 at::Tensor gather(const at::Tensor& rows, const at::Tensor& columns) {
-  return rows.gather(1, columns.unsqueeze(1)).squeeze(1);
+  return rows.gather(1, ops::to_device(columns, rows.device()).unsqueeze(1))
+      .squeeze(1);
 }
 
 void check_tied(
@@ -174,13 +176,15 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
       to_tensor(split.head),
       {.ignore_index = kPadId});
   for (int64_t i = 0; i < tails(); ++i) {
-    const uint64_t seed =
+    const ops::Seed seed =
         plan.next_seed();  // drawn whether it is needed or not
     const auto tail = static_cast<size_t>(i);
     if (split.rows[tail].empty())
       continue;
-    const at::Tensor rows =
-        at::index_select(input, 0, to_tensor(split.rows[tail]));
+    const at::Tensor rows = at::index_select(
+        input,
+        0,
+        ops::to_device(to_tensor(split.rows[tail]), input.device()));
     const ops::CrossEntropySums part = ops::linear_cross_entropy(
         ops::dropout(tail_input(i, rows), rate, seed),
         words_[tail],
@@ -207,7 +211,8 @@ at::Tensor AdaptiveSoftmaxImpl::target_log_probabilities(
       const auto tail = static_cast<size_t>(i);
       if (split.rows[tail].empty())
         continue;
-      const at::Tensor rows = to_tensor(split.rows[tail]);
+      const at::Tensor rows =
+          ops::to_device(to_tensor(split.rows[tail]), hidden.device());
       const at::Tensor inside = log_softmax(at::linear(
           tail_input(i, at::index_select(chunks[chunk], 0, rows)),
           words_[tail]));

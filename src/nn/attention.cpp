@@ -36,7 +36,8 @@ at::Tensor join_heads(const at::Tensor& x) {
 /// The mask of local_attention, [1 or B, 1, T, T], or empty: all is seen.
 std::optional<at::Tensor> local_mask(
     int64_t steps,
-    const LocalAttentionOptions& options) {
+    const LocalAttentionOptions& options,
+    at::Device device) {
   const bool windowed = options.kernel_size > 0;
   if (!windowed && !options.causal && !options.lengths)
     return {};
@@ -45,7 +46,8 @@ std::optional<at::Tensor> local_mask(
                                        : 2 * steps + 1;
   const int64_t padding_left =
       options.causal ? kernel_size - 1 : kernel_size / 2;
-  at::Tensor mask = window_mask(steps, kernel_size, padding_left).unsqueeze(0);
+  at::Tensor mask =
+      window_mask(steps, kernel_size, padding_left, device).unsqueeze(0);
   if (options.lengths) {
     const at::Tensor valid = length_mask(*options.lengths, steps);  // [B, T]
     // A padded row sees itself, so that its softmax stays defined.
@@ -65,7 +67,7 @@ at::Tensor attend(
     const std::optional<at::Tensor>& mask,
     double dropout,
     DropoutPlan& plan) {
-  const uint64_t seed = plan.next_seed();
+  const ops::Seed seed = plan.next_seed();
   const double rate = plan.rate(dropout);
   if (rate == 0)
     return at::scaled_dot_product_attention(query, key, value, mask);
@@ -82,16 +84,21 @@ at::Tensor attend(
   return at::matmul(probabilities, value);
 }
 
-at::Tensor
-window_mask(int64_t steps, int64_t kernel_size, int64_t padding_left) {
-  const at::Tensor place = at::arange(steps);
+at::Tensor window_mask(
+    int64_t steps,
+    int64_t kernel_size,
+    int64_t padding_left,
+    at::Device device) {
+  const at::Tensor place = at::arange(steps, device);
   const at::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
   return distance.ge(-padding_left)
       .logical_and(distance.le(kernel_size - 1 - padding_left));
 }
 
 at::Tensor length_mask(const at::Tensor& lengths, int64_t steps) {
-  return at::arange(steps).unsqueeze(0).lt(lengths.unsqueeze(1));
+  return at::arange(steps, lengths.device())
+      .unsqueeze(0)
+      .lt(lengths.unsqueeze(1));
 }
 
 at::Tensor local_attention(
@@ -105,7 +112,7 @@ at::Tensor local_attention(
       split_heads(q, options.heads),
       split_heads(k, options.heads),
       split_heads(v, options.heads),
-      local_mask(steps, options),
+      local_mask(steps, options, q.device()),
       options.dropout,
       plan));
   if (options.lengths)
@@ -158,9 +165,10 @@ with_room(const AttentionState& state, const at::Tensor& buffer, int64_t room) {
 
 /// [T', t]: which of the `seen` kept keys the last `steps` queries see; query i
 /// stands at place seen - steps + i. window 0: all before it.
-at::Tensor step_mask(int64_t steps, int64_t seen, int64_t window) {
-  const at::Tensor distance = at::arange(seen).unsqueeze(0) -
-      at::arange(seen - steps, seen).unsqueeze(1);  // key - query
+at::Tensor
+step_mask(int64_t steps, int64_t seen, int64_t window, at::Device device) {
+  const at::Tensor distance = at::arange(seen, device).unsqueeze(0) -
+      at::arange(seen - steps, seen, device).unsqueeze(1);  // key - query
   const int64_t reach = window > 0 ? window : seen;
   return distance.le(0).logical_and(distance.gt(-reach));
 }
@@ -206,7 +214,7 @@ at::Tensor SelfAttentionImpl::step(
   const int64_t steps = x.size(1);
   std::optional<at::Tensor> mask;
   if (steps > 1)  // a single query sees all that is kept
-    mask = step_mask(steps, state.kept(), window);
+    mask = step_mask(steps, state.kept(), window, x.device());
   DropoutPlan evaluation;
   const at::Tensor y = join_heads(attend(
       split_heads(qkv[0], options_.heads),

@@ -6,7 +6,6 @@
 #include <ATen/ops/conv1d.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/remainder.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "conv_bias.h"
@@ -40,7 +39,7 @@ DenseConvImpl::DenseConvImpl(
       "weight",
       xavier_uniform({C, C, K}, C * K, C * K, generator));
   if (options.bias)
-    bias = register_parameter("bias", at::zeros({C}));
+    bias = register_parameter("bias", constant(C, 0, generator));
 }
 
 at::Tensor DenseConvImpl::convolved(const at::Tensor& padded) const {
@@ -68,8 +67,9 @@ at::Tensor DenseConvImpl::step(
     return convolved(x);
   // Input number p lies in slot p % slots: the oldest one stands where the
   // next would go.
-  const at::Tensor order =
-      at::remainder(at::arange(slots) + position.tensor, slots);
+  const at::Tensor order = at::remainder(
+      at::arange(slots, position.tensor.options()) + position.tensor,
+      slots);
   const at::Tensor padded =  // [N, K - 1 + T', C]
       at::cat({state.window.index_select(1, order), x}, 1);
   const at::Tensor next = at::remainder(order + x.size(1), slots);

@@ -9,10 +9,13 @@ namespace seqconv {
 
 /// DropConnect of rate p with the plan's next seed; nothing in evaluation.
 inline ops::DropConnect drop_connect(double p, DropoutPlan& plan) {
-  const auto seed = static_cast<int64_t>(plan.next_seed());
+  const ops::Seed seed = plan.next_seed();
   if (plan.rate(p) == 0)
     return {};
-  return {.p = p, .seed = at::scalar_tensor(seed, at::kLong), .mask = {}};
+  const at::Tensor there = seed.tensor.defined()
+      ? seed.tensor
+      : at::scalar_tensor(static_cast<int64_t>(seed.value), at::kLong);
+  return {.p = p, .seed = there, .mask = {}};
 }
 
 }  // namespace seqconv

@@ -1,7 +1,6 @@
 #include "seqconv/nn/dynamicconv.h"
 
 #include <ATen/ops/linear.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 
@@ -27,7 +26,7 @@ DynamicConvImpl::DynamicConvImpl(
         uniform({outputs}, bound, generator));
   }
   if (options.bias)
-    bias = register_parameter("bias", at::zeros({options.channels}));
+    bias = register_parameter("bias", constant(options.channels, 0, generator));
 }
 
 int64_t DynamicConvImpl::query_channels() const {

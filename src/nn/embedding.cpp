@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "seqconv/ops/device.h"
 #include "seqconv/ops/elementwise.h"
 
 namespace seqconv {
@@ -58,6 +59,10 @@ int64_t EmbeddingImpl::max_tokens() const {
                              : std::numeric_limits<int32_t>::max();
 }
 
+at::Device EmbeddingImpl::device() const {
+  return bands ? bands->table(0).device() : table.device();
+}
+
 at::Tensor EmbeddingImpl::learned_rows(int64_t past, int64_t count) const {
   TORCH_CHECK(
       past + count <= options_.learned,
@@ -74,14 +79,16 @@ at::Tensor EmbeddingImpl::forward(
     int64_t past) const {
   const double scale = std::sqrt(static_cast<double>(options_.dim));
   at::Tensor rows =  // [B, T, C], or E of them
-      bands ? bands->forward(tokens) : at::embedding(table, tokens);
+      bands ? bands->forward(tokens)
+            : at::embedding(table, ops::to_device(tokens, device()));
   if (projection.defined())
     rows = at::linear(rows, projection);
   const int64_t count = tokens.size(1);
   const at::Tensor x = positions.defined()
       ? at::add(learned_rows(past, count), rows, scale)
-      : sinusoidal_ ? at::add(sinusoidal_->rows(past, count), rows, scale)
-                    : at::mul(rows, scale);
+      : sinusoidal_
+      ? at::add(sinusoidal_->rows(past, count, device()), rows, scale)
+      : at::mul(rows, scale);
   return ops::dropout(x, plan.rate(options_.dropout), plan.next_seed());
 }
 

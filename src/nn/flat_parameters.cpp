@@ -17,6 +17,7 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
   at::NoGradGuard no_grad;
   int64_t size = 0;
   const auto parameters = module.named_parameters();
+  auto options = at::dtype(at::kFloat);
   for (const auto& item : parameters) {
     const at::Tensor& value = item.value();
     TORCH_CHECK(
@@ -25,11 +26,12 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
         item.key(),
         " is ",
         value.scalar_type());
+    options = options.device(value.device());
     slots_.push_back({item.key(), value.sizes().vec(), size, value.numel()});
     size += aligned(value.numel());
   }
-  values_ = at::zeros({size});
-  gradients_ = at::zeros({size});
+  values_ = at::zeros({size}, options);
+  gradients_ = at::zeros({size}, options);
   size_t index = 0;
   for (const auto& item : parameters) {
     const ParameterSlot& slot = slots_[index++];

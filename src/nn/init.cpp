@@ -2,31 +2,61 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 
 #include <cmath>
 
+#include "seqconv/ops/device.h"
+
 namespace seqconv {
 
-InitGenerator make_generator(std::optional<uint64_t> seed) {
+namespace {
+
+/// A new weight into which draw(weight) puts its numbers.
+template <class Draw>
+at::Tensor draw_weight(
+    at::IntArrayRef shape,
+    const InitGenerator& generator,
+    const Draw& draw) {
+  if (!generator.draws)
+    return at::empty(shape, at::dtype(at::kFloat).device(generator.device));
+  at::Tensor weight = at::empty(shape, at::kFloat);
+  draw(weight);
+  return ops::to_device(weight, generator.device);
+}
+
+}  // namespace
+
+InitGenerator make_generator(std::optional<uint64_t> seed, at::Device device) {
   if (!seed)
-    return {.draws = false};
-  return {.generator = at::make_generator<at::CPUGeneratorImpl>(*seed)};
+    return {.draws = false, .device = device};
+  return {
+      .generator = at::make_generator<at::CPUGeneratorImpl>(*seed),
+      .device = device};
 }
 
 at::Tensor
 uniform(at::IntArrayRef shape, double bound, const InitGenerator& generator) {
-  at::Tensor weight = at::empty(shape, at::kFloat);
-  return generator.draws ? weight.uniform_(-bound, bound, generator.generator)
-                         : weight;
+  return draw_weight(shape, generator, [&](at::Tensor& weight) {
+    weight.uniform_(-bound, bound, generator.generator);
+  });
 }
 
 at::Tensor normal(
     at::IntArrayRef shape,
     double deviation,
     const InitGenerator& generator) {
-  at::Tensor weight = at::empty(shape, at::kFloat);
-  return generator.draws ? weight.normal_(0, deviation, generator.generator)
-                         : weight;
+  return draw_weight(shape, generator, [&](at::Tensor& weight) {
+    weight.normal_(0, deviation, generator.generator);
+  });
+}
+
+at::Tensor
+constant(int64_t size, double value, const InitGenerator& generator) {
+  return at::full(
+      {size},
+      value,
+      at::dtype(at::kFloat).device(generator.device));
 }
 
 at::Tensor xavier_uniform(

@@ -1,8 +1,6 @@
 #include "seqconv/nn/layer_norm.h"
 
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
 
 #include "seqconv/ops/elementwise.h"
 
@@ -11,9 +9,9 @@ namespace {
 constexpr double kEpsilon = 1e-5;
 }
 
-LayerNormImpl::LayerNormImpl(int64_t channels) {
-  weight = register_parameter("weight", at::ones({channels}));
-  bias = register_parameter("bias", at::zeros({channels}));
+LayerNormImpl::LayerNormImpl(int64_t channels, const InitGenerator& generator) {
+  weight = register_parameter("weight", constant(channels, 1, generator));
+  bias = register_parameter("bias", constant(channels, 0, generator));
 }
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {

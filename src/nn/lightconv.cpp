@@ -1,7 +1,5 @@
 #include "seqconv/nn/lightconv.h"
 
-#include <ATen/ops/zeros.h>
-
 #include "conv_bias.h"
 #include "drop_connect.h"
 #include "seqconv/ops/lightconv.h"
@@ -21,7 +19,7 @@ LightConvImpl::LightConvImpl(
           heads * kernel_size,
           generator));
   if (options.bias)
-    bias = register_parameter("bias", at::zeros({options.channels}));
+    bias = register_parameter("bias", constant(options.channels, 0, generator));
 }
 
 at::Tensor LightConvImpl::forward(

@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 
@@ -29,7 +28,7 @@ LinearImpl::LinearImpl(
   weight = register_parameter(
       "weight",
       xavier_uniform({out, in}, in, out / blocks, generator, gain));
-  bias = register_parameter("bias", at::zeros({out}));
+  bias = register_parameter("bias", constant(out, 0, generator));
 }
 
 void LinearImpl::draw_weight_by_fan_in(const InitGenerator& generator) {

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "seqconv/ops/device.h"
+
 namespace seqconv {
 namespace {
 constexpr int64_t kLeastRows = 64;
@@ -40,20 +42,26 @@ SinusoidalTable::SinusoidalTable(int64_t dim)
     : dim_(dim),
       first_{0, sinusoidal_positions(kFirstPosition, kLeastRows, dim)} {}
 
-bool SinusoidalTable::Rows::hold(int64_t wanted, int64_t count) const {
-  return rows.defined() && wanted >= past &&
+bool SinusoidalTable::Rows::hold(
+    int64_t wanted,
+    int64_t count,
+    at::Device device) const {
+  return rows.defined() && rows.device() == device && wanted >= past &&
       wanted + count <= past + rows.size(0);
 }
 
-at::Tensor SinusoidalTable::rows(int64_t past, int64_t count) const {
+at::Tensor SinusoidalTable::rows(int64_t past, int64_t count, at::Device device)
+    const {
   const std::lock_guard lock(mutex_);
   const bool first = past == 0 || past + count <= kMostFirstRows;
   Rows& kept = first ? first_ : distant_;
-  if (!kept.hold(past, count)) {
+  if (!kept.hold(past, count, device)) {
     const int64_t begin = first ? 0 : past;
     const int64_t size = first ? std::max(past + count, 2 * first_.rows.size(0))
                                : std::max(count, kDistantRows);
-    kept = {begin, sinusoidal_positions(kFirstPosition + begin, size, dim_)};
+    const at::Tensor rows =
+        sinusoidal_positions(kFirstPosition + begin, size, dim_);
+    kept = {begin, ops::to_device(rows, device)};
   }
   return kept.rows.narrow(0, past - kept.past, count);
 }

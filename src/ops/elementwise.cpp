@@ -1,5 +1,6 @@
 #include "seqconv/ops/elementwise.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -192,28 +193,27 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
   }
 };
 
-void check_glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
-  check_input("glu", "x", x);
-  TORCH_CHECK(
-      x.dim() >= 1 && x.size(-1) % 2 == 0,
-      "[glu] the last axis of x must be even, but got x ",
-      x.sizes());
-  if (!lengths.has_value())
-    return;
+void check_lengths(const at::Tensor& x, const at::Tensor& lengths) {
   TORCH_CHECK(
       x.dim() == 3,
       "[glu] x must be [B, T, 2C] when lengths are given, but got ",
       x.sizes());
   TORCH_CHECK(
-      lengths->scalar_type() == at::kLong && lengths->device().is_cpu() &&
-          lengths->dim() == 1 && lengths->size(0) == x.size(0),
-      "[glu] lengths must be int64 [B] on the CPU with B = ",
+      lengths.scalar_type() == at::kLong && lengths.device() == x.device() &&
+          lengths.dim() == 1 && lengths.size(0) == x.size(0),
+      "[glu] lengths must be int64 [B] on ",
+      x.device(),
+      " with B = ",
       x.size(0),
       ", but got ",
-      lengths->scalar_type(),
+      lengths.scalar_type(),
       " ",
-      lengths->sizes());
-  const at::Tensor values = lengths->contiguous();
+      lengths.sizes(),
+      " on ",
+      lengths.device());
+  if (!lengths.is_cpu())
+    return;
+  const at::Tensor values = lengths.contiguous();
   const int64_t* length = values.const_data_ptr<int64_t>();
   for (int64_t b = 0; b < values.numel(); ++b)
     TORCH_CHECK(
@@ -226,19 +226,21 @@ void check_glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
 
 }  // namespace
 
-at::Tensor dropout(const at::Tensor& x, double p, uint64_t seed) {
+at::Tensor dropout(const at::Tensor& x, double p, const Seed& seed) {
   check_input("dropout", "x", x);
   check_probability("dropout", p);
   if (p == 0)
     return x;
-  return DropoutFunction::apply(x, p, static_cast<int64_t>(seed));
+  if (!has_kernel(x, seed))
+    return dropout_reference(x, p, seed);
+  return DropoutFunction::apply(x, p, static_cast<int64_t>(seed.value));
 }
 
 at::Tensor dropout_add(
     const at::Tensor& x,
     const at::Tensor& residual,
     double p,
-    uint64_t seed) {
+    const Seed& seed) {
   check_input("dropout_add", "x", x);
   check_same_type("dropout_add", "residual", residual, x);
   check_probability("dropout_add", p);
@@ -248,29 +250,44 @@ at::Tensor dropout_add(
       x.sizes(),
       ", but got ",
       residual.sizes());
-  return DropoutAddFunction::apply(x, residual, p, static_cast<int64_t>(seed));
+  if (!has_kernel(x, seed))
+    return residual + dropout_reference(x, p, seed);
+  return DropoutAddFunction::apply(
+      x,
+      residual,
+      p,
+      static_cast<int64_t>(seed.value));
 }
 
 at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
-  check_glu(x, lengths);
+  check_input("glu", "x", x);
+  TORCH_CHECK(
+      x.dim() >= 1 && x.size(-1) % 2 == 0,
+      "[glu] the last axis of x must be even, but got x ",
+      x.sizes());
+  if (lengths)
+    check_lengths(x, *lengths);
+  if (!has_kernel(x))
+    return glu_reference(x, lengths);
   return GluFunction::apply(
       x,
-      lengths.has_value() ? std::optional(lengths->contiguous())
-                          : std::nullopt);
+      lengths ? std::optional(lengths->contiguous()) : std::nullopt);
 }
 
 at::Tensor activation_dropout(
     const at::Tensor& x,
     Activation activation,
     double p,
-    uint64_t seed) {
+    const Seed& seed) {
   check_input("activation_dropout", "x", x);
   check_probability("activation_dropout", p);
+  if (!has_kernel(x, seed))
+    return activation_dropout_reference(x, activation, p, seed);
   return ActivationDropoutFunction::apply(
       x,
       activation,
       p,
-      static_cast<int64_t>(seed));
+      static_cast<int64_t>(seed.value));
 }
 
 }  // namespace seqconv::ops

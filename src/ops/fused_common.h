@@ -7,29 +7,40 @@
 #include <string_view>
 
 #include "seqconv/kernels/dropout.h"
+#include "seqconv/ops/seed.h"
 
 /// What the fused element-wise operators share: their checks and types.
 namespace seqconv::ops {
 
-/// x is on the CPU and float32 or float64.
+/// x holds floating-point numbers.
 inline void
 check_input(std::string_view op, std::string_view name, const at::Tensor& x) {
   TORCH_CHECK(
-      x.defined() && x.device().is_cpu(),
+      x.defined() && x.is_floating_point(),
       "[",
       op,
       "] ",
       name,
-      " must be a CPU tensor, but got ",
-      x.defined() ? x.device().str() : "an undefined one");
+      " must be of a floating-point type, but got ",
+      x.defined() ? toString(x.scalar_type()) : "an undefined tensor");
+}
+
+inline void check_same_device(
+    std::string_view op,
+    std::string_view name,
+    const at::Tensor& y,
+    const at::Tensor& x) {
+  check_input(op, name, y);
   TORCH_CHECK(
-      x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble,
+      y.device() == x.device(),
       "[",
       op,
       "] ",
       name,
-      " must be float32 or float64, but got ",
-      x.scalar_type());
+      " must be on ",
+      x.device(),
+      " like the other inputs, but got ",
+      y.device());
 }
 
 /// y has x's type and device.
@@ -38,7 +49,7 @@ inline void check_same_type(
     std::string_view name,
     const at::Tensor& y,
     const at::Tensor& x) {
-  check_input(op, name, y);
+  check_same_device(op, name, y, x);
   TORCH_CHECK(
       y.scalar_type() == x.scalar_type(),
       "[",
@@ -49,6 +60,17 @@ inline void check_same_type(
       x.scalar_type(),
       " like the other inputs, but got ",
       y.scalar_type());
+}
+
+/// Whether the kernels take x: others go through the reference.
+inline bool has_kernel(const at::Tensor& x) {
+  return x.is_cpu() &&
+      (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+}
+
+/// The kernels number the elements of whole batches.
+inline bool has_kernel(const at::Tensor& x, const Seed& seed) {
+  return has_kernel(x) && seed.rows == 0;
 }
 
 inline void check_probability(std::string_view op, double p) {

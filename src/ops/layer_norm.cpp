@@ -1,3 +1,4 @@
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -17,7 +18,7 @@ using torch::autograd::variable_list;
 struct LayerNormInputs {
   at::Tensor x, residual, weight, bias;
   double p = 0;
-  int64_t seed = 0;
+  Seed seed = 0;
   double epsilon = 1e-5;
 };
 
@@ -47,7 +48,7 @@ LayerNormOutputs run_layer_norm(const LayerNormInputs& in, bool keep) {
     pass.bias = in.bias.const_data_ptr<T>();
     pass.y = out.y.template mutable_data_ptr<T>();
     pass.epsilon = in.epsilon;
-    pass.drop = make_dropout(in.p, in.seed);
+    pass.drop = make_dropout(in.p, static_cast<int64_t>(in.seed.value));
     kernels::layer_norm(pass, parallel_for());
   });
   return out;
@@ -113,7 +114,7 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
     LayerNormOutputs out = run_layer_norm(contiguous, /*keep=*/true);
     ctx->save_for_backward({out.normalized, out.rstd, contiguous.weight});
     ctx->saved_data["p"] = contiguous.p;
-    ctx->saved_data["seed"] = contiguous.seed;
+    ctx->saved_data["seed"] = static_cast<int64_t>(contiguous.seed.value);
     ctx->saved_data["residual"] = residual.has_value();
     return out.y;
   }
@@ -189,6 +190,14 @@ void check_layer_norm(std::string_view op, const LayerNormInputs& in) {
 
 at::Tensor apply_layer_norm(std::string_view op, const LayerNormInputs& in) {
   check_layer_norm(op, in);
+  if (!has_kernel(in.x, in.seed)) {
+    const at::Tensor x = dropout_reference(in.x, in.p, in.seed);
+    return layer_norm_reference(
+        in.residual.defined() ? in.residual + x : x,
+        in.weight,
+        in.bias,
+        in.epsilon);
+  }
   LayerNormInputs contiguous = in;
   contiguous.x = in.x.contiguous();
   if (in.residual.defined())
@@ -219,7 +228,7 @@ at::Tensor dropout_add_layer_norm(
     const at::Tensor& weight,
     const at::Tensor& bias,
     double p,
-    uint64_t seed,
+    const Seed& seed,
     double epsilon) {
   TORCH_CHECK(
       residual.defined(),
@@ -227,7 +236,7 @@ at::Tensor dropout_add_layer_norm(
       "undefined one");
   return apply_layer_norm(
       "dropout_add_layer_norm",
-      {x, residual, weight, bias, p, static_cast<int64_t>(seed), epsilon});
+      {x, residual, weight, bias, p, seed, epsilon});
 }
 
 at::Tensor layer_norm(

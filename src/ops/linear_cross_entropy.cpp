@@ -2,11 +2,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -15,6 +17,7 @@
 
 #include "ops/fused_common.h"
 #include "seqconv/kernels/cross_entropy.h"
+#include "seqconv/ops/device.h"
 #include "seqconv/ops/parallel.h"
 
 namespace seqconv::ops {
@@ -27,6 +30,8 @@ using torch::autograd::variable_list;
 /// passes, rows enough for the products (of 864 x 256 x 6000, one thread: 128
 /// rows took 17 % longer than all at once, 288 took 7 %, 432 took 2 %).
 constexpr int64_t kChunkBytes = 16 << 20;
+/// Other devices want larger products.
+constexpr int64_t kDeviceChunkBytes = 256 << 20;
 constexpr int64_t kMinChunkRows = 64;
 
 kernels::SmoothedLoss smoothed_loss(
@@ -106,7 +111,8 @@ void check_target(
         r);
 }
 
-/// The rows that count. Without padding these are the tensors themselves.
+/// The rows that count, on hidden's device. Without padding these are the
+/// tensors themselves.
 struct CountedRows {
   at::Tensor hidden;  ///< [M', C]
   at::Tensor target;  ///< [M']
@@ -125,9 +131,13 @@ CountedRows select_rows(
     if (id[r] != ignore_index)
       rows.push_back(r);
   if (static_cast<int64_t>(rows.size()) == ids.numel())
-    return {hidden.contiguous(), ids, {}};
+    return {hidden.contiguous(), to_device(ids, hidden.device()), {}};
   const at::Tensor index = at::tensor(rows, ids.options());
-  return {hidden.index_select(0, index), ids.index_select(0, index), index};
+  const at::Tensor there = to_device(index, hidden.device());
+  return {
+      hidden.index_select(0, there),
+      to_device(ids.index_select(0, index), hidden.device()),
+      there};
 }
 
 /// Rows of a chunk: what was asked for, or equal chunks of about kChunkBytes.
@@ -138,14 +148,91 @@ int64_t chunk_rows(
   if (options.chunk_rows > 0)
     return std::min(options.chunk_rows, rows);
   const int64_t row_bytes = weight.size(0) * weight.element_size();
-  const int64_t max = std::max(kMinChunkRows, kChunkBytes / row_bytes);
+  const int64_t bytes = weight.is_cpu() ? kChunkBytes : kDeviceChunkBytes;
+  const int64_t max = std::max(kMinChunkRows, bytes / row_bytes);
   const int64_t chunks = (rows + max - 1) / max;
   return (rows + chunks - 1) / chunks;
 }
 
+at::ScalarType sum_type(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 struct LossAndGradients {
-  at::Tensor loss, nll;                 ///< scalars of hidden's type
+  at::Tensor loss, nll;                 ///< scalars, float32 or float64
   at::Tensor grad_hidden, grad_weight;  ///< undefined where not wanted
+};
+
+/// Losses of rows of logits, added up; the logits may become their gradient.
+class RowLosses {
+ public:
+  RowLosses(const kernels::SmoothedLoss& smoothed, at::Device device)
+      : smoothed_(smoothed),
+        loss_(at::zeros({}, at::dtype(at::kDouble).device(device))),
+        nll_(at::zeros_like(loss_)) {}
+
+  /// logits [rows, V], target [rows].
+  void add(at::Tensor logits, const at::Tensor& target, bool with_gradient) {
+    if (has_kernel(logits))
+      add_by_kernel(logits, target, with_gradient);
+    else
+      add_by_reference(logits, target, with_gradient);
+  }
+
+  at::Tensor loss() const { return loss_; }  // [] float64
+  at::Tensor nll() const { return nll_; }    // [] float64
+
+ private:
+  void add_by_kernel(
+      at::Tensor& logits,
+      const at::Tensor& target,
+      bool with_gradient) {
+    loss_of_row_.resize(static_cast<size_t>(logits.size(0)));
+    nll_of_row_.resize(loss_of_row_.size());
+    dispatch_type(logits, [&]<class T>(T) {
+      kernels::CrossEntropyRows<T> pass;
+      pass.rows = logits.size(0);
+      pass.vocabulary = logits.size(1);
+      pass.logits = logits.template mutable_data_ptr<T>();
+      pass.target = target.template const_data_ptr<int64_t>();
+      pass.loss = loss_of_row_.data();
+      pass.nll = nll_of_row_.data();
+      pass.with_gradient = with_gradient;
+      kernels::cross_entropy(pass, smoothed_, parallel_for());
+    });
+    double& loss = *loss_.mutable_data_ptr<double>();
+    double& nll = *nll_.mutable_data_ptr<double>();
+    for (size_t row = 0; row < loss_of_row_.size(); ++row) {
+      loss += loss_of_row_[row];
+      nll += nll_of_row_[row];
+    }
+  }
+
+  void add_by_reference(
+      at::Tensor& logits,
+      const at::Tensor& target,
+      bool with_gradient) {
+    const at::Tensor column = target.unsqueeze(1);  // [rows, 1]
+    const at::Tensor log_p =                        // [rows, V]
+        at::log_softmax(logits, -1, sum_type(logits.scalar_type()));
+    const at::Tensor nll = -log_p.gather(1, column).sum(at::kDouble);
+    nll_.add_(nll);
+    loss_.add_(nll, smoothed_.nll_weight);
+    if (smoothed_.uniform != 0)
+      loss_.sub_(log_p.sum(at::kDouble), smoothed_.uniform);
+    if (!with_gradient)
+      return;
+    at::Tensor grad = log_p.exp().sub_(smoothed_.uniform);
+    grad.scatter_add_(
+        1,
+        column,
+        at::full_like(column, -smoothed_.nll_weight, grad.options()));
+    logits.copy_(grad);
+  }
+
+  kernels::SmoothedLoss smoothed_;
+  at::Tensor loss_, nll_;
+  std::vector<double> loss_of_row_, nll_of_row_;
 };
 
 /// One pass over the rows: logits of a chunk, their loss and gradient in place,
@@ -159,10 +246,8 @@ class ChunkedLoss {
       bool want_hidden,
       bool want_weight)
       : rows_(rows),
-        weight_(weight),
-        smoothed_(smoothed_loss(options, weight.size(0))),
-        loss_(static_cast<size_t>(rows.target.numel())),
-        nll_(loss_.size()) {
+        weight_(weight.to(rows.hidden.scalar_type())),
+        losses_(smoothed_loss(options, weight.size(0)), weight.device()) {
     if (want_hidden)
       grad_hidden_ = at::empty_like(rows.hidden);
     if (want_weight)
@@ -170,7 +255,7 @@ class ChunkedLoss {
     const int64_t count = rows.target.numel();
     const int64_t step = count == 0 ? 1 : chunk_rows(count, weight, options);
     logits_ =
-        at::empty({std::min(step, count), weight.size(0)}, weight.options());
+        at::empty({std::min(step, count), weight.size(0)}, weight_.options());
     for (int64_t first = 0; first < count; first += step)
       run_chunk(first, std::min(step, count - first));
     if (count == 0 && want_weight)
@@ -178,15 +263,10 @@ class ChunkedLoss {
   }
 
   LossAndGradients result() const {
-    double loss = 0, nll = 0;
-    for (size_t r = 0; r < loss_.size(); ++r) {
-      loss += loss_[r];
-      nll += nll_[r];
-    }
-    const auto options = weight_.options();
+    const at::ScalarType type = sum_type(weight_.scalar_type());
     return {
-        at::scalar_tensor(loss, options),
-        at::scalar_tensor(nll, options),
+        losses_.loss().to(type),
+        losses_.nll().to(type),
         grad_hidden_,
         grad_weight_};
   }
@@ -196,33 +276,39 @@ class ChunkedLoss {
     const at::Tensor hidden = rows_.hidden.narrow(0, first, count);
     at::Tensor logits = logits_.narrow(0, 0, count);  // [count, V]
     at::mm_out(logits, hidden, weight_.t());
-    dispatch_type(logits, [&]<class T>(T) {
-      kernels::CrossEntropyRows<T> pass;
-      pass.rows = count;
-      pass.vocabulary = weight_.size(0);
-      pass.logits = logits.template mutable_data_ptr<T>();
-      pass.target = rows_.target.template const_data_ptr<int64_t>() + first;
-      pass.loss = loss_.data() + first;
-      pass.nll = nll_.data() + first;
-      pass.with_gradient = grad_hidden_.defined() || grad_weight_.defined();
-      kernels::cross_entropy(pass, smoothed_, parallel_for());
-    });
+    losses_.add(
+        logits,
+        rows_.target.narrow(0, first, count),
+        grad_hidden_.defined() || grad_weight_.defined());
     if (grad_hidden_.defined()) {
       at::Tensor grad = grad_hidden_.narrow(0, first, count);
       at::mm_out(grad, logits, weight_);
     }
-    if (grad_weight_.defined()) {
-      if (first == 0)
-        at::mm_out(grad_weight_, logits.t(), hidden);
+    if (grad_weight_.defined())
+      add_weight_gradient(logits, hidden, first == 0);
+  }
+
+  /// Chunks add up in the weight's own type.
+  void add_weight_gradient(
+      const at::Tensor& logits,
+      const at::Tensor& hidden,
+      bool is_first) {
+    if (grad_weight_.scalar_type() != logits.scalar_type()) {
+      const at::Tensor share = at::mm(logits.t(), hidden);
+      if (is_first)
+        grad_weight_.copy_(share);
       else
-        grad_weight_.addmm_(logits.t(), hidden);
+        grad_weight_.add_(share);
+    } else if (is_first) {
+      at::mm_out(grad_weight_, logits.t(), hidden);
+    } else {
+      grad_weight_.addmm_(logits.t(), hidden);
     }
   }
 
   const CountedRows& rows_;
-  const at::Tensor& weight_;
-  kernels::SmoothedLoss smoothed_;
-  std::vector<double> loss_, nll_;
+  at::Tensor weight_;  ///< in hidden's type
+  RowLosses losses_;
   at::Tensor logits_;  ///< [chunk, V], reused
   at::Tensor grad_hidden_, grad_weight_;
 };
@@ -270,11 +356,12 @@ class LinearCrossEntropyFunction
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     check_first_derivative("linear_cross_entropy");
-    const double scale = grads[0].item<double>();
     variable_list out = ctx->get_saved_variables();
+    // Reading it is free on the CPU alone.
+    const bool same = grads[0].is_cpu() && grads[0].item<double>() == 1;
     for (at::Tensor& grad : out)
-      if (grad.defined() && scale != 1)
-        grad = grad * scale;
+      if (grad.defined() && !same)
+        grad = grad * grads[0].to(grad.scalar_type());
     out.resize(4);
     return out;
   }
@@ -289,7 +376,10 @@ CrossEntropySums linear_cross_entropy(
     const CrossEntropyOptions& options) {
   constexpr std::string_view op = "linear_cross_entropy";
   check_input(op, "hidden", hidden);
-  check_same_type(op, "weight", weight, hidden);
+  check_same_device(op, "weight", weight, hidden);
+  // Parameters of mixed precision are float32.
+  if (weight.scalar_type() != at::kFloat || hidden.element_size() != 2)
+    check_same_type(op, "weight", weight, hidden);
   TORCH_CHECK(
       hidden.dim() == 2 && weight.dim() == 2 &&
           hidden.size(1) == weight.size(1),

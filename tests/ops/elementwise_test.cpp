@@ -65,10 +65,93 @@ TEST(DropoutOp, SaysWhatIsWrong) {
       "[dropout] p must be in [0, 1)");
   expect_error(
       [&] { ops::dropout(x.to(at::kLong), 0.5, 1); },
-      "[dropout] x must be float32 or float64, but got Long");
+      "[dropout] x must be of a floating-point type, but got Long");
   expect_error(
       [&] { ops::dropout(at::Tensor(), 0.5, 1); },
-      "[dropout] x must be a CPU tensor, but got an undefined one");
+      "[dropout] x must be of a floating-point type, but got an undefined "
+      "tensor");
+}
+
+/// Each operation beside its plain tensor algebra, which devices run.
+struct OperationAndReference {
+  Call kernel, reference;
+};
+
+std::vector<OperationAndReference> operations(double p, uint64_t seed) {
+  const at::Tensor lengths = at::tensor({11, 4, 0}, at::kLong);
+  std::vector<OperationAndReference> all = {
+      {[=](const Inputs& in) { return ops::dropout(in[0], p, seed); },
+       [=](const Inputs& in) { return dropout_reference(in[0], p, seed); }},
+      {[=](const Inputs& in) { return ops::glu(in[0], lengths); },
+       [=](const Inputs& in) { return glu_reference(in[0], lengths); }},
+      {[=](const Inputs& in) {
+         return ops::layer_norm(in[0], in[1], in[2], 1e-3);
+       },
+       [=](const Inputs& in) {
+         return layer_norm_reference(in[0], in[1], in[2], 1e-3);
+       }}};
+  for (const auto activation : {Activation::kRelu, Activation::kSwish})
+    all.push_back(
+        {[=](const Inputs& in) {
+           return ops::activation_dropout(in[0], activation, p, seed);
+         },
+         [=](const Inputs& in) {
+           return activation_dropout_reference(in[0], activation, p, seed);
+         }});
+  return all;
+}
+
+TEST(ElementwiseReferences, EqualTheKernels) {
+  const uint64_t seed = 0xfedcba9876543210ULL;
+  for (const auto type : kTypes)
+    for (const auto& operation : operations(0.3, seed))
+      expect_same(
+          operation.kernel,
+          operation.reference,
+          {random_normal({3, 11, 22}, type),
+           random_normal({22}, type),
+           random_normal({22}, type)},
+          tolerance(type));
+}
+
+// What other types and devices do is the reference: here in bfloat16, of which
+// every result is float32's, rounded.
+TEST(ElementwiseReferences, AreWhatOtherTypesRun) {
+  const at::Tensor x = random_normal({3, 11, 22}, at::kBFloat16);
+  const at::Tensor w = at::ones({22}, at::kBFloat16);
+  for (const auto& operation : operations(0.5, 7)) {
+    const at::Tensor y = operation.kernel({x, w, w});
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(y.equal(operation.reference({x, w, w})));
+    const at::Tensor wide = x.to(at::kFloat);
+    const at::Tensor one = w.to(at::kFloat);
+    EXPECT_LE(error(y, operation.kernel({wide, one, one})), 0x1p-8);
+  }
+  EXPECT_TRUE(
+      at::equal(dropout_add(x, x, 0.5, 7), x + dropout_reference(x, 0.5, 7)));
+  EXPECT_LE(
+      error(
+          dropout_add_layer_norm(x, x, w, w, 0.5, 7),
+          layer_norm_reference(x + dropout_reference(x, 0.5, 7), w, w)),
+      0x1p-7);
+}
+
+// A batch of five rows that was split after the second one.
+TEST(ElementwiseReferences, DropTheSameElementsOfPartsOfABatch) {
+  const at::Tensor x = random_normal({5, 3, 7}, at::kDouble);
+  Seed first = 42, second = 42;
+  first.rows = 2;
+  second.rows = 3;
+  second.rows_before = 2;
+  const at::Tensor whole = ops::dropout(x, 0.4, 42);
+  EXPECT_LE(
+      error(ops::dropout(x.narrow(0, 0, 2), 0.4, first), whole.narrow(0, 0, 2)),
+      1e-15);
+  EXPECT_LE(
+      error(
+          ops::dropout(x.narrow(0, 2, 3), 0.4, second),
+          whole.narrow(0, 2, 3)),
+      1e-15);
 }
 
 TEST(DropoutOp, RefusesASecondDerivative) {
@@ -155,8 +238,8 @@ TEST(GluOp, SaysWhatIsWrong) {
       [] {
         ops::glu(at::ones({2, 3, 4}), at::ones({3}, at::kLong));
       },
-      "[glu] lengths must be int64 [B] on the CPU with B = 2, but got Long "
-      "[3]");
+      "[glu] lengths must be int64 [B] on cpu with B = 2, but got Long [3] on "
+      "cpu");
   expect_error(
       [] {
         ops::glu(at::ones({2, 3, 4}), at::full({2}, 4, at::kLong));

@@ -155,8 +155,15 @@ TEST(LayerNormOp, SaysWhatIsWrong) {
       [&] { ops::layer_norm(x, w, w, -1); },
       "[layer_norm] epsilon must be >= 0, but got -1");
   expect_error(
+      [&] { ops::layer_norm(x.to(at::kLong), w, w); },
+      "[layer_norm] x must be of a floating-point type, but got Long");
+  expect_error(
       [&] { ops::layer_norm(x.to(at::kBFloat16), w, w); },
-      "[layer_norm] x must be float32 or float64, but got BFloat16");
+      "[layer_norm] weight must be BFloat16 like the other inputs, but got "
+      "Float");
+  expect_error(
+      [&] { ops::layer_norm(x.to(at::kMeta), w, w); },
+      "[layer_norm] weight must be on meta like the other inputs, but got cpu");
 }
 
 /// Counted by the tensors that a backward pass makes.

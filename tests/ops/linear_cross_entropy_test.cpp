@@ -49,6 +49,44 @@ void expect_golden(
   EXPECT_LE(relative(logits.grad(), want_gradient.view({-1, V})), bound);
 }
 
+// Types and devices without a kernel: of small whole numbers the products are
+// exact in 16 bits, so that the sums must be float32's. Gradients are rounded.
+TEST(LinearCrossEntropy, SixteenBitsGiveTheSumsOfFloat32) {
+  const at::Tensor hidden = at::randint(-2, 3, {13, 6}).to(at::kFloat);
+  const at::Tensor weight = at::randint(-2, 3, {9, 6}).to(at::kFloat);
+  at::Tensor target = at::randint(2, 9, {13}, at::kLong);
+  target[4] = 1;  // ignored
+  for (const auto form : {SmoothingForm::kAll, SmoothingForm::kOthers})
+    for (const int64_t rows : {0, 5})
+      for (const bool same_type : {false, true}) {
+        CrossEntropyOptions options;
+        options.smoothing = 0.1;
+        options.form = form;
+        options.chunk_rows = rows;
+        const auto run = [&](at::Tensor h, at::Tensor w) {
+          h.requires_grad_();
+          w.requires_grad_();
+          const auto sums = linear_cross_entropy(h, w, target, options);
+          (sums.loss * 3).backward();
+          return std::vector<at::Tensor>{
+              sums.loss,
+              sums.nll,
+              h.grad(),
+              w.grad()};
+        };
+        const auto want = run(hidden.clone(), weight.clone());
+        const auto got =
+            run(hidden.to(at::kBFloat16),
+                same_type ? weight.to(at::kBFloat16) : weight.clone());
+        EXPECT_EQ(got[0].scalar_type(), at::kFloat);
+        EXPECT_LE(error(got[0], want[0]), 1e-6);
+        EXPECT_LE(error(got[1], want[1]), 1e-6);
+        EXPECT_EQ(got[3].scalar_type(), same_type ? at::kBFloat16 : at::kFloat);
+        for (size_t i = 2; i < 4; ++i)
+          EXPECT_LE(error(got[i], want[i]), 0x1p-6);
+      }
+}
+
 TEST(CrossEntropyGolden, ReferenceAndFusedMatchEveryCase) {
   for (const auto& file : golden_files("label_smoothed_cross_entropy")) {
     SCOPED_TRACE(file.filename());

@@ -20,11 +20,13 @@ class LanguageModelImpl : public SequenceModel {
   /// Draws its initial weights from `seed` (semantics.md 8.19); without one
   /// they are unset, to be read from a file. UsageError when the options do not
   /// fit a language model or the vocabulary. Once the weights are set, const
-  /// functions are safe to call from several threads at a time.
+  /// functions are safe to call from several threads at a time. Its parameters
+  /// are born on `device`; ids that it is given are best on the host.
   LanguageModelImpl(
       const ModelOptions& options,
       int64_t vocabulary,
-      std::optional<uint64_t> seed = 1);
+      std::optional<uint64_t> seed = 1,
+      at::Device device = at::kCPU);
 
   /// tokens [B, T] int64 -> hidden states [B, T, C].
   at::Tensor forward(const at::Tensor& tokens, DropoutPlan& plan) const;
@@ -35,6 +37,7 @@ class LanguageModelImpl : public SequenceModel {
       DropoutPlan& plan) const override;
   at::Tensor target_log_probabilities(const Batch& batch) const override;
   const ModelOptions& options() const override { return options_; }
+  at::Device device() const override;
 
   int64_t vocabulary() const { return vocabulary_; }
   /// Most tokens of a sequence: of learned positions, or a very large number.

@@ -22,6 +22,8 @@ class SequenceModel : public torch::nn::Module {
   virtual at::Tensor target_log_probabilities(const Batch& batch) const = 0;
 
   virtual const ModelOptions& options() const = 0;
+  /// Where its parameters are.
+  virtual at::Device device() const = 0;
 
   /// Number of parameters, tied ones once.
   int64_t parameter_count() const {

@@ -14,7 +14,7 @@ namespace seqconv {
 /// What the decoder sees of the source.
 struct EncoderOutput {
   at::Tensor states;   ///< [B, S, C]
-  at::Tensor lengths;  ///< [B] int64
+  at::Tensor lengths;  ///< [B] int64, where they were given
 };
 
 class EncoderImpl;
@@ -27,12 +27,15 @@ class TranslationModelImpl : public SequenceModel {
  public:
   /// Draws its initial weights from `seed` (semantics.md 8.19); without one
   /// they are unset, to be read from a file. Once they are set, const functions
-  /// are safe to call from several threads at a time.
+  /// are safe to call from several threads at a time. Its parameters are born
+  /// on `device`; ids and lengths that it is given are best on the host, where
+  /// they are looked at.
   TranslationModelImpl(
       const ModelOptions& options,
       int64_t source_vocabulary,
       int64_t target_vocabulary,
-      std::optional<uint64_t> seed = 1);
+      std::optional<uint64_t> seed = 1,
+      at::Device device = at::kCPU);
 
   /// source [B, S] int64, right-padded; lengths [B] int64.
   EncoderOutput encode(
@@ -51,6 +54,7 @@ class TranslationModelImpl : public SequenceModel {
       DropoutPlan& plan) const override;
   at::Tensor target_log_probabilities(const Batch& batch) const override;
   const ModelOptions& options() const override { return options_; }
+  at::Device device() const override;
   int64_t source_vocabulary() const { return source_vocabulary_; }
   int64_t target_vocabulary() const { return target_vocabulary_; }
   DecoderImpl& decoder() const { return *decoder_; }

@@ -29,7 +29,8 @@ class AdaptiveInputImpl : public torch::nn::Module {
       const AdaptiveInputOptions& options,
       const InitGenerator& generator = {});
 
-  /// tokens [B, T] int64 -> [B, T, C]. Error for ids outside [0, V).
+  /// tokens [B, T] int64, best on the host, where they are sorted into bands
+  /// -> [B, T, C]. Error for ids outside [0, V).
   at::Tensor forward(const at::Tensor& tokens) const;
 
   const AdaptiveInputOptions& options() const { return options_; }

@@ -25,8 +25,11 @@ at::Tensor attend(
 
 /// [T, T] booleans: query t sees keys t - padding_left ... t - padding_left +
 /// K - 1, the taps of a convolution of that width (semantics.md 8.7).
-at::Tensor
-window_mask(int64_t steps, int64_t kernel_size, int64_t padding_left);
+at::Tensor window_mask(
+    int64_t steps,
+    int64_t kernel_size,
+    int64_t padding_left,
+    at::Device device = at::kCPU);
 
 /// [B, S] booleans: position < length.
 at::Tensor length_mask(const at::Tensor& lengths, int64_t steps);

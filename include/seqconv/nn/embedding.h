@@ -37,14 +37,16 @@ class EmbeddingImpl : public torch::nn::Module {
       const InitGenerator& generator = {},
       const at::Tensor& shared = {});
 
-  /// tokens [B, T] int64, real tokens first; their positions start at `past`
-  /// tokens. -> [B, T, C]. Error when learned positions do not reach. Safe to
-  /// call from several threads at a time.
+  /// tokens [B, T] int64, best on the host, real tokens first; their positions
+  /// start at `past` tokens. -> [B, T, C]. Error when learned positions do not
+  /// reach. Safe to call from several threads at a time.
   at::Tensor
   forward(const at::Tensor& tokens, DropoutPlan& plan, int64_t past = 0) const;
 
   /// Most tokens of a sequence: of learned positions, or a very large number.
   int64_t max_tokens() const;
+  /// Where its parameters are, and so the model's.
+  at::Device device() const;
 
   at::Tensor table;              ///< [V, E]; undefined with bands
   at::Tensor projection;         ///< [C, E], or undefined

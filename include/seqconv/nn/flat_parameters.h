@@ -21,7 +21,7 @@ struct ParameterSlot {
 /// into another, so that clipping, optimiser steps, sums over processes and
 /// checkpoints are single passes. Each slot starts at a multiple of 16
 /// elements; the gaps stay zero. Tied parameters have one slot. The module's
-/// parameters (and their .grad) become views.
+/// parameters (and their .grad) become views, on their device.
 class FlatParameters {
  public:
   explicit FlatParameters(torch::nn::Module& module);

@@ -15,11 +15,19 @@ struct InitGenerator {
   /// False: nothing is drawn. Weights are then whatever the memory held, for a
   /// model whose parameters are read from a file next.
   bool draws = true;
+  /// Where parameters are born. Numbers are drawn on the host: they are the
+  /// same for every device.
+  at::Device device = at::kCPU;
 };
 
 /// A generator whose numbers are a function of `seed` alone; without one,
 /// nothing is drawn.
-InitGenerator make_generator(std::optional<uint64_t> seed);
+InitGenerator make_generator(
+    std::optional<uint64_t> seed,
+    at::Device device = at::kCPU);
+
+/// [size] float32 of one value, as biases and gains begin.
+at::Tensor constant(int64_t size, double value, const InitGenerator& generator);
 
 /// Xavier-uniform U(-b, b), b = gain * sqrt(6 / (fan_in + fan_out)), float32.
 at::Tensor xavier_uniform(

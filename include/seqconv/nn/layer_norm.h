@@ -4,13 +4,14 @@
 #include <torch/nn/pimpl.h>
 
 #include "seqconv/nn/dropout_plan.h"
+#include "seqconv/nn/init.h"
 
 namespace seqconv {
 
 /// Layer normalisation over the last axis, epsilon 1e-5, with weight and bias.
 class LayerNormImpl : public torch::nn::Module {
  public:
-  explicit LayerNormImpl(int64_t channels);
+  explicit LayerNormImpl(int64_t channels, const InitGenerator& generator = {});
 
   /// x [..., C] -> [..., C].
   at::Tensor forward(const at::Tensor& x) const;

@@ -23,15 +23,17 @@ class SinusoidalTable {
  public:
   explicit SinusoidalTable(int64_t dim);
 
-  /// The rows of `count` tokens that come after `past` ones: [count, dim].
-  at::Tensor rows(int64_t past, int64_t count) const;
+  /// The rows of `count` tokens that come after `past` ones: [count, dim], on
+  /// `device`, though they are computed on the host.
+  at::Tensor rows(int64_t past, int64_t count, at::Device device = at::kCPU)
+      const;
 
  private:
   struct Rows {
     int64_t past = 0;
     at::Tensor rows;
 
-    bool hold(int64_t past, int64_t count) const;
+    bool hold(int64_t past, int64_t count, at::Device device) const;
   };
 
   int64_t dim_;

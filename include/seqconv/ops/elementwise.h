@@ -2,15 +2,17 @@
 
 #include "seqconv/kernels/activation.h"
 #include "seqconv/ops/common.h"
+#include "seqconv/ops/seed.h"
 
-/// The small fused elementwise operations between matrix products. Dropout
-/// masks are a function of (seed, element index) alone (base/random.h) and
-/// never stored.
+/// The small elementwise operations between matrix products. Dropout masks are
+/// a function of (seed, element index) alone (base/random.h). On the CPU, in
+/// float32 and float64, each is one fused pass that draws its mask again
+/// instead of storing it; elsewhere it is its reference.
 namespace seqconv::ops {
 
 /// Inverted dropout: an element is kept with probability 1-p and then scaled by
 /// 1/(1-p). p = 0 returns x. Any shape; differentiable.
-at::Tensor dropout(const at::Tensor& x, double p, uint64_t seed);
+at::Tensor dropout(const at::Tensor& x, double p, const Seed& seed);
 
 /// Gated linear unit with dropout on its input already applied by the caller:
 /// x [..., 2C] -> a * sigmoid(b) [..., C], a the first half. Rows at and beyond
@@ -24,7 +26,7 @@ at::Tensor dropout_add(
     const at::Tensor& x,
     const at::Tensor& residual,
     double p,
-    uint64_t seed);
+    const Seed& seed);
 
 /// LayerNorm(residual + dropout(x)) over the last axis (post-norm blocks), in
 /// one pass each way. weight, bias [C].
@@ -34,7 +36,7 @@ at::Tensor dropout_add_layer_norm(
     const at::Tensor& weight,
     const at::Tensor& bias,
     double p,
-    uint64_t seed,
+    const Seed& seed,
     double epsilon = 1e-5);
 
 /// LayerNorm(x) over the last axis (pre-norm blocks). weight, bias [C].
@@ -51,7 +53,32 @@ at::Tensor activation_dropout(
     const at::Tensor& x,
     Activation activation,
     double p,
-    uint64_t seed);
+    const Seed& seed);
+
+/// The same in plain tensor algebra, for any device and floating-point type;
+/// differentiable any number of times.
+at::Tensor dropout_reference(const at::Tensor& x, double p, const Seed& seed);
+at::Tensor glu_reference(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& lengths = {});
+at::Tensor activation_dropout_reference(
+    const at::Tensor& x,
+    Activation activation,
+    double p,
+    const Seed& seed);
+at::Tensor layer_norm_reference(
+    const at::Tensor& x,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double epsilon = 1e-5);
+
+/// Booleans of `sizes` on `device`: which elements a dropout of probability p
+/// keeps.
+at::Tensor kept_elements(
+    at::IntArrayRef sizes,
+    double p,
+    const Seed& seed,
+    at::Device device);
 
 }  // namespace seqconv::ops
 

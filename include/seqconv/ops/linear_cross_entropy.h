@@ -20,7 +20,7 @@ struct CrossEntropyOptions {
 };
 
 /// Sums over rows: {label-smoothed loss, negative log-likelihood}, natural log,
-/// float32 scalars.
+/// float32 scalars (float64 of float64), on the device of `hidden`.
 struct CrossEntropySums {
   at::Tensor loss;  ///< differentiable in hidden and weight
   at::Tensor nll;   ///< no gradient
@@ -29,7 +29,9 @@ struct CrossEntropySums {
 /// Label-smoothed cross-entropy of softmax(hidden @ weight^T), computed in
 /// chunks of rows: the [M, V] logits never exist as a whole, and the gradients
 /// are made in the same pass while a chunk is in the cache.
-/// hidden [M, C], weight [V, C], target [M] int64.
+/// hidden [M, C], weight [V, C] of the same type, or float32 beside 16 bits
+/// (its gradient is float32 too), target [M] int64 on the host, where rows that
+/// count nothing are left out.
 CrossEntropySums linear_cross_entropy(
     const at::Tensor& hidden,
     const at::Tensor& weight,

@@ -1,0 +1,26 @@
+#include "seqconv/ops/device.h"
+
+#include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
+
+namespace seqconv::ops {
+
+at::Tensor to_device(const at::Tensor& host, at::Device device) {
+  if (host.device() == device)
+    return host;
+  RECORD_FUNCTION("seqconv::to_device", c10::ArrayRef<const c10::IValue>{});
+  if (device.is_cuda() && host.is_cpu())
+    return host.pin_memory().to(
+        device,
+        host.scalar_type(),
+        /*non_blocking=*/true);
+  return host.to(device);
+}
+
+at::Tensor to_host(const at::Tensor& tensor) {
+  if (tensor.is_meta())
+    return at::zeros(tensor.sizes(), tensor.options().device(at::kCPU));
+  return tensor.cpu();
+}
+
+}  // namespace seqconv::ops

@@ -1,0 +1,115 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/bitwise_and.h>
+#include <ATen/ops/bitwise_right_shift.h>
+#include <ATen/ops/bitwise_xor.h>
+#include <ATen/ops/glu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/masked_fill.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "seqconv/base/random.h"
+#include "seqconv/ops/device.h"
+#include "seqconv/ops/elementwise.h"
+
+namespace seqconv::ops {
+namespace {
+
+constexpr int64_t kWord = 0xffffffff;
+
+at::Tensor low(const at::Tensor& x) {
+  return at::bitwise_and(x, kWord);
+}
+
+/// Of 64 bits without a sign.
+at::Tensor high(const at::Tensor& x) {
+  return low(at::bitwise_right_shift(x, 32));
+}
+
+/// Blocks first, first + 1, ... of philox() (base/random.h): [count, 4] int64,
+/// a word of 32 bits each. seed [] int64.
+at::Tensor philox_blocks(const at::Tensor& seed, int64_t first, int64_t count) {
+  const at::Tensor counter = at::arange(first, first + count, seed.options());
+  const at::Tensor zero = at::zeros_like(counter);
+  at::Tensor c0 = low(counter), c1 = high(counter), c2 = zero, c3 = zero;
+  at::Tensor k0 = low(seed), k1 = high(seed);
+  for (int round = 0; round < 10; ++round) {
+    const at::Tensor p0 = c0 * int64_t{0xD2511F53};
+    const at::Tensor p1 = c2 * int64_t{0xCD9E8D57};
+    c0 = at::bitwise_xor(at::bitwise_xor(high(p1), c1), k0);
+    c2 = at::bitwise_xor(at::bitwise_xor(high(p0), c3), k1);
+    c1 = low(p1);
+    c3 = low(p0);
+    k0 = low(k0 + int64_t{0x9E3779B9});
+    k1 = low(k1 + int64_t{0xBB67AE85});
+  }
+  return at::stack({c0, c1, c2, c3}, 1);
+}
+
+}  // namespace
+
+at::Tensor kept_elements(
+    at::IntArrayRef sizes,
+    double p,
+    const Seed& seed,
+    at::Device device) {
+  const int64_t count = c10::multiply_integers(sizes);
+  const int64_t first = seed.first_of(count);
+  const int64_t block = first / 4;
+  const at::Tensor key = to_device(
+      seed.tensor.defined()
+          ? seed.tensor
+          : at::scalar_tensor(static_cast<int64_t>(seed.value), at::kLong),
+      device);
+  return philox_blocks(key, block, (first + count + 3) / 4 - block)
+      .view(-1)
+      .narrow(0, first - 4 * block, count)
+      .ge(int64_t{drop_threshold(p)})
+      .view(sizes);
+}
+
+at::Tensor dropout_reference(const at::Tensor& x, double p, const Seed& seed) {
+  if (p == 0)
+    return x;
+  const at::Tensor kept = kept_elements(x.sizes(), p, seed, x.device());
+  return at::masked_fill(x, kept.logical_not(), 0) * (1 / (1 - p));
+}
+
+at::Tensor glu_reference(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& lengths) {
+  const at::Tensor y = at::glu(x, -1);
+  if (!lengths)
+    return y;
+  const at::Tensor place = at::arange(x.size(1), lengths->options());
+  const at::Tensor padding = place.unsqueeze(0).ge(lengths->unsqueeze(1));
+  return at::masked_fill(y, padding.unsqueeze(-1), 0);
+}
+
+at::Tensor activation_dropout_reference(
+    const at::Tensor& x,
+    Activation activation,
+    double p,
+    const Seed& seed) {
+  switch (activation) {
+    case Activation::kRelu:
+      return dropout_reference(at::relu(x), p, seed);
+    case Activation::kSwish:
+      return dropout_reference(at::silu(x), p, seed);
+  }
+  TORCH_CHECK(false, "[activation_dropout] unknown activation");
+}
+
+at::Tensor layer_norm_reference(
+    const at::Tensor& x,
+    const at::Tensor& weight,
+    const at::Tensor& bias,
+    double epsilon) {
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
+}
+
+}  // namespace seqconv::ops

@@ -1,0 +1,133 @@
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "seqconv/models/decoder.h"
+#include "seqconv/models/language_model.h"
+#include "seqconv/models/output_layer.h"
+#include "seqconv/ops/device.h"
+#include "support/device_calls.h"
+#include "support/errors.h"
+#include "support/meta_kernels.h"
+#include "test_language_models.h"
+
+namespace seqconv {
+namespace {
+
+using testing::calls_of_mixed_devices;
+using ::testing::IsEmpty;
+
+constexpr int kWords = 40;
+
+/// Everything that drops something does.
+ModelOptions with_dropout(ModelOptions options) {
+  options.dropout = options.input_dropout = options.attention_dropout =
+      options.weight_dropout = options.activation_dropout = 0.3;
+  if (!options.adaptive.softmax_cutoffs.empty())
+    options.adaptive.softmax_dropout = 0.3;
+  return options;
+}
+
+std::vector<at::Tensor>
+gradients(const SequenceModel& model, const Batch& batch, double smoothing) {
+  DropoutPlan plan({.seed = 1, .update = 2, .micro_batch = 3}, model.device());
+  ops::CrossEntropyOptions options;
+  options.smoothing = smoothing;
+  const auto sums = model.loss(batch, options, plan);
+  EXPECT_EQ(sums.loss.device(), model.device());
+  EXPECT_EQ(sums.nll.device(), model.device());
+  return torch::autograd::grad({sums.loss}, model.parameters());
+}
+
+void expect_there(const std::vector<at::Tensor>& tensors, at::Device device) {
+  for (const at::Tensor& tensor : tensors)
+    EXPECT_EQ(tensor.device(), device);
+}
+
+class TranslationOnDevice : public ::testing::TestWithParam<testing::Variant> {
+};
+
+TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
+  const ModelOptions options = with_dropout(GetParam().options);
+  const TranslationModel model(options, kWords, kWords, 7, at::kMeta);
+  expect_there(model->parameters(), at::kMeta);
+  const Batch batch =
+      testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
+  EXPECT_THAT(
+      calls_of_mixed_devices(
+          [&] { expect_there(gradients(*model, batch, 0.1), at::kMeta); }),
+      IsEmpty());
+  EXPECT_THAT(
+      calls_of_mixed_devices([&] {
+        expect_there({model->target_log_probabilities(batch)}, at::kMeta);
+        const auto decoder = make_step_decoder({model, model}, batch);
+        const std::vector<int32_t> start = {0, 1, 2}, first(3, kEndId);
+        decoder->advance(start, first, {}, 4);
+        // Rows of sentences 2 and 0, which change their places.
+        decoder->advance(
+            std::vector<int32_t>{2, 0, 2, 0},
+            std::vector<int32_t>{5, 6, 7, 8},
+            {},
+            4);
+        EXPECT_EQ(decoder->log_probabilities(3).size(), size_t{kWords});
+      }),
+      IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants,
+    TranslationOnDevice,
+    ::testing::ValuesIn(testing::all_variants()),
+    testing::variant_name);
+
+class LanguageModelOnDevice
+    : public ::testing::TestWithParam<testing::Variant> {};
+
+TEST_P(LanguageModelOnDevice, LearnsAndReadsWithoutReadingIt) {
+  const ModelOptions options = with_dropout(GetParam().options);
+  const LanguageModel model(options, kWords, 7, at::kMeta);
+  const std::vector<int32_t> text = {4, 12, 30, 7, 39, 21, 11, 5, 6};
+  const Batch batch = make_stream_batch({text, std::span(text).first(4)});
+  const bool adaptive = !options.adaptive.softmax_cutoffs.empty();
+  EXPECT_THAT(
+      calls_of_mixed_devices([&] {
+        expect_there(gradients(*model, batch, adaptive ? 0 : 0.1), at::kMeta);
+      }),
+      IsEmpty());
+  EXPECT_THAT(
+      calls_of_mixed_devices([&] {
+        expect_there({model->target_log_probabilities(batch)}, at::kMeta);
+        LanguageModelReader reader(model);
+        reader.read({4, 5, 6});
+        expect_there({reader.read({7})}, at::kMeta);
+      }),
+      IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants,
+    LanguageModelOnDevice,
+    ::testing::ValuesIn(testing::language_variants()),
+    testing::variant_name);
+
+// What the tests above rest on.
+TEST(DeviceCalls, AreSeenWhereTheyMix) {
+  const at::Tensor there = at::ones({2, 2}, at::kMeta);
+  const at::Tensor here = at::ones({2, 2});
+  EXPECT_THAT(
+      calls_of_mixed_devices([&] { at::mm(there, here); }),
+      ::testing::Contains("aten::mm of meta, cpu"));
+  EXPECT_THAT(
+      calls_of_mixed_devices([&] { here.to(at::kMeta); }),
+      ::testing::Contains("aten::_to_copy of cpu, meta"));
+  EXPECT_THAT(
+      calls_of_mixed_devices([&] {
+        at::mm(there, ops::to_device(here, at::kMeta)).mul(at::ones({}));
+      }),
+      IsEmpty());
+  EXPECT_ANY_THROW(there.sum().item<float>());
+}
+
+}  // namespace
+}  // namespace seqconv
