@@ -24,33 +24,54 @@ void add_backend(CLI::App& app, BackendFlags& flags, const std::string& group) {
           flags.threads,
           "Threads: batches at a time (libtorch: within one); 0 = all cores",
           0,
-          1024)};
+          1024),
+      app.add_option(
+             "--device",
+             flags.device,
+             "Where: cpu, cuda, cuda:N (by libtorch) or auto")
+          ->type_name("NAME")
+          ->capture_default_str()};
   if (!group.empty())
     for (CLI::Option* option : options)
       option->group(group);
 }
 
+namespace {
+
+DeviceName device_of(const BackendFlags& flags) {
+  using Kind = DeviceName::Kind;
+  const DeviceName name = parse_device_name("--device", flags.device);
+  const bool none = name.kind == Kind::kAuto && !engine().sees_cuda();
+  return none ? DeviceName{Kind::kCpu} : name;
+}
+
+}  // namespace
+
+bool is_libtorch(const BackendFlags& flags) {
+  return flags.kind == BackendKind::kLibTorch ||
+      device_of(flags).kind != DeviceName::Kind::kCpu;
+}
+
 const BackendOpener& backend(const BackendFlags& flags) {
-  switch (flags.kind) {
-    case BackendKind::kRuntime: {
-      static RuntimeBackends runtime;
-      runtime = RuntimeBackends(flags.compute);
-      return runtime;
-    }
-    case BackendKind::kLibTorch:
-      break;
+  if (!is_libtorch(flags)) {
+    static RuntimeBackends runtime;
+    runtime = RuntimeBackends(flags.compute);
+    return runtime;
   }
+  const DeviceName device = device_of(flags);
   if (flags.compute == ComputeType::kBfloat16 ||
       flags.compute == ComputeType::kInt8)
     fail_usage(
         "--compute-type ",
         enum_name(flags.compute),
-        " needs --backend runtime, but got libtorch");
-  return engine().backends(flags.threads);
+        " needs --backend runtime on the CPU, but got ",
+        device.kind == DeviceName::Kind::kCpu ? "libtorch"
+                                              : "--device " + flags.device);
+  return engine().backends(flags.threads, device);
 }
 
 int64_t workers(const BackendFlags& flags) {
-  return flags.kind == BackendKind::kRuntime ? thread_count(flags.threads) : 1;
+  return is_libtorch(flags) ? 1 : thread_count(flags.threads);
 }
 
 }  // namespace seqconv::cli

@@ -26,10 +26,11 @@ struct BackendFlags {
   BackendKind kind = BackendKind::kRuntime;
   ComputeType compute = ComputeType::kModel;
   int64_t threads = 0;
+  std::string device = "cpu";
 };
 
-/// Adds `--backend NAME`, `--compute-type NAME` and `--threads N`; in `group`
-/// of the help where it is not "".
+/// Adds `--backend NAME`, `--compute-type NAME`, `--threads N` and `--device
+/// NAME`; in `group` of the help where it is not "".
 void add_backend(
     CLI::App& app,
     BackendFlags& flags,
@@ -39,6 +40,9 @@ void add_backend(
 /// their backend alone. UsageError for a type that LibTorch does not compute
 /// in.
 const BackendOpener& backend(const BackendFlags& flags);
+
+/// Whether LibTorch runs the model: asked for, or on a CUDA device.
+bool is_libtorch(const BackendFlags& flags);
 
 /// How many batches it is to work on at a time: LibTorch shares out every
 /// operation instead.

@@ -57,9 +57,13 @@ void check_shortlist(const TranslateFlags& flags) {
     return;
   if (flags.arguments.shortlist.empty())
     fail_usage("--shortlist must name a file, but got ''");
-  if (flags.backend.kind == BackendKind::kLibTorch)
-    fail_usage("--shortlist is for --backend runtime alone, but --backend "
-               "libtorch was given");
+  if (is_libtorch(flags.backend))
+    fail_usage(
+        "--shortlist is for --backend runtime alone, but ",
+        flags.backend.kind == BackendKind::kLibTorch
+            ? "--backend libtorch"
+            : "--device " + flags.backend.device,
+        " was given");
 }
 
 void add_search_flags(CLI::App& verb, TranslateFlags& flags) {

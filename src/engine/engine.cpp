@@ -7,6 +7,7 @@
 #include "seqconv/base/log.h"
 #include "seqconv/base/threads.h"
 #include "seqconv/torch_backend/backend.h"
+#include "seqconv/torch_backend/device.h"
 #include "seqconv/torch_backend/guarded.h"
 
 namespace seqconv::engine {
@@ -28,11 +29,14 @@ const EngineTable kTable{
         [](ConfigFormat format) {
           return guarded([&] { return describe_config(format); });
         },
-    .backends = [](int64_t threads) -> const BackendOpener& {
-      static const TorchBackends kBackends;
+    .backends = [](int64_t threads,
+                   const DeviceName& device) -> const BackendOpener& {
+      static TorchBackends backends;
       set_threads(threads);
-      return kBackends;
+      backends = guarded([&] { return TorchBackends(open_device(device)); });
+      return backends;
     },
+    .sees_cuda = [] { return guarded([] { return seqconv::sees_cuda(); }); },
 };
 
 }  // namespace

@@ -79,6 +79,7 @@ class MpiCommunicator : public Communicator {
         MPI_INFO_NULL,
         &local);
     MPI_Comm_size(local, &local_size_);
+    MPI_Comm_rank(local, &local_rank_);
     MPI_Comm_free(&local);
     if (size_ > 1)
       watchdog_.emplace(MPI_COMM_WORLD, process_names(size_));
@@ -93,6 +94,7 @@ class MpiCommunicator : public Communicator {
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
   int64_t local_size() const override { return local_size_; }
+  int64_t local_rank() const override { return local_rank_; }
 
   void start_sum(std::span<float> bucket) override {
     for_parts(bucket, [&](std::span<float> part) {
@@ -183,6 +185,7 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0;
   int size_ = 1;
   int local_size_ = 1;
+  int local_rank_ = 0;
   std::vector<MPI_Request> started_;
   std::optional<Watchdog> watchdog_;
 };

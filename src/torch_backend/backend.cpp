@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "seqconv/data/batch.h"
+#include "seqconv/ops/device.h"
 #include "seqconv/torch_backend/guarded.h"
 #include "seqconv/torch_backend/parameters.h"
 
@@ -12,7 +13,10 @@ namespace seqconv {
 namespace {
 
 /// As reports have it.
-constexpr const char* kName = "libtorch, float32";
+std::string name_on(at::Device device) {
+  return device.is_cpu() ? "libtorch, float32"
+                         : concat("libtorch, float32, ", device.str());
+}
 
 /// A step decoder of modules.
 class TorchDecoder : public StepDecoder {
@@ -72,9 +76,10 @@ class TorchTranslation : public TranslationBackend {
           "one model scores at a time, but there are ",
           models_.size());
       const at::Tensor sums =  // [B]
-          models_[0]
-              ->target_log_probabilities(make_batch(sources, targets))
-              .sum(1, false, at::kDouble)
+          ops::to_host(
+              models_[0]
+                  ->target_log_probabilities(make_batch(sources, targets))
+                  .sum(1, false, at::kDouble))
               .contiguous();
       const double* data = sums.const_data_ptr<double>();
       return std::vector<double>(data, data + sums.numel());
@@ -82,7 +87,9 @@ class TorchTranslation : public TranslationBackend {
   }
 
   PositionLimits limits() const override { return limits_; }
-  std::string name() const override { return kName; }
+  std::string name() const override {
+    return name_on(models_.front()->device());
+  }
 
  private:
   std::vector<TranslationModel> models_;
@@ -95,7 +102,7 @@ class TorchReader : public TextReader, private NextTokens {
 
   NextTokens& read(std::span<const int32_t> ids) override {
     guarded([&] {
-      next_ = reader_.read({ids.begin(), ids.end()}).contiguous();
+      next_ = ops::to_host(reader_.read({ids.begin(), ids.end()})).contiguous();
       numbers_ = {
           next_.const_data_ptr<float>(),
           static_cast<size_t>(next_.numel())};
@@ -126,7 +133,8 @@ class TorchLanguage : public LanguageBackend {
       const std::vector<std::span<const int32_t>>& pieces) const override {
     return guarded([&] {
       const at::Tensor scores =  // [B, T]
-          model_->target_log_probabilities(make_stream_batch(pieces))
+          ops::to_host(
+              model_->target_log_probabilities(make_stream_batch(pieces)))
               .contiguous();
       std::vector<std::vector<float>> found;
       for (size_t i = 0; i < pieces.size(); ++i) {
@@ -139,7 +147,7 @@ class TorchLanguage : public LanguageBackend {
   }
 
   int64_t max_tokens() const override { return model_->max_tokens(); }
-  std::string name() const override { return kName; }
+  std::string name() const override { return name_on(model_->device()); }
 
  private:
   LanguageModel model_;
@@ -173,7 +181,8 @@ std::shared_ptr<const TranslationBackend> TorchBackends::translation(
           model.options,
           model.vocabulary.source,
           model.vocabulary.target,
-          std::nullopt);
+          std::nullopt,
+          device_);
       load_parameters(model.parameters, *modules.back());
       modules.back()->eval();
     }
@@ -184,7 +193,11 @@ std::shared_ptr<const TranslationBackend> TorchBackends::translation(
 std::shared_ptr<const LanguageBackend> TorchBackends::language(
     const ModelToRun& model) const {
   return guarded([&] {
-    LanguageModel module(model.options, model.vocabulary.target, std::nullopt);
+    LanguageModel module(
+        model.options,
+        model.vocabulary.target,
+        std::nullopt,
+        device_);
     load_parameters(model.parameters, *module);
     module->eval();
     return make_torch_backend(std::move(module));

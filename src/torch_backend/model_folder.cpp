@@ -5,39 +5,47 @@
 namespace seqconv {
 namespace fs = std::filesystem;
 
-LoadedModel load_model_config(const fs::path& folder) {
+LoadedModel load_model_config(const fs::path& folder, at::Device device) {
   LoadedModel loaded{read_translation_description(folder)};
   const VocabularySizes vocabulary = loaded.vocabulary();
   loaded.model = TranslationModel(
       loaded.options,
       vocabulary.source,
       vocabulary.target,
-      std::nullopt);
+      std::nullopt,
+      device);
   return loaded;
 }
 
-LoadedLanguageModel load_language_model_config(const fs::path& folder) {
+LoadedLanguageModel load_language_model_config(
+    const fs::path& folder,
+    at::Device device) {
   LoadedLanguageModel loaded{read_language_description(folder)};
   try {
-    loaded.model =
-        LanguageModel(loaded.options, loaded.vocabulary().target, std::nullopt);
+    loaded.model = LanguageModel(
+        loaded.options,
+        loaded.vocabulary().target,
+        std::nullopt,
+        device);
   } catch (const UsageError& error) {
     fail((folder / "config.json").string(), ": ", error.what());
   }
   return loaded;
 }
 
-LoadedModel load_model(const fs::path& path) {
+LoadedModel load_model(const fs::path& path, at::Device device) {
   const ModelFiles files = find_model(path);
-  LoadedModel loaded = load_model_config(files.folder);
+  LoadedModel loaded = load_model_config(files.folder, device);
   load_parameters(files.parameters, *loaded.model);
   loaded.model->eval();
   return loaded;
 }
 
-LoadedLanguageModel load_language_model(const fs::path& path) {
+LoadedLanguageModel load_language_model(
+    const fs::path& path,
+    at::Device device) {
   const ModelFiles files = find_model(path);
-  LoadedLanguageModel loaded = load_language_model_config(files.folder);
+  LoadedLanguageModel loaded = load_language_model_config(files.folder, device);
   load_parameters(files.parameters, *loaded.model);
   loaded.model->eval();
   return loaded;

@@ -10,6 +10,7 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/parameters.h"
+#include "seqconv/ops/device.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -59,7 +60,7 @@ void save_parameters(
   std::map<std::string, TensorView> views;
   std::vector<at::Tensor> alive;
   for (const auto& item : model.named_parameters()) {
-    alive.push_back(item.value().detach().contiguous());
+    alive.push_back(ops::to_host(item.value().detach()).contiguous());
     views[item.key()] = view_of(alive.back());
   }
   write_safetensors(file, views, metadata);
@@ -83,13 +84,15 @@ void load_parameters(const fs::path& file, torch::nn::Module& model) {
         shape_text(parameter.sizes().vec()),
         ", but got ",
         shape_text(view.shape));
-    parameter.copy_(at::from_blob(
-        const_cast<std::byte*>(view.data.data()),
-        view.shape,
-        scalar_type(file, view, item.key())));
     // As float32: a float64 may be too large for it.
+    const at::Tensor values = at::from_blob(
+                                  const_cast<std::byte*>(view.data.data()),
+                                  view.shape,
+                                  scalar_type(file, view, item.key()))
+                                  .to(at::kFloat);
+    parameter.copy_(ops::to_device(values, parameter.device()));
     require_finite(
-        count_not_finite(ElementType::kF32, view_of(parameter).data),
+        count_not_finite(ElementType::kF32, view_of(values).data),
         concat(file.string(), ": parameter '", item.key(), "'"));
   }
   for (const auto& [name, view] : reader.tensors()) {

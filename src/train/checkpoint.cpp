@@ -1,13 +1,15 @@
 #include "checkpoint.h"
 
+#include <ATen/ops/from_blob.h>
+
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/elements.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
+#include "seqconv/ops/device.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -136,8 +138,9 @@ std::optional<UnsoundTensor> find_unsound_in(
     const FlatParameters& parameters,
     const std::string& name) {
   const bool squares = name == kOptimizer + Optimizer::kSecondMoment;
+  const at::Tensor here = ops::to_host(buffer);
   for (const ParameterSlot& slot : parameters.slots()) {
-    const at::Tensor values = buffer.narrow(0, slot.offset, slot.count);
+    const at::Tensor values = here.narrow(0, slot.offset, slot.count);
     UnsoundTensor found;
     found.not_finite = count_not_finite(ElementType::kF32, bytes_of(values));
     found.negative = squares ? count_negative(values) : 0;
@@ -179,8 +182,11 @@ void save_state(
     const RunTensors& tensors) {
   std::map<std::string, TensorView> views;
   const bool accumulating = position.micro_batch > 0;
-  for (const auto& [name, tensor] : named_buffers(tensors, accumulating))
+  auto buffers = named_buffers(tensors, accumulating);
+  for (auto& [name, tensor] : buffers) {
+    tensor = ops::to_host(tensor);
     views[name] = {ElementType::kF32, {tensor.numel()}, bytes_of(tensor)};
+  }
   Metadata metadata = {
       {"format", concat(kFormat, kStateVersion)},
       {"position", write_options(position).dump()},
@@ -248,10 +254,11 @@ void load_state_tensors(
         view.count(),
         " of ",
         element_name(view.type));
-    std::memcpy(
-        tensor.mutable_data_ptr<float>(),
-        view.data.data(),
-        view.data.size());
+    const at::Tensor values = at::from_blob(
+        const_cast<std::byte*>(view.data.data()),
+        {tensor.numel()},
+        at::kFloat);
+    tensor.copy_(ops::to_device(values, tensor.device()));
   }
   check_sound(file, tensors);
   tensors.optimizer.scalars() = position.optimizer;

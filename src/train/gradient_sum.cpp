@@ -145,6 +145,14 @@ void GradientSum::start_with_backward() {
   buckets_->arm();
 }
 
+void GradientSum::finish(const at::Tensor& sums) {
+  if (buckets_->communicator->size() == 1)
+    return;
+  buckets_->finish();
+  buckets_->communicator->sum(
+      {sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())});
+}
+
 void GradientSum::finish(UpdateSums& sums) {
   if (buckets_->communicator->size() == 1)
     return;

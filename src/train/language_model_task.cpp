@@ -16,7 +16,8 @@ fs::path store_of(const fs::path& stem) {
 
 class LanguageModelTask : public TrainingTask {
  public:
-  explicit LanguageModelTask(const TrainConfig& config) : config_(config) {
+  LanguageModelTask(const TrainConfig& config, at::Device device)
+      : config_(config), device_(device) {
     loaded_.options = config.model;
     loaded_.stream = config.data.stream;
   }
@@ -29,7 +30,7 @@ class LanguageModelTask : public TrainingTask {
   }
 
   void open(const fs::path& folder) override {
-    loaded_ = load_language_model_config(folder);
+    loaded_ = load_language_model_config(folder, device_);
   }
 
   void write_config(const fs::path& folder) override {
@@ -78,7 +79,8 @@ class LanguageModelTask : public TrainingTask {
     loaded_.model = LanguageModel(
         loaded_.options,
         vocabulary,
-        static_cast<uint64_t>(config_.training.seed));
+        static_cast<uint64_t>(config_.training.seed),
+        device_);
   }
 
   void take_from(const TrainRequest& request) {
@@ -89,8 +91,11 @@ class LanguageModelTask : public TrainingTask {
         given.text.options,
         {{"text.dictionary", config_.text.dictionary, *given.text.text}});
     loaded_.text = given.text;
-    loaded_.model =
-        LanguageModel(loaded_.options, given.model->vocabulary(), std::nullopt);
+    loaded_.model = LanguageModel(
+        loaded_.options,
+        given.model->vocabulary(),
+        std::nullopt,
+        device_);
     copy_parameters(*given.model, *loaded_.model);
   }
 
@@ -148,14 +153,16 @@ class LanguageModelTask : public TrainingTask {
   }
 
   TrainConfig config_;
+  at::Device device_;
   LoadedLanguageModel loaded_;
 };
 
 }  // namespace
 
 std::shared_ptr<TrainingTask> make_language_model_task(
-    const TrainConfig& config) {
-  return std::make_shared<LanguageModelTask>(config);
+    const TrainConfig& config,
+    at::Device device) {
+  return std::make_shared<LanguageModelTask>(config, device);
 }
 
 }  // namespace seqconv

@@ -9,12 +9,6 @@
 #include "seqconv/ops/parallel.h"
 
 namespace seqconv {
-namespace {
-
-constexpr const char* kFirstMoment = "first_moment";
-constexpr const char* kMomentum = "momentum";
-
-}  // namespace
 
 Optimizer::Optimizer(const OptimizerOptions& options, const at::Tensor& values)
     : options_(options), values_(values) {

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "data_options.h"
+#include "seqconv/base/device_name.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/options.h"
 
@@ -118,6 +119,7 @@ void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.max_epochs", training.max_epochs, 0);
   check_at_least<int64_t>("training.max_updates", training.max_updates, 0);
   check_at_least<int64_t>("training.accumulate", training.accumulate, 1);
+  parse_device_name("training.device", training.device);
   check_share("training.label_smoothing", training.label_smoothing);
   check_at_least<int64_t>(
       "training.validate_every",

@@ -1,5 +1,9 @@
 #include "parameter_average.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/expm1.h>
+#include <ATen/ops/where.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -45,7 +49,27 @@ void ParameterAverage::add(int64_t updates) {
       });
 }
 
+void ParameterAverage::add_where(
+    const at::Tensor& keep,
+    const at::Tensor& updates) {
+  if (!is_kept())
+    return;
+  const at::Tensor weight =
+      at::expm1(updates * std::log(decay_)).reciprocal() * (decay_ - 1);
+  // Values that are not finite must not meet even a weight of 0.
+  average_.lerp_(
+      at::where(keep, values_, average_),
+      at::where(keep, at::where(updates.le(1), 1.0, weight), 0.0)
+          .to(at::kFloat));
+}
+
 void ParameterAverage::exchange() {
+  if (!values_.is_cpu()) {
+    const at::Tensor values = values_.clone();
+    values_.copy_(average_);
+    average_.copy_(values);
+    return;
+  }
   float* values = values_.mutable_data_ptr<float>();
   std::swap_ranges(
       values,

@@ -26,6 +26,10 @@ class ParameterAverage {
   /// Takes in the parameters that update number `updates`, from 1, has made.
   void add(int64_t updates);
 
+  /// The same for any device, where `keep` [] is true, else nothing; updates []
+  /// float64. Neither is read on the host.
+  void add_where(const at::Tensor& keep, const at::Tensor& updates);
+
   /// While one lives, the parameters are the average, and values() what the
   /// parameters were: the two have changed places.
   class InUse {

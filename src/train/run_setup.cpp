@@ -11,6 +11,7 @@
 #include "seqconv/base/signals.h"
 #include "seqconv/checkpoint/model_description.h"
 #include "seqconv/data/fairseq_data.h"
+#include "seqconv/ops/device.h"
 #include "settings.h"
 
 namespace seqconv {
@@ -167,11 +168,14 @@ void join(const TrainRequest& request, Json inputs, RunSetup& setup) {
 void share_parameters(Communicator& processes, const SequenceModel& model) {
   at::NoGradGuard no_grad;
   for (const at::Tensor& parameter : model.parameters()) {
-    const auto count = static_cast<size_t>(parameter.numel());
+    const at::Tensor here = ops::to_host(parameter);
+    const auto count = static_cast<size_t>(here.numel());
     processes.broadcast(
         std::as_writable_bytes(
-            std::span(parameter.mutable_data_ptr<float>(), count)),
+            std::span(here.mutable_data_ptr<float>(), count)),
         /*root=*/0);
+    if (!parameter.is_cpu())
+      parameter.copy_(ops::to_device(here, parameter.device()));
   }
 }
 
@@ -245,7 +249,7 @@ RunSetup set_up_run(
   setup.communicator = std::move(communicator);
   setup.config = request.config;
   setup.folder.root = request.output;
-  setup.task = make_task(request.config);
+  setup.task = make_task(request.config, request.device);
   Communicator& processes = *setup.communicator;
   const Json inputs = describe_files(request.config.data);
   check_same_run(processes, request, inputs);

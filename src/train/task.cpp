@@ -5,15 +5,18 @@
 #include <algorithm>
 
 #include "seqconv/base/options.h"
+#include "seqconv/ops/device.h"
 
 namespace seqconv {
 
-std::shared_ptr<TrainingTask> make_task(const TrainConfig& config) {
+std::shared_ptr<TrainingTask> make_task(
+    const TrainConfig& config,
+    at::Device device) {
   switch (config.task) {
     case Task::kTranslation:
-      return make_translation_task(config);
+      return make_translation_task(config, device);
     case Task::kLanguageModel:
-      return make_language_model_task(config);
+      return make_language_model_task(config, device);
   }
   fail("unknown task ", static_cast<int>(config.task));
 }
@@ -33,7 +36,8 @@ void copy_parameters(const SequenceModel& given, SequenceModel& fresh) {
   at::NoGradGuard no_grad;
   const auto values = given.named_parameters();
   for (const auto& item : fresh.named_parameters())
-    at::Tensor(item.value()).copy_(values[item.key()]);
+    at::Tensor(item.value())
+        .copy_(ops::to_device(values[item.key()], item.value().device()));
 }
 
 }  // namespace seqconv

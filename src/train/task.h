@@ -49,12 +49,18 @@ class TrainingTask {
       const BetweenBatches& between) = 0;
 };
 
-std::shared_ptr<TrainingTask> make_task(const TrainConfig& config);
+/// Its model is born on `device`.
+std::shared_ptr<TrainingTask> make_task(
+    const TrainConfig& config,
+    at::Device device = at::kCPU);
 
 /// The two tasks; make_task chooses.
-std::shared_ptr<TrainingTask> make_translation_task(const TrainConfig& config);
+std::shared_ptr<TrainingTask> make_translation_task(
+    const TrainConfig& config,
+    at::Device device);
 std::shared_ptr<TrainingTask> make_language_model_task(
-    const TrainConfig& config);
+    const TrainConfig& config,
+    at::Device device);
 
 /// "vocabulary 6000 symbols", from describe().
 std::string vocabulary_text(const TrainingTask& task);

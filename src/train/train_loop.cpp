@@ -11,8 +11,6 @@
 namespace seqconv {
 namespace {
 
-constexpr int64_t kMostSkipsInARow = 10;
-
 uint64_t seed_of(const TrainConfig& config) {
   return static_cast<uint64_t>(config.training.seed);
 }
@@ -58,6 +56,15 @@ TrainLoop::TrainLoop(RunSetup setup)
       processes().size(),
       " processes that share them; start fewer, or lower batching.max_tokens");
   order_ = batches_.order(position_.epoch);
+  updates_ = make_updates(
+      {.config = setup_.config,
+       .model = *setup_.task->model(),
+       .parameters = parameters_,
+       .optimizer = optimizer_,
+       .average = average_,
+       .gradients = gradients_,
+       .position = position_,
+       .before_warning = [this] { progress_.clear(); }});
 }
 
 void TrainLoop::run() {
@@ -123,14 +130,11 @@ void TrainLoop::take_batch() {
     own_.erase(own_.begin());
     if (own_.empty())
       gradients_.start_with_backward();
-    accumulate_batch(
-        *setup_.task->model(),
+    updates_->add_batch(
         batches_.batch(batch.index),
-        loss_options(),
         {.seed = seed_of(setup_.config),
          .update = static_cast<uint64_t>(position_.update) + 1,
-         .micro_batch = static_cast<uint64_t>(batch.place)},
-        position_.current);
+         .micro_batch = static_cast<uint64_t>(batch.place)});
     position_.micro_batch = batch.place + 1;
   }
   const bool update_over = own_.empty();
@@ -151,54 +155,13 @@ void TrainLoop::take_batch() {
 }
 
 void TrainLoop::end_update() {
-  gradients_.finish(position_.current);
   const StepOptions options = {
       .clip_norm = setup_.config.optimizer.clip_norm,
       .learning_rate = learning_rate(setup_.config.schedule, position_.update)};
-  const StepResult result =
-      apply_update(parameters_, optimizer_, options, position_.current);
   ++position_.update;
+  updates_->end(options);
   position_.learning_rate = options.learning_rate;
-  if (result.skipped) {
-    count_skip(result.gradient_norm);
-  } else {
-    average_.add(optimizer_.scalars().steps);
-    position_.skips_in_a_row = 0;
-    position_.gradient_norm = result.gradient_norm;
-    position_.logged += position_.current;
-  }
   position_.micro_batch = 0;
-  position_.current = {};
-}
-
-void TrainLoop::count_skip(double gradient_norm) {
-  ++position_.logged_skips;
-  ++position_.skips_in_a_row;
-  progress_.clear();
-  const bool too_large =
-      position_.current.broken == 0 && std::isfinite(gradient_norm);
-  log_warning(
-      "update ",
-      position_.update,
-      " is skipped: ",
-      position_.current.broken > 0
-          ? std::string("its loss")
-          : concat("its gradient (norm ", gradient_norm, ")"),
-      too_large ? " is too large to be squared in float32" : " is not finite");
-  SEQCONV_CHECK(
-      position_.skips_in_a_row < kMostSkipsInARow,
-      "training has diverged: ",
-      kMostSkipsInARow,
-      " updates in a row, up to update ",
-      position_.update,
-      ", had no finite loss and gradient, or too large a one. Lower "
-      "schedule.learning_rate (",
-      setup_.config.schedule.learning_rate,
-      "), set optimizer.clip_norm (",
-      setup_.config.optimizer.clip_norm,
-      "), or raise schedule.warmup_updates (",
-      setup_.config.schedule.warmup_updates,
-      "). The last saved checkpoint is untouched");
 }
 
 void TrainLoop::note_dues() {
@@ -225,20 +188,13 @@ void TrainLoop::settle() {
 }
 
 void TrainLoop::log_training() {
+  updates_->read();
   const Json record = train_record(position_);
   writer_.write_record(record);
   if (!progress_.has_bar())
     progress_.line(record_line(record) + "  " + time_left_text(status()));
-  position_.logged = {};
-  position_.logged_skips = 0;
+  updates_->begin_record();
   position_.logged_seconds = 0;
-}
-
-ops::CrossEntropyOptions TrainLoop::loss_options() const {
-  ops::CrossEntropyOptions options;
-  options.smoothing = training().label_smoothing;
-  options.form = training().smoothing_form;
-  return options;
 }
 
 void TrainLoop::validate() {
@@ -254,7 +210,7 @@ void TrainLoop::validate() {
   result.loss = validation_loss(
       *setup_.task->model(),
       *valid_batches_,
-      loss_options(),
+      loss_options(training()),
       processes(),
       between);
   if (const auto metrics = training().metrics(); !metrics.empty()) {
@@ -335,6 +291,7 @@ void TrainLoop::save_checkpoint() {
 }
 
 void TrainLoop::save_state_file() {
+  updates_->read();
   position_.optimizer = optimizer_.scalars();
   writer_.write_state(position_, tensors());
   has_state_ = true;

@@ -15,7 +15,7 @@
 #include "seqconv/base/stopwatch.h"
 #include "seqconv/data/batcher.h"
 #include "seqconv/train/gradient_sum.h"
-#include "seqconv/train/update.h"
+#include "updates.h"
 
 namespace seqconv {
 
@@ -37,7 +37,6 @@ class TrainLoop {
   void begin_update();
   void take_batch();
   void end_update();
-  void count_skip(double gradient_norm);
   /// Notes what the update that has just ended calls for.
   void note_dues();
   /// Does what is due.
@@ -54,7 +53,6 @@ class TrainLoop {
   void finish(const std::string& reason);
 
   RunTensors tensors() { return {parameters_, optimizer_, average_.values()}; }
-  ops::CrossEntropyOptions loss_options() const;
   ProgressStatus status() const {
     return progress_status(position_, training(), batches_.size());
   }
@@ -72,6 +70,7 @@ class TrainLoop {
   std::vector<uint32_t> order_;   // of the epoch under way
   std::vector<UpdateBatch> own_;  // of the update, still to be taken
   Position position_;
+  std::unique_ptr<Updates> updates_;
   bool has_state_;  // whether the folder holds one of this run
   RunWriter writer_;
   Progress progress_;

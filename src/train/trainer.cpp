@@ -6,6 +6,7 @@
 #include "dry_run.h"
 #include "run_setup.h"
 #include "seqconv/base/log.h"
+#include "seqconv/torch_backend/device.h"
 #include "seqconv/train/processes.h"
 #include "train_loop.h"
 
@@ -25,7 +26,21 @@ void check_shares(const TrainingOptions& training, int64_t processes) {
         " (or a multiple), or start fewer processes");
 }
 
+at::Device open_training_device(
+    const TrainConfig& config,
+    const Communicator& processes) {
+  const at::Device device = open_device(
+      parse_device_name("training.device", config.training.device),
+      processes.local_rank());
+  if (!device.is_cpu() && processes.size() > 1)
+    fail("several processes train on GPUs by NCCL, which this build does not "
+         "have: start one process, or set training.device to cpu");
+  return device;
+}
+
 void report_setup(const RunSetup& setup) {
+  if (const at::Device device = setup.task->model()->device(); !device.is_cpu())
+    log_info("training on ", device.str());
   if (const int64_t size = setup.communicator->size(); size > 1)
     log_info(size, " processes, ", at::get_num_threads(), " threads in each");
   report_data(setup.data);
@@ -56,12 +71,14 @@ void train_model(
     at::set_num_threads(static_cast<int>(request.config.training.threads));
   else if (communicator->size() > 1)
     at::set_num_threads(static_cast<int>(share_of_cores(*communicator)));
+  TrainRequest on_device = request;
+  on_device.device = open_training_device(request.config, *communicator);
   if (request.dry_run) {
     if (communicator->is_first())
       report_dry_run(request);
     return;
   }
-  RunSetup setup = set_up_run(request, std::move(communicator));
+  RunSetup setup = set_up_run(on_device, std::move(communicator));
   report_setup(setup);
   TrainLoop(std::move(setup)).run();
 }

@@ -62,7 +62,8 @@ std::vector<std::string> warnings_of(const CorpusReport& report) {
 
 class TranslationTask : public TrainingTask {
  public:
-  explicit TranslationTask(const TrainConfig& config) : config_(config) {
+  TranslationTask(const TrainConfig& config, at::Device device)
+      : config_(config), device_(device) {
     loaded_.options = config.model;
     loaded_.decoding = config.decoding;
     loaded_.documents = config.data.documents();
@@ -77,7 +78,7 @@ class TranslationTask : public TrainingTask {
   }
 
   void open(const fs::path& folder) override {
-    loaded_ = load_model_config(folder);
+    loaded_ = load_model_config(folder, device_);
     loaded_.decoding = config_.decoding;
   }
 
@@ -154,7 +155,8 @@ class TranslationTask : public TrainingTask {
         loaded_.options,
         text.source->vocabulary().size(),
         text.target->vocabulary().size(),
-        static_cast<uint64_t>(config_.training.seed));
+        static_cast<uint64_t>(config_.training.seed),
+        device_);
   }
 
   void take_from(const TrainRequest& request) {
@@ -173,7 +175,8 @@ class TranslationTask : public TrainingTask {
         loaded_.options,
         given.model->source_vocabulary(),
         given.model->target_vocabulary(),
-        std::nullopt);
+        std::nullopt,
+        device_);
     copy_parameters(*given.model, *loaded_.model);
   }
 
@@ -203,14 +206,17 @@ class TranslationTask : public TrainingTask {
   }
 
   TrainConfig config_;
+  at::Device device_;
   LoadedModel loaded_;
   ValidationText valid_text_;  // when first needed
 };
 
 }  // namespace
 
-std::shared_ptr<TrainingTask> make_translation_task(const TrainConfig& config) {
-  return std::make_shared<TranslationTask>(config);
+std::shared_ptr<TrainingTask> make_translation_task(
+    const TrainConfig& config,
+    at::Device device) {
+  return std::make_shared<TranslationTask>(config, device);
 }
 
 }  // namespace seqconv

@@ -6,13 +6,6 @@
 #include "seqconv/nn/dropout_plan.h"
 
 namespace seqconv {
-namespace {
-
-/// Squares up to 1e38 and their running means are finite in float32.
-constexpr double kLargestNorm = 1e19;
-
-}  // namespace
-
 void accumulate_batch(
     const SequenceModel& model,
     const Batch& batch,

@@ -1,6 +1,8 @@
 #include "validate.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +13,7 @@
 #include "seqconv/data/sentence_reader.h"
 #include "seqconv/metrics/bleu.h"
 #include "seqconv/nn/dropout_plan.h"
+#include "seqconv/ops/device.h"
 #include "seqconv/torch_backend/backend.h"
 
 namespace seqconv {
@@ -89,20 +92,21 @@ CorpusLoss validation_loss(
     Communicator& processes,
     const BetweenBatches& between) {
   at::NoGradGuard no_grad;
-  double loss_sum = 0;
-  double nll_sum = 0;
+  at::Tensor device_sums =  // [2], read once
+      at::zeros({2}, at::dtype(at::kDouble).device(model.device()));
   int64_t target_tokens = 0;
   for (int64_t i = processes.rank(); i < batches.size();
        i += processes.size()) {
     const Batch batch = batches.batch(i);
     DropoutPlan evaluation;
     const ops::CrossEntropySums sums = model.loss(batch, loss, evaluation);
-    loss_sum += sums.loss.item<double>();
-    nll_sum += sums.nll.item<double>();
+    device_sums.add_(at::stack({sums.loss, sums.nll}));
     target_tokens += batch.target_tokens;
     between();
   }
-  double all[] = {loss_sum, nll_sum, static_cast<double>(target_tokens)};
+  const at::Tensor sums = ops::to_host(device_sums);
+  const double* sum = sums.const_data_ptr<double>();
+  double all[] = {sum[0], sum[1], static_cast<double>(target_tokens)};
   processes.sum(all);
   return corpus_loss(all[0], all[1], static_cast<int64_t>(all[2]));
 }

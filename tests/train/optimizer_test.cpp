@@ -1,6 +1,8 @@
 #include "seqconv/train/optimizer.h"
 
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -22,22 +24,49 @@ doubles(const std::vector<double>& values, int64_t index, int64_t n) {
   return {values.begin() + index * n, values.begin() + (index + 1) * n};
 }
 
+/// As a device makes a step, with one before it that is not to be made.
+void step_on_device(
+    Optimizer& optimizer,
+    const at::Tensor& scalars,
+    const at::Tensor& gradients,
+    double gradient_scale,
+    double learning_rate) {
+  const at::Tensor scale = at::scalar_tensor(gradient_scale, at::kDouble);
+  optimizer.step_where(
+      at::scalar_tensor(false, at::kBool),
+      at::full_like(gradients, std::numeric_limits<float>::quiet_NaN()),
+      scale,
+      7 * learning_rate,
+      scalars);
+  optimizer.step_where(
+      at::scalar_tensor(true, at::kBool),
+      gradients,
+      scale,
+      learning_rate,
+      scalars);
+}
+
 /// Runs all steps of a case; every state must match after every one.
 void follow(
     const testing::GoldenCase& golden,
     const OptimizerOptions& options,
-    const std::map<std::string, std::string>& state_names) {
+    const std::map<std::string, std::string>& state_names,
+    bool on_device) {
   const auto start = golden.values("param");
   const auto n = static_cast<int64_t>(start.size());
   const at::Tensor values = row(start, 0, n);
   Optimizer optimizer(options, values);
+  const at::Tensor scalars = optimizer.scalars_on(at::kCPU);
   const auto rates = golden.values("lr");
   for (size_t i = 0; i < rates.size(); ++i) {
     const auto step = static_cast<int64_t>(i);
     // Twice the gradient, halved in the step.
     const at::Tensor gradients =
         at::mul(row(golden.values("grads"), step, n), 2);
-    optimizer.step(gradients, 0.5, rates[i]);
+    if (on_device)
+      step_on_device(optimizer, scalars, gradients, 0.5, rates[i]);
+    else
+      optimizer.step(gradients, 0.5, rates[i]);
     EXPECT_LT(
         testing::golden_error(
             values.const_data_ptr<float>(),
@@ -62,10 +91,12 @@ TEST(OptimizerGolden, AdamFollowsEveryCase) {
     options.beta2 = golden.number("beta2");
     options.epsilon = golden.number("eps");
     options.weight_decay = golden.number("weight_decay");
-    follow(
-        golden,
-        options,
-        {{"first_moment", "exp_avg"}, {"second_moment", "exp_avg_sq"}});
+    for (const bool on_device : {false, true})
+      follow(
+          golden,
+          options,
+          {{"first_moment", "exp_avg"}, {"second_moment", "exp_avg_sq"}},
+          on_device);
   }
 }
 
@@ -76,7 +107,8 @@ TEST(OptimizerGolden, NagFollowsEveryCase) {
     options.kind = OptimizerKind::kNag;
     options.momentum = golden.number("momentum");
     options.weight_decay = golden.number("weight_decay");
-    follow(golden, options, {{"momentum", "momentum_buffer"}});
+    for (const bool on_device : {false, true})
+      follow(golden, options, {{"momentum", "momentum_buffer"}}, on_device);
   }
 }
 

@@ -81,6 +81,7 @@ class ThreadCommunicator : public Communicator {
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
   int64_t local_size() const override { return size_; }
+  int64_t local_rank() const override { return rank_; }
   void start_sum(std::span<float> bucket) override {
     started_.push_back(bucket);
   }

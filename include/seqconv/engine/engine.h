@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/device_name.h"
 #include "seqconv/base/log.h"
 #include "seqconv/pipeline/system.h"
 
@@ -27,7 +28,7 @@ struct TrainArguments {
 enum class ConfigFormat { kToml, kMarkdown };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 8;
+inline constexpr int kEngineVersion = 9;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
@@ -39,9 +40,12 @@ struct EngineTable {
   void (*train)(const TrainArguments&) = nullptr;
   /// Every key of a training configuration with default and help.
   std::string (*describe_config)(ConfigFormat) = nullptr;
-  /// Opens models in LibTorch, which then shares an operation among so many
-  /// threads; 0 = all cores. It stays as long as the library.
-  const BackendOpener& (*backends)(int64_t threads) = nullptr;
+  /// Opens models in LibTorch on a device; on the CPU it shares an operation
+  /// among so many threads, 0 = all cores. It stays as long as the library.
+  const BackendOpener& (*backends)(int64_t threads, const DeviceName& device) =
+      nullptr;
+  /// Whether there is a CUDA device that "auto" would take.
+  bool (*sees_cuda)() = nullptr;
 };
 
 }  // namespace seqconv

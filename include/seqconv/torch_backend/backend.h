@@ -21,14 +21,19 @@ std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model);
 TranslationSystem make_system(const LoadedModel& loaded);
 LanguageSystem make_system(const LoadedLanguageModel& loaded);
 
-/// Opens models in LibTorch.
+/// Opens models in LibTorch, on a device that open_device() gave.
 class TorchBackends : public BackendOpener {
  public:
+  explicit TorchBackends(at::Device device = at::kCPU) : device_(device) {}
+
   std::string_view name() const override { return "libtorch"; }
   std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const override;
   std::shared_ptr<const LanguageBackend> language(
       const ModelToRun& model) const override;
+
+ private:
+  at::Device device_;
 };
 
 }  // namespace seqconv

@@ -20,14 +20,22 @@ struct LoadedLanguageModel : LanguageDescription {
   LanguageModel model{nullptr};
 };
 
-/// Opens a model: the same paths and errors as pipeline/system.h.
-LoadedModel load_model(const std::filesystem::path& path);
-LoadedLanguageModel load_language_model(const std::filesystem::path& path);
+/// Opens a model: the same paths and errors as pipeline/system.h. Its
+/// parameters are born on `device`.
+LoadedModel load_model(
+    const std::filesystem::path& path,
+    at::Device device = at::kCPU);
+LoadedLanguageModel load_language_model(
+    const std::filesystem::path& path,
+    at::Device device = at::kCPU);
 
 /// The same for a folder without its parameters, which stay unset until
 /// somebody fills them: for resuming.
-LoadedModel load_model_config(const std::filesystem::path& folder);
+LoadedModel load_model_config(
+    const std::filesystem::path& folder,
+    at::Device device = at::kCPU);
 LoadedLanguageModel load_language_model_config(
-    const std::filesystem::path& folder);
+    const std::filesystem::path& folder,
+    at::Device device = at::kCPU);
 
 }  // namespace seqconv

@@ -18,6 +18,8 @@ class Communicator {
   virtual int64_t size() const = 0;
   /// Processes on this machine, this one counted: they share its cores.
   virtual int64_t local_size() const = 0;
+  /// Of this process among them, from 0.
+  virtual int64_t local_rank() const = 0;
 
   /// Starts to replace `bucket` by its sum over all processes, and returns at
   /// once: the numbers are nobody's until finish_sums() has returned.
@@ -47,6 +49,7 @@ class SingleProcess : public Communicator {
   int64_t rank() const override { return 0; }
   int64_t size() const override { return 1; }
   int64_t local_size() const override { return 1; }
+  int64_t local_rank() const override { return 0; }
   void start_sum(std::span<float> /*bucket*/) override {}
   void finish_sums() override {}
   void sum(std::span<double> /*values*/) override {}

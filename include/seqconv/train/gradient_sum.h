@@ -35,6 +35,8 @@ class GradientSum {
 
   /// Gradients and `sums` become those of all processes.
   void finish(UpdateSums& sums);
+  /// The same of sums in a tensor of float64, where the gradients are.
+  void finish(const at::Tensor& sums);
 
  private:
   struct Buckets;

@@ -16,6 +16,8 @@ class Optimizer {
  public:
   /// The state tensor of Adam that holds means of squares: never below 0.
   static constexpr const char* kSecondMoment = "second_moment";
+  static constexpr const char* kFirstMoment = "first_moment";
+  static constexpr const char* kMomentum = "momentum";  ///< NAG's
 
   /// values [P] float32: updated in place by step().
   Optimizer(const OptimizerOptions& options, const at::Tensor& values);
@@ -25,6 +27,20 @@ class Optimizer {
       const at::Tensor& gradients,
       double gradient_scale,
       double learning_rate);
+
+  /// The same for any device, where `keep` [] is true; else nothing changes:
+  /// neither `keep` nor `gradient_scale` [] float64 is read on the host.
+  /// `scalars` [2] float64 are scalars_on() of the device, brought up to date;
+  /// scalars() is not.
+  void step_where(
+      const at::Tensor& keep,
+      const at::Tensor& gradients,
+      const at::Tensor& gradient_scale,
+      double learning_rate,
+      const at::Tensor& scalars);
+
+  /// The scalars of the state as a new tensor: {steps, previous rate}.
+  at::Tensor scalars_on(at::Device device) const;
 
   /// The flat state tensors by name, as a checkpoint keeps them; writing into
   /// them restores the state.

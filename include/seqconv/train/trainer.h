@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -18,6 +20,8 @@ struct TrainRequest {
   bool resume = false;           ///< go on from training/state.safetensors
   std::string init_from;         ///< model folder or checkpoint, "" = none
   bool dry_run = false;          ///< check, report sizes, train nothing
+  /// Where the model is trained: train_model opens training.device.
+  at::Device device = at::kCPU;
   /// Keys of [text] that the configuration gives, and does not leave at their
   /// defaults: with init_from they must fit that model's text.
   std::set<std::string> named_text;

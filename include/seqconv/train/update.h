@@ -22,6 +22,10 @@ void accumulate_batch(
     const RandomKey& key,
     UpdateSums& sums);
 
+/// Per token, after clipping: squares up to 1e38 and their running means are
+/// finite in float32.
+inline constexpr double kLargestNorm = 1e19;
+
 /// What a step needs besides gradients.
 struct StepOptions {
   double clip_norm = 0;

@@ -1,0 +1,98 @@
+#include "seqconv/torch_backend/device.h"
+
+#include <ATen/Context.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "seqconv/base/error.h"
+#include "seqconv/ops/device.h"
+
+namespace seqconv {
+namespace {
+
+constexpr const char* kLibrary = "libseqconv_ops_cuda.so";
+
+/// Beside the library of the operators.
+std::filesystem::path library_path() {
+  Dl_info info{};
+  const auto address = reinterpret_cast<const void*>(&ops::to_device);
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
+    return kLibrary;
+  return std::filesystem::path(info.dli_fname).parent_path() / kLibrary;
+}
+
+/// Loads LibTorch's CUDA and the operators for it; says why it cannot, or "".
+/// LibTorch asks for its CUDA once: nothing may have asked before.
+const std::string& load_cuda() {
+  static const std::string problem = [] {
+    const std::filesystem::path path = library_path();
+    if (!std::filesystem::exists(path))
+      return concat(
+          "this build has no operators for CUDA devices, there is no '",
+          path.string(),
+          "': build with --preset cuda");
+    if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+      return concat("CUDA cannot be loaded: ", ::dlerror());
+    return std::string();
+  }();
+  return problem;
+}
+
+int64_t cuda_devices() {
+  if (!load_cuda().empty() || !at::globalContext().hasCUDA())
+    return 0;
+  return c10::impl::getDeviceGuardImpl(at::kCUDA)->deviceCount();
+}
+
+at::Device cuda_device(int64_t index) {
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+at::Device open_cuda(const DeviceName& name, int64_t local_rank) {
+  const int64_t devices = cuda_devices();
+  const std::string asked =
+      name.index < 0 ? "cuda" : concat("cuda:", name.index);
+  if (!load_cuda().empty())
+    fail("device '", asked, "' was asked for, but ", load_cuda());
+  SEQCONV_CHECK(
+      devices > 0,
+      "device '",
+      asked,
+      "' was asked for, but no CUDA device is to be seen (nvidia-smi lists "
+      "those of the machine, CUDA_VISIBLE_DEVICES may hide some)");
+  const int64_t index = name.index < 0 ? local_rank : name.index;
+  SEQCONV_CHECK(
+      index < devices,
+      name.index < 0 ? concat("process ", local_rank, " of this machine needs ")
+                     : concat("device '", asked, "' was asked for: "),
+      "CUDA device ",
+      index,
+      ", but ",
+      devices == 1 ? "there is only cuda:0"
+                   : concat("there are cuda:0 to cuda:", devices - 1));
+  const at::Device device = cuda_device(index);
+  c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(device);
+  return device;
+}
+
+}  // namespace
+
+bool sees_cuda() {
+  return cuda_devices() > 0;
+}
+
+at::Device open_device(const DeviceName& name, int64_t local_rank) {
+  switch (name.kind) {
+    case DeviceName::Kind::kAuto:
+      return sees_cuda() ? open_cuda({}, local_rank) : at::kCPU;
+    case DeviceName::Kind::kCpu:
+      return at::kCPU;
+    case DeviceName::Kind::kCuda:
+      return open_cuda(name, local_rank);
+  }
+  fail("unknown kind of device");
+}
+
+}  // namespace seqconv

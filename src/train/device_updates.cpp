@@ -1,0 +1,195 @@
+#include <ATen/ops/cat.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include <numeric>
+
+#include "seqconv/base/log.h"
+#include "seqconv/nn/dropout_plan.h"
+#include "seqconv/ops/device.h"
+#include "updates.h"
+
+namespace seqconv {
+namespace {
+
+/// Where the numbers of UpdateSums stand: in the order of its visit().
+enum Sum { kLoss, kNll, kTargetTokens, kSourceTokens, kSentences, kBroken };
+constexpr int64_t kSums = 6;
+
+/// Numbers that updates leave for the position.
+enum Count { kSkips, kSkipsInARow, kMostInARow, kGradientNorm };
+constexpr int64_t kCounts = 4;
+
+template <class Values>
+at::Tensor as_tensor(const Values& values, at::Device device) {
+  return ops::to_device(at::tensor(values, at::kDouble), device);
+}
+
+struct ReadSums {
+  const double* next;
+
+  template <class T>
+  void operator()(const char* /*key*/, T& value, const char* /*help*/) {
+    value = static_cast<T>(*next++);
+  }
+};
+
+struct ListSums {
+  std::vector<double> values;
+
+  template <class T>
+  void operator()(const char* /*key*/, T& value, const char* /*help*/) {
+    values.push_back(static_cast<double>(value));
+  }
+};
+
+std::vector<double> list(UpdateSums sums) {
+  ListSums list;
+  sums.visit(list);
+  return list.values;
+}
+
+/// Decides on the device what HostUpdates decides on the host, in float64
+/// scalars beside the buffers: nothing is read until read(), one copy.
+class DeviceUpdates : public Updates {
+ public:
+  explicit DeviceUpdates(const UpdateParts& parts)
+      : parts_(parts), device_(parts.parameters.values().device()) {
+    const Position& position = parts.position;
+    current_ = as_tensor(list(position.current), device_);
+    logged_ = as_tensor(list(position.logged), device_);
+    counts_ = as_tensor(
+        std::vector<double>{
+            static_cast<double>(position.logged_skips),
+            static_cast<double>(position.skips_in_a_row),
+            0,
+            position.gradient_norm},
+        device_);
+    scalars_ = parts.optimizer.scalars_on(device_);
+  }
+
+  void add_batch(const Batch& batch, const RandomKey& key) override {
+    DropoutPlan plan(key, device_);
+    const ops::CrossEntropySums result =
+        parts_.model.loss(batch, loss_options(parts_.config.training), plan);
+    result.loss.backward();
+    const at::Tensor loss = result.loss.detach().to(at::kDouble);
+    const at::Tensor finite = at::isfinite(loss);
+    const at::Tensor counts = as_tensor(
+        std::vector<double>{
+            static_cast<double>(batch.target_tokens),
+            static_cast<double>(std::accumulate(
+                batch.source_lengths.begin(),
+                batch.source_lengths.end(),
+                int64_t{0})),
+            static_cast<double>(batch.rows)},
+        device_);
+    const at::Tensor added = at::cat(  // [5]
+        {at::stack({loss, result.nll.to(at::kDouble)}), counts});
+    current_.narrow(0, 0, kBroken).add_(at::where(finite, added, 0.0));
+    current_.select(0, kBroken).add_(finite.logical_not());
+  }
+
+  void end(const StepOptions& options) override {
+    parts_.gradients.finish(current_);
+    const at::Tensor& gradients = parts_.parameters.gradients();
+    const at::Tensor per_token =
+        current_.select(0, kTargetTokens).clamp_min(1).reciprocal();
+    const at::Tensor norm = at::linalg_vector_norm(
+                                gradients,
+                                2,
+                                /*dim=*/at::OptionalIntArrayRef(),
+                                /*keepdim=*/false,
+                                at::kDouble) *
+        per_token;
+    const at::Tensor clip = options.clip_norm > 0
+        ? ((norm + 1e-6).reciprocal() * options.clip_norm).clamp_max(1)
+        : at::ones_like(norm);
+    const at::Tensor keep = (norm * clip)
+                                .le(kLargestNorm)
+                                .logical_and(current_.select(0, kBroken).eq(0));
+    parts_.optimizer.step_where(
+        keep,
+        gradients,
+        per_token * clip,
+        options.learning_rate,
+        scalars_);
+    parts_.average.add_where(keep, scalars_.select(0, 0));
+    count(keep, norm);
+    current_.zero_();
+    gradients.zero_();
+  }
+
+  void begin_record() override {
+    parts_.position.logged = {};
+    parts_.position.logged_skips = 0;
+    logged_.zero_();
+    counts_.select(0, kSkips).zero_();
+  }
+
+  void read() override {
+    const at::Tensor all =
+        ops::to_host(at::cat({current_, logged_, counts_, scalars_}));
+    const double* values = all.const_data_ptr<double>();
+    Position& position = parts_.position;
+    ReadSums current{values}, logged{values + kSums};
+    position.current.visit(current);
+    position.logged.visit(logged);
+    const double* counts = values + 2 * kSums;
+    report_skips(static_cast<int64_t>(counts[kSkips]));
+    position.skips_in_a_row = static_cast<int64_t>(counts[kSkipsInARow]);
+    position.gradient_norm = counts[kGradientNorm];
+    parts_.optimizer.scalars() = {
+        .steps = static_cast<int64_t>(counts[kCounts]),
+        .previous_learning_rate = counts[kCounts + 1]};
+    if (counts[kMostInARow] >= static_cast<double>(kMostSkipsInARow))
+      fail_diverged(parts_);
+  }
+
+ private:
+  void count(const at::Tensor& keep, const at::Tensor& norm) {
+    logged_.add_(at::where(keep, current_, 0.0));
+    counts_.select(0, kSkips).add_(keep.logical_not());
+    at::Tensor in_a_row = counts_.select(0, kSkipsInARow);
+    in_a_row.copy_(at::where(keep, 0.0, in_a_row + 1));
+    at::Tensor most = counts_.select(0, kMostInARow);
+    most.copy_(at::maximum(most, in_a_row));
+    at::Tensor last = counts_.select(0, kGradientNorm);
+    last.copy_(at::where(keep, norm, last));
+  }
+
+  void report_skips(int64_t skips) {
+    Position& position = parts_.position;
+    const int64_t more = skips - position.logged_skips;
+    position.logged_skips = skips;
+    if (more <= 0)
+      return;
+    parts_.before_warning();
+    log_warning(
+        more == 1 ? "an update" : concat(more, " updates"),
+        " up to update ",
+        position.update,
+        more == 1 ? " was skipped: its" : " were skipped: their",
+        " loss or gradient was not finite, or too large to be squared in "
+        "float32");
+  }
+
+  UpdateParts parts_;
+  at::Device device_;
+  at::Tensor current_;  // [6] of the update under way
+  at::Tensor logged_;   // [6] since the last record
+  at::Tensor counts_;   // [4]
+  at::Tensor scalars_;  // [2] of the optimiser
+};
+
+}  // namespace
+
+std::unique_ptr<Updates> make_device_updates(const UpdateParts& parts) {
+  return std::make_unique<DeviceUpdates>(parts);
+}
+
+}  // namespace seqconv

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "parameter_average.h"
+#include "position.h"
+#include "seqconv/data/batch.h"
+#include "seqconv/train/gradient_sum.h"
+#include "seqconv/train/options.h"
+#include "seqconv/train/update.h"
+
+namespace seqconv {
+
+/// Makes the updates of a run out of batches, and keeps those numbers of its
+/// position that losses and gradients decide. A device computes them long after
+/// it was asked to, so that the position has them only after read().
+class Updates {
+ public:
+  virtual ~Updates() = default;
+
+  /// Forward and backward of one batch of the update under way.
+  virtual void add_batch(const Batch& batch, const RandomKey& key) = 0;
+  /// Ends the update: gradients summed over the processes, clipped, one step,
+  /// or none where they cannot be used. Error when training has diverged.
+  virtual void end(const StepOptions& options) = 0;
+  /// Brings the position and the optimiser's scalars up to date. Error when
+  /// training has diverged.
+  virtual void read() = 0;
+  /// What counts since the last record counts from now on.
+  virtual void begin_record() = 0;
+};
+
+/// What both kinds work with; all of it outlives them.
+struct UpdateParts {
+  const TrainConfig& config;
+  const SequenceModel& model;
+  const FlatParameters& parameters;
+  Optimizer& optimizer;
+  ParameterAverage& average;
+  GradientSum& gradients;
+  Position& position;
+  /// Called before a warning.
+  std::function<void()> before_warning;
+};
+
+/// Chosen by where the parameters are.
+std::unique_ptr<Updates> make_updates(const UpdateParts& parts);
+
+/// The two kinds; make_updates chooses. The second works on the host as well,
+/// but slower.
+std::unique_ptr<Updates> make_host_updates(const UpdateParts& parts);
+std::unique_ptr<Updates> make_device_updates(const UpdateParts& parts);
+
+/// Updates in a row that may be skipped before training is given up.
+inline constexpr int64_t kMostSkipsInARow = 10;
+
+/// Error that says what to do about it.
+[[noreturn]] void fail_diverged(const UpdateParts& parts);
+
+/// What training minimises.
+ops::CrossEntropyOptions loss_options(const TrainingOptions& training);
+
+}  // namespace seqconv

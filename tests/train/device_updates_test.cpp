@@ -1,0 +1,214 @@
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "support/device_calls.h"
+#include "support/meta_kernels.h"
+#include "tiny_task.h"
+#include "train/updates.h"
+
+/// Updates on a device, whose numbers are read when they are logged.
+namespace seqconv {
+namespace {
+
+using ::testing::IsEmpty;
+
+/// A run's parts, with the updates of one kind.
+struct SmallRun {
+  SmallRun(
+      const TrainConfig& run_config,
+      RunSetup run_setup,
+      std::unique_ptr<Updates> (*make)(const UpdateParts&))
+      : config(run_config),
+        setup(std::move(run_setup)),
+        parameters(*setup.task->model()),
+        optimizer(config.optimizer, parameters.values()),
+        average(config.training.ema_decay, parameters.values()),
+        gradients(*setup.task->model(), parameters, setup.communicator),
+        batches(setup.data.train.samples, config.batching, 1),
+        updates(make(
+            {config,
+             *setup.task->model(),
+             parameters,
+             optimizer,
+             average,
+             gradients,
+             position,
+             [] {}})) {}
+
+  /// One update of two batches; what `spoil` does lies between them.
+  void update(double rate, const std::function<void(SmallRun&)>& spoil) {
+    for (uint64_t i = 0; i < 2; ++i) {
+      const auto number = static_cast<uint64_t>(position.update);
+      updates->add_batch(
+          batches.batch(static_cast<int64_t>((2 * number + i) % 3)),
+          {.seed = 1, .update = number + 1, .micro_batch = i});
+      if (i == 0)
+        spoil(*this);
+    }
+    ++position.update;
+    updates->end(
+        {.clip_norm = config.optimizer.clip_norm, .learning_rate = rate});
+  }
+
+  TrainConfig config;
+  RunSetup setup;
+  FlatParameters parameters;
+  Optimizer optimizer;
+  ParameterAverage average;
+  GradientSum gradients;
+  Batcher batches;
+  Position position;
+  std::unique_ptr<Updates> updates;
+};
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
+
+class DeviceUpdates : public testing::TinyTask {
+ protected:
+  DeviceUpdates() {
+    config_.training.accumulate = 2;
+    config_.training.ema_decay = 0.6;
+    config_.model.dropout = 0.2;
+    config_.optimizer.clip_norm = 0.05;
+    config_.optimizer.weight_decay = 0.01;
+  }
+
+  void expect_same_sums(const UpdateSums& got, const UpdateSums& want) {
+    EXPECT_NEAR(got.loss, want.loss, 1e-6 * want.loss);
+    EXPECT_NEAR(got.nll, want.nll, 1e-6 * want.nll);
+    EXPECT_EQ(got.target_tokens, want.target_tokens);
+    EXPECT_EQ(got.source_tokens, want.source_tokens);
+    EXPECT_EQ(got.sentences, want.sentences);
+    EXPECT_EQ(got.broken, want.broken);
+  }
+};
+
+TEST_F(DeviceUpdates, DecideAsTheHostDoes) {
+  const auto nothing = [](SmallRun&) {};
+  const auto not_finite = [](SmallRun& run) {
+    run.parameters.gradients().narrow(0, 3, 1).fill_(
+        std::numeric_limits<float>::quiet_NaN());
+  };
+  // The loss of the second batch, whose gradient would be none either.
+  at::Tensor kept;
+  const auto break_model = [&](SmallRun& run) {
+    kept = run.parameters.values().clone();
+    run.parameters.values().fill_(std::numeric_limits<float>::infinity());
+  };
+  const auto mend_model = [&](SmallRun& run) {
+    if (kept.defined())
+      run.parameters.values().copy_(kept);
+    kept = at::Tensor();
+  };
+  for (const auto kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
+    config_.optimizer.kind = kind;
+    const std::string name = concat("run", static_cast<int>(kind));
+    SmallRun host(config_, set_up_run(request(name + "h")), make_host_updates);
+    SmallRun device(
+        config_,
+        set_up_run(request(name + "d")),
+        make_device_updates);
+    for (SmallRun* run : {&host, &device}) {
+      at::NoGradGuard no_grad;
+      for (const auto& [rate, spoil] : std::initializer_list<
+               std::pair<double, std::function<void(SmallRun&)>>>{
+               {0.01, not_finite},
+               {0.02, nothing},
+               {0.03, nothing},
+               {0.05, break_model},
+               {0.04, not_finite},
+               {0.01, nothing}}) {
+        at::AutoGradMode grad(true);
+        const auto spoil_it = spoil;
+        run->update(rate, [&](SmallRun& r) {
+          at::NoGradGuard no_grad_inside;
+          spoil_it(r);
+        });
+        at::NoGradGuard no_grad_after;
+        mend_model(*run);
+      }
+      run->updates->read();
+    }
+    EXPECT_EQ(device.position.logged_skips, 3);
+    EXPECT_EQ(device.position.logged_skips, host.position.logged_skips);
+    EXPECT_EQ(device.position.skips_in_a_row, host.position.skips_in_a_row);
+    EXPECT_NEAR(
+        device.position.gradient_norm,
+        host.position.gradient_norm,
+        1e-6 * host.position.gradient_norm);
+    EXPECT_EQ(device.optimizer.scalars().steps, 3);
+    EXPECT_EQ(
+        device.optimizer.scalars().previous_learning_rate,
+        host.optimizer.scalars().previous_learning_rate);
+    expect_same_sums(device.position.logged, host.position.logged);
+    expect_same_sums(device.position.current, {});
+    // Adam's first steps are as long as the rate, whatever the gradient is:
+    // where one is but rounding they differ.
+    const double bound = kind == OptimizerKind::kAdam ? 2e-5 : 1e-6;
+    EXPECT_LE(
+        difference(device.parameters.values(), host.parameters.values()),
+        bound);
+    EXPECT_LE(
+        difference(device.average.values(), host.average.values()),
+        bound);
+    for (const auto& [key, tensor] : host.optimizer.tensors())
+      EXPECT_LE(difference(device.optimizer.tensors().at(key), tensor), 1e-6);
+    device.updates->begin_record();
+    device.update(0.01, nothing);
+    host.updates->begin_record();
+    host.update(0.01, nothing);
+    device.updates->read();
+    EXPECT_EQ(device.position.logged_skips, 0);
+    expect_same_sums(device.position.logged, host.position.logged);
+  }
+}
+
+TEST_F(DeviceUpdates, TenSkippedInARowEndTheRunWhenTheyAreRead) {
+  SmallRun run(config_, set_up_run(request("run")), make_device_updates);
+  const auto spoil = [](SmallRun& spoiled) {
+    at::NoGradGuard no_grad;
+    spoiled.parameters.gradients().fill_(
+        std::numeric_limits<float>::infinity());
+  };
+  for (int i = 0; i < 9; ++i)
+    run.update(0.01, spoil);
+  run.updates->read();
+  EXPECT_EQ(run.position.skips_in_a_row, 9);
+  run.update(0.01, spoil);
+  run.update(0.01, [](SmallRun&) {});
+  EXPECT_THROW(run.updates->read(), Error);
+}
+
+// A whole run on a device that has no values: what reads one fails. It logs,
+// validates, translates, saves and goes on.
+TEST_F(DeviceUpdates, RunsReadNothingButWhereTheyMust) {
+  config_.training.max_updates = 6;
+  config_.training.validate_every = 3;
+  config_.training.log_every = 2;
+  config_.training.validate_bleu = true;
+  for (const auto kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
+    config_.optimizer.kind = kind;
+    const std::string name = concat("run", static_cast<int>(kind));
+    TrainRequest on_device = request(name);
+    on_device.device = at::kMeta;
+    EXPECT_THAT(
+        testing::calls_of_mixed_devices([&] {
+          train(on_device, [](const RunSetup& setup, const Position&) {
+            EXPECT_TRUE(setup.task->model()->device().is_meta());
+          });
+          on_device.resume = true;
+          on_device.config.training.max_updates = 8;
+          train(on_device, [](const RunSetup&, const Position&) {});
+        }),
+        IsEmpty());
+    EXPECT_EQ(records(name, "train").size(), 4u);
+    EXPECT_EQ(records(name, "validation").size(), 3u);
+  }
+}
+
+}  // namespace
+}  // namespace seqconv
