@@ -1,6 +1,7 @@
 #include "seqconv/data/batch.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "seqconv/base/error.h"
 #include "seqconv/text/vocabulary.h"
@@ -84,6 +85,36 @@ Batch make_stream_batch(const std::vector<std::span<const int32_t>>& pieces) {
     row += batch.target_steps;
   }
   return batch;
+}
+
+Batch cut_rows(const Batch& batch, int64_t first, int64_t count) {
+  SEQCONV_CHECK(
+      first >= 0 && count >= 0 && first + count <= batch.rows,
+      "rows must be among the ",
+      batch.rows,
+      " of a batch, but got ",
+      count,
+      " from ",
+      first);
+  Batch part = batch;
+  part.rows = count;
+  const auto cut = [&](std::vector<int64_t>& values, int64_t steps) {
+    if (values.empty())
+      return;
+    values.erase(values.begin() + (first + count) * steps, values.end());
+    values.erase(values.begin(), values.begin() + first * steps);
+  };
+  cut(part.source, batch.source_steps);
+  cut(part.source_lengths, 1);
+  cut(part.target_in, batch.target_steps);
+  cut(part.target_out, batch.target_steps);
+  cut(part.target_lengths, 1);
+  cut(part.pairs, 1);
+  part.target_tokens = std::accumulate(
+      part.target_lengths.begin(),
+      part.target_lengths.end(),
+      int64_t{0});
+  return part;
 }
 
 }  // namespace seqconv

@@ -170,17 +170,22 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
   const double rate = plan.rate(options_.dropout);
   const at::Tensor input = ops::dropout(hidden, rate, plan.next_seed());
   const SplitTargets split = split_targets(target, bands_);
+  const SplitTargets before =
+      split_targets(to_tensor(plan.part().targets_before), bands_);
   ops::CrossEntropySums sums = ops::linear_cross_entropy(
       input,
       head_weight(),
       to_tensor(split.head),
       {.ignore_index = kPadId});
   for (int64_t i = 0; i < tails(); ++i) {
-    const ops::Seed seed =
-        plan.next_seed();  // drawn whether it is needed or not
+    ops::Seed seed = plan.next_seed();  // drawn whether it is needed or not
     const auto tail = static_cast<size_t>(i);
     if (split.rows[tail].empty())
       continue;
+    if (seed.rows > 0) {  // a tail's rows are those of its words
+      seed.rows = std::ssize(split.rows[tail]);
+      seed.rows_before = std::ssize(before.rows[tail]);
+    }
     const at::Tensor rows = at::index_select(
         input,
         0,

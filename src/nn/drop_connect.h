@@ -4,10 +4,12 @@
 
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/ops/common.h"
+#include "seqconv/ops/elementwise.h"
 
 namespace seqconv {
 
-/// DropConnect of rate p with the plan's next seed; nothing in evaluation.
+/// DropConnect of weights that all rows share, of rate p with the plan's next
+/// seed; nothing in evaluation.
 inline ops::DropConnect drop_connect(double p, DropoutPlan& plan) {
   const ops::Seed seed = plan.next_seed();
   if (plan.rate(p) == 0)
@@ -16,6 +18,21 @@ inline ops::DropConnect drop_connect(double p, DropoutPlan& plan) {
       ? seed.tensor
       : at::scalar_tensor(static_cast<int64_t>(seed.value), at::kLong);
   return {.p = p, .seed = there, .mask = {}};
+}
+
+/// The same of logits [B, T, H, K], which each row has of its own.
+inline ops::DropConnect
+drop_connect(double p, DropoutPlan& plan, const at::Tensor& logits) {
+  if (plan.rate(p) == 0 || plan.part().rows == 0)
+    return drop_connect(p, plan);
+  return {
+      .p = p,
+      .seed = {},
+      .mask = ops::kept_elements(
+          logits.sizes(),
+          p,
+          plan.next_seed(),
+          logits.device())};
 }
 
 }  // namespace seqconv

@@ -15,6 +15,8 @@ constexpr uint64_t kSeedsAtATime = 256;
 ops::Seed DropoutPlan::next_seed() {
   const uint64_t place = place_++;
   ops::Seed seed = place_seed(key_, place);
+  seed.rows_before = part_.rows_before;
+  seed.rows = part_.rows;
   if (!active_ || device_.is_cpu())
     return seed;
   const uint64_t index = place % kSeedsAtATime;

@@ -56,13 +56,14 @@ at::Tensor DynamicConvImpl::forward(
     const at::Tensor& query,
     const std::optional<at::Tensor>& lengths,
     DropoutPlan& plan) const {
+  const at::Tensor taps = logits(query);  // [B, T, H, K], before softmax
   return ops::dynamicconv(
       x,
-      logits(query),
+      taps,
       {.padding_left = options_.padding_left(),
        .normalization = options_.normalization,
        .renormalize_edges = options_.renormalize_edges,
-       .drop = drop_connect(options_.weight_dropout, plan),
+       .drop = drop_connect(options_.weight_dropout, plan, taps),
        .bias = optional_bias(bias),
        .lengths = lengths});
 }

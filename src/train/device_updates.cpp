@@ -1,3 +1,5 @@
+#include <ATen/DeviceAccelerator.h>
+#include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -5,7 +7,9 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <limits>
 #include <numeric>
 
 #include "seqconv/base/log.h"
@@ -73,25 +77,7 @@ class DeviceUpdates : public Updates {
   }
 
   void add_batch(const Batch& batch, const RandomKey& key) override {
-    DropoutPlan plan(key, device_);
-    const ops::CrossEntropySums result =
-        parts_.model.loss(batch, loss_options(parts_.config.training), plan);
-    result.loss.backward();
-    const at::Tensor loss = result.loss.detach().to(at::kDouble);
-    const at::Tensor finite = at::isfinite(loss);
-    const at::Tensor counts = as_tensor(
-        std::vector<double>{
-            static_cast<double>(batch.target_tokens),
-            static_cast<double>(std::accumulate(
-                batch.source_lengths.begin(),
-                batch.source_lengths.end(),
-                int64_t{0})),
-            static_cast<double>(batch.rows)},
-        device_);
-    const at::Tensor added = at::cat(  // [5]
-        {at::stack({loss, result.nll.to(at::kDouble)}), counts});
-    current_.narrow(0, 0, kBroken).add_(at::where(finite, added, 0.0));
-    current_.select(0, kBroken).add_(finite.logical_not());
+    add_rows(batch, key, 0, batch.rows);
   }
 
   void end(const StepOptions& options) override {
@@ -151,6 +137,120 @@ class DeviceUpdates : public Updates {
   }
 
  private:
+  /// Rows for which the memory is too small are split in two.
+  void add_rows(
+      const Batch& batch,
+      const RandomKey& key,
+      int64_t first,
+      int64_t count) {
+    const int64_t tokens = count * (batch.source_steps + batch.target_steps);
+    if (count == 1 || tokens < too_many_tokens_) {
+      if (try_rows(batch, key, first, count))
+        return;
+      note_too_many(batch, count, tokens);
+    }
+    add_rows(batch, key, first, count / 2);
+    add_rows(batch, key, first + count / 2, count - count / 2);
+  }
+
+  /// False when the device has too little memory: then nothing has changed.
+  bool try_rows(
+      const Batch& batch,
+      const RandomKey& key,
+      int64_t first,
+      int64_t count) {
+    try {
+      if (count == batch.rows)
+        run(batch, DropoutPlan(key, device_));
+      else
+        run(cut_rows(batch, first, count),
+            DropoutPlan(key, device_, part_of(batch, first, count)));
+      return true;
+    } catch (const c10::OutOfMemoryError& error) {
+      // Gradients that are on their way to other processes cannot be undone.
+      if (count == 1 || !parts_.gradients.is_alone())
+        fail(
+            error.what_without_backtrace(),
+            "; lower batching.max_tokens (",
+            parts_.config.batching.max_tokens,
+            ")");
+      return false;
+    }
+  }
+
+  static BatchPart part_of(const Batch& batch, int64_t first, int64_t count) {
+    const auto begin = batch.target_out.begin();
+    return {
+        .rows_before = first,
+        .rows = count,
+        .targets_before = {begin, begin + first * batch.target_steps}};
+  }
+
+  void note_too_many(const Batch& batch, int64_t rows, int64_t tokens) {
+    if (!device_.is_cpu())
+      at::getDeviceAllocator(device_.type())->emptyCache();
+    if (too_many_tokens_ == std::numeric_limits<int64_t>::max()) {
+      parts_.before_warning();
+      log_warning(
+          "the memory of ",
+          device_.str(),
+          " is too small for ",
+          rows,
+          " rows of ",
+          batch.source_steps,
+          " source and ",
+          batch.target_steps,
+          " target tokens: such batches are split, with the same results; "
+          "batching.max_tokens is ",
+          parts_.config.batching.max_tokens);
+    }
+    too_many_tokens_ = std::min(too_many_tokens_, tokens);
+  }
+
+  void run(const Batch& batch, DropoutPlan plan) {
+    const ops::CrossEntropySums result =
+        parts_.model.loss(batch, loss_options(parts_.config.training), plan);
+    differentiate(result.loss);
+    const at::Tensor loss = result.loss.detach().to(at::kDouble);
+    const at::Tensor finite = at::isfinite(loss);
+    const at::Tensor counts = as_tensor(
+        std::vector<double>{
+            static_cast<double>(batch.target_tokens),
+            static_cast<double>(std::accumulate(
+                batch.source_lengths.begin(),
+                batch.source_lengths.end(),
+                int64_t{0})),
+            static_cast<double>(batch.rows)},
+        device_);
+    const at::Tensor added = at::cat(  // [5]
+        {at::stack({loss, result.nll.to(at::kDouble)}), counts});
+    current_.narrow(0, 0, kBroken).add_(at::where(finite, added, 0.0));
+    current_.select(0, kBroken).add_(finite.logical_not());
+  }
+
+  /// All gradients or none: a backward pass that adds them one by one could not
+  /// be tried again.
+  void differentiate(const at::Tensor& loss) {
+    if (!parts_.gradients.is_alone())
+      return loss.backward();
+    std::vector<at::Tensor> sums, shares;
+    const std::vector<at::Tensor> parameters = parts_.model.parameters();
+    const auto found = torch::autograd::grad(
+        {loss},
+        parameters,
+        /*grad_outputs=*/{},
+        /*retain_graph=*/std::nullopt,
+        /*create_graph=*/false,
+        /*allow_unused=*/true);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!found[i].defined())
+        continue;
+      sums.push_back(parameters[i].grad());
+      shares.push_back(found[i]);
+    }
+    at::_foreach_add_(sums, shares);
+  }
+
   void count(const at::Tensor& keep, const at::Tensor& norm) {
     logged_.add_(at::where(keep, current_, 0.0));
     counts_.select(0, kSkips).add_(keep.logical_not());
@@ -180,6 +280,8 @@ class DeviceUpdates : public Updates {
 
   UpdateParts parts_;
   at::Device device_;
+  /// The fewest tokens of padded rows that were too many.
+  int64_t too_many_tokens_ = std::numeric_limits<int64_t>::max();
   at::Tensor current_;  // [6] of the update under way
   at::Tensor logged_;   // [6] since the last record
   at::Tensor counts_;   // [4]

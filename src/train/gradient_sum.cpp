@@ -141,6 +141,10 @@ GradientSum::GradientSum(
 
 GradientSum::~GradientSum() = default;
 
+bool GradientSum::is_alone() const {
+  return buckets_->communicator->size() == 1;
+}
+
 void GradientSum::start_with_backward() {
   buckets_->arm();
 }

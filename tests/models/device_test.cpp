@@ -111,6 +111,77 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(testing::language_variants()),
     testing::variant_name);
 
+/// The gradients of the rows of a batch that was split after the first `cut`.
+std::vector<at::Tensor> gradients_of_parts(
+    const SequenceModel& model,
+    const Batch& batch,
+    int64_t cut,
+    double smoothing) {
+  std::vector<at::Tensor> sums;
+  for (const auto& [first, count] :
+       {std::pair<int64_t, int64_t>{0, cut}, {cut, batch.rows - cut}}) {
+    const auto before = batch.target_out.begin();
+    DropoutPlan plan(
+        {.seed = 1, .update = 2, .micro_batch = 3},
+        at::kCPU,
+        {first, count, {before, before + first * batch.target_steps}});
+    ops::CrossEntropyOptions options;
+    options.smoothing = smoothing;
+    const Batch part = cut_rows(batch, first, count);
+    const auto loss = model.loss(part, options, plan).loss;
+    const auto grads =
+        torch::autograd::grad({loss}, model.parameters(), {}, {}, false, true);
+    for (size_t i = 0; i < grads.size(); ++i) {
+      if (first == 0)
+        sums.push_back(grads[i]);
+      else if (grads[i].defined())
+        sums[i] = sums[i].defined() ? sums[i] + grads[i] : grads[i];
+    }
+  }
+  return sums;
+}
+
+void expect_parts_add_up(
+    const SequenceModel& model,
+    const Batch& batch,
+    double smoothing) {
+  const auto whole = gradients(model, batch, smoothing);
+  for (const int64_t cut : {1, 3}) {
+    const auto parts = gradients_of_parts(model, batch, cut, smoothing);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      const double norm = std::max(1.0, whole[i].norm().item<double>());
+      EXPECT_LE((parts[i] - whole[i]).norm().item<double>(), 1e-12 * norm)
+          << model.named_parameters()[i].key();
+    }
+  }
+}
+
+// What a device with too little memory does must not show: the parts keep
+// their padding and drop what the whole drops.
+TEST_P(TranslationOnDevice, PartsOfABatchAddUpToTheWhole) {
+  TranslationModel model(with_dropout(GetParam().options), kWords, kWords, 7);
+  model->to(at::kDouble);
+  expect_parts_add_up(
+      *model,
+      testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3),
+      0.1);
+}
+
+TEST_P(LanguageModelOnDevice, PartsOfABatchAddUpToTheWhole) {
+  const ModelOptions options = with_dropout(GetParam().options);
+  LanguageModel model(options, kWords, 7);
+  const std::vector<int32_t> text =
+      {4, 12, 30, 7, 39, 21, 11, 5, 6, 33, 15, 28, 9, 37, 18, 24};
+  const std::span all(text);
+  const bool adaptive = !options.adaptive.softmax_cutoffs.empty();
+  model->to(at::kDouble);
+  expect_parts_add_up(
+      *model,
+      make_stream_batch(
+          {all.first(9), all.subspan(9, 5), all.subspan(2, 8), all.last(7)}),
+      adaptive ? 0 : 0.1);
+}
+
 // What the tests above rest on.
 TEST(DeviceCalls, AreSeenWhereTheyMix) {
   const at::Tensor there = at::ones({2, 2}, at::kMeta);

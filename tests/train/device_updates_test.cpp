@@ -3,7 +3,9 @@
 
 #include <limits>
 
+#include "seqconv/base/log.h"
 #include "support/device_calls.h"
+#include "support/errors.h"
 #include "support/meta_kernels.h"
 #include "tiny_task.h"
 #include "train/updates.h"
@@ -181,6 +183,74 @@ TEST_F(DeviceUpdates, TenSkippedInARowEndTheRunWhenTheyAreRead) {
   run.update(0.01, spoil);
   run.update(0.01, [](SmallRun&) {});
   EXPECT_THROW(run.updates->read(), Error);
+}
+
+/// Memory of the CPU, of which no piece may be larger than `limit`.
+class SmallMemory : public at::Allocator {
+ public:
+  SmallMemory() : memory_(c10::GetCPUAllocator()) {
+    c10::SetCPUAllocator(this, /*priority=*/1);
+  }
+  ~SmallMemory() override { c10::SetCPUAllocator(memory_, /*priority=*/1); }
+
+  at::DataPtr allocate(size_t bytes) override {
+    largest = std::max(largest, bytes);
+    if (bytes > limit) {
+      ++refused;
+      C10_THROW_ERROR(OutOfMemoryError, "small memory: no room");
+    }
+    return memory_->allocate(bytes);
+  }
+  at::DeleterFnPtr raw_deleter() const override {
+    return memory_->raw_deleter();
+  }
+  void copy_data(void* to, const void* from, size_t count) const override {
+    default_copy_data(to, from, count);
+  }
+
+  size_t limit = std::numeric_limits<size_t>::max();
+  size_t largest = 0;
+  int refused = 0;
+
+ private:
+  at::Allocator* memory_;
+};
+
+TEST_F(DeviceUpdates, SplitBatchesForWhichMemoryIsTooSmall) {
+  // Batches that need more memory than the parameters do.
+  write_pairs("train", 3000, 1, /*reversed=*/true);
+  config_.batching.max_tokens = 4000;
+  const auto nothing = [](SmallRun&) {};
+  SmallRun whole(config_, set_up_run(request("whole")), make_device_updates);
+  SmallRun split(config_, set_up_run(request("split")), make_device_updates);
+  SmallRun none(config_, set_up_run(request("none")), make_device_updates);
+  SmallMemory memory;
+  whole.update(0.01, nothing);
+  ::testing::internal::CaptureStderr();
+  set_log_level(LogLevel::kWarning);
+  memory.limit = memory.largest / 3;  // halves of halves fit
+  split.update(0.01, nothing);
+  split.update(0.01, nothing);
+  const int refused = memory.refused;
+  split.update(0.01, nothing);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_GE(refused, 2);
+  EXPECT_EQ(memory.refused, refused);  // what is known is not tried again
+  EXPECT_EQ(said.find("is too small for"), said.rfind("is too small for"));
+  EXPECT_THAT(said, ::testing::HasSubstr("such batches are split"));
+  memory.limit = 64;
+  EXPECT_THAT(
+      testing::error_of([&] { none.update(0.01, nothing); }),
+      ::testing::HasSubstr("no room; lower batching.max_tokens (4000)"));
+  memory.limit = std::numeric_limits<size_t>::max();
+  whole.update(0.01, nothing);
+  whole.update(0.01, nothing);
+  whole.updates->read();
+  split.updates->read();
+  expect_same_sums(split.position.logged, whole.position.logged);
+  EXPECT_LE(
+      difference(split.parameters.values(), whole.parameters.values()),
+      2e-5);
 }
 
 // A whole run on a device that has no values: what reads one fails. It logs,

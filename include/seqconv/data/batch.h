@@ -34,4 +34,7 @@ Batch make_batch(
 /// than it predicts: all but its last are read, all but its first predicted.
 Batch make_stream_batch(const std::vector<std::span<const int32_t>>& pieces);
 
+/// Rows first ... first + count - 1 of a batch, as long as they were there.
+Batch cut_rows(const Batch& batch, int64_t first, int64_t count);
+
 }  // namespace seqconv

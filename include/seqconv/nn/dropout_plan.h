@@ -1,11 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "seqconv/base/random.h"
 #include "seqconv/ops/seed.h"
 
 namespace seqconv {
+
+/// Rows of a batch that was split because its whole did not fit into memory:
+/// they drop what they would drop in the whole.
+struct BatchPart {
+  int64_t rows_before = 0;
+  int64_t rows = 0;                     ///< its own; 0: all
+  std::vector<int64_t> targets_before;  ///< ids of the rows before
+};
 
 /// Hands out a seed to every place that drops something, in the order of the
 /// forward pass, so that masks are a function of (seed, update, micro-batch,
@@ -14,18 +24,23 @@ namespace seqconv {
 class DropoutPlan {
  public:
   DropoutPlan() = default;
-  explicit DropoutPlan(const RandomKey& key, at::Device device = at::kCPU)
-      : active_(true), key_(key), device_(device) {}
+  explicit DropoutPlan(
+      const RandomKey& key,
+      at::Device device = at::kCPU,
+      BatchPart part = {})
+      : active_(true), key_(key), device_(device), part_(std::move(part)) {}
 
   bool active() const { return active_; }
   /// The probability to use: p in training, 0 in evaluation.
   double rate(double p) const { return active_ ? p : 0.0; }
   ops::Seed next_seed();
+  const BatchPart& part() const { return part_; }
 
  private:
   bool active_ = false;
   RandomKey key_;
   at::Device device_ = at::kCPU;
+  BatchPart part_;
   uint64_t place_ = 0;
   at::Tensor seeds_;  ///< int64 on the device, of the places around place_
 };

@@ -29,6 +29,9 @@ class GradientSum {
   GradientSum& operator=(const GradientSum&) = delete;
   ~GradientSum();
 
+  /// Whether there is no other process.
+  bool is_alone() const;
+
   /// The next backward pass is the last of the update in this process: what it
   /// completes may leave at once.
   void start_with_backward();
