@@ -199,6 +199,22 @@ class Starting(Refusals):
                     "mpirun has started 2 processes", "this build has no MPI", "-DSEQCONV_MPI=ON")
 
 
+class Translating(Refusals):
+    """Processes that share an input out: more of them in shards_test.py."""
+
+    def test_parts_join_and_errors_come_once(self):
+        source, output = support.data() / "train.src", support.scratch() / "joined"
+        flags = ["translate", "--model", support.model(), "--input", source]
+        flags = list(map(os.fspath, flags))
+        result = together(2, *flags, "--output", os.fspath(output))
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(output.read_bytes(), run(*flags).out)
+        self.assert_refused_once(
+            together(2, *flags, "--output", os.fspath(output)), "is there already")
+        self.assert_refused_once(
+            together(2, *flags), "mpirun has started 2 processes", "--input FILE and --output")
+
+
 class Agreement(Refusals):
     """Bad input: one message, and all end."""
 

@@ -1,0 +1,355 @@
+#include "verbs/parts_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include "seqconv/base/atomic_file.h"
+#include "seqconv/base/checksum.h"
+#include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
+#include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
+
+namespace seqconv::verbs {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kJob = "job.json";
+constexpr const char* kJoin = "join.lock";
+constexpr int kSaveShare = 50;  // of the time may be spent on records
+
+std::string text_of(const Json& json) {
+  // Messages may quote a file name that is not UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Waits for others that hold it. Where the file system has no locks there is
+/// nothing to wait for.
+class JoinLock {
+ public:
+  explicit JoinLock(const fs::path& file)
+      : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {}
+  }
+  JoinLock(const JoinLock&) = delete;
+  JoinLock& operator=(const JoinLock&) = delete;
+  ~JoinLock() {
+    if (fd_ >= 0)
+      ::close(fd_);
+  }
+
+ private:
+  int fd_;
+};
+
+/// What two jobs differ in: "search.beam (5, now 4)".
+std::string differences(const Json& begun, const Json& now) {
+  const Json before = begun.flatten();
+  const Json after = now.flatten();
+  std::string found;
+  const auto add = [&](const std::string& key) {
+    const auto value = [&](const Json& flat) {
+      return flat.contains(key) ? flat[key].dump() : "missing";
+    };
+    if (value(before) == value(after))
+      return;
+    std::string dotted = key.substr(1);
+    for (char& c : dotted)
+      c = c == '/' ? '.' : c;
+    found += concat(
+        found.empty() ? "" : "; ",
+        dotted,
+        " was ",
+        shorten(value(before)),
+        " and is ",
+        shorten(value(after)));
+  };
+  for (const auto& [key, value] : before.items())
+    add(key);
+  for (const auto& [key, value] : after.items())
+    if (!before.contains(key))
+      add(key);
+  return found;
+}
+
+/// Writes a file that is not there; false where it is there by then.
+bool write_new_file(const fs::path& file, const std::string& content) {
+  const fs::path own = concat(file.string(), ".new-", ::getpid());
+  write_file_atomically(own, content);
+  const bool linked = ::link(own.c_str(), file.c_str()) == 0;
+  const int error = errno;
+  ::unlink(own.c_str());
+  SEQCONV_CHECK(
+      linked || error == EEXIST,
+      "cannot write '",
+      file.string(),
+      "': ",
+      std::strerror(error));
+  return linked;
+}
+
+}  // namespace
+
+PartsFolder::PartsFolder(const fs::path& output, Part part)
+    : output_(output),
+      folder_(concat(behind_links(output).string(), ".parts")),
+      part_(part) {
+  check_output();
+}
+
+void PartsFolder::check_output() const {
+  SEQCONV_CHECK(
+      fs::exists(folder_ / kJob) || !fs::exists(output_),
+      "the output '",
+      output_.string(),
+      "' is there already; to translate anew, delete it or choose another "
+      "--output");
+}
+
+void PartsFolder::enter(const Json& job) {
+  std::error_code error;
+  fs::create_directory(folder_, error);
+  SEQCONV_CHECK(
+      !error,
+      "cannot create the folder '",
+      folder_.string(),
+      "' for the parts of the output: ",
+      error.message());
+  const fs::path file = folder_ / kJob;
+  const std::string content = text_of(job);
+  if (!fs::exists(file) && write_new_file(file, content)) {
+    // Another process may have joined the parts a moment ago.
+    if (fs::exists(output_))
+      fs::remove_all(folder_);
+    return check_output();
+  }
+  const std::string over =
+      concat("delete the folder '", folder_.string(), "' to start over");
+  Json begun;
+  try {
+    begun = parse_json(read_file(file), file.string());
+    SEQCONV_CHECK(begun.is_object(), file.string(), ": an object was wanted");
+  } catch (const Error& error) {
+    fail("the record of the job cannot be read; ", over, ": ", error.what());
+  }
+  const std::string found =
+      differences(begun, parse_json(content, file.string()));
+  SEQCONV_CHECK(
+      found.empty(),
+      "'",
+      folder_.string(),
+      "' holds a job that was begun otherwise: ",
+      found,
+      "; go on as it was begun, or ",
+      over);
+}
+
+std::unique_ptr<FolderLock> PartsFolder::lock() const {
+  return std::make_unique<FolderLock>(
+      folder_,
+      name(part_.index, ".lock"),
+      concat("translating part ", part_.index, " of ", part_.count));
+}
+
+fs::path PartsFolder::name(int64_t part, const char* ending) const {
+  return folder_ / concat(part, ending);
+}
+
+std::optional<PartProgress> PartsFolder::load() const {
+  return load(part_.index);
+}
+
+bool PartsFolder::is_done() const {
+  const auto progress = load();
+  return progress && progress->done;
+}
+
+std::optional<PartProgress> PartsFolder::load(int64_t part) const {
+  const fs::path file = name(part, ".json");
+  if (!fs::exists(file))
+    return std::nullopt;
+  try {
+    Json record = parse_json(read_file(file), file.string());
+    SEQCONV_CHECK(
+        record.is_object() && record.contains("checksum"),
+        file.string(),
+        ": a record was wanted");
+    const Json sum = record["checksum"];
+    record.erase("checksum");
+    SEQCONV_CHECK(
+        sum == checksum_text(checksum(text_of(record))),
+        file.string(),
+        ": the checksum is wrong");
+    PartProgress progress;
+    read_options(record, file.string(), progress);
+    return progress;
+  } catch (const Error& error) {
+    log_warning(
+        "part ",
+        part,
+        " has a damaged record and must be translated anew: ",
+        error.what());
+    return std::nullopt;
+  }
+}
+
+void PartsFolder::save(const PartProgress& progress) const {
+  // As it will be read, so that the checksums are of the same text.
+  Json record =
+      parse_json(text_of(write_options(progress)), "the record of a part");
+  record["checksum"] = checksum_text(checksum(text_of(record)));
+  write_file_atomically(name(part_.index, ".json"), text_of(record));
+}
+
+JoinedParts PartsFolder::look() const {
+  JoinedParts joined;
+  PartProgress& total = joined.total;
+  for (int64_t part = 1; part <= part_.count; ++part) {
+    const auto progress = load(part);
+    if (!progress || !progress->done) {
+      ++joined.missing;
+      continue;
+    }
+    total.lines = progress->lines;
+    total.bytes += progress->bytes;
+    total.replaced += progress->replaced;
+    total.cut += progress->cut;
+    total.failed += progress->failed;
+  }
+  return joined;
+}
+
+JoinedParts PartsFolder::join() const {
+  const JoinLock lock(folder_ / kJoin);
+  // Whoever held the lock before has seen this part done, and joined.
+  if (!fs::exists(folder_ / kJob))
+    return {};
+  JoinedParts joined = look();
+  if (joined.missing > 0)
+    return joined;
+  write_output(joined.total);
+  // In one step: half a folder would look like a job that goes on.
+  joined.here = true;
+  const fs::path done = concat(folder_.string(), ".done-", ::getpid());
+  fs::rename(folder_, done);
+  fs::remove_all(done);
+  return joined;
+}
+
+void PartsFolder::write_output(const PartProgress& total) const {
+  // One that is there is our own, of a process that died behind this function.
+  if (fs::exists(output_)) {
+    SEQCONV_CHECK(
+        fs::is_regular_file(output_) &&
+            static_cast<int64_t>(fs::file_size(output_)) == total.bytes,
+        "all parts are done, but '",
+        output_.string(),
+        "' has come meanwhile: move it away, and run any part again to join "
+        "them");
+    return;
+  }
+  AtomicFile file(output_);
+  std::vector<char> bytes(size_t{1} << 20);
+  int64_t written = 0;
+  for (int64_t part = 1; part <= part_.count; ++part) {
+    std::ifstream in(name(part, ".out"), std::ios::binary);
+    while (in.read(bytes.data(), std::ssize(bytes)), in.gcount() > 0) {
+      file.write(bytes.data(), static_cast<size_t>(in.gcount()));
+      written += in.gcount();
+    }
+  }
+  SEQCONV_CHECK(
+      written == total.bytes,
+      "the parts in '",
+      folder_.string(),
+      "' should have ",
+      total.bytes,
+      " bytes by their records, but have ",
+      written,
+      ": delete the folder to start over");
+  file.commit();
+}
+
+PartWriter::PartWriter(const PartsFolder& folder, PartProgress progress)
+    : folder_(folder),
+      progress_(std::move(progress)),
+      fd_(::open(folder.file().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
+  const off_t size = fd_ < 0 ? -1 : ::lseek(fd_, 0, SEEK_END);
+  if (size < 0)
+    fail_writing();
+  SEQCONV_CHECK(
+      size >= progress_.bytes,
+      "'",
+      folder.file().string(),
+      "' should have ",
+      progress_.bytes,
+      " bytes or more by its record, but has ",
+      size,
+      ": delete the record, ",
+      folder.file().stem().string(),
+      ".json beside it, to translate this part anew");
+  // What no record counts is written once more.
+  if (::ftruncate(fd_, progress_.bytes) != 0 ||
+      ::lseek(fd_, progress_.bytes, SEEK_SET) < 0)
+    fail_writing();
+}
+
+PartWriter::~PartWriter() {
+  if (fd_ >= 0)
+    ::close(fd_);
+}
+
+void PartWriter::fail_writing() const {
+  const std::string why = std::strerror(errno);
+  fail(
+      "cannot write '",
+      folder_.file().string(),
+      "': ",
+      why,
+      "; once that is cured, the same command goes on");
+}
+
+void PartWriter::write_out() {
+  const std::string_view all = out_.view();
+  for (size_t done = 0; done < all.size();) {
+    const ssize_t n = ::write(fd_, all.data() + done, all.size() - done);
+    if (n < 0 && errno != EINTR)
+      fail_writing();
+    done += n > 0 ? static_cast<size_t>(n) : 0;
+  }
+  progress_.bytes += std::ssize(all);
+  out_.str({});
+}
+
+void PartWriter::reached(const PartProgress& progress) {
+  write_out();
+  const int64_t bytes = progress_.bytes;
+  progress_ = progress;
+  progress_.bytes = bytes;
+  if (progress_.done || Clock::now() >= next_save_)
+    save();
+}
+
+void PartWriter::save() {
+  const auto start = Clock::now();
+  // The bytes reach the disk before the record that counts them.
+  if (::fsync(fd_) != 0 && errno != EINVAL)
+    fail_writing();
+  folder_.save(progress_);
+  const auto end = Clock::now();
+  next_save_ = end + kSaveShare * (end - start);
+}
+
+void PartWriter::finish() {
+  PartProgress progress = progress_;
+  progress.done = true;
+  reached(progress);
+}
+
+}  // namespace seqconv::verbs
