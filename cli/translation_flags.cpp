@@ -115,9 +115,9 @@ void add_memory_flags(CLI::App& verb, TranslateFlags& flags) {
 }
 
 /// "I/N".
-Part parse_shard(const std::string& text) {
+InputPart parse_shard(const std::string& text) {
   constexpr int64_t kMost = 99'999;
-  Part part;
+  InputPart part;
   const char* end = text.data() + text.size();
   const auto index = std::from_chars(text.data(), end, part.index);
   const bool slash = index.ptr != end && *index.ptr == '/';

@@ -100,7 +100,7 @@ int64_t share(int64_t size, int64_t index, int64_t count) {
 
 }  // namespace
 
-ByteRange lines_of_part(const fs::path& file, Part part) {
+ByteRange lines_of_part(const fs::path& file, InputPart part) {
   Bytes bytes(file);
   const int64_t size = bytes.size();
   return {

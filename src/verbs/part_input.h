@@ -21,7 +21,7 @@ struct ByteRange {
 /// The lines of a part: those that begin within its share of the file's bytes,
 /// which are as many for every part. It is empty where a longer line reaches
 /// over the share. Error when the file cannot be read.
-ByteRange lines_of_part(const std::filesystem::path& file, Part part);
+ByteRange lines_of_part(const std::filesystem::path& file, InputPart part);
 
 /// How many lines end in front of a byte of the file.
 int64_t lines_before(const std::filesystem::path& file, int64_t end);

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -78,25 +80,64 @@ std::string differences(const Json& begun, const Json& now) {
   return found;
 }
 
-/// Writes a file that is not there; false where it is there by then.
-bool write_new_file(const fs::path& file, const std::string& content) {
-  const fs::path own = concat(file.string(), ".new-", ::getpid());
-  write_file_atomically(own, content);
-  const bool linked = ::link(own.c_str(), file.c_str()) == 0;
-  const int error = errno;
+/// A new file with this content, beside `file` and under a name that no process
+/// of any machine has.
+fs::path write_beside(const fs::path& file, std::string_view content) {
+  std::string name = concat(file.string(), ".XXXXXX");
+  const int fd = ::mkstemp(name.data());
+  const bool written = fd >= 0 && ::fchmod(fd, 0644) == 0 &&
+      ::write(fd, content.data(), content.size()) == std::ssize(content) &&
+      (::fsync(fd) == 0 || errno == EINVAL);
+  const std::string why = std::strerror(errno);
+  if (fd >= 0)
+    ::close(fd);
+  if (fd >= 0 && !written)
+    ::unlink(name.c_str());
+  SEQCONV_CHECK(written, "cannot write '", file.string(), "': ", why);
+  return name;
+}
+
+/// Writes a file that is not there; false where it is there by then. An
+/// AtomicFile would take another machine's unfinished one for left over.
+bool write_new_file(const fs::path& file, std::string_view content) {
+  const fs::path own = write_beside(file, content);
+  bool linked = ::link(own.c_str(), file.c_str()) == 0;
+  // Some file systems have no links. There the last one to come wins: records
+  // tell which job they are of.
+  if (!linked && errno != EEXIST)
+    linked = ::rename(own.c_str(), file.c_str()) == 0;
+  const int error = linked ? EEXIST : errno;
+  const std::string why = std::strerror(error);
   ::unlink(own.c_str());
-  SEQCONV_CHECK(
-      linked || error == EEXIST,
-      "cannot write '",
-      file.string(),
-      "': ",
-      std::strerror(error));
+  SEQCONV_CHECK(error == EEXIST, "cannot write '", file.string(), "': ", why);
   return linked;
+}
+
+/// Copies a part, which should have so many bytes.
+void append(const fs::path& part, int64_t size, AtomicFile& file) {
+  std::ifstream in(part, std::ios::binary);
+  std::vector<char> bytes(size_t{1} << 20);
+  int64_t copied = 0;
+  while (in.read(bytes.data(), std::ssize(bytes)), in.gcount() > 0) {
+    file.write(bytes.data(), static_cast<size_t>(in.gcount()));
+    copied += in.gcount();
+  }
+  SEQCONV_CHECK(
+      copied == size,
+      "'",
+      part.string(),
+      "' should have ",
+      size,
+      " bytes by its record, but ",
+      copied,
+      " can be read: delete the record, ",
+      part.stem().string(),
+      ".json beside it, to translate this part anew");
 }
 
 }  // namespace
 
-PartsFolder::PartsFolder(const fs::path& output, Part part)
+PartsFolder::PartsFolder(const fs::path& output, InputPart part)
     : output_(output),
       folder_(concat(behind_links(output).string(), ".parts")),
       part_(part) {
@@ -123,6 +164,7 @@ void PartsFolder::enter(const Json& job) {
       error.message());
   const fs::path file = folder_ / kJob;
   const std::string content = text_of(job);
+  job_ = checksum_text(checksum(content));
   if (!fs::exists(file) && write_new_file(file, content)) {
     // Another process may have joined the parts a moment ago.
     if (fs::exists(output_))
@@ -182,10 +224,13 @@ std::optional<PartProgress> PartsFolder::load(int64_t part) const {
         ": a record was wanted");
     const Json sum = record["checksum"];
     record.erase("checksum");
+    const Json job = record["job"];
     SEQCONV_CHECK(
         sum == checksum_text(checksum(text_of(record))),
         file.string(),
         ": the checksum is wrong");
+    SEQCONV_CHECK(job == job_, file.string(), ": it is of another job");
+    record.erase("job");
     PartProgress progress;
     read_options(record, file.string(), progress);
     return progress;
@@ -193,7 +238,7 @@ std::optional<PartProgress> PartsFolder::load(int64_t part) const {
     log_warning(
         "part ",
         part,
-        " has a damaged record and must be translated anew: ",
+        " has no record that counts and must be translated anew: ",
         error.what());
     return std::nullopt;
   }
@@ -203,6 +248,7 @@ void PartsFolder::save(const PartProgress& progress) const {
   // As it will be read, so that the checksums are of the same text.
   Json record =
       parse_json(text_of(write_options(progress)), "the record of a part");
+  record["job"] = job_;
   record["checksum"] = checksum_text(checksum(text_of(record)));
   write_file_atomically(name(part_.index, ".json"), text_of(record));
 }
@@ -217,6 +263,7 @@ JoinedParts PartsFolder::look() const {
       continue;
     }
     total.lines = progress->lines;
+    joined.bytes.push_back(progress->bytes);
     total.bytes += progress->bytes;
     total.replaced += progress->replaced;
     total.cut += progress->cut;
@@ -233,7 +280,7 @@ JoinedParts PartsFolder::join() const {
   JoinedParts joined = look();
   if (joined.missing > 0)
     return joined;
-  write_output(joined.total);
+  write_output(joined);
   // In one step: half a folder would look like a job that goes on.
   joined.here = true;
   const fs::path done = concat(folder_.string(), ".done-", ::getpid());
@@ -242,12 +289,12 @@ JoinedParts PartsFolder::join() const {
   return joined;
 }
 
-void PartsFolder::write_output(const PartProgress& total) const {
+void PartsFolder::write_output(const JoinedParts& joined) const {
   // One that is there is our own, of a process that died behind this function.
   if (fs::exists(output_)) {
     SEQCONV_CHECK(
         fs::is_regular_file(output_) &&
-            static_cast<int64_t>(fs::file_size(output_)) == total.bytes,
+            static_cast<int64_t>(fs::file_size(output_)) == joined.total.bytes,
         "all parts are done, but '",
         output_.string(),
         "' has come meanwhile: move it away, and run any part again to join "
@@ -255,24 +302,11 @@ void PartsFolder::write_output(const PartProgress& total) const {
     return;
   }
   AtomicFile file(output_);
-  std::vector<char> bytes(size_t{1} << 20);
-  int64_t written = 0;
-  for (int64_t part = 1; part <= part_.count; ++part) {
-    std::ifstream in(name(part, ".out"), std::ios::binary);
-    while (in.read(bytes.data(), std::ssize(bytes)), in.gcount() > 0) {
-      file.write(bytes.data(), static_cast<size_t>(in.gcount()));
-      written += in.gcount();
-    }
-  }
-  SEQCONV_CHECK(
-      written == total.bytes,
-      "the parts in '",
-      folder_.string(),
-      "' should have ",
-      total.bytes,
-      " bytes by their records, but have ",
-      written,
-      ": delete the folder to start over");
+  for (int64_t part = 1; part <= part_.count; ++part)
+    append(
+        name(part, ".out"),
+        joined.bytes[static_cast<size_t>(part - 1)],
+        file);
   file.commit();
 }
 
@@ -338,6 +372,14 @@ void PartWriter::reached(const PartProgress& progress) {
 
 void PartWriter::save() {
   const auto start = Clock::now();
+  struct stat ours {};
+  struct stat found {};
+  SEQCONV_CHECK(
+      ::fstat(fd_, &ours) == 0 && ::stat(folder_.file().c_str(), &found) == 0 &&
+          ours.st_ino == found.st_ino && ours.st_dev == found.st_dev,
+      "'",
+      folder_.file().string(),
+      "' was deleted or replaced while it was written");
   // The bytes reach the disk before the record that counts them.
   if (::fsync(fd_) != 0 && errno != EINVAL)
     fail_writing();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "seqconv/base/folder_lock.h"
 #include "seqconv/base/json.h"
@@ -44,12 +45,13 @@ struct JoinedParts {
   int64_t missing = 0;   ///< parts that are not done; 0: the output is there
   bool here = false;     ///< whether this process has joined them
   PartProgress total{};  ///< of all parts, where it has
+  std::vector<int64_t> bytes{};  ///< of each part that is done
 };
 
 class PartsFolder {
  public:
   /// Error when the output is there and its parts are not: such a job is done.
-  PartsFolder(const std::filesystem::path& output, Part part);
+  PartsFolder(const std::filesystem::path& output, InputPart part);
 
   /// Begins the job that `job` describes, or goes on with it. Error naming what
   /// differs where the folder holds another one.
@@ -73,12 +75,13 @@ class PartsFolder {
   std::filesystem::path name(int64_t part, const char* ending) const;
   std::optional<PartProgress> load(int64_t part) const;
   JoinedParts look() const;
-  void write_output(const PartProgress& total) const;
+  void write_output(const JoinedParts& joined) const;
   void check_output() const;
 
   std::filesystem::path output_;
   std::filesystem::path folder_;
-  Part part_;
+  InputPart part_;
+  std::string job_;  // its checksum, once it is entered
 };
 
 /// The output of a part, and its record, which is never ahead of it. The record

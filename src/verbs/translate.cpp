@@ -268,7 +268,8 @@ void check_part_input(const std::string& input) {
     fail_usage(
         "--output needs a file of text as --input, but '",
         input,
-        "' is binarised data by its name; seqconv text writes it as text");
+        "' is binarised data by its name; standard output takes what is made "
+        "of it");
 }
 
 /// Where the part's lines are that are not translated yet.

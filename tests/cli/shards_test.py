@@ -230,7 +230,7 @@ class GoingOn(Shards):
             record = self.folder / "1.json"
             record.write_bytes(spoil(record.read_bytes()))
             result = self.succeed(self.shard("2/2", source))
-            self.assertIn("part 1 has a damaged record and must be translated anew",
+            self.assertIn("part 1 has no record that counts and must be translated anew",
                           result.message)
             self.assertFalse(self.output.exists())
             self.succeed(self.shard("1/2", source))
@@ -246,6 +246,31 @@ class GoingOn(Shards):
         for content in b"", b"[]", b'{"parts": 2}':
             (self.folder / "job.json").write_bytes(content)
             self.refuse(self.shard("1/2", source), "delete the folder", "to start over")
+
+    def test_a_part_of_another_job_is_not_taken_for_one(self):
+        source = written("good.src", GOOD)
+        self.succeed(self.shard("1/2", source))
+        (self.folder / "job.json").unlink()
+        flags = "--format", "json"
+        result = self.succeed(self.shard("2/2", source, *flags))
+        self.assertIn("1.json: it is of another job", result.message)
+        self.succeed(self.shard("1/2", source, *flags))
+        self.assertEqual(self.output.read_bytes(), run(*arguments(source, *flags)).out)
+
+    def test_a_part_that_is_deleted_or_cut_is_noticed(self):
+        source = written("long.src", self.LONG)
+        process = self.begin("1/2", source)
+        shutil.rmtree(self.folder)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(support.TIMEOUT), 1)
+        self.assertIn(b"1.out' was deleted or replaced", process.stderr.read())
+        self.succeed(self.shard("1/2", source))
+        with open(self.folder / "1.out", "ab") as part:
+            part.write(b"x")
+        self.refuse(self.shard("2/2", source), "1.out' should have", "delete the record, 1.json")
+        (self.folder / "1.json").unlink()
+        self.succeed(self.shard("1/2", source))
+        self.assertEqual(self.output.read_bytes(), run(*arguments(source)).out)
 
     def test_a_full_disk_is_told_and_goes_on_when_there_is_room(self):
         source = written("long.src", self.LONG)

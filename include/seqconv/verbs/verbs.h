@@ -37,7 +37,7 @@ struct SummaryOptions {
 };
 
 /// One of the parts, 1 <= index <= count, that an input is shared out in.
-struct Part {
+struct InputPart {
   int64_t index = 1;
   int64_t count = 1;
 };
@@ -60,7 +60,7 @@ struct TranslateArguments {
   /// of text, of which `part` is translated; the last part that is done joins
   /// them, and a run that was interrupted is gone on with.
   std::string output{};
-  Part part{};
+  InputPart part{};
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end
