@@ -27,9 +27,10 @@ def written(name, text):
 
 
 def arguments(source, *flags, model=None):
-    return ["translate", "--model", model or support.model(), "--input", source,
-            "--threads", "1", "--max-length-b", "6",
-            *([] if "--sample" in flags else ["--beam", "2"]), *flags]
+    for standard, value in ("--threads", "1"), ("--max-length-b", "6"), ("--beam", "2"):
+        if standard not in flags and not (standard == "--beam" and "--sample" in flags):
+            flags = (*flags, standard, value)
+    return ["translate", "--model", model or support.model(), "--input", source, *flags]
 
 
 class Shards(unittest.TestCase):
@@ -176,14 +177,34 @@ class GoingOn(Shards):
             self.assertEqual(self.output.read_bytes(), wanted)
             self.output.unlink()
 
-    def test_failed_lines_of_before_count(self):
-        source = written("long-objects.src", OBJECTS * 150)
+    def test_a_record_counts_what_is_written_of_the_input_and_the_output(self):
+        source = written("long.src", self.LONG)
+        starts = [0, *(i + 1 for i, byte in enumerate(source.read_bytes()) if byte == 10)]
+        # Several threads read ahead of what is written.
+        process = self.start("1/2", source, "--threads", "3", "--beam", "4")
+        seen = {}
+        while process.poll() is None:
+            if (file := self.folder / "1.json").exists():
+                record = json.loads(file.read_text())
+                seen[record["offset"]] = record
+            time.sleep(0.002)
+        self.assertGreater(len(seen), 1)
+        part = (self.folder / "1.out").read_bytes()
+        for record in seen.values():
+            self.assertEqual(starts[record["lines"]], record["offset"])
+            self.assertEqual(part[:record["bytes"]].count(b"\n"), record["lines"])
+            self.assertEqual(part[record["bytes"] - 1:record["bytes"]], b"\n")
+
+    def test_what_was_found_before_counts(self):
+        source = written("long-objects.src", b'{"text": "\xff"}\n' + (OBJECTS * 150).encode())
         one = run(*arguments(source, "--json-input"))
         self.interrupt("1/1", source, "--json-input")
         result = self.shard("1/1", source, "--json-input")
-        self.assertIn("going on behind line", result.message)
         self.assertEqual((result.code, self.output.read_bytes()), (1, one.out))
-        self.assertEqual(one.message.splitlines()[-1], result.message.splitlines()[-1])
+        told = result.message.splitlines()
+        self.assertIn("going on behind line", told[0])
+        self.assertEqual(one.message.splitlines(), told[1:])
+        self.assertEqual(len(told), 3)
 
     def test_what_changes_the_result_is_refused_by_name(self):
         source = written("changing.src", GOOD)
@@ -261,10 +282,10 @@ class GoingOn(Shards):
         source = written("long.src", self.LONG)
         process = self.begin("1/2", source)
         shutil.rmtree(self.folder)
+        self.succeed(self.shard("1/2", source))
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(support.TIMEOUT), 1)
         self.assertIn(b"1.out' was deleted or replaced", process.stderr.read())
-        self.succeed(self.shard("1/2", source))
         with open(self.folder / "1.out", "ab") as part:
             part.write(b"x")
         self.refuse(self.shard("2/2", source), "1.out' should have", "delete the record, 1.json")
