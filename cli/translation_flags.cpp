@@ -216,8 +216,8 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
       verb.add_option(
               "--shard",
               flags.shard_text,
-              "Translate part I of N, from 1; the last one that is done joins "
-              "them [by mpirun or srun]")
+              "Translate part I of N, from 1; the last to be done joins them "
+              "[by mpirun or srun]")
           ->type_name("I/N")
           ->group("Input and output");
   add_strict(verb, arguments.strict)->group("Input and output");
