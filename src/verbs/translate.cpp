@@ -18,6 +18,7 @@
 #include "verbs/failed_lines.h"
 #include "verbs/input_format.h"
 #include "verbs/part_input.h"
+#include "verbs/part_writer.h"
 #include "verbs/parts_folder.h"
 #include "verbs/request_reader.h"
 #include "verbs/result_writer.h"

@@ -111,6 +111,14 @@ class Joining(Shards):
             self.assertIn("7 of 40 lines failed (1, 7, 13, 19, 25, 31, 37)", one.message)
             self.assertEqual(one.message.splitlines()[-1], last.message.splitlines()[-1])
 
+    def test_summaries_have_parts_too(self):
+        source = written("good.src", GOOD)
+        flags = ["summarise", "--model", support.model(), "--input", source,
+                 "--input-format", "text", "--format", "json"]
+        for part in "1/2", "2/2":
+            self.succeed(run(*flags, "--output", self.output, "--shard", part))
+        self.assertEqual(self.output.read_bytes(), run(*flags).out)
+
     def test_lines_and_files_of_any_kind(self):
         for name, text, count in (
             ("empty", "", 1), ("empty", "", 3), ("a line", "1\n", 3), ("no end", "1 2\n3 4", 2),
