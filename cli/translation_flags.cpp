@@ -139,6 +139,8 @@ InputPart parse_shard(const std::string& text) {
 /// started together with others, by its number among them.
 void read_part(TranslateFlags& flags, const Launch& launch) {
   TranslateArguments& arguments = flags.arguments;
+  if (flags.output->count() > 0 && arguments.output.empty())
+    fail_usage("--output must name a file, but got ''");
   const bool files = !arguments.input.empty() && !arguments.output.empty();
   if (flags.shard->count() > 0) {
     arguments.part = parse_shard(flags.shard_text);
@@ -206,12 +208,14 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
           "standard input")
       ->type_name("FILE")
       ->group("Input and output");
-  verb.add_option(
-          "--output",
-          arguments.output,
-          "A new file instead of standard output; an interrupted run goes on")
-      ->type_name("FILE")
-      ->group("Input and output");
+  flags.output =
+      verb.add_option(
+              "--output",
+              arguments.output,
+              "A new file instead of standard output; an interrupted run goes "
+              "on")
+          ->type_name("FILE")
+          ->group("Input and output");
   flags.shard =
       verb.add_option(
               "--shard",

@@ -23,6 +23,7 @@ struct TranslateFlags {
   CLI::Option* shortlist = nullptr;
   std::string shard_text;
   CLI::Option* shard = nullptr;
+  CLI::Option* output = nullptr;
 };
 
 /// Adds the flags of models, search, sampling, speed and memory, and those of
