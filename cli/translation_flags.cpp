@@ -3,7 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <iostream>
+
+#include "seqconv/base/launch.h"
+#include "seqconv/base/threads.h"
 
 namespace seqconv::cli {
 namespace {
@@ -113,6 +118,80 @@ void add_memory_flags(CLI::App& verb, TranslateFlags& flags) {
   add_backend(verb, flags.backend, "Speed and memory");
 }
 
+/// "I/N".
+InputPart parse_shard(const std::string& text) {
+  constexpr int64_t kMost = 99'999;
+  InputPart part;
+  const char* end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, part.index);
+  const bool slash = index.ptr != end && *index.ptr == '/';
+  const auto count =
+      std::from_chars(slash ? index.ptr + 1 : end, end, part.count);
+  if (index.ec != std::errc() || !slash || count.ec != std::errc() ||
+      count.ptr != end || part.index < 1 || part.index > part.count ||
+      part.count > kMost)
+    fail_usage(
+        "--shard must be I/N with 1 <= I <= N <= ",
+        kMost,
+        ", such as 1/8, but got '",
+        shorten(text),
+        "'");
+  return part;
+}
+
+/// Which part of the input is this process's: as it is told or, where it was
+/// started together with others, by its number among them.
+void read_part(TranslateFlags& flags, const Launch& launch) {
+  TranslateArguments& arguments = flags.arguments;
+  if (flags.output->count() > 0 && arguments.output.empty())
+    fail_usage("--output must name a file, but got ''");
+  const bool files = !arguments.input.empty() && !arguments.output.empty();
+  if (flags.shard->count() > 0) {
+    arguments.part = parse_shard(flags.shard_text);
+    if (arguments.part.count > 1 && !files)
+      fail_usage(
+          "--shard ",
+          flags.shard_text,
+          " needs --input FILE and --output FILE");
+    return;
+  }
+  if (launch.size == 1)
+    return;
+  if (!files)
+    fail_usage(
+        launch.starter,
+        " has started ",
+        launch.size,
+        " processes (",
+        launch.variable,
+        "), which share an input out by --input FILE and --output FILE; "
+        "--shard 1/1 is for processes that work alone");
+  arguments.part = {.index = launch.rank + 1, .count = launch.size};
+  // Each of them would otherwise use all cores of its machine.
+  const int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (flags.backend.threads == 0)
+    flags.backend.threads =
+        std::clamp<int64_t>(cores / launch.local_size, 1, thread_count(0));
+}
+
+void translate_flags(
+    TranslateFlags& flags,
+    const Launch& launch,
+    std::ostream& out) {
+  TranslateArguments& arguments = flags.arguments;
+  arguments.search_given = flags.search->given();
+  check_search(arguments);
+  read_sampling(flags);
+  check_shortlist(flags);
+  read_part(flags, launch);
+  // A person at the keyboard waits for each answer.
+  if (flags.buffer->count() == 0 && arguments.input.empty() &&
+      ::isatty(STDIN_FILENO))
+    arguments.buffer_lines = 1;
+  arguments.workers = workers(flags.backend);
+  verbs::translate(arguments, backend(flags.backend), std::cin, out);
+}
+
 }  // namespace
 
 void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
@@ -133,6 +212,22 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
           "standard input")
       ->type_name("FILE")
       ->group("Input and output");
+  flags.output =
+      verb.add_option(
+              "--output",
+              arguments.output,
+              "A new file instead of standard output; an interrupted run goes "
+              "on")
+          ->type_name("FILE")
+          ->group("Input and output");
+  flags.shard =
+      verb.add_option(
+              "--shard",
+              flags.shard_text,
+              "Translate part I of N, from 1; the last to be done joins them "
+              "[by mpirun or srun]")
+          ->type_name("I/N")
+          ->group("Input and output");
   add_strict(verb, arguments.strict)->group("Input and output");
   verb.add_flag(
           "--stats",
@@ -143,17 +238,15 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
 }
 
 void run_translation(TranslateFlags& flags, std::ostream& out) {
-  TranslateArguments& arguments = flags.arguments;
-  arguments.search_given = flags.search->given();
-  check_search(arguments);
-  read_sampling(flags);
-  check_shortlist(flags);
-  // A person at the keyboard waits for each answer.
-  if (flags.buffer->count() == 0 && arguments.input.empty() &&
-      ::isatty(STDIN_FILENO))
-    arguments.buffer_lines = 1;
-  arguments.workers = workers(flags.backend);
-  verbs::translate(arguments, backend(flags.backend), std::cin, out);
+  const Launch launch =
+      find_launch([](const char* name) { return std::getenv(name); });
+  try {
+    translate_flags(flags, launch, out);
+  } catch (const Error&) {
+    if (flags.shard->count() == 0)
+      give_way(launch.rank);
+    throw;
+  }
 }
 
 }  // namespace seqconv::cli

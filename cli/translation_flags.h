@@ -21,6 +21,9 @@ struct TranslateFlags {
   CLI::Option* seed = nullptr;
   CLI::Option* buffer = nullptr;
   CLI::Option* shortlist = nullptr;
+  std::string shard_text;
+  CLI::Option* shard = nullptr;
+  CLI::Option* output = nullptr;
 };
 
 /// Adds the flags of models, search, sampling, speed and memory, and those of

@@ -52,7 +52,8 @@ std::string holder(int fd) {
 
 FolderLock::FolderLock(
     const std::filesystem::path& folder,
-    const std::filesystem::path& file)
+    const std::filesystem::path& file,
+    const std::string& work)
     : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
   if (fd_ < 0) {
     const std::string why = std::strerror(errno);
@@ -72,7 +73,9 @@ FolderLock::FolderLock(
         folder.string(),
         "' is in use: ",
         other,
-        " is training in it (and holds '",
+        " is ",
+        work,
+        " in it (and holds '",
         file.string(),
         "'); wait for it, stop it, or choose another folder");
   }
@@ -81,7 +84,9 @@ FolderLock::FolderLock(
       file.string(),
       "' (",
       std::strerror(error),
-      "): take care that no other process trains in '",
+      "): take care that no other process is ",
+      work,
+      " in '",
       folder.string(),
       "'");
 }

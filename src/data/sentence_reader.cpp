@@ -19,9 +19,10 @@ SentenceReader::SentenceReader(
 SentenceReader::SentenceReader(
     std::istream& stream,
     std::string name,
-    BadBytes bad_bytes)
+    BadBytes bad_bytes,
+    int64_t lines_before)
     : name_(std::move(name)) {
-  lines_.emplace(stream, name_, bad_bytes);
+  lines_.emplace(stream, name_, bad_bytes, lines_before);
 }
 
 bool SentenceReader::next() {

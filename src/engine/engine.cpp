@@ -2,8 +2,11 @@
 
 #include <ATen/Parallel.h>
 
+#include <cstdlib>
+
 #include "engine/functions.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/launch.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/threads.h"
 #include "seqconv/torch_backend/backend.h"
@@ -33,7 +36,11 @@ const EngineTable kTable{
                    const DeviceName& device) -> const BackendOpener& {
       static TorchBackends backends;
       set_threads(threads);
-      backends = guarded([&] { return TorchBackends(open_device(device)); });
+      const Launch launch =
+          find_launch([](const char* name) { return std::getenv(name); });
+      backends = guarded([&] {
+        return TorchBackends(open_device(device, launch.local_rank));
+      });
       return backends;
     },
     .sees_cuda = [] { return guarded([] { return seqconv::sees_cuda(); }); },

@@ -49,8 +49,12 @@ LineReader::LineReader(const std::filesystem::path& path, BadBytes bad_bytes)
 LineReader::LineReader(
     std::istream& stream,
     std::string name,
-    BadBytes bad_bytes)
-    : stream_(&stream), name_(std::move(name)), bad_bytes_(bad_bytes) {}
+    BadBytes bad_bytes,
+    int64_t lines_before)
+    : stream_(&stream),
+      name_(std::move(name)),
+      bad_bytes_(bad_bytes),
+      line_number_(lines_before) {}
 
 bool LineReader::next(std::string& line) {
   if (!next_with_end(line))

@@ -80,8 +80,9 @@ TextSourceReader::TextSourceReader(const TextSource& source, BadBytes bad_bytes)
 TextSourceReader::TextSourceReader(
     std::istream& stream,
     std::string name,
-    BadBytes bad_bytes)
-    : source_(name), lines_(stream, name, bad_bytes) {}
+    BadBytes bad_bytes,
+    int64_t lines_before)
+    : source_(name), lines_(stream, name, bad_bytes, lines_before) {}
 
 bool TextSourceReader::next(std::string& text) {
   if (!lines_.next(text))

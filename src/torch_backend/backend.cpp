@@ -12,10 +12,11 @@
 namespace seqconv {
 namespace {
 
-/// As reports have it.
+/// As reports have it: the same for every device of a kind.
 std::string name_on(at::Device device) {
-  return device.is_cpu() ? "libtorch, float32"
-                         : concat("libtorch, float32, ", device.str());
+  return device.is_cpu()
+      ? "libtorch, float32"
+      : concat("libtorch, float32, ", at::DeviceTypeName(device.type(), true));
 }
 
 /// A step decoder of modules.

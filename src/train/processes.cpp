@@ -5,13 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <optional>
-#include <thread>
 
 #include "seqconv/base/log.h"
 #include "seqconv/train/communicator_module.h"
@@ -20,40 +15,6 @@ namespace seqconv {
 namespace {
 
 constexpr const char* kLibrary = "libseqconv_mpi.so";
-
-/// Variables that say how many processes were started, and which this one is.
-struct Starter {
-  const char* name;
-  const char* size;
-  const char* rank;
-  const char* sign;  ///< must be there too
-};
-
-// The innermost first: what starts others is itself started by a batch system.
-constexpr Starter kStarters[] = {
-    {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", nullptr},
-    {"torchrun", "WORLD_SIZE", "RANK", "TORCHELASTIC_RUN_ID"},
-    {"MPICH's mpirun", "PMI_SIZE", "PMI_RANK", nullptr},
-    // SLURM_NTASKS is there in batch scripts too, which are one process.
-    {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", nullptr}};
-
-std::optional<int64_t> number(const char* text) {
-  int64_t value = 0;
-  if (text == nullptr)
-    return std::nullopt;
-  const char* end = text + std::strlen(text);
-  const auto parsed = std::from_chars(text, end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end || value < 0)
-    return std::nullopt;
-  return value;
-}
-
-/// What all meet, the first one says: others give it time to end them.
-void give_way(int64_t rank) {
-  if (rank > 0)
-    std::this_thread::sleep_for(
-        std::chrono::milliseconds(2000 + 100 * std::min<int64_t>(rank, 50)));
-}
 
 /// Beside the library that this function is in.
 std::filesystem::path module_path() {
@@ -124,22 +85,6 @@ std::shared_ptr<Communicator> open_mpi(const Launch& launch) {
 }
 
 }  // namespace
-
-Launch find_launch(const std::function<const char*(const char*)>& variable) {
-  for (const Starter& starter : kStarters) {
-    const auto size = number(variable(starter.size));
-    if (!size || (starter.sign != nullptr && variable(starter.sign) == nullptr))
-      continue;
-    if (*size <= 1)
-      return {};
-    return {
-        .starter = starter.name,
-        .variable = concat(starter.size, "=", *size),
-        .rank = number(variable(starter.rank)).value_or(0),
-        .size = *size};
-  }
-  return {};
-}
 
 std::shared_ptr<Communicator> open_communicator() {
   const Launch launch =

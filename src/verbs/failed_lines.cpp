@@ -27,32 +27,38 @@ void report_cut_lines(int64_t lines, int64_t most) {
         " tokens (the model's max_source_tokens)");
 }
 
-void FailedLines::add(int64_t line, const std::string& message) {
-  if (policy_ == OnFailure::kStop)
-    throw Error(message);
-  if (++count_ == 1)
-    first_ = message;
-  if (numbers_.size() < kMostNumbers)
-    numbers_.push_back(line);
+void FailureSummary::operator+=(const FailureSummary& later) {
+  if (count == 0)
+    first = later.first;
+  count += later.count;
+  for (const int64_t number : later.numbers)
+    if (numbers.size() < kMostNumbers)
+      numbers.push_back(number);
 }
 
-void FailedLines::finish(int64_t lines) const {
-  if (!any())
+void FailureSummary::finish(int64_t lines) const {
+  if (count == 0)
     return;
-  std::string numbers;
-  for (const int64_t number : numbers_)
-    numbers += concat(numbers.empty() ? "" : ", ", number);
-  if (count_ > static_cast<int64_t>(numbers_.size()))
-    numbers += ", ...";
+  std::string list;
+  for (const int64_t number : numbers)
+    list += concat(list.empty() ? "" : ", ", number);
+  if (count > static_cast<int64_t>(numbers.size()))
+    list += ", ...";
   fail(
-      count_,
+      count,
       " of ",
       lines,
       lines == 1 ? " line" : " lines",
       " failed (",
-      numbers,
+      list,
       "); the first: ",
-      first_);
+      first);
+}
+
+void FailedLines::add(int64_t line, const std::string& message) {
+  if (policy_ == OnFailure::kStop)
+    throw Error(message);
+  summary_ += {.count = 1, .first = message, .numbers = {line}};
 }
 
 }  // namespace seqconv::verbs

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace seqconv::verbs {
@@ -23,25 +24,43 @@ void warn_of_replaced_lines(int64_t lines);
 /// Says how many sources were cut to the model's `most` tokens, if any.
 void report_cut_lines(int64_t lines, int64_t most);
 
+/// What there is to say of lines that failed.
+struct FailureSummary {
+  int64_t count = 0;
+  std::string first;             ///< message
+  std::vector<int64_t> numbers;  ///< of the first few
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("count", count, "Lines that failed");
+    v("first", first, "What the first one's message is");
+    v("numbers", numbers, "The first few lines");
+  }
+  /// Adds what is to be said of later lines.
+  void operator+=(const FailureSummary& later);
+  /// Error that says it, of all `lines` of the input; nothing when there are
+  /// none.
+  void finish(int64_t lines) const;
+};
+
 /// The lines of a run that could not be worked on.
 class FailedLines {
  public:
-  explicit FailedLines(OnFailure policy) : policy_(policy) {}
+  explicit FailedLines(OnFailure policy, FailureSummary before = {})
+      : policy_(policy), summary_(std::move(before)) {}
 
   /// Notes a line by its number; `message` says where it is and what is wrong
   /// with it. Throws it, as an Error, where the run is to stop.
   void add(int64_t line, const std::string& message);
-  bool any() const { return count_ > 0; }
-  int64_t count() const { return count_; }
-  /// Error that sums them up, of all `lines` of the input; nothing when there
-  /// are none.
-  void finish(int64_t lines) const;
+  bool any() const { return summary_.count > 0; }
+  int64_t count() const { return summary_.count; }
+  const FailureSummary& summary() const { return summary_; }
+  /// FailureSummary::finish.
+  void finish(int64_t lines) const { summary_.finish(lines); }
 
  private:
   OnFailure policy_;
-  int64_t count_ = 0;
-  std::string first_;             // message
-  std::vector<int64_t> numbers_;  // of the first few
+  FailureSummary summary_;
 };
 
 }  // namespace seqconv::verbs

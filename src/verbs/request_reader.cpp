@@ -80,6 +80,16 @@ RequestReader::RequestReader(
     sentences_.emplace(input, text.vocabulary().size(), BadBytes::kReplace);
 }
 
+RequestReader::RequestReader(
+    std::istream& piece,
+    const std::string& name,
+    int64_t lines_before,
+    InputFormat format,
+    const TextPipeline& text)
+    : text_(text), format_(std::move(format)) {
+  sentences_.emplace(piece, name, BadBytes::kReplace, lines_before);
+}
+
 /// What is read before an error stays.
 void RequestReader::read_line(
     TranslationRequest& request,

@@ -53,11 +53,21 @@ class RequestReader {
       InputFormat format,
       const TextPipeline& text);
 
+  /// Reads plain lines, objects or names from a stream that is a piece of a
+  /// file: `name` is the file's, for messages, and `lines_before` the number of
+  /// its lines in front. Stream and `text` must outlive the reader.
+  RequestReader(
+      std::istream& piece,
+      const std::string& name,
+      int64_t lines_before,
+      InputFormat format,
+      const TextPipeline& text);
+
   /// Up to `count` requests; false when there are none left. Error when the
   /// input cannot be read on, once what came before it has been given out.
   bool read(int64_t count, Buffer& buffer);
 
-  /// Sentences read so far.
+  /// Sentences read so far, and those in front of a piece.
   int64_t count() const { return sentences_->count(); }
   /// Lines that held invalid UTF-8 or NUL so far.
   int64_t replaced_lines() const { return sentences_->replaced_lines(); }

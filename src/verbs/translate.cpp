@@ -2,20 +2,27 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <istream>
 #include <mutex>
+#include <optional>
 #include <ostream>
 
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/random.h"
+#include "seqconv/data/fairseq_data.h"
 #include "seqconv/decode/sampled_search.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
 #include "verbs/input_format.h"
+#include "verbs/part_input.h"
+#include "verbs/part_writer.h"
+#include "verbs/parts_folder.h"
 #include "verbs/request_reader.h"
 #include "verbs/result_writer.h"
+#include "verbs/translation_job.h"
 
 namespace seqconv::verbs {
 namespace {
@@ -90,27 +97,48 @@ void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
           " tokens by the model's learned positions");
 }
 
+/// What is told of all lines when they are done; Error where some failed.
+void report(const PartProgress& total, const TranslationSystem& system) {
+  warn_of_replaced_lines(total.replaced);
+  report_cut_lines(total.cut, system.text.max_source_tokens);
+  total.failed.finish(total.lines);
+}
+
+/// Where a part of a file is read from and written to.
+struct PartFiles {
+  RangeStream in;
+  PartWriter out;
+};
+
 /// The input, a buffer at a time, and the output; what results say is told.
 class BufferedLines : public TranslationLists {
  public:
+  /// `part`: where a part is translated, what `reader` and `out` belong to; the
+  /// lines go on behind its progress.
   BufferedLines(
       const TranslateArguments& arguments,
       const Translator& translator,
-      std::istream& in,
-      std::ostream& out)
+      RequestReader reader,
+      std::ostream& out,
+      PartFiles* part = nullptr)
       : arguments_(arguments),
         translator_(translator),
-        input_(input_format(arguments, translator.system().documents)),
-        reader_(arguments.input, in, input_, *translator.system().text.source),
+        reader_(std::move(reader)),
         writer_(
             arguments,
-            output_format(arguments, input_),
+            output_format(
+                arguments,
+                input_format(arguments, translator.system().documents)),
             translator.options().search.n_best > 1),
-        failed_(on_failure(arguments.strict)),
+        progress_(part == nullptr ? PartProgress{} : part->out.progress()),
+        replaced_before_(progress_.replaced),
+        failed_(on_failure(arguments.strict), progress_.failed),
+        part_(part),
         out_(out) {}
 
   bool read(std::vector<TranslationRequest>& requests) override {
-    RequestReader::Buffer buffer;
+    Read next;
+    RequestReader::Buffer& buffer = next.buffer;
     if (!reader_.read(arguments_.buffer_lines, buffer))
       return false;
     requests.swap(buffer.requests);
@@ -118,25 +146,33 @@ class BufferedLines : public TranslationLists {
       requests[i].seed = mix_words(
           static_cast<uint64_t>(arguments_.seed),
           static_cast<uint64_t>(buffer.first_line) + i);
+    next.offset = part_ == nullptr ? 0 : part_->in.position();
+    next.lines = reader_.count();
+    next.replaced = replaced_before_ + reader_.replaced_lines();
     const std::lock_guard lock(mutex_);
-    read_.push_back(std::move(buffer));
+    read_.push_back(std::move(next));
     return true;
   }
 
   void write(const std::vector<TranslationResult>& results) override {
-    RequestReader::Buffer buffer = take_first();
+    Read first = take_first();
+    RequestReader::Buffer& buffer = first.buffer;
     for (size_t i = 0; i < results.size(); ++i)
       write_line(
           buffer.first_line + static_cast<int64_t>(i),
           buffer.origins[i],
           results[i]);
     out_.flush();
+    progress_.offset = first.offset;
+    progress_.lines = first.lines;
+    progress_.replaced = first.replaced;
+    progress_.failed = failed_.summary();
+    if (part_ != nullptr)
+      part_->out.reached(progress_);
   }
 
   /// After the last list.
   void finish() const {
-    warn_of_replaced_lines(reader_.replaced_lines());
-    report_cut_lines(cut_lines_, translator_.system().text.max_source_tokens);
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
     if (arguments_.stats)
@@ -145,15 +181,23 @@ class BufferedLines : public TranslationLists {
           " (",
           translator_.system().backend->name(),
           ")");
-    failed_.finish(reader_.count());
   }
+  const PartProgress& progress() const { return progress_; }
 
  private:
-  RequestReader::Buffer take_first() {
+  /// A buffer, and how far the input is read behind it.
+  struct Read {
+    RequestReader::Buffer buffer;
+    int64_t offset = 0;
+    int64_t lines = 0;
+    int64_t replaced = 0;
+  };
+
+  Read take_first() {
     const std::lock_guard lock(mutex_);
-    RequestReader::Buffer buffer = std::move(read_.front());
+    Read first = std::move(read_.front());
     read_.pop_front();
-    return buffer;
+    return first;
   }
 
   void write_line(
@@ -161,7 +205,7 @@ class BufferedLines : public TranslationLists {
       RequestOrigin& origin,
       const TranslationResult& result) {
     symbols_ += result.symbols;
-    cut_lines_ += result.source_cut;
+    progress_.cut += result.source_cut;
     // Cuts that the model wants are counted, not told one by one.
     for (size_t i = result.source_cut ? 1 : 0; i < result.notes.size(); ++i)
       log_warning(origin.where, ": ", result.notes[i]);
@@ -178,17 +222,123 @@ class BufferedLines : public TranslationLists {
 
   const TranslateArguments& arguments_;
   const Translator& translator_;
-  InputFormat input_;
   RequestReader reader_;
   std::mutex mutex_;
-  std::deque<RequestReader::Buffer> read_;  // and not written yet
+  std::deque<Read> read_;  // and not written yet
   ResultWriter writer_;
+  PartProgress progress_;  // of what is written
+  int64_t replaced_before_;
   FailedLines failed_;
   Meter meter_;
   SymbolCount symbols_;
-  int64_t cut_lines_ = 0;
+  PartFiles* part_;
   std::ostream& out_;
 };
+
+void translate_stream(
+    const TranslateArguments& arguments,
+    const Translator& translator,
+    std::istream& in,
+    std::ostream& out) {
+  const TranslationSystem& system = translator.system();
+  BufferedLines lines(
+      arguments,
+      translator,
+      RequestReader(
+          arguments.input,
+          in,
+          input_format(arguments, system.documents),
+          *system.text.source),
+      out);
+  translator.translate(lines);
+  lines.finish();
+  report(lines.progress(), system);
+}
+
+/// A part cut anywhere in a file is that of lines only where the file stays.
+void check_part_input(const std::string& input) {
+  if (input.empty())
+    fail_usage("--output needs --input FILE: what standard input holds cannot "
+               "be read again when the work goes on");
+  SEQCONV_CHECK(
+      std::filesystem::is_regular_file(input),
+      "--output needs a file as --input, but '",
+      input,
+      std::filesystem::exists(input) ? "' is none" : "' is not there");
+  if (is_fairseq_data(input))
+    fail_usage(
+        "--output needs a file of text as --input, but '",
+        input,
+        "' is binarised data by its name; standard output takes what is made "
+        "of it");
+}
+
+/// Where the part's lines are that are not translated yet.
+PartFiles open_part(
+    const PartsFolder& folder,
+    const std::string& input,
+    const ByteRange& range) {
+  if (const auto found = folder.load()) {
+    log_info("going on behind line ", found->lines, " of '", input, "'");
+    return {{input, {found->offset, range.end}}, {folder, *found}};
+  }
+  const PartProgress start{
+      .offset = range.begin,
+      .lines = lines_before(input, range.begin)};
+  return {{input, range}, {folder, start}};
+}
+
+void translate_part(
+    const TranslateArguments& arguments,
+    const Translator& translator,
+    const PartsFolder& folder,
+    const Json& job) {
+  const std::string& input = arguments.input;
+  const ByteRange range = lines_of_part(input, arguments.part);
+  PartFiles part = open_part(folder, input, range);
+  const TranslationSystem& system = translator.system();
+  BufferedLines lines(
+      arguments,
+      translator,
+      RequestReader(
+          part.in,
+          input,
+          part.out.progress().lines,
+          input_format(arguments, system.documents),
+          *system.text.source),
+      part.out.stream(),
+      &part);
+  translator.translate(lines);
+  lines.finish();
+  SEQCONV_CHECK(
+      part.in.position() == range.end && fingerprint(input) == job["input"],
+      "'",
+      input,
+      "' was changed while it was translated: delete the folder '",
+      folder.file().parent_path().string(),
+      "' to start over");
+  part.out.finish();
+}
+
+/// The last part that is done joins them; who does tells what all have found.
+void join_parts(
+    const TranslateArguments& arguments,
+    const TranslationSystem& system,
+    const PartsFolder& folder) {
+  const JoinedParts joined = folder.join();
+  if (joined.missing > 0)
+    log_info(
+        "part ",
+        arguments.part.index,
+        " of ",
+        arguments.part.count,
+        " is done, ",
+        joined.missing,
+        joined.missing == 1 ? " is" : " are",
+        " missing");
+  if (joined.here)
+    report(joined.total, system);
+}
 
 }  // namespace
 
@@ -197,6 +347,11 @@ void translate(
     const BackendOpener& opener,
     std::istream& in,
     std::ostream& out) {
+  std::optional<PartsFolder> folder;
+  if (!arguments.output.empty()) {
+    check_part_input(arguments.input);
+    folder.emplace(arguments.output, arguments.part);
+  }
   TranslationSystem system = open_translation(
       {arguments.models.begin(), arguments.models.end()},
       opener,
@@ -208,9 +363,13 @@ void translate(
   options.workers = arguments.workers;
   warn_of_positions(arguments, system.backend->limits().target);
   const Translator translator(std::move(system), options);
-  BufferedLines lines(arguments, translator, in, out);
-  translator.translate(lines);
-  lines.finish();
+  if (!folder)
+    return translate_stream(arguments, translator, in, out);
+  const Json job = describe_job(arguments, translator);
+  folder->enter(job);
+  if (const auto lock = folder->lock(); !folder->is_done())
+    translate_part(arguments, translator, *folder, job);
+  join_parts(arguments, translator.system(), *folder);
 }
 
 }  // namespace seqconv::verbs

@@ -199,6 +199,41 @@ class Starting(Refusals):
                     "mpirun has started 2 processes", "this build has no MPI", "-DSEQCONV_MPI=ON")
 
 
+class Translating(Refusals):
+    """Processes that share an input out: more of them in shards_test.py."""
+
+    def test_parts_join_and_errors_come_once(self):
+        source, output = support.data() / "train.src", support.scratch() / "joined"
+        flags = ["translate", "--model", support.model(), "--input", source]
+        flags = list(map(os.fspath, flags))
+        result = together(2, *flags, "--output", os.fspath(output))
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual(output.read_bytes(), run(*flags).out)
+        self.assert_refused_once(
+            together(2, *flags, "--output", os.fspath(output)), "is there already")
+        self.assert_refused_once(
+            together(2, *flags), "mpirun has started 2 processes", "--input FILE and --output")
+
+    def test_a_job_of_which_a_process_was_killed_goes_on(self):
+        source, output = support.scratch() / "long.src", support.scratch() / "killed"
+        source.write_text((support.data() / "train.src").read_text() * 100)
+        flags = ["translate", "--model", support.model(), "--input", source, "--n-best", "2"]
+        flags = list(map(os.fspath, flags))
+        command = [*mpirun(2), os.fspath(support.PROGRAM), *flags, "--output", os.fspath(output)]
+        lock = pathlib.Path(f"{output}.parts/2.lock")
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as job:
+            while not lock.with_suffix(".json").exists():
+                self.assertIsNone(job.poll())
+                time.sleep(0.001)
+            os.kill(int(lock.read_text()), signal.SIGKILL)
+            self.assertNotEqual(job.wait(support.TIMEOUT), 0)
+        self.assertFalse(output.exists())
+        result = together(2, *flags, "--output", os.fspath(output))
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("going on behind line ", result.message)
+        self.assertEqual(output.read_bytes(), run(*flags).out)
+
+
 class Agreement(Refusals):
     """Bad input: one message, and all end."""
 

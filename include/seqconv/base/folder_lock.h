@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace seqconv {
 
@@ -10,11 +11,13 @@ namespace seqconv {
 class FolderLock {
  public:
   /// Creates `file` where it is missing and locks it. Error naming `folder`,
-  /// the file and the process that holds it when another lock does. Where the
-  /// file system has no locks, a warning says so and held() is false.
+  /// the file and the process that holds it when another lock does; `work` is
+  /// what that one does there. Where the file system has no locks, a warning
+  /// says so and held() is false.
   FolderLock(
       const std::filesystem::path& folder,
-      const std::filesystem::path& file);
+      const std::filesystem::path& file,
+      const std::string& work = "training");
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();

@@ -21,8 +21,13 @@ class SentenceReader {
       const TextSource& file,
       int64_t vocabulary,
       BadBytes bad_bytes = BadBytes::kReject);
-  /// Lines of a stream that outlives the reader; `name` is for messages.
-  SentenceReader(std::istream& stream, std::string name, BadBytes bad_bytes);
+  /// Lines of a stream that outlives the reader; `name` is for messages, and
+  /// `lines_before` are the lines in front of the stream, which count too.
+  SentenceReader(
+      std::istream& stream,
+      std::string name,
+      BadBytes bad_bytes,
+      int64_t lines_before = 0);
 
   /// Moves on by a sentence; false when there is none left. Error for a line
   /// with bad bytes, where they are rejected, or without a text

@@ -73,8 +73,13 @@ class TextSourceReader {
   explicit TextSourceReader(
       const TextSource& source,
       BadBytes bad_bytes = BadBytes::kReject);
-  /// Lines of a stream that outlives the reader; `name` is for messages.
-  TextSourceReader(std::istream& stream, std::string name, BadBytes bad_bytes);
+  /// Lines of a stream that outlives the reader; `name` is for messages, and
+  /// `lines_before` are the lines in front of the stream, which count too.
+  TextSourceReader(
+      std::istream& stream,
+      std::string name,
+      BadBytes bad_bytes,
+      int64_t lines_before = 0);
 
   /// The next text; false at the end of the file.
   bool next(std::string& text);

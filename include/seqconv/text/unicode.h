@@ -69,14 +69,20 @@ class LineReader {
   explicit LineReader(
       const std::filesystem::path& path,
       BadBytes bad_bytes = BadBytes::kReject);
-  /// Reads from a stream that outlives the reader; `name` is for messages.
-  LineReader(std::istream& stream, std::string name, BadBytes bad_bytes);
+  /// Reads from a stream that outlives the reader; `name` is for messages, and
+  /// `lines_before` are the lines in front of the stream, which count too.
+  LineReader(
+      std::istream& stream,
+      std::string name,
+      BadBytes bad_bytes,
+      int64_t lines_before = 0);
 
   /// The next line without its end; false at the end of the text.
   bool next(std::string& line);
   /// The same with its end: LF, CRLF or, where the text ends without, none.
   bool next_with_end(std::string& line);
-  /// Number of the line that was returned last, from 1.
+  /// Number of the line that was returned last, from 1; before the first one,
+  /// how many stand in front of the stream.
   int64_t line_number() const { return line_number_; }
   /// Lines so far in which kReplace has replaced something.
   int64_t replaced_lines() const { return replaced_lines_; }

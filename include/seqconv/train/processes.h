@@ -2,24 +2,12 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 
+#include "seqconv/base/launch.h"
 #include "seqconv/train/communicator.h"
 
 /// Several processes that were started together to train one model.
 namespace seqconv {
-
-/// What the environment says of how this process was started.
-struct Launch {
-  std::string starter;   ///< "mpirun", "torchrun", "srun"; "" for one process
-  std::string variable;  ///< that tells the number of processes
-  int64_t rank = 0;
-  int64_t size = 1;
-};
-
-/// Reads the variables that Open MPI, torchrun, MPICH and SLURM set, through
-/// `variable`: ::getenv, but for tests.
-Launch find_launch(const std::function<const char*(const char*)>& variable);
 
 /// The processes that were started together with this one. Opens the library of
 /// MPI when there are several; UsageError when the starter is no good, Error

@@ -36,6 +36,12 @@ struct SummaryOptions {
   std::optional<OutputFormat> format;
 };
 
+/// One of the parts, 1 <= index <= count, that an input is shared out in.
+struct InputPart {
+  int64_t index = 1;
+  int64_t count = 1;
+};
+
 struct TranslateArguments {
   std::vector<std::string> models;
   SearchOptions search;
@@ -49,7 +55,12 @@ struct TranslateArguments {
   int64_t buffer_lines = 1024;
   int64_t workers = 1;  ///< batches translated at a time
   OutputFormat format = OutputFormat::kText;
-  std::string input;        ///< a file of text or binarised; "": the stream
+  std::string input;  ///< a file of text or binarised; "": the stream
+  /// A file that is not there yet; "": the stream. Then `input` must be a file
+  /// of text, of which `part` is translated; the last part that is done joins
+  /// them, and a run that was interrupted is gone on with.
+  std::string output{};
+  InputPart part{};
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end

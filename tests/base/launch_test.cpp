@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "seqconv/train/processes.h"
+#include "seqconv/base/launch.h"
 
 namespace seqconv {
 namespace {
@@ -46,6 +46,33 @@ TEST(Launch, WhatSlurmStartsMayItselfStartProcesses) {
       launch_of({{"SLURM_STEP_NUM_TASKS", "2"}, {"OMPI_COMM_WORLD_SIZE", "8"}});
   EXPECT_EQ(inner.starter, "mpirun");
   EXPECT_EQ(inner.size, 8);
+}
+
+TEST(Launch, ProcessesOfThisMachineAreCounted) {
+  EXPECT_EQ(
+      launch_of(
+          {{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}})
+          .local_size,
+      4);
+  EXPECT_EQ(
+      launch_of({{"SLURM_STEP_NUM_TASKS", "11"},
+                 {"SLURM_STEP_TASKS_PER_NODE", "4(x2),3"}})
+          .local_size,
+      4);
+  EXPECT_EQ(launch_of({{"PMI_SIZE", "2"}}).local_size, 1);
+  EXPECT_EQ(
+      launch_of(
+          {{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}})
+          .local_rank,
+      3);
+  EXPECT_EQ(
+      launch_of({{"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "2"}})
+          .local_rank,
+      2);
+  EXPECT_EQ(launch_of({{"PMI_SIZE", "2"}}).local_rank, 0);
+  EXPECT_EQ(
+      launch_of({{"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "90"}}).local_size,
+      2);
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace seqconv {
+
+/// What the environment says of how this process was started.
+struct Launch {
+  std::string starter;   ///< "mpirun", "torchrun", "srun"; "" for one process
+  std::string variable;  ///< that tells the number of processes
+  int64_t rank = 0;
+  int64_t size = 1;
+  int64_t local_size = 1;  ///< of them on this machine, where it is told
+  int64_t local_rank = 0;  ///< among those, likewise
+};
+
+/// Reads the variables that Open MPI, torchrun, MPICH and SLURM set, through
+/// `variable`: ::getenv, but for tests.
+Launch find_launch(const std::function<const char*(const char*)>& variable);
+
+/// What all processes meet, the first one says: each other one waits a little,
+/// so that its starter may end it meanwhile.
+void give_way(int64_t rank);
+
+}  // namespace seqconv

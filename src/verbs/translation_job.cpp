@@ -1,0 +1,71 @@
+#include "verbs/translation_job.h"
+
+#include "seqconv/base/checksum.h"
+#include "seqconv/base/options.h"
+#include "verbs/input_format.h"
+#include "verbs/part_input.h"
+
+namespace seqconv::verbs {
+namespace fs = std::filesystem;
+namespace {
+
+std::string content_of(const fs::path& file) {
+  return checksum_text(file_checksum(file));
+}
+
+/// The files of a model that are read to translate.
+Json describe_model(const fs::path& path) {
+  const ModelFiles files = find_model(path);
+  Json model = {
+      {"parameters", content_of(files.parameters)},
+      {"config.json", content_of(files.folder / "config.json")}};
+  for (const char* side : {"source", "target"})
+    for (const char* key : {"dictionary", "model"}) {
+      const Json& text = files.config.at("text").at(side);
+      if (!text.contains(key))
+        continue;
+      const std::string name = text.at(key).get<std::string>();
+      model[name] = content_of(files.folder / name);
+    }
+  return model;
+}
+
+Json describe_summary(
+    const TranslateArguments& arguments,
+    const InputFormat& input) {
+  return {
+      {"source_key", input.document_key},
+      {"stories", input.stories},
+      {"summary_key", arguments.summary->summary_key}};
+}
+
+}  // namespace
+
+Json describe_job(
+    const TranslateArguments& arguments,
+    const Translator& translator) {
+  const TranslationSystem& system = translator.system();
+  const InputFormat input = input_format(arguments, system.documents);
+  Json job = {
+      {"seqconv", SEQCONV_VERSION},
+      {"parts", arguments.part.count},
+      {"input", fingerprint(arguments.input)}};
+  job["models"] = Json::array();
+  for (const std::string& model : arguments.models)
+    job["models"].push_back(describe_model(model));
+  job["backend"] = system.backend->name();
+  if (!arguments.shortlist.empty())
+    job["shortlist"] = content_of(arguments.shortlist);
+  job["search"] = write_options(translator.options().search);
+  if (arguments.sampling) {
+    job["sampling"] = write_options(*arguments.sampling);
+    job["seed"] = arguments.seed;
+  }
+  job["input_format"] = std::string(enum_name(input.format));
+  job["format"] = std::string(enum_name(output_format(arguments, input)));
+  if (arguments.summary)
+    job["summary"] = describe_summary(arguments, input);
+  return job;
+}
+
+}  // namespace seqconv::verbs
