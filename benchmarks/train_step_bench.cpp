@@ -5,7 +5,7 @@
 //
 //   train_step_bench [--block dynamicconv] [--tokens 864] [--length 16]
 //                    [--threads 2] [--repeats 5] [--dropout 0.1]
-//                    [--attention-dropout 0.1]
+//                    [--attention-dropout 0.1] [--device cpu]
 
 #include <ATen/Parallel.h>
 
@@ -16,9 +16,10 @@
 #include <random>
 
 #include "seqconv/base/options.h"
-#include "seqconv/kernels/optimizer.h"
 #include "seqconv/models/translation_model.h"
 #include "seqconv/nn/flat_parameters.h"
+#include "seqconv/torch_backend/device.h"
+#include "train/updates.h"
 
 namespace {
 
@@ -35,6 +36,7 @@ struct Settings {
   int repeats = 5;
   double dropout = 0.1;
   double attention_dropout = 0.1;
+  std::string device = "cpu";
 };
 
 ModelOptions tiny_model(const Settings& settings) {
@@ -70,50 +72,53 @@ Batch random_batch(const Settings& settings) {
   return make_batch(side(), side());
 }
 
-void parallel(
-    int64_t count,
-    int64_t grain,
-    const std::function<void(int64_t, int64_t)>& body) {
-  at::parallel_for(0, count, grain, body);
-}
-
 class Step {
  public:
   explicit Step(const Settings& settings)
       : batch_(random_batch(settings)),
-        model_(tiny_model(settings), kVocabulary, kVocabulary),
+        model_(
+            tiny_model(settings),
+            kVocabulary,
+            kVocabulary,
+            1,
+            open_device(parse_device_name("--device", settings.device))),
         flat_(*model_),
-        first_(at::zeros_like(flat_.values())),
-        second_(at::zeros_like(flat_.values())) {}
+        optimizer_(config_.optimizer, flat_.values()),
+        average_(0, flat_.values()),
+        gradients_(*model_, flat_, std::make_shared<SingleProcess>()),
+        updates_(make_updates(
+            {config_,
+             *model_,
+             flat_,
+             optimizer_,
+             average_,
+             gradients_,
+             position_,
+             [] {}})) {}
 
-  double run() {
-    ++update_;
-    flat_.gradients().zero_();
-    DropoutPlan plan({1, static_cast<uint64_t>(update_), 0});
-    const auto sums = model_->loss(batch_, {.smoothing = 0.1}, plan);
-    sums.loss.backward();
-    kernels::adam_step(
-        flat_.values().data_ptr<float>(),
-        flat_.gradients().data_ptr<float>(),
-        first_.data_ptr<float>(),
-        second_.data_ptr<float>(),
-        flat_.values().numel(),
-        {.lr = 1e-4,
-         .step = update_,
-         .grad_scale = 1.0 / static_cast<double>(batch_.target_tokens)},
-        parallel);
-    return sums.loss.item<double>();
+  /// Ends when the device has made the update.
+  void run() {
+    ++position_.update;
+    updates_->add_batch(
+        batch_,
+        {.seed = 1, .update = static_cast<uint64_t>(position_.update)});
+    updates_->end({.learning_rate = 1e-4});
+    updates_->read();
   }
 
   int64_t tokens() const { return batch_.target_tokens; }
   int64_t parameters() const { return flat_.parameter_count(); }
 
  private:
+  TrainConfig config_;
   Batch batch_;
   TranslationModel model_;
   FlatParameters flat_;
-  at::Tensor first_, second_;
-  int64_t update_ = 0;
+  Optimizer optimizer_;
+  ParameterAverage average_;
+  GradientSum gradients_;
+  Position position_;
+  std::unique_ptr<Updates> updates_;
 };
 
 }  // namespace
@@ -131,6 +136,7 @@ int main(int argc, char** argv) {
       "--attention-dropout",
       settings.attention_dropout,
       "Dropout of attention probabilities");
+  app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(settings.threads);
 
@@ -154,5 +160,6 @@ int main(int argc, char** argv) {
   out["ms"] = median * 1e3;
   out["spread_ms"] = {times.front() * 1e3, times.back() * 1e3};
   out["threads"] = settings.threads;
+  out["device"] = settings.device;
   std::cout << out.dump() << std::endl;
 }

@@ -5,7 +5,11 @@
 #
 # Steps, all of them in this order unless some are named; each can be repeated:
 #
-#   tests     the operators' tests in C++ and Python, on the CPU and the GPU
+#   tests     the tests of operators and models in C++ and Python, on both
+#             the CPU and the GPU
+#   train     training steps beside torch.nn.Transformer, in small and large
+#             batches; where Multi30k is prepared (tools/prepare_multi30k.sh) a
+#             whole training there and its BLEU, in runs/multi30k/dynamicconv-cuda
 #   quick     benchmarks/ops_cuda_bench.py at a few sizes, into DIR/quick.json
 #   bench     the whole benchmark, into DIR/bench.json
 #   sanitize  a selection of the tests under compute-sanitizer
@@ -22,8 +26,10 @@
 #
 #   build/cuda/lib/libseqconv_ops.so   build/cuda/lib/libseqconv_ops_cuda.so
 #   build/cuda/bin/ops_test            build/cuda/bin/cuda_host_test
+#   build/cuda/bin/models_test         build/cuda/bin/train_step_bench
+#   build/cuda/bin/seqconv             build/cuda/lib/libseqconv_engine.so
 #
-# (the programs for tests and sanitize only). Python is SEQCONV_PYTHON, or else
+# (programs for tests, train and sanitize only). Python is SEQCONV_PYTHON, or else
 # .venv/bin/python or python3, whichever has torch; tests need pytest too.
 # SEQCONV_CUDA_ARCHITECTURES chooses what to compile for (default: this GPU).
 # Golden data come from SEQCONV_GOLDEN, or tests/golden of the folder where the
@@ -51,7 +57,7 @@ while (($# > 0)); do
       usage
       exit 0
       ;;
-    tests | quick | bench | sanitize | memcheck | racecheck | synccheck | \
+    tests | train | quick | bench | sanitize | memcheck | racecheck | synccheck | \
       bench:kernels | bench:averages | bench:attention | bench:table_6)
       steps+=("$1")
       ;;
@@ -59,7 +65,7 @@ while (($# > 0)); do
   esac
   shift
 done
-((${#steps[@]} > 0)) || steps=(tests quick bench sanitize)
+((${#steps[@]} > 0)) || steps=(tests train quick bench sanitize)
 
 # Small: the tools are a hundred times slower than the kernels.
 readonly SELECTION='*WithRenormalizedEdges/*OnCuda:*WithEveryNormalisation/*OnCuda:*MatchesTheReferenceWithLengths/*Cuda:*AStepWritesIntoAStridedState/*OnCuda:*AStepChangesAStridedStateInPlace/Cuda:*WindowsMayExceed*/Cuda'
@@ -95,9 +101,11 @@ build_all() {
   local capability
   capability=$("$python" -c 'import torch; print("%d%d" % torch.cuda.get_device_capability())') &&
     cmake --preset cuda -DSEQCONV_TORCH_DIR="$torch_dir" \
+      -DSEQCONV_BENCHMARKS=ON \
       -DCMAKE_CUDA_ARCHITECTURES="${SEQCONV_CUDA_ARCHITECTURES:-$capability}" &&
     cmake --build build/cuda -j "$(nproc)" \
-      --target seqconv_ops_cuda ops_test cuda_host_test
+      --target seqconv_ops_cuda ops_test models_test cuda_host_test \
+      train_step_bench seqconv seqconv_engine
 }
 
 # What the steps need must be there: tests without a library would only skip.
@@ -108,6 +116,14 @@ require_built() {
       needed+=(bin/ops_test bin/cuda_host_test)
       ;;
   esac
+  case " ${steps[*]} " in
+    *" tests "*) needed+=(bin/models_test) ;;
+  esac
+  case " ${steps[*]} " in
+    *" train "*)
+      needed+=(bin/train_step_bench bin/seqconv lib/libseqconv_engine.so)
+      ;;
+  esac
   for file in "${needed[@]}"; do
     [ -e "build/cuda/$file" ] || fail "build/cuda/$file is missing (see --help)"
   done
@@ -116,8 +132,34 @@ require_built() {
 tests() {
   run "The kernels' bodies on the host" build/cuda/bin/cuda_host_test
   run "The operators' tests in C++" build/cuda/bin/ops_test
+  run "Models on the GPU equal those on the CPU" \
+    build/cuda/bin/models_test --gtest_filter='ModelsOnCuda.*'
   run "The operators' tests in Python" \
     "$python" -m pytest -q -rs tests/python/test_ops_cuda.py
+}
+
+# Ours and PyTorch's in turns: batches of the tests on the CPU, and full ones.
+train() {
+  local tokens turn block
+  for tokens in 864 16384; do
+    for turn in 1 2 3; do
+      for block in dynamicconv self_attention; do
+        run "A training step, $tokens tokens, $block" \
+          build/cuda/bin/train_step_bench --device cuda --block "$block" \
+          --tokens "$tokens" --length 32 --repeats 20
+      done
+      run "A training step, $tokens tokens, torch.nn.Transformer" \
+        "$python" benchmarks/train_rival.py --device cuda \
+        --tokens "$tokens" --length 32 --repeats 20
+    done
+  done
+  if [ -e runs/multi30k/data/train.de ]; then
+    run "Multi30k, trained and translated on the GPU" \
+      env DEVICE=cuda SEQCONV="$PWD/build/cuda/bin/seqconv" \
+      bash tools/reproduce_multi30k.sh
+  else
+    printf '\n== Multi30k is left out: it is not prepared\n'
+  fi
 }
 
 benchmark() {
@@ -170,6 +212,7 @@ main() {
   for step in "${steps[@]}"; do
     case "$step" in
       tests) tests ;;
+      train) train ;;
       quick) benchmark quick --quick ;;
       bench) benchmark bench ;;
       bench:*) benchmark "bench-${step#bench:}" --parts "${step#bench:}" ;;

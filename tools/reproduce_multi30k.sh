@@ -13,6 +13,7 @@
 #   SEED=2          another seed (folder MODEL-seed2)
 #   EPOCHS=3        a shorter run (folder MODEL-epochs3)
 #   THREADS=2       threads for training and translation (default: all cores)
+#   DEVICE=cuda     where both run (folder MODEL-cuda; default: the CPU)
 #   SEQCONV=FILE    program (default build/release/bin/seqconv)
 #   SEQCONV_DATA    data folder, see tools/prepare_multi30k.sh
 set -euo pipefail
@@ -36,18 +37,21 @@ bash tools/prepare_multi30k.sh
 
 data=runs/multi30k/data
 run=runs/multi30k/$model${SEED:+-seed$SEED}${EPOCHS:+-epochs$EPOCHS}
+run+=${DEVICE:+-${DEVICE/:/}}
 train=(
   "configs/multi30k_$model.toml"
   --set "data.train_source=$data/train$raw.de"
   --set "data.train_target=$data/train$raw.en"
   --set "data.valid_source=$data/valid$raw.de"
   --set "data.valid_target=$data/valid$raw.en"
+  --set "training.device=${DEVICE:-cpu}"
 )
 [[ -z ${EPOCHS:-} ]] || train+=(--set "training.max_epochs=$EPOCHS")
 train_or_go_on "$run" "${train[@]}"
 
 translate=(--model "$run" --beam 5 --length-penalty 1)
 [[ -z ${THREADS:-} ]] || translate+=(--threads "$THREADS")
+[[ -z ${DEVICE:-} ]] || translate+=(--device "$DEVICE")
 hypotheses=$run/test.hypotheses
 "$seqconv" translate "${translate[@]}" <"$data/test$raw.de" >"$hypotheses.partial"
 mv -f -- "$hypotheses.partial" "$hypotheses"

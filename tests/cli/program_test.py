@@ -171,11 +171,14 @@ class Help(unittest.TestCase):
 
 
 class Translate(unittest.TestCase):
-    def translate(self, *flags, stdin):
-        result = run(
+    def try_to_translate(self, *flags, stdin):
+        return run(
             "translate", "--model", support.model(), "--max-length-b", "12",
             *flags, stdin=stdin,
         )
+
+    def translate(self, *flags, stdin):
+        result = self.try_to_translate(*flags, stdin=stdin)
         self.assertEqual(result.code, 0, result.message)
         return result
 
@@ -334,6 +337,39 @@ class Translate(unittest.TestCase):
                 self.assertEqual(one["tokens"], other["tokens"])
                 self.assertAlmostEqual(
                     one["log_probability"], other["log_probability"], delta=1e-4)
+
+    def test_a_device_is_there_or_the_error_says_what_is(self):
+        text = "1 2 3\n"
+        wanted = self.translate(stdin=text).out
+        self.assertEqual(self.translate("--device", "cpu", stdin=text).out, wanted)
+        for wrong in ("gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:128", "CPU", ""):
+            result = self.try_to_translate("--device", wrong, stdin=text)
+            self.assertEqual(result.code, 2, result.message)
+            self.assertIn(
+                "--device must be auto, cpu, cuda or cuda:N", result.message)
+            self.assertIn(f"but got '{wrong}'", result.message)
+        for flags, refused in (
+            (["--compute-type", "int8"], "--compute-type int8 needs --backend runtime"),
+            (["--shortlist", "words"], "--shortlist is for --backend runtime alone"),
+        ):
+            result = self.try_to_translate("--device", "cuda", *flags, stdin=text)
+            self.assertEqual(result.code, 2, result.message)
+            self.assertIn(refused, result.message)
+            self.assertIn("--device cuda", result.message)
+
+    def test_without_a_cuda_device_auto_is_the_cpu_and_cuda_an_error(self):
+        # On a machine with one, tools/gpu_check.sh looks at it.
+        text = "1 2 3\n"
+        cuda = self.try_to_translate("--device", "cuda", stdin=text)
+        auto = self.translate("--device", "auto", stdin=text)
+        if cuda.code == 0:
+            self.skipTest("there is a CUDA device")
+        self.assertEqual(cuda.code, 1, cuda.message)
+        self.assertRegex(
+            cuda.message,
+            "device 'cuda' was asked for, but (this build has no operators for CUDA "
+            "devices|CUDA cannot be loaded|no CUDA device is to be seen)")
+        self.assertEqual(auto.out, self.translate(stdin=text).out)
 
     def test_threads_change_no_byte(self):
         text = "".join(f"{i % 10} {i % 7} {i % 3}\n" * (i % 4) for i in range(60))

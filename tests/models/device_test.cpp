@@ -8,6 +8,7 @@
 #include "seqconv/models/output_layer.h"
 #include "seqconv/ops/device.h"
 #include "support/device_calls.h"
+#include "support/devices.h"
 #include "support/errors.h"
 #include "support/meta_kernels.h"
 #include "test_language_models.h"
@@ -180,6 +181,54 @@ TEST_P(LanguageModelOnDevice, PartsOfABatchAddUpToTheWhole) {
       make_stream_batch(
           {all.first(9), all.subspan(9, 5), all.subspan(2, 8), all.last(7)}),
       adaptive ? 0 : 0.1);
+}
+
+/// The same model on the CPU and on another device: loss, gradients with the
+/// same masks, and log-probabilities.
+void expect_same_there(
+    const SequenceModel& here,
+    const SequenceModel& there,
+    const Batch& batch,
+    double smoothing) {
+  const auto parameters = there.named_parameters();
+  for (const auto& item : here.named_parameters())
+    EXPECT_TRUE(parameters[item.key()].cpu().equal(item.value())) << item.key();
+  const auto want = gradients(here, batch, smoothing);
+  const auto got = gradients(there, batch, smoothing);
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_LE(
+        (got[i].cpu() - want[i]).norm().item<double>(),
+        1e-4 * std::max(1.0, want[i].norm().item<double>()))
+        << parameters[i].key();
+  const at::Tensor scores = here.target_log_probabilities(batch);
+  const at::Tensor scores_there = there.target_log_probabilities(batch).cpu();
+  EXPECT_LE((scores - scores_there).abs().max().item<double>(), 1e-4);
+}
+
+TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
+  SEQCONV_REQUIRE_DEVICE(at::kCUDA);
+  const Batch batch =
+      testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
+  for (const testing::Variant& variant : testing::all_variants()) {
+    SCOPED_TRACE(variant.name);
+    const ModelOptions options = with_dropout(variant.options);
+    expect_same_there(
+        *TranslationModel(options, kWords, kWords, 7),
+        *TranslationModel(options, kWords, kWords, 7, at::kCUDA),
+        batch,
+        0.1);
+  }
+  const std::vector<int32_t> text = {4, 12, 30, 7, 39, 21, 11, 5, 6};
+  const Batch stream = make_stream_batch({text, std::span(text).first(4)});
+  for (const testing::Variant& variant : testing::language_variants()) {
+    SCOPED_TRACE(variant.name);
+    const ModelOptions options = with_dropout(variant.options);
+    expect_same_there(
+        *LanguageModel(options, kWords, 7),
+        *LanguageModel(options, kWords, 7, at::kCUDA),
+        stream,
+        options.adaptive.softmax_cutoffs.empty() ? 0.1 : 0);
+  }
 }
 
 // What the tests above rest on.
