@@ -11,7 +11,10 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
+#include <torch/library.h>
 
+#include "ops/conv_ops.h"
+#include "ops/kept_elements.h"
 #include "seqconv/base/random.h"
 #include "seqconv/ops/device.h"
 #include "seqconv/ops/elementwise.h"
@@ -50,6 +53,20 @@ at::Tensor philox_blocks(const at::Tensor& seed, int64_t first, int64_t count) {
   return at::stack({c0, c1, c2, c3}, 1);
 }
 
+at::Tensor kept_elements_reference(
+    const at::Tensor& seed,
+    at::IntArrayRef size,
+    int64_t first,
+    double p) {
+  const int64_t count = c10::multiply_integers(size);
+  const int64_t block = first / 4;
+  return philox_blocks(seed, block, (first + count + 3) / 4 - block)
+      .view(-1)
+      .narrow(0, first - 4 * block, count)
+      .ge(int64_t{drop_threshold(p)})
+      .view(size);
+}
+
 }  // namespace
 
 at::Tensor kept_elements(
@@ -57,19 +74,13 @@ at::Tensor kept_elements(
     double p,
     const Seed& seed,
     at::Device device) {
-  const int64_t count = c10::multiply_integers(sizes);
-  const int64_t first = seed.first_of(count);
-  const int64_t block = first / 4;
+  static const auto op = find_op<KeptElementsSignature>(kKeptElements);
   const at::Tensor key = to_device(
       seed.tensor.defined()
           ? seed.tensor
           : at::scalar_tensor(static_cast<int64_t>(seed.value), at::kLong),
       device);
-  return philox_blocks(key, block, (first + count + 3) / 4 - block)
-      .view(-1)
-      .narrow(0, first - 4 * block, count)
-      .ge(int64_t{drop_threshold(p)})
-      .view(sizes);
+  return op.call(key, sizes, seed.first_of(c10::multiply_integers(sizes)), p);
 }
 
 at::Tensor dropout_reference(const at::Tensor& x, double p, const Seed& seed) {
@@ -110,6 +121,15 @@ at::Tensor layer_norm_reference(
     const at::Tensor& bias,
     double epsilon) {
   return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
+}
+
+TORCH_LIBRARY_FRAGMENT(seqconv, m) {
+  m.def("kept_elements(Tensor seed, int[] size, int first, float p) -> Tensor");
+}
+
+// CUDA devices have a kernel of their own.
+TORCH_LIBRARY_IMPL(seqconv, CompositeExplicitAutograd, m) {
+  m.impl(kKeptElements, kept_elements_reference);
 }
 
 }  // namespace seqconv::ops
