@@ -23,6 +23,7 @@ const std::vector<std::string> kFreeKeys = {
     "training.log_every",
     "training.tensorboard",
     "training.threads",
+    "training.shard_optimizer",
 };
 
 /// Keys of [data] that decide what the samples are; others say where they lie.

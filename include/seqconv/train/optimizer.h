@@ -17,7 +17,8 @@ class Optimizer {
   /// The state tensor of Adam that holds means of squares: never below 0.
   static constexpr const char* kSecondMoment = "second_moment";
 
-  /// values [P] float32: updated in place by step().
+  /// values [P] float32: updated in place by step(). A process that keeps a
+  /// share of the state gives its share of the values, and of the gradients.
   Optimizer(const OptimizerOptions& options, const at::Tensor& values);
 
   /// One step with gradient_scale * gradients [P].

@@ -187,6 +187,7 @@ struct TrainingOptions {
   int64_t log_every = 50;
   bool tensorboard = false;
   int64_t threads = 0;
+  bool shard_optimizer = false;
 
   /// That of best_by; nothing where it is the loss. UsageError for a name that
   /// neither has.
@@ -248,6 +249,10 @@ struct TrainingOptions {
       threads,
       "Threads of the tensor library, 0 to 1,024; 0 = all cores, of which "
       "processes on one machine have equal shares");
+    v("shard_optimizer",
+      shard_optimizer,
+      "Each process keeps its share of the optimiser's state and of the moving "
+      "average, not all of it; the numbers stay the same");
   }
 };
 
