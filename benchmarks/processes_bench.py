@@ -11,9 +11,11 @@ Build with -DSEQCONV_BENCHMARKS=ON. What it writes, benchmarks/scaling_model.py 
 import argparse
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Processes, threads in each, whether the optimiser's state is shared out.
@@ -27,8 +29,8 @@ def mpirun(size):
             "-np", str(size)]
 
 
-def train(options, model, case, updates):
-    """Seconds an update after the warm-up, target tokens an update, parameters."""
+def train(options, model, case, updates, *more):
+    """The records of a run: the first of its start, the others of training."""
     size, threads, shared = case
     settings = [*MODELS[model], "training.accumulate=4", f"training.max_updates={updates}",
                 f"training.log_every={WARM_UP}",
@@ -36,7 +38,7 @@ def train(options, model, case, updates):
                 "data.valid_source=", "data.valid_target=", "text.subword=none",
                 "text.max_vocabulary=6000",
                 *(f"data.train_{side}={options.data / 'train'}.{language}"
-                  for side, language in (("source", "de"), ("target", "en")))]
+                  for side, language in (("source", "de"), ("target", "en"))), *more]
     with tempfile.TemporaryDirectory() as folder:
         command = [*(mpirun(size) if size > 1 else []), options.build / "bin" / "seqconv",
                    "train", ROOT / "configs" / "multi30k_dynamicconv.toml", "--output", folder]
@@ -46,12 +48,35 @@ def train(options, model, case, updates):
         if done.returncode != 0:
             sys.exit(done.stderr.decode())
         lines = (pathlib.Path(folder) / "training" / "metrics.jsonl").read_text().splitlines()
-    records = list(map(json.loads, lines))
-    first, *rest = [record for record in records if record["kind"] == "train"]
-    seconds = rest[-1]["elapsed_seconds"] - first["elapsed_seconds"]
+    return [record for record in map(json.loads, lines) if record["kind"] in ("start", "train")]
+
+
+def update_time(records):
+    """Seconds an update after the warm-up, and target tokens an update."""
+    first, *rest = records[1:]
     count = rest[-1]["update"] - first["update"]
-    tokens = sum(record["target_tokens"] for record in rest)
-    return seconds / count, tokens / count, records[0]["parameters"]
+    seconds = rest[-1]["elapsed_seconds"] - first["elapsed_seconds"]
+    return seconds / count, sum(record["target_tokens"] for record in rest) / count
+
+
+def measure_spread(options):
+    """Standard deviation of the times of batches, as a share of their mean."""
+    records = train(options, "multi30k", (1, 1, False), 60 + WARM_UP,
+                    "training.accumulate=1", "training.log_every=1")
+    ends = [record["elapsed_seconds"] for record in records[WARM_UP:]]
+    times = [after - before for before, after in zip(ends, ends[1:])]
+    return statistics.stdev(times) / statistics.mean(times)
+
+
+def measure_copy():
+    """Bytes a second that one core reads and writes, of more than a cache holds."""
+    source, target = bytearray(1 << 28), bytearray(1 << 28)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        target[:] = source
+        times.append(time.perf_counter() - begin)
+    return 2 * len(source) / min(times)
 
 
 def measure_updates(options):
@@ -59,11 +84,12 @@ def measure_updates(options):
     for turn in range(options.turns):
         for model in MODELS:
             for case in CASES:
-                seconds, tokens, parameters = train(options, model, case, options.updates)
+                records = train(options, model, case, options.updates)
+                seconds, tokens = update_time(records)
                 old = best.get((model, case), {"seconds": float("inf")})
                 if seconds < old["seconds"]:
                     best[model, case] = {
-                        "model": model, "parameters": parameters, "processes": case[0],
+                        "model": model, "parameters": records[0]["parameters"], "processes": case[0],
                         "threads": case[1], "shared": case[2],
                         "seconds": seconds, "tokens": tokens}
                 print(turn, model, *case, f"{1 / seconds:.2f} updates/s", file=sys.stderr)
@@ -92,7 +118,11 @@ def main():
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--json", type=pathlib.Path, required=True, help="file to write")
     options = parser.parse_args()
-    results = {"updates": measure_updates(options), "messages": measure_messages(options)}
+    results = {
+        "spread": min(measure_spread(options) for _ in range(options.turns)),
+        "copy_rate": measure_copy(),
+        "updates": measure_updates(options),
+        "messages": measure_messages(options)}
     options.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
