@@ -351,7 +351,7 @@ def draw_plots(folder):
     minutes = [2 ** k for k in range(1, 11)]
     plot(folder / "scaling_goodput.svg", "Share of the time that is kept",
          "minutes between saved states (a machine fails every 30 days)",
-         {f"{machines} machines": [
+         {f"{machines} machine{'s' * (machines > 1)}": [
              (m, simulate_goodput(Job(machines, 30 * DAY, SAVE, RESTART), 60 * m))
              for m in minutes] for machines in (1, 16, 128)})
 

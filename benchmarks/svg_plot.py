@@ -7,7 +7,10 @@ def plot(file, title, labels, curves, points=()):
     width, height, left, top = 640, 340, 70, 40
     every = [point for curve in curves.values() for point in curve] + [p[:2] for p in points]
     x_low, x_high = (math.log10(f(x for x, _ in every)) for f in (min, max))
-    y_high = 1.08 * max(y for _, y in every)
+    highest = max(y for _, y in every)
+    unit = 10 ** math.floor(math.log10(highest / 4))
+    step = next(unit * k for k in (1, 2, 2.5, 5, 10) if unit * k * 4 >= highest * 0.999)
+    y_high = 4 * step
 
     def place(x, y):
         across = (math.log10(x) - x_low) / (x_high - x_low)
@@ -19,7 +22,7 @@ def plot(file, title, labels, curves, points=()):
            f'<rect width="{width}" height="{height}" fill="white"/>',
            f'<text x="{left}" y="20" font-size="13">{title}</text>']
     for tick in range(5):
-        value = y_high * tick / 4
+        value = step * tick
         x, y = place(10 ** x_low, value)
         out.append(f'<line x1="{x}" y1="{y:.1f}" x2="{width - 150}" y2="{y:.1f}" stroke="#ddd"/>'
                    f'<text x="{x - 6}" y="{y + 4:.1f}" text-anchor="end">{value:,.3g}</text>')
