@@ -30,6 +30,28 @@ void for_parts(std::span<T> values, const Work& work) {
     work(values.subspan(begin, std::min(kMostElements, values.size() - begin)));
 }
 
+/// The shares of all processes as MPI counts them, in units of kShareUnit.
+struct UnitShares {
+  explicit UnitShares(std::span<const int64_t> ends) {
+    MPI_Type_contiguous(Communicator::kShareUnit, MPI_FLOAT, &unit);
+    MPI_Type_commit(&unit);
+    int begin = 0;
+    for (const int64_t end : ends) {
+      const auto next = static_cast<int>(end / Communicator::kShareUnit);
+      begins.push_back(begin);
+      counts.push_back(next - begin);
+      begin = next;
+    }
+  }
+  UnitShares(const UnitShares&) = delete;
+  UnitShares& operator=(const UnitShares&) = delete;
+  ~UnitShares() { MPI_Type_free(&unit); }
+
+  MPI_Datatype unit = MPI_DATATYPE_NULL;
+  std::vector<int> begins;
+  std::vector<int> counts;
+};
+
 /// "process 123 on node7" of each rank.
 std::vector<std::string> process_names(int size) {
   std::array<char, 128> own{};
@@ -152,6 +174,40 @@ class MpiCommunicator : public Communicator {
           MPI_COMM_WORLD,
           &started_.emplace_back());
     });
+    wait();
+  }
+
+  void share(std::span<float> values, std::span<const int64_t> ends) override {
+    const UnitShares shares(ends);
+    MPI_Iallgatherv(
+        MPI_IN_PLACE,
+        0,
+        MPI_DATATYPE_NULL,
+        values.data(),
+        shares.counts.data(),
+        shares.begins.data(),
+        shares.unit,
+        MPI_COMM_WORLD,
+        &started_.emplace_back());
+    wait();
+  }
+
+  void collect(
+      std::span<const float> own,
+      std::span<float> values,
+      std::span<const int64_t> ends) override {
+    const UnitShares shares(ends);
+    MPI_Igatherv(
+        own.data(),
+        shares.counts[static_cast<size_t>(rank_)],
+        shares.unit,
+        values.data(),
+        shares.counts.data(),
+        shares.begins.data(),
+        shares.unit,
+        /*root=*/0,
+        MPI_COMM_WORLD,
+        &started_.emplace_back());
     wait();
   }
 

@@ -64,12 +64,17 @@ broadcast_text(Communicator& processes, std::string text, int64_t root) {
   return text;
 }
 
-void fail_together(Communicator& processes, const std::string& fault) {
+std::string lowest_fault(Communicator& processes, const std::string& fault) {
   const int64_t nobody = processes.size();
   const int64_t lowest =
       -processes.largest(fault.empty() ? -nobody : -processes.rank());
-  if (lowest != nobody)
-    fail_usage(broadcast_text(processes, fault, lowest));
+  return lowest == nobody ? "" : broadcast_text(processes, fault, lowest);
+}
+
+void fail_together(Communicator& processes, const std::string& fault) {
+  const std::string lowest = lowest_fault(processes, fault);
+  if (!lowest.empty())
+    fail_usage(lowest);
 }
 
 std::string differing_key(const Json& one, const Json& other) {

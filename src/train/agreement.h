@@ -12,6 +12,9 @@ namespace seqconv {
 std::string
 broadcast_text(Communicator& processes, std::string text, int64_t root);
 
+/// What the lowest rank that has a fault says of it, in all; "" is none.
+std::string lowest_fault(Communicator& processes, const std::string& fault);
+
 /// UsageError with the same message in all processes when one of them brings a
 /// fault, "" being none: that of the lowest rank that has one.
 void fail_together(Communicator& processes, const std::string& fault);

@@ -22,18 +22,32 @@ constexpr const char* kAverage = "average";
 constexpr const char* kChecksum = "checksum";
 const std::string kOptimizer = "optimizer.";  // + name
 
-/// The flat buffers by the names of their tensors in the file.
-std::map<std::string, at::Tensor> named_buffers(
-    const RunTensors& tensors,
-    bool with_gradients) {
-  std::map<std::string, at::Tensor> buffers;
+using Buffers = std::map<std::string, at::Tensor>;  // by names in the file
+
+/// The flat buffers that every process has whole.
+Buffers whole_buffers(const RunTensors& tensors, bool with_gradients) {
+  Buffers buffers;
   buffers[kParameters] = tensors.parameters.values();
   if (with_gradients)
     buffers[kGradients] = tensors.parameters.gradients();
+  return buffers;
+}
+
+/// Those of which a process may have but its share.
+Buffers shared_out_buffers(const RunTensors& tensors) {
+  Buffers buffers;
   if (tensors.average.defined())
     buffers[kAverage] = tensors.average;
   for (const auto& [name, tensor] : tensors.optimizer.tensors())
     buffers[kOptimizer + name] = tensor;
+  return buffers;
+}
+
+/// All of them whole, in the process that collects them.
+Buffers collect_buffers(const RunTensors& tensors, bool with_gradients) {
+  Buffers buffers = whole_buffers(tensors, with_gradients);
+  for (const auto& [name, own] : shared_out_buffers(tensors))
+    buffers[name] = tensors.shares.collect(own);
   return buffers;
 }
 
@@ -131,16 +145,23 @@ size_t count_negative(const at::Tensor& values) {
       }));
 }
 
-/// The first parameter for which `buffer` holds unsound numbers; `name` is the
-/// buffer's, "" for that of the parameters themselves.
+/// The first parameter for which `buffer`, which begins with element `begin` of
+/// all, holds unsound numbers; `name` is the buffer's, "" for that of the
+/// parameters themselves.
 std::optional<UnsoundTensor> find_unsound_in(
     const at::Tensor& buffer,
+    int64_t begin,
     const FlatParameters& parameters,
     const std::string& name) {
   const bool squares = name == kOptimizer + Optimizer::kSecondMoment;
   const at::Tensor here = ops::to_host(buffer);
+  const int64_t end = begin + buffer.numel();
   for (const ParameterSlot& slot : parameters.slots()) {
-    const at::Tensor values = here.narrow(0, slot.offset, slot.count);
+    const int64_t first = std::max(slot.offset, begin);
+    const int64_t last = std::min(slot.offset + slot.count, end);
+    if (first >= last)
+      continue;
+    const at::Tensor values = here.narrow(0, first - begin, last - first);
     UnsoundTensor found;
     found.not_finite = count_not_finite(ElementType::kF32, bytes_of(values));
     found.negative = squares ? count_negative(values) : 0;
@@ -167,6 +188,34 @@ void check_sound(const fs::path& file, const RunTensors& tensors) {
       " below 0: the file is damaged");
 }
 
+/// Fills `buffer` with the numbers of the file's tensor from `begin` on.
+void take_numbers(
+    const SafetensorsReader& reader,
+    const std::string& name,
+    int64_t begin,
+    const RunTensors& tensors,
+    const at::Tensor& buffer) {
+  const TensorView& view = reader.at(name);
+  const int64_t count = tensors.parameters.values().numel();
+  SEQCONV_CHECK(
+      view.type == ElementType::kF32 && view.count() == count,
+      reader.path().string(),
+      ": tensor '",
+      name,
+      "' must have ",
+      count,
+      " float32 elements, but has ",
+      view.count(),
+      " of ",
+      element_name(view.type));
+  const auto offset = static_cast<size_t>(begin) * sizeof(float);
+  const at::Tensor values = at::from_blob(
+      const_cast<std::byte*>(view.data.subspan(offset).data()),
+      {buffer.numel()},
+      at::kFloat);
+  buffer.copy_(ops::to_device(values, buffer.device()));
+}
+
 }  // namespace
 
 std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
@@ -181,8 +230,9 @@ void save_state(
     const Json& settings,
     const RunTensors& tensors) {
   std::map<std::string, TensorView> views;
-  const bool accumulating = position.micro_batch > 0;
-  auto buffers = named_buffers(tensors, accumulating);
+  Buffers buffers = collect_buffers(tensors, position.micro_batch > 0);
+  if (!tensors.shares.collects())
+    return;
   for (auto& [name, tensor] : buffers) {
     tensor = ops::to_host(tensor);
     views[name] = {ElementType::kF32, {tensor.numel()}, bytes_of(tensor)};
@@ -198,13 +248,15 @@ void save_state(
 
 std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors) {
   const FlatParameters& parameters = tensors.parameters;
-  if (auto found = find_unsound_in(parameters.values(), parameters, ""))
+  const int64_t begin = tensors.shares.begin();
+  if (auto found = find_unsound_in(parameters.values(), 0, parameters, ""))
     return found;
   for (const auto& [name, tensor] : tensors.optimizer.tensors())
-    if (auto found = find_unsound_in(tensor, parameters, kOptimizer + name))
+    if (auto found =
+            find_unsound_in(tensor, begin, parameters, kOptimizer + name))
       return found;
   if (tensors.average.defined())
-    return find_unsound_in(tensors.average, parameters, kAverage);
+    return find_unsound_in(tensors.average, begin, parameters, kAverage);
   return std::nullopt;
 }
 
@@ -241,25 +293,10 @@ void load_state_tensors(
       file.string(),
       ": the training state belongs to a model with other parameters");
   const bool accumulating = position.micro_batch > 0;
-  for (auto& [name, tensor] : named_buffers(tensors, accumulating)) {
-    const TensorView& view = reader.at(name);
-    SEQCONV_CHECK(
-        view.type == ElementType::kF32 && view.count() == tensor.numel(),
-        file.string(),
-        ": tensor '",
-        name,
-        "' must have ",
-        tensor.numel(),
-        " float32 elements, but has ",
-        view.count(),
-        " of ",
-        element_name(view.type));
-    const at::Tensor values = at::from_blob(
-        const_cast<std::byte*>(view.data.data()),
-        {tensor.numel()},
-        at::kFloat);
-    tensor.copy_(ops::to_device(values, tensor.device()));
-  }
+  for (const auto& [name, whole] : whole_buffers(tensors, accumulating))
+    take_numbers(reader, name, 0, tensors, whole);
+  for (const auto& [name, own] : shared_out_buffers(tensors))
+    take_numbers(reader, name, tensors.shares.begin(), tensors, own);
   check_sound(file, tensors);
   tensors.optimizer.scalars() = position.optimizer;
 }

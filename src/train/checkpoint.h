@@ -11,6 +11,7 @@
 #include "position.h"
 #include "seqconv/base/options.h"
 #include "seqconv/nn/flat_parameters.h"
+#include "seqconv/train/flat_shares.h"
 
 namespace seqconv {
 
@@ -26,6 +27,7 @@ struct RunTensors {
   const FlatParameters& parameters;
   Optimizer& optimizer;
   at::Tensor average{};  ///< [P] float32, or undefined
+  FlatShares shares{};   ///< which part optimizer and average hold
 };
 
 /// Of a contiguous float32 tensor.
@@ -34,7 +36,8 @@ std::span<const std::byte> bytes_of(const at::Tensor& tensor);
 /// Writes training/state.safetensors atomically: parameters, optimiser state,
 /// moving average, in the middle of an accumulation the partial gradient; and
 /// as metadata the position, `settings` (what a resumed run must share) and a
-/// checksum.
+/// checksum. It is whole, however the tensors are cut: then all processes call
+/// this, and the first writes what it has collected.
 void save_state(
     const std::filesystem::path& file,
     const Position& position,
@@ -48,14 +51,14 @@ struct UnsoundTensor {
   size_t negative = 0;    ///< squares below 0
 };
 
-/// The first one, if there is one. Gradients under way may be infinite: their
-/// update will be skipped.
+/// The first one of those that this process has. Gradients under way may be
+/// infinite: their update will be skipped.
 std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors);
 
 /// What save_state wrote, read back in two steps: the texts first, the tensors
 /// when the model stands. Error for a file that is truncated, damaged, from
 /// another version of the program, for another model or with numbers that no
-/// run can go on with.
+/// run can go on with. A process takes its share.
 struct SavedState {
   Position position;
   Json settings;

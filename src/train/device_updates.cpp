@@ -100,10 +100,11 @@ class DeviceUpdates : public Updates {
                                 .logical_and(current_.select(0, kBroken).eq(0));
     parts_.optimizer.step_where(
         keep,
-        gradients,
+        options.shares.own(gradients),
         per_token * clip,
         options.learning_rate,
         scalars_);
+    options.shares.share(parts_.parameters.values());
     parts_.average.add_where(keep, scalars_.select(0, 0));
     count(keep, norm);
     current_.zero_();

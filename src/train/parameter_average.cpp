@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "seqconv/ops/parallel.h"
 
@@ -22,10 +23,16 @@ double weight_of_last(double decay, int64_t n) {
 
 }  // namespace
 
-ParameterAverage::ParameterAverage(double decay, const at::Tensor& values)
-    : decay_(decay), values_(values) {
+ParameterAverage::ParameterAverage(
+    double decay,
+    const at::Tensor& values,
+    FlatShares shares)
+    : decay_(decay),
+      shares_(std::move(shares)),
+      all_values_(values),
+      values_(shares_.own(values)) {
   if (decay > 0)
-    average_ = values.clone();
+    average_ = values_.clone();
 }
 
 void ParameterAverage::add(int64_t updates) {
@@ -79,14 +86,23 @@ void ParameterAverage::exchange() {
 
 ParameterAverage::InUse::InUse(ParameterAverage& average)
     : average_(average.is_kept() ? &average : nullptr) {
+  if (average_ == nullptr)
+    return;
+  average_->exchange();
+  average_->shares_.share(average_->all_values_);
+}
+
+ParameterAverage::InUse::~InUse() {
   if (average_ != nullptr)
     average_->exchange();
 }
 
 void ParameterAverage::InUse::end() {
-  if (average_ != nullptr)
-    average_->exchange();
-  average_ = nullptr;
+  if (average_ == nullptr)
+    return;
+  ParameterAverage& average = *std::exchange(average_, nullptr);
+  average.exchange();
+  average.shares_.share(average.all_values_);
 }
 
 }  // namespace seqconv

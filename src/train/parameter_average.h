@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "seqconv/train/flat_shares.h"
+
 namespace seqconv {
 
 /// The exponential moving average of a run's parameters, or none where the
@@ -14,13 +16,20 @@ class ParameterAverage {
  public:
   /// values [P] float32, the parameters. Before the first update the average is
   /// what they are now.
-  ParameterAverage(double decay, const at::Tensor& values);
+  /// Each process keeps its share of it.
+  ParameterAverage(
+      double decay,
+      const at::Tensor& values,
+      FlatShares shares = {});
 
   bool is_kept() const { return average_.defined(); }
   double decay() const { return decay_; }
 
-  /// [P] float32, as a training state keeps it; writing into it restores it.
-  /// Undefined where none is kept.
+  /// Whether being in use takes all processes.
+  bool is_cut() const { return is_kept() && shares_.is_cut(); }
+
+  /// This process's share of [P] float32, as a training state keeps it; writing
+  /// into it restores it. Undefined where none is kept.
   const at::Tensor& values() const { return average_; }
 
   /// Takes in the parameters that update number `updates`, from 1, has made.
@@ -31,12 +40,15 @@ class ParameterAverage {
   void add_where(const at::Tensor& keep, const at::Tensor& updates);
 
   /// While one lives, the parameters are the average, and values() what the
-  /// parameters were: the two have changed places.
+  /// parameters were: the two have changed places. Where the average is cut,
+  /// all processes begin and end together.
   class InUse {
    public:
     explicit InUse(ParameterAverage& average);
     InUse(const InUse&) = delete;
-    ~InUse() { end(); }
+    /// Left by an exception, it gives the other processes nothing: they may be
+    /// anywhere, and the run ends.
+    ~InUse();
     /// Puts both back; once is enough.
     void end();
 
@@ -48,8 +60,10 @@ class ParameterAverage {
   void exchange();
 
   double decay_;
-  at::Tensor values_;
-  at::Tensor average_;
+  FlatShares shares_;
+  at::Tensor all_values_;
+  at::Tensor values_;   // this process's share of them
+  at::Tensor average_;  // likewise
 };
 
 }  // namespace seqconv

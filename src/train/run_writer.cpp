@@ -31,22 +31,32 @@ void RunWriter::write_parameters(
     const std::filesystem::path& file,
     const Position& position,
     ParameterAverage& average) {
-  if (!writes_)
+  if (!writes_ && !average.is_cut())
     return;
+  ParameterAverage::InUse averaged(average);
+  if (writes_)
+    save_averaged(file, position, average);
+  averaged.end();
+}
+
+void RunWriter::save_averaged(
+    const std::filesystem::path& file,
+    const Position& position,
+    const ParameterAverage& average) const {
   std::map<std::string, std::string> metadata = {
       {"format", "pt"},
       {"update", std::to_string(position.update)},
       {"epoch", std::to_string(position.epoch)}};
   if (average.is_kept())
     metadata["ema_decay"] = Json(average.decay()).dump();
-  const ParameterAverage::InUse averaged(average);
   save_parameters(file, *setup_.task->model(), metadata);
 }
 
 void RunWriter::write_state(Position& position, const RunTensors& tensors) {
-  if (!writes_)
+  if (writes_)
+    position.metrics_records = metrics_->records();
+  else if (!tensors.shares.is_cut())
     return;
-  position.metrics_records = metrics_->records();
   save_state(setup_.folder.state(), position, setup_.settings, tensors);
 }
 

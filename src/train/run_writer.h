@@ -11,7 +11,8 @@
 namespace seqconv {
 
 /// What a run writes into its folder while it trains: records, checkpoints, its
-/// state. The first process does it; in the others nothing happens.
+/// state. The first process does it; the others give it what they keep their
+/// share of.
 class RunWriter {
  public:
   /// `setup` must outlive the writer.
@@ -31,6 +32,12 @@ class RunWriter {
   void clean_up(const Position& position);
 
  private:
+  /// The parameters, for which their average stands if one is kept.
+  void save_averaged(
+      const std::filesystem::path& file,
+      const Position& position,
+      const ParameterAverage& average) const;
+
   const RunSetup& setup_;
   bool writes_;
   std::optional<MetricsLog> metrics_;  // while running

@@ -24,6 +24,7 @@ const std::vector<std::string> kFreeKeys = {
     "training.tensorboard",
     "training.threads",
     "training.device",
+    "training.shard_optimizer",
 };
 
 /// Keys of [data] that decide what the samples are; others say where they lie.

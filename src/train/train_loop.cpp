@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "agreement.h"
 #include "checkpoint.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
@@ -20,8 +21,9 @@ uint64_t seed_of(const TrainConfig& config) {
 TrainLoop::TrainLoop(RunSetup setup)
     : setup_(std::move(setup)),
       parameters_(*setup_.task->model()),
-      optimizer_(setup_.config.optimizer, parameters_.values()),
-      average_(setup_.config.training.ema_decay, parameters_.values()),
+      shares_(setup_.communicator, parameters_, training().shard_optimizer),
+      optimizer_(setup_.config.optimizer, shares_.own(parameters_.values())),
+      average_(training().ema_decay, parameters_.values(), shares_),
       gradients_(*setup_.task->model(), parameters_, setup_.communicator),
       batches_(
           setup_.data.train.samples,
@@ -157,7 +159,8 @@ void TrainLoop::take_batch() {
 void TrainLoop::end_update() {
   const StepOptions options = {
       .clip_norm = setup_.config.optimizer.clip_norm,
-      .learning_rate = learning_rate(setup_.config.schedule, position_.update)};
+      .learning_rate = learning_rate(setup_.config.schedule, position_.update),
+      .shares = shares_};
   ++position_.update;
   updates_->end(options);
   position_.learning_rate = options.learning_rate;
@@ -260,15 +263,16 @@ void TrainLoop::keep_best(const ValidationResult& result) {
 
 /// Nothing may replace what was saved before by what no program opens.
 bool TrainLoop::can_be_saved() {
-  const auto unsound = find_unsound(tensors());
-  if (!unsound)
+  const auto own = find_unsound(tensors());
+  const auto unsound = lowest_fault(processes(), own ? own->name : "");
+  if (unsound.empty())
     return true;
   progress_.clear();
   log_warning(
       "after update ",
       position_.update,
       " numbers are NaN or infinite (",
-      unsound->name,
+      unsound,
       "): nothing is saved");
   return false;
 }

@@ -52,7 +52,9 @@ class TrainLoop {
   void stop_if_asked();
   void finish(const std::string& reason);
 
-  RunTensors tensors() { return {parameters_, optimizer_, average_.values()}; }
+  RunTensors tensors() {
+    return {parameters_, optimizer_, average_.values(), shares_};
+  }
   ProgressStatus status() const {
     return progress_status(position_, training(), batches_.size());
   }
@@ -62,6 +64,7 @@ class TrainLoop {
 
   RunSetup setup_;
   FlatParameters parameters_;
+  FlatShares shares_;  // of the processes in optimizer_ and average_
   Optimizer optimizer_;
   ParameterAverage average_;
   GradientSum gradients_;

@@ -43,8 +43,11 @@ StepResult apply_update(
   const double clip = clip_factor(result.gradient_norm, options.clip_norm);
   result.skipped =
       sums.broken > 0 || !(result.gradient_norm * clip <= kLargestNorm);
-  if (!result.skipped)
-    optimizer.step(gradients, per_token * clip, options.learning_rate);
+  if (!result.skipped) {
+    const double scale = per_token * clip;
+    optimizer.step(options.shares.own(gradients), scale, options.learning_rate);
+    options.shares.share(parameters.values());
+  }
   gradients.zero_();
   return result;
 }

@@ -136,6 +136,17 @@ class Processes(unittest.TestCase):
         for update, loss in wanted.items():
             self.assertLessEqual(abs(loss - got[update]), 1e-6 * loss, update)
 
+    def test_shares_of_the_optimizers_state_give_the_same_bits(self):
+        average = "training.ema_decay=0.9"
+        cut = "training.shard_optimizer=true"
+        self.succeed(together(3, *training("all", average)))
+        self.succeed(together(3, *training("shares", average, cut, "training.max_updates=7")))
+        self.succeed(together(3, *training("shares", average), "--resume"))
+        self.assertEqual(state("all"), state("shares"))
+        models = [(support.scratch() / name / "model.safetensors").read_bytes()
+                  for name in ("all", "shares")]
+        self.assertEqual(*models)
+
 
 class Refusals(unittest.TestCase):
     def assert_refused_once(self, result, *wanted):

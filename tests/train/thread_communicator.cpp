@@ -1,5 +1,6 @@
 #include "thread_communicator.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -73,6 +74,33 @@ void sum_parts(const std::vector<void*>& parts) {
   }
 }
 
+/// What a process brings to share() or collect().
+struct Share {
+  std::span<const float> own;
+  std::span<float> values;  // empty where they are not wanted
+  std::span<const int64_t> ends;
+};
+
+/// Every share is copied to where all are wanted.
+void copy_shares(const std::vector<void*>& parts) {
+  std::vector<Share> all;
+  for (void* part : parts)
+    all.push_back(*static_cast<Share*>(part));
+  int64_t begin = 0;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const int64_t end = all[0].ends[rank];
+    const auto own = all[rank].own;
+    if (!std::ranges::equal(all[rank].ends, all[0].ends) ||
+        end % Communicator::kShareUnit != 0 ||
+        static_cast<int64_t>(own.size()) != end - begin)
+      throw std::logic_error("the processes share different things");
+    for (const Share& other : all)
+      if (!other.values.empty() && other.values.data() + begin != own.data())
+        std::ranges::copy(own, other.values.begin() + begin);
+    begin = end;
+  }
+}
+
 class ThreadCommunicator : public Communicator {
  public:
   ThreadCommunicator(Meeting& meeting, int64_t rank, int64_t size)
@@ -116,6 +144,22 @@ class ThreadCommunicator : public Communicator {
           std::memcpy(span(rank).data(), given.data(), given.size());
       }
     });
+  }
+  void share(std::span<float> values, std::span<const int64_t> ends) override {
+    const auto rank = static_cast<size_t>(rank_);
+    const int64_t begin = rank == 0 ? 0 : ends[rank - 1];
+    const auto own = values.subspan(
+        static_cast<size_t>(begin),
+        static_cast<size_t>(ends[rank] - begin));
+    Share share{own, values, ends};
+    meeting_.meet(rank_, &share, copy_shares);
+  }
+  void collect(
+      std::span<const float> own,
+      std::span<float> values,
+      std::span<const int64_t> ends) override {
+    Share share{own, values, ends};
+    meeting_.meet(rank_, &share, copy_shares);
   }
   void abort(int /*code*/) override { meeting_.fail(); }
 

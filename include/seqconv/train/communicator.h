@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +13,8 @@ namespace seqconv {
 /// no LibTorch, so that a library without it can be one.
 class Communicator {
  public:
+  static constexpr int64_t kShareUnit = 16;  ///< elements
+
   virtual ~Communicator() = default;
 
   virtual int64_t rank() const = 0;  ///< of this process, from 0
@@ -32,6 +35,18 @@ class Communicator {
   virtual int64_t largest(int64_t value) = 0;
   /// Gives all processes the bytes of process `root`.
   virtual void broadcast(std::span<std::byte> bytes, int64_t root) = 0;
+  /// Gives all processes the shares of all. That of process r are the elements
+  /// of `values` from ends[r - 1], the first's from 0, up to ends[r]; ends are
+  /// multiples of kShareUnit, and the last is values.size().
+  virtual void share(
+      std::span<float> values,
+      std::span<const int64_t> ends) = 0;
+  /// Gives the first process the shares of all, each of which is `own` in the
+  /// process that it comes from; `values`, empty in the others, as in share().
+  virtual void collect(
+      std::span<const float> own,
+      std::span<float> values,
+      std::span<const int64_t> ends) = 0;
   /// Ends all processes with this exit code, whatever they are doing.
   virtual void abort(int code) = 0;
 
@@ -55,6 +70,14 @@ class SingleProcess : public Communicator {
   void sum(std::span<double> /*values*/) override {}
   int64_t largest(int64_t value) override { return value; }
   void broadcast(std::span<std::byte> /*bytes*/, int64_t /*root*/) override {}
+  void share(std::span<float> /*values*/, std::span<const int64_t> /*ends*/)
+      override {}
+  void collect(
+      std::span<const float> own,
+      std::span<float> values,
+      std::span<const int64_t> /*ends*/) override {
+    std::ranges::copy(own, values.begin());
+  }
   void abort(int /*code*/) override {}
 };
 

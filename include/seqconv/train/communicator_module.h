@@ -7,7 +7,7 @@
 namespace seqconv {
 
 /// Raised whenever anything in this file or in communicator.h changes.
-inline constexpr int kCommunicatorVersion = 2;
+inline constexpr int kCommunicatorVersion = 3;
 
 /// What a library with a communicator exports, so that the program starts where
 /// what the library needs is not installed: `extern "C" const

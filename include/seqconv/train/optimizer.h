@@ -19,7 +19,8 @@ class Optimizer {
   static constexpr const char* kFirstMoment = "first_moment";
   static constexpr const char* kMomentum = "momentum";  ///< NAG's
 
-  /// values [P] float32: updated in place by step().
+  /// values [P] float32: updated in place by step(). A process that keeps a
+  /// share of the state gives its share of the values, and of the gradients.
   Optimizer(const OptimizerOptions& options, const at::Tensor& values);
 
   /// One step with gradient_scale * gradients [P].

@@ -188,6 +188,7 @@ struct TrainingOptions {
   bool tensorboard = false;
   int64_t threads = 0;
   std::string device = "auto";
+  bool shard_optimizer = false;
 
   /// That of best_by; nothing where it is the loss. UsageError for a name that
   /// neither has.
@@ -253,6 +254,10 @@ struct TrainingOptions {
       device,
       "Where the model is trained: cpu, cuda, cuda:N, or auto, a CUDA device "
       "where there is one");
+    v("shard_optimizer",
+      shard_optimizer,
+      "Each process keeps its share of the optimiser's state and of the moving "
+      "average, not all of it; the numbers stay the same");
   }
 };
 

@@ -4,6 +4,7 @@
 #include "seqconv/data/batch.h"
 #include "seqconv/models/sequence_model.h"
 #include "seqconv/nn/flat_parameters.h"
+#include "seqconv/train/flat_shares.h"
 #include "seqconv/train/optimizer.h"
 #include "seqconv/train/update_sums.h"
 
@@ -30,6 +31,7 @@ inline constexpr double kLargestNorm = 1e19;
 struct StepOptions {
   double clip_norm = 0;
   double learning_rate = 0;
+  FlatShares shares{};  ///< which part of the values the optimiser has
 };
 
 struct StepResult {
@@ -41,7 +43,8 @@ struct StepResult {
 /// tokens of the whole effective batch, clipped, one optimiser step, gradients
 /// zeroed. Where the loss or the gradient is not finite, or the gradient so
 /// large that the optimiser's float32 cannot hold its square (clipped norms
-/// above 1e19), parameters and optimiser stay as they are.
+/// above 1e19), parameters and optimiser stay as they are. An optimiser
+/// that has a share of the values steps on it; the others' are fetched.
 StepResult apply_update(
     const FlatParameters& parameters,
     Optimizer& optimizer,
