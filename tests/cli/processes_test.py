@@ -226,7 +226,7 @@ class Translating(Refusals):
             together(2, *flags), "mpirun has started 2 processes", "--input FILE and --output")
 
     def test_a_job_of_which_a_process_was_killed_goes_on(self):
-        source, output = support.scratch() / "long.src", support.scratch() / "killed"
+        source, output = support.scratch() / "long.src", support.scratch() / "killed.out"
         source.write_text((support.data() / "train.src").read_text() * 100)
         flags = ["translate", "--model", support.model(), "--input", source, "--n-best", "2"]
         flags = list(map(os.fspath, flags))
