@@ -19,6 +19,15 @@ void draw_by_fan_in(
 
 }  // namespace
 
+at::Tensor
+project(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const at::ScalarType type = x.scalar_type();
+  std::optional<at::Tensor> offset;
+  if (bias.defined())
+    offset = bias.to(type);
+  return at::linear(x, weight.to(type), offset);
+}
+
 LinearImpl::LinearImpl(
     int64_t in,
     int64_t out,
@@ -40,7 +49,7 @@ void LinearImpl::draw_bias_by_fan_in(const InitGenerator& generator) {
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) const {
-  return at::linear(x, weight, bias);
+  return project(x, weight, bias);
 }
 
 }  // namespace seqconv

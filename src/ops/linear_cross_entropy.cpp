@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ops/fused_common.h"
+#include "ops/kernel_arguments.h"
 #include "seqconv/kernels/cross_entropy.h"
 #include "seqconv/ops/device.h"
 #include "seqconv/ops/parallel.h"
@@ -166,17 +167,30 @@ struct LossAndGradients {
 /// Losses of rows of logits, added up; the logits may become their gradient.
 class RowLosses {
  public:
-  RowLosses(const kernels::SmoothedLoss& smoothed, at::Device device)
+  RowLosses(
+      const kernels::SmoothedLoss& smoothed,
+      const at::Tensor& gradient_scale,
+      at::Device device)
       : smoothed_(smoothed),
+        gradient_scale_(gradient_scale),
         loss_(at::zeros({}, at::dtype(at::kDouble).device(device))),
         nll_(at::zeros_like(loss_)) {}
 
   /// logits [rows, V], target [rows].
   void add(at::Tensor logits, const at::Tensor& target, bool with_gradient) {
-    if (has_kernel(logits))
-      add_by_kernel(logits, target, with_gradient);
+    at::Tensor wide = logits;  // in which sums are computed
+    if (logits.scalar_type() == at::kBFloat16 && logits.is_cpu())
+      wide = logits.to(at::kFloat);
+    if (has_kernel(wide))
+      add_by_kernel(wide, target, with_gradient);
     else
-      add_by_reference(logits, target, with_gradient);
+      wide = add_by_reference(wide, target, with_gradient);
+    if (!with_gradient)
+      return;
+    if (gradient_scale_.defined())  // before 16 bits round small ones to 0
+      wide.mul_(gradient_scale_);
+    if (!wide.is_same(logits))
+      logits.copy_(wide);
   }
 
   at::Tensor loss() const { return loss_; }  // [] float64
@@ -184,16 +198,17 @@ class RowLosses {
 
  private:
   void add_by_kernel(
-      at::Tensor& logits,
+      const at::Tensor& logits,
       const at::Tensor& target,
       bool with_gradient) {
     loss_of_row_.resize(static_cast<size_t>(logits.size(0)));
     nll_of_row_.resize(loss_of_row_.size());
-    dispatch_type(logits, [&]<class T>(T) {
+    dispatch_type(logits, [&]<class S>(S) {
+      using T = kernels::AccumulatorOf<S>;
       kernels::CrossEntropyRows<T> pass;
       pass.rows = logits.size(0);
       pass.vocabulary = logits.size(1);
-      pass.logits = logits.template mutable_data_ptr<T>();
+      pass.logits = pointer<T>(logits);
       pass.target = target.template const_data_ptr<int64_t>();
       pass.loss = loss_of_row_.data();
       pass.nll = nll_of_row_.data();
@@ -208,8 +223,9 @@ class RowLosses {
     }
   }
 
-  void add_by_reference(
-      at::Tensor& logits,
+  /// Returns the gradient, if it is wanted, in the type of sums.
+  at::Tensor add_by_reference(
+      const at::Tensor& logits,
       const at::Tensor& target,
       bool with_gradient) {
     const at::Tensor column = target.unsqueeze(1);  // [rows, 1]
@@ -221,16 +237,17 @@ class RowLosses {
     if (smoothed_.uniform != 0)
       loss_.sub_(log_p.sum(at::kDouble), smoothed_.uniform);
     if (!with_gradient)
-      return;
+      return {};
     at::Tensor grad = log_p.exp().sub_(smoothed_.uniform);
     grad.scatter_add_(
         1,
         column,
         at::full_like(column, -smoothed_.nll_weight, grad.options()));
-    logits.copy_(grad);
+    return grad;
   }
 
   kernels::SmoothedLoss smoothed_;
+  at::Tensor gradient_scale_;
   at::Tensor loss_, nll_;
   std::vector<double> loss_of_row_, nll_of_row_;
 };
@@ -247,7 +264,10 @@ class ChunkedLoss {
       bool want_weight)
       : rows_(rows),
         weight_(weight.to(rows.hidden.scalar_type())),
-        losses_(smoothed_loss(options, weight.size(0)), weight.device()) {
+        losses_(
+            smoothed_loss(options, weight.size(0)),
+            options.gradient_scale,
+            weight.device()) {
     if (want_hidden)
       grad_hidden_ = at::empty_like(rows.hidden);
     if (want_weight)
@@ -376,10 +396,7 @@ CrossEntropySums linear_cross_entropy(
     const CrossEntropyOptions& options) {
   constexpr std::string_view op = "linear_cross_entropy";
   check_input(op, "hidden", hidden);
-  check_same_device(op, "weight", weight, hidden);
-  // Parameters of mixed precision are float32.
-  if (weight.scalar_type() != at::kFloat || hidden.element_size() != 2)
-    check_same_type(op, "weight", weight, hidden);
+  check_parameter(op, "weight", weight, hidden);
   TORCH_CHECK(
       hidden.dim() == 2 && weight.dim() == 2 &&
           hidden.size(1) == weight.size(1),

@@ -87,6 +87,45 @@ TEST(LinearCrossEntropy, SixteenBitsGiveTheSumsOfFloat32) {
       }
 }
 
+TEST(LinearCrossEntropy, ScalesItsGradientsAlone) {
+  const at::Tensor target = at::tensor({3, 0, 1, 5}, at::kLong);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor hidden = random_normal({4, 6}, type);
+    const at::Tensor weight = random_normal({9, 6}, at::kFloat);
+    CrossEntropyOptions options;
+    const auto run = [&](at::Tensor h, at::Tensor w) {
+      h.requires_grad_();
+      w.requires_grad_();
+      const auto sums = linear_cross_entropy(h, w, target, options);
+      sums.loss.backward();
+      return std::vector<at::Tensor>{sums.loss, sums.nll, h.grad(), w.grad()};
+    };
+    const auto plain = run(hidden.clone(), weight.clone());
+    options.gradient_scale = at::scalar_tensor(1024, at::kFloat);
+    const auto scaled = run(hidden.clone(), weight.clone());
+    for (size_t i = 0; i < 2; ++i)
+      EXPECT_TRUE(scaled[i].equal(plain[i]));
+    for (size_t i = 2; i < 4; ++i)
+      EXPECT_TRUE(scaled[i].equal(plain[i] * 1024));
+  }
+}
+
+// Of what float16 would round to 0 a scaled gradient keeps all its digits.
+TEST(LinearCrossEntropy, ScalesBeforeItRounds) {
+  const at::Tensor hidden = at::ones({1, 1}, at::kHalf).requires_grad_();
+  const at::Tensor weight = at::tensor({20.0F, 0.0F, 0.0F}).unsqueeze(1);
+  weight.requires_grad_();
+  CrossEntropyOptions options;
+  options.gradient_scale = at::scalar_tensor(0x1p15, at::kFloat);
+  linear_cross_entropy(hidden, weight, at::tensor({0}, at::kLong), options)
+      .loss.backward();
+  const double other = std::exp(-20.0);  // probability of another word
+  EXPECT_NEAR(
+      weight.grad()[1].item<double>(),
+      0x1p15 * other,
+      0x1p15 * other / 100);
+}
+
 TEST(CrossEntropyGolden, ReferenceAndFusedMatchEveryCase) {
   for (const auto& file : golden_files("label_smoothed_cross_entropy")) {
     SCOPED_TRACE(file.filename());
