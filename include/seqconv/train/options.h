@@ -166,6 +166,18 @@ struct ScheduleOptions {
   }
 };
 
+/// What activations and their products are; parameters, gradients, sums and the
+/// optimiser's state are float32.
+enum class Precision { kFloat32, kBFloat16, kFloat16 };
+template <>
+struct EnumNames<Precision> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Precision>>(
+          {{"float32", Precision::kFloat32},
+           {"bfloat16", Precision::kBFloat16},
+           {"float16", Precision::kFloat16}});
+};
+
 /// [training].
 struct TrainingOptions {
   int64_t seed = 1;
@@ -188,6 +200,7 @@ struct TrainingOptions {
   bool tensorboard = false;
   int64_t threads = 0;
   std::string device = "auto";
+  Precision precision = Precision::kFloat32;
 
   /// That of best_by; nothing where it is the loss. UsageError for a name that
   /// neither has.
@@ -253,6 +266,10 @@ struct TrainingOptions {
       device,
       "Where the model is trained: cpu, cuda, cuda:N, or auto, a CUDA device "
       "where there is one");
+    v("precision",
+      precision,
+      "Type of activations and products: float32, bfloat16, or float16 (not on "
+      "the CPU), whose loss is scaled; parameters stay float32");
   }
 };
 
