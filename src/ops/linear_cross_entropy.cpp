@@ -1,6 +1,7 @@
 #include "seqconv/ops/linear_cross_entropy.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
@@ -20,6 +21,7 @@
 #include "seqconv/kernels/cross_entropy.h"
 #include "seqconv/ops/device.h"
 #include "seqconv/ops/parallel.h"
+#include "seqconv/ops/product_sizes.h"
 
 namespace seqconv::ops {
 namespace {
@@ -263,19 +265,27 @@ class ChunkedLoss {
       bool want_hidden,
       bool want_weight)
       : rows_(rows),
+        hidden_(rows.hidden),
         weight_(weight.to(rows.hidden.scalar_type())),
         losses_(
             smoothed_loss(options, weight.size(0)),
             options.gradient_scale,
             weight.device()) {
+    const int64_t count = rows.target.numel();
+    const int64_t step =
+        count == 0 ? 1 : product_rows(chunk_rows(count, weight, options));
+    const int64_t last = count == 0 ? 0 : (count - 1) / step * step;
+    // Rows of zeros, which have no part in any gradient.
+    const int64_t more = last + product_rows(count - last) - count;
+    if (more > 0)
+      hidden_ = at::constant_pad_nd(hidden_, {0, 0, 0, more});
     if (want_hidden)
-      grad_hidden_ = at::empty_like(rows.hidden);
+      grad_hidden_ = at::empty_like(hidden_);
     if (want_weight)
       grad_weight_ = at::empty_like(weight);
-    const int64_t count = rows.target.numel();
-    const int64_t step = count == 0 ? 1 : chunk_rows(count, weight, options);
-    logits_ =
-        at::empty({std::min(step, count), weight.size(0)}, weight_.options());
+    logits_ = at::empty(
+        {std::min(step, hidden_.size(0)), weight.size(0)},
+        weight_.options());
     for (int64_t first = 0; first < count; first += step)
       run_chunk(first, std::min(step, count - first));
     if (count == 0 && want_weight)
@@ -287,21 +297,28 @@ class ChunkedLoss {
     return {
         losses_.loss().to(type),
         losses_.nll().to(type),
-        grad_hidden_,
+        grad_hidden_.defined() ? grad_hidden_.narrow(0, 0, rows_.target.numel())
+                               : grad_hidden_,
         grad_weight_};
   }
 
  private:
+  /// How many a product has for so many of its own.
+  int64_t product_rows(int64_t rows) const {
+    return wants_few_sizes(hidden_) ? few_sizes(rows) : rows;
+  }
+
   void run_chunk(int64_t first, int64_t count) {
-    const at::Tensor hidden = rows_.hidden.narrow(0, first, count);
-    at::Tensor logits = logits_.narrow(0, 0, count);  // [count, V]
+    const int64_t rows = product_rows(count);
+    const at::Tensor hidden = hidden_.narrow(0, first, rows);
+    at::Tensor logits = logits_.narrow(0, 0, rows);  // [rows, V]
     at::mm_out(logits, hidden, weight_.t());
     losses_.add(
-        logits,
+        logits.narrow(0, 0, count),
         rows_.target.narrow(0, first, count),
         grad_hidden_.defined() || grad_weight_.defined());
     if (grad_hidden_.defined()) {
-      at::Tensor grad = grad_hidden_.narrow(0, first, count);
+      at::Tensor grad = grad_hidden_.narrow(0, first, rows);
       at::mm_out(grad, logits, weight_);
     }
     if (grad_weight_.defined())
@@ -327,6 +344,7 @@ class ChunkedLoss {
   }
 
   const CountedRows& rows_;
+  at::Tensor hidden_;  ///< theirs, and rows that fill the last product
   at::Tensor weight_;  ///< in hidden's type
   RowLosses losses_;
   at::Tensor logits_;  ///< [chunk, V], reused

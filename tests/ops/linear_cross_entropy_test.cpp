@@ -1,8 +1,10 @@
 #include "seqconv/ops/linear_cross_entropy.h"
 
 #include <limits>
+#include <set>
 
 #include "ops/fused_support.h"
+#include "seqconv/ops/product_sizes.h"
 #include "support/golden_case.h"
 
 namespace seqconv::ops {
@@ -108,6 +110,20 @@ TEST(LinearCrossEntropy, ScalesItsGradientsAlone) {
     for (size_t i = 2; i < 4; ++i)
       EXPECT_TRUE(scaled[i].equal(plain[i] * 1024));
   }
+}
+
+// Sizes of products on the CPU: few, and none much larger than what they hold.
+TEST(ProductSizes, AreFewAndNearlyWhatIsAskedFor) {
+  std::set<int64_t> sizes;
+  for (int64_t rows = 1; rows <= 8192; ++rows) {
+    const int64_t size = few_sizes(rows);
+    sizes.insert(size);
+    ASSERT_GE(size, rows);
+    ASSERT_LE(size - rows, std::max<int64_t>(7, rows / 8));
+    ASSERT_EQ(few_sizes(size), size);
+  }
+  EXPECT_EQ(few_sizes(0), 0);
+  EXPECT_LE(sizes.size(), 80u);
 }
 
 // Of what float16 would round to 0 a scaled gradient keeps all its digits.
