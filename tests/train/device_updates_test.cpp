@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "support/device_calls.h"
 #include "support/errors.h"
 #include "support/meta_kernels.h"
@@ -242,9 +243,10 @@ TEST_F(DeviceUpdates, ALossScaleChangesNoUpdateButThoseItSkips) {
       2e-5);
   EXPECT_EQ(plain.position.loss_scale, 0);
   // A run goes on where it stood.
-  Position begin;
-  begin.loss_scale = 512;
-  begin.updates_at_loss_scale = 2;
+  Position saved, begin;
+  saved.loss_scale = 512;
+  saved.updates_at_loss_scale = 2;
+  read_options(write_options(saved), "position", begin);
   SmallRun later(
       config_,
       set_up_run(request("later")),
