@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "seqconv/base/error.h"
+#include "seqconv/nn/linear.h"
 #include "seqconv/ops/device.h"
 
 namespace seqconv {
@@ -62,7 +63,7 @@ OutputLayerImpl::OutputLayerImpl(
 
 /// hidden [N, C] -> [N, D].
 at::Tensor OutputLayerImpl::projected(const at::Tensor& hidden) const {
-  return projection_.defined() ? at::linear(hidden, projection_) : hidden;
+  return projection_.defined() ? project(hidden, projection_) : hidden;
 }
 
 ops::CrossEntropySums OutputLayerImpl::loss(
@@ -78,7 +79,7 @@ ops::CrossEntropySums OutputLayerImpl::loss(
       options.smoothing == 0,
       "an adaptive softmax has no label smoothing, but got ",
       options.smoothing);
-  return adaptive_->loss(rows, words, plan);
+  return adaptive_->loss(rows, words, plan, options.gradient_scale);
 }
 
 at::Tensor OutputLayerImpl::target_log_probabilities(

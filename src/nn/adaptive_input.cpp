@@ -3,13 +3,13 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
 
 #include "seqconv/base/error.h"
+#include "seqconv/nn/linear.h"
 #include "seqconv/ops/device.h"
 
 namespace seqconv {
@@ -83,7 +83,9 @@ AdaptiveInputImpl::AdaptiveInputImpl(
   }
 }
 
-at::Tensor AdaptiveInputImpl::forward(const at::Tensor& tokens) const {
+at::Tensor AdaptiveInputImpl::forward(
+    const at::Tensor& tokens,
+    std::optional<at::ScalarType> type) const {
   const at::Device device = table(0).device();
   const auto there = [&](const std::vector<int64_t>& ids) {
     return ops::to_device(at::tensor(ids, at::kLong), device);
@@ -98,13 +100,14 @@ at::Tensor AdaptiveInputImpl::forward(const at::Tensor& tokens) const {
     // The quirk's word is looked up, but its gradient goes nowhere.
     const int64_t frozen =
         options_.fairseq_compatible && bands_.size(band) > kPadId ? kPadId : -1;
-    rows.push_back(at::linear(  // [words, C]
-        at::embedding(table(band), there(words), frozen),
+    rows.push_back(project(  // [words, C]
+        in_type(at::embedding(table(band), there(words), frozen), type),
         projection(band)));
   }
   rows.push_back(at::zeros(  // what <pad> becomes
       {1, options_.channels},
-      table(0).options().requires_grad(false)));
+      table(0).options().requires_grad(false).dtype(
+          type.value_or(table(0).scalar_type()))));
   return at::index_select(at::cat(rows), 0, there(sorted.row_of))
       .view({tokens.size(0), tokens.size(1), options_.channels});
 }

@@ -8,6 +8,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "seqconv/base/error.h"
+#include "seqconv/nn/linear.h"
 #include "seqconv/ops/device.h"
 #include "seqconv/ops/elementwise.h"
 
@@ -133,12 +134,14 @@ AdaptiveSoftmaxImpl::AdaptiveSoftmaxImpl(
   }
 }
 
-/// One matrix [c0 + tails, C] for the loss, which sees many rows at a time.
-at::Tensor AdaptiveSoftmaxImpl::head_weight() const {
+/// One matrix [c0 + tails, C] for the loss, which sees many rows at a time; its
+/// product is computed in `type`, its gradient added up in its own.
+at::Tensor AdaptiveSoftmaxImpl::head_weight(at::ScalarType type) const {
   if (head_.defined())
     return head_;
   const at::Tensor words = head_projection_.defined()
-      ? at::matmul(head_words_, head_projection_)
+      ? at::matmul(head_words_.to(type), head_projection_.to(type))
+            .to(head_words_.scalar_type())
       : head_words_;
   return at::cat({words, class_projection_});
 }
@@ -159,14 +162,16 @@ at::Tensor AdaptiveSoftmaxImpl::tail_input(
     int64_t tail,
     const at::Tensor& hidden) const {
   const at::Tensor& projection = projections_[static_cast<size_t>(tail)];
-  return options_.tie_projections ? at::matmul(hidden, projection)
-                                  : at::linear(hidden, projection);
+  return options_.tie_projections
+      ? at::matmul(hidden, projection.to(hidden.scalar_type()))
+      : project(hidden, projection);
 }
 
 ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
     const at::Tensor& hidden,
     const at::Tensor& target,
-    DropoutPlan& plan) const {
+    DropoutPlan& plan,
+    const at::Tensor& gradient_scale) const {
   const double rate = plan.rate(options_.dropout);
   const at::Tensor input = ops::dropout(hidden, rate, plan.next_seed());
   const SplitTargets split = split_targets(target, bands_);
@@ -174,9 +179,9 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
       split_targets(to_tensor(plan.part().targets_before), bands_);
   ops::CrossEntropySums sums = ops::linear_cross_entropy(
       input,
-      head_weight(),
+      head_weight(input.scalar_type()),
       to_tensor(split.head),
-      {.ignore_index = kPadId});
+      {.ignore_index = kPadId, .gradient_scale = gradient_scale});
   for (int64_t i = 0; i < tails(); ++i) {
     ops::Seed seed = plan.next_seed();  // drawn whether it is needed or not
     const auto tail = static_cast<size_t>(i);
@@ -194,7 +199,8 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
         ops::dropout(tail_input(i, rows), rate, seed),
         words_[tail],
         to_tensor(split.words[tail]),
-        {.ignore_index = options_.fairseq_compatible ? kPadId : -1});
+        {.ignore_index = options_.fairseq_compatible ? kPadId : -1,
+         .gradient_scale = gradient_scale});
     sums.loss = sums.loss + part.loss;
     sums.nll = sums.nll + part.nll;
   }

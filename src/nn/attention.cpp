@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "seqconv/ops/elementwise.h"
+#include "seqconv/ops/product_sizes.h"
 
 namespace seqconv {
 namespace {
@@ -69,6 +70,13 @@ at::Tensor attend(
     DropoutPlan& plan) {
   const ops::Seed seed = plan.next_seed();
   const double rate = plan.rate(dropout);
+  if (rate == 0 && ops::wants_few_sizes(query))  // of which it has many
+    return at::scaled_dot_product_attention(
+               query.to(at::kFloat),
+               key.to(at::kFloat),
+               value.to(at::kFloat),
+               mask)
+        .to(query.scalar_type());
   if (rate == 0)
     return at::scaled_dot_product_attention(query, key, value, mask);
   const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));

@@ -3,10 +3,10 @@
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/sigmoid.h>
 
 #include "padding.h"
+#include "seqconv/nn/linear.h"
 #include "seqconv/ops/cumulative_average.h"
 
 namespace seqconv {
@@ -17,7 +17,7 @@ at::Tensor average_attention_gate(
     const at::Tensor& weight,
     const at::Tensor& bias) {
   const auto gates =  // [B, T, C] twice
-      at::sigmoid(at::linear(at::cat({x, g}, -1), weight, bias)).chunk(2, -1);
+      at::sigmoid(project(at::cat({x, g}, -1), weight, bias)).chunk(2, -1);
   return at::addcmul(gates[0] * x, gates[1], g);
 }
 

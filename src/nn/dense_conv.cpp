@@ -43,7 +43,12 @@ DenseConvImpl::DenseConvImpl(
 }
 
 at::Tensor DenseConvImpl::convolved(const at::Tensor& padded) const {
-  return at::conv1d(padded.transpose(1, 2), weight, optional_bias(bias))
+  const at::ScalarType type = padded.scalar_type();
+  const at::Tensor offset = bias.defined() ? bias.to(type) : bias;
+  return at::conv1d(
+             padded.transpose(1, 2),
+             weight.to(type),
+             optional_bias(offset))
       .transpose(1, 2)
       .contiguous();
 }

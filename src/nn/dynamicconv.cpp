@@ -1,11 +1,10 @@
 #include "seqconv/nn/dynamicconv.h"
 
-#include <ATen/ops/linear.h>
-
 #include <cmath>
 
 #include "conv_bias.h"
 #include "drop_connect.h"
+#include "seqconv/nn/linear.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"
 
@@ -36,10 +35,7 @@ int64_t DynamicConvImpl::query_channels() const {
 
 at::Tensor DynamicConvImpl::logits(const at::Tensor& query) const {
   // Two dimensions take torch's direct path to one matrix product.
-  return at::linear(
-             query.reshape({-1, query_channels()}),
-             weight,
-             optional_bias(filter_bias))
+  return project(query.reshape({-1, query_channels()}), weight, filter_bias)
       .view(
           {query.size(0), query.size(1), options_.heads, options_.kernel_size});
 }

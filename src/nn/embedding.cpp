@@ -1,12 +1,12 @@
 #include "seqconv/nn/embedding.h"
 
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/mul.h>
 
 #include <cmath>
 #include <limits>
 
+#include "seqconv/nn/linear.h"
 #include "seqconv/ops/device.h"
 #include "seqconv/ops/elementwise.h"
 
@@ -79,17 +79,21 @@ at::Tensor EmbeddingImpl::forward(
     int64_t past) const {
   const double scale = std::sqrt(static_cast<double>(options_.dim));
   at::Tensor rows =  // [B, T, C], or E of them
-      bands ? bands->forward(tokens)
+      bands ? bands->forward(tokens, plan.activation_type())
             : at::embedding(table, ops::to_device(tokens, device()));
   if (projection.defined())
-    rows = at::linear(rows, projection);
+    rows = project(in_type(rows, plan.activation_type()), projection);
   const int64_t count = tokens.size(1);
   const at::Tensor x = positions.defined()
       ? at::add(learned_rows(past, count), rows, scale)
       : sinusoidal_
       ? at::add(sinusoidal_->rows(past, count, device()), rows, scale)
       : at::mul(rows, scale);
-  return ops::dropout(x, plan.rate(options_.dropout), plan.next_seed());
+  // All that follows takes its type from here.
+  return ops::dropout(
+      in_type(x, plan.activation_type()),
+      plan.rate(options_.dropout),
+      plan.next_seed());
 }
 
 }  // namespace seqconv

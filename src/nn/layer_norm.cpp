@@ -15,6 +15,8 @@ LayerNormImpl::LayerNormImpl(int64_t channels, const InitGenerator& generator) {
 }
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
+  if (x.scalar_type() != weight.scalar_type())
+    return ops::layer_norm(x, weight, bias, kEpsilon);
   return at::layer_norm(x, {x.size(-1)}, weight, bias, kEpsilon);
 }
 

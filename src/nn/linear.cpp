@@ -1,9 +1,12 @@
 #include "seqconv/nn/linear.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/linear.h>
 
 #include <cmath>
+
+#include "seqconv/ops/product_sizes.h"
 
 namespace seqconv {
 namespace {
@@ -18,6 +21,28 @@ void draw_by_fan_in(
 }
 
 }  // namespace
+
+at::Tensor
+project(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const at::ScalarType type = x.scalar_type();
+  std::optional<at::Tensor> offset;
+  if (bias.defined())
+    offset = bias.to(type);
+  const at::Tensor matrix = weight.to(type);
+  if (!ops::wants_few_sizes(x))
+    return at::linear(x, matrix, offset);
+  const at::Tensor rows = x.reshape({-1, x.size(-1)});
+  const int64_t count = rows.size(0);
+  const int64_t more = ops::few_sizes(count) - count;
+  auto sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  return at::linear(
+             more == 0 ? rows : at::constant_pad_nd(rows, {0, 0, 0, more}),
+             matrix,
+             offset)
+      .narrow(0, 0, count)
+      .view(sizes);
+}
 
 LinearImpl::LinearImpl(
     int64_t in,
@@ -40,7 +65,7 @@ void LinearImpl::draw_bias_by_fan_in(const InitGenerator& generator) {
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) const {
-  return at::linear(x, weight, bias);
+  return project(x, weight, bias);
 }
 
 }  // namespace seqconv

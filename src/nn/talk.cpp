@@ -20,8 +20,10 @@ at::Tensor TalkImpl::forward(
     const at::Tensor& x,
     const std::optional<at::Tensor>& lengths,
     DropoutPlan& plan) const {
+  // In the parameters' type: how far a window reaches is a product with it.
+  const at::Tensor logits = offsets_->forward(x);
   const at::Tensor offsets = ops::dropout(  // [B, T, 2H] or [B, T, H]
-      at::sigmoid(offsets_->forward(x)),
+      at::sigmoid(logits.to(offsets_->weight.scalar_type())),
       plan.rate(options_.offset_dropout),
       plan.next_seed());
   if (options_.causal) {

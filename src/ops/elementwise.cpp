@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/fused_common.h"
+#include "ops/kernel_arguments.h"
 #include "seqconv/kernels/activation.h"
 #include "seqconv/kernels/dropout.h"
 #include "seqconv/ops/parallel.h"
@@ -21,8 +22,8 @@ at::Tensor run_dropout(const at::Tensor& input, kernels::Dropout drop) {
   at::Tensor y = at::empty_like(x);
   dispatch_type(x, [&]<class T>(T) {
     kernels::dropout<T>(
-        x.const_data_ptr<T>(),
-        y.mutable_data_ptr<T>(),
+        const_pointer<T>(x),
+        pointer<T>(y),
         x.numel(),
         drop,
         parallel_for());
@@ -70,9 +71,9 @@ class DropoutAddFunction
     at::Tensor y = at::empty_like(x);
     dispatch_type(x, [&]<class T>(T) {
       kernels::dropout_add<T>(
-          x.const_data_ptr<T>(),
-          residual.const_data_ptr<T>(),
-          y.mutable_data_ptr<T>(),
+          const_pointer<T>(x),
+          const_pointer<T>(residual),
+          pointer<T>(y),
           x.numel(),
           make_dropout(p, seed),
           parallel_for());
@@ -105,8 +106,8 @@ class ActivationDropoutFunction
     at::Tensor y = at::empty_like(x);
     dispatch_type(x, [&]<class T>(T) {
       kernels::activation_dropout<T>(
-          x.const_data_ptr<T>(),
-          y.mutable_data_ptr<T>(),
+          const_pointer<T>(x),
+          pointer<T>(y),
           x.numel(),
           activation,
           make_dropout(p, seed),
@@ -126,9 +127,9 @@ class ActivationDropoutFunction
     at::Tensor grad_x = at::empty_like(grad_y);
     dispatch_type(grad_y, [&]<class T>(T) {
       kernels::activation_dropout_backward<T>(
-          saved.const_data_ptr<T>(),
-          grad_y.const_data_ptr<T>(),
-          grad_x.mutable_data_ptr<T>(),
+          const_pointer<T>(saved),
+          const_pointer<T>(grad_y),
+          pointer<T>(grad_x),
           grad_y.numel(),
           activation,
           saved_dropout(ctx),
@@ -164,8 +165,8 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
     at::Tensor y = at::empty(sizes, x.options());  // [..., C]
     dispatch_type(x, [&]<class T>(T) {
       kernels::glu<T>(
-          x.const_data_ptr<T>(),
-          y.mutable_data_ptr<T>(),
+          const_pointer<T>(x),
+          pointer<T>(y),
           glu_shape(x, lengths),
           parallel_for());
     });
@@ -183,9 +184,9 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
     at::Tensor grad_x = at::empty_like(x);
     dispatch_type(x, [&]<class T>(T) {
       kernels::glu_backward<T>(
-          x.const_data_ptr<T>(),
-          grad_y.const_data_ptr<T>(),
-          grad_x.mutable_data_ptr<T>(),
+          const_pointer<T>(x),
+          const_pointer<T>(grad_y),
+          pointer<T>(grad_x),
           glu_shape(x, lengths),
           parallel_for());
     });

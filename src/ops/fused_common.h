@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "seqconv/kernels/bfloat16.h"
 #include "seqconv/kernels/dropout.h"
 #include "seqconv/ops/seed.h"
 
@@ -62,10 +63,23 @@ inline void check_same_type(
       y.scalar_type());
 }
 
+/// y has x's device, and x's type or float32 beside 16 bits: parameters of
+/// mixed precision are float32.
+inline void check_parameter(
+    std::string_view op,
+    std::string_view name,
+    const at::Tensor& y,
+    const at::Tensor& x) {
+  check_same_device(op, name, y, x);
+  if (y.scalar_type() != at::kFloat || x.element_size() != 2)
+    check_same_type(op, name, y, x);
+}
+
 /// Whether the kernels take x: others go through the reference.
 inline bool has_kernel(const at::Tensor& x) {
+  const at::ScalarType type = x.scalar_type();
   return x.is_cpu() &&
-      (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+      (type == at::kFloat || type == at::kDouble || type == at::kBFloat16);
 }
 
 /// The kernels number the elements of whole batches.
@@ -92,10 +106,17 @@ inline kernels::Dropout make_dropout(double p, int64_t seed) {
   return {p, static_cast<uint64_t>(seed)};
 }
 
-/// Calls body(T{}) with T the element type of a checked input.
+/// Calls body(T{}) with T the element type of an input that has a kernel.
 template <class Body>
-auto dispatch_type(const at::Tensor& x, const Body& body) {
-  return x.scalar_type() == at::kDouble ? body(double{}) : body(float{});
+void dispatch_type(const at::Tensor& x, const Body& body) {
+  switch (x.scalar_type()) {
+    case at::kDouble:
+      return body(double{});
+    case at::kBFloat16:
+      return body(kernels::BFloat16{});
+    default:
+      return body(float{});
+  }
 }
 
 }  // namespace seqconv::ops

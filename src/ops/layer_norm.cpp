@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/fused_common.h"
+#include "ops/kernel_arguments.h"
 #include "seqconv/kernels/layer_norm.h"
 #include "seqconv/ops/elementwise.h"
 #include "seqconv/ops/parallel.h"
@@ -25,28 +26,28 @@ struct LayerNormInputs {
 struct LayerNormOutputs {
   at::Tensor y;           ///< shape of x
   at::Tensor normalized;  ///< shape of x, for the backward pass
-  at::Tensor rstd;        ///< [rows], likewise
+  at::Tensor rstd;        ///< [rows], likewise, in the type of sums
 };
 
 LayerNormOutputs run_layer_norm(const LayerNormInputs& in, bool keep) {
   LayerNormOutputs out;
   out.y = at::empty_like(in.x);
   dispatch_type(in.x, [&]<class T>(T) {
+    using A = kernels::AccumulatorOf<T>;
     kernels::LayerNormForward<T> pass;
     pass.channels = in.x.size(-1);
     pass.rows = in.x.numel() / pass.channels;
     if (keep) {
       out.normalized = at::empty_like(in.x);
-      out.rstd = at::empty({pass.rows}, in.x.options());
-      pass.normalized = out.normalized.template mutable_data_ptr<T>();
-      pass.rstd = out.rstd.template mutable_data_ptr<T>();
+      out.rstd = at::empty({pass.rows}, in.weight.options());
+      pass.normalized = pointer<T>(out.normalized);
+      pass.rstd = pointer<A>(out.rstd);
     }
-    pass.x = in.x.const_data_ptr<T>();
-    if (in.residual.defined())
-      pass.residual = in.residual.const_data_ptr<T>();
-    pass.weight = in.weight.const_data_ptr<T>();
-    pass.bias = in.bias.const_data_ptr<T>();
-    pass.y = out.y.template mutable_data_ptr<T>();
+    pass.x = const_pointer<T>(in.x);
+    pass.residual = const_pointer<T>(in.residual);
+    pass.weight = const_pointer<A>(in.weight);
+    pass.bias = const_pointer<A>(in.bias);
+    pass.y = pointer<T>(out.y);
     pass.epsilon = in.epsilon;
     pass.drop = make_dropout(in.p, static_cast<int64_t>(in.seed.value));
     kernels::layer_norm(pass, parallel_for());
@@ -81,21 +82,18 @@ LayerNormGradients run_backward(
     grads.bias = at::empty_like(weight);
   }
   dispatch_type(normalized, [&]<class T>(T) {
+    using A = kernels::AccumulatorOf<T>;
     kernels::LayerNormBackward<T> pass;
     pass.channels = normalized.size(-1);
     pass.rows = rstd.numel();
-    pass.grad_y = grad_y.const_data_ptr<T>();
-    pass.normalized = normalized.const_data_ptr<T>();
-    pass.rstd = rstd.const_data_ptr<T>();
-    pass.weight = weight.const_data_ptr<T>();
-    if (grads.residual.defined())
-      pass.grad_z = grads.residual.template mutable_data_ptr<T>();
-    if (drops)
-      pass.grad_x = grads.x.template mutable_data_ptr<T>();
-    if (wanted.parameters) {
-      pass.grad_weight = grads.weight.template mutable_data_ptr<T>();
-      pass.grad_bias = grads.bias.template mutable_data_ptr<T>();
-    }
+    pass.grad_y = const_pointer<T>(grad_y);
+    pass.normalized = const_pointer<T>(normalized);
+    pass.rstd = const_pointer<A>(rstd);
+    pass.weight = const_pointer<A>(weight);
+    pass.grad_z = pointer_if<T>(grads.residual.defined(), grads.residual);
+    pass.grad_x = pointer_if<T>(drops, grads.x);
+    pass.grad_weight = pointer_if<A>(wanted.parameters, grads.weight);
+    pass.grad_bias = pointer_if<A>(wanted.parameters, grads.bias);
     pass.drop = drop;
     kernels::layer_norm_backward(pass, parallel_for());
   });
@@ -140,6 +138,7 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
     return {
         out.x,
         residual ? out.residual : at::Tensor(),
+        // The engine rounds them to the parameters' type.
         want_weight ? out.weight : at::Tensor(),
         want_bias ? out.bias : at::Tensor(),
         {}};
@@ -148,8 +147,8 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
 
 void check_layer_norm(std::string_view op, const LayerNormInputs& in) {
   check_input(op, "x", in.x);
-  check_same_type(op, "weight", in.weight, in.x);
-  check_same_type(op, "bias", in.bias, in.x);
+  check_parameter(op, "weight", in.weight, in.x);
+  check_parameter(op, "bias", in.bias, in.x);
   check_probability(op, in.p);
   TORCH_CHECK(
       in.x.dim() >= 1 && in.x.size(-1) >= 1,
@@ -194,16 +193,16 @@ at::Tensor apply_layer_norm(std::string_view op, const LayerNormInputs& in) {
     const at::Tensor x = dropout_reference(in.x, in.p, in.seed);
     return layer_norm_reference(
         in.residual.defined() ? in.residual + x : x,
-        in.weight,
-        in.bias,
+        in.weight.to(x.scalar_type()),
+        in.bias.to(x.scalar_type()),
         in.epsilon);
   }
   LayerNormInputs contiguous = in;
   contiguous.x = in.x.contiguous();
   if (in.residual.defined())
     contiguous.residual = in.residual.contiguous();
-  contiguous.weight = in.weight.contiguous();
-  contiguous.bias = in.bias.contiguous();
+  contiguous.weight = accumulated(in.weight);
+  contiguous.bias = accumulated(in.bias);
   const bool differentiate = c10::GradMode::is_enabled() &&
       (in.x.requires_grad() || in.weight.requires_grad() ||
        in.bias.requires_grad() ||

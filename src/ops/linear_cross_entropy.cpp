@@ -1,14 +1,13 @@
 #include "seqconv/ops/linear_cross_entropy.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/full_like.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -16,9 +15,9 @@
 #include <vector>
 
 #include "ops/fused_common.h"
-#include "seqconv/kernels/cross_entropy.h"
+#include "ops/row_losses.h"
 #include "seqconv/ops/device.h"
-#include "seqconv/ops/parallel.h"
+#include "seqconv/ops/product_sizes.h"
 
 namespace seqconv::ops {
 namespace {
@@ -154,85 +153,9 @@ int64_t chunk_rows(
   return (rows + chunks - 1) / chunks;
 }
 
-at::ScalarType sum_type(at::ScalarType type) {
-  return type == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 struct LossAndGradients {
   at::Tensor loss, nll;                 ///< scalars, float32 or float64
   at::Tensor grad_hidden, grad_weight;  ///< undefined where not wanted
-};
-
-/// Losses of rows of logits, added up; the logits may become their gradient.
-class RowLosses {
- public:
-  RowLosses(const kernels::SmoothedLoss& smoothed, at::Device device)
-      : smoothed_(smoothed),
-        loss_(at::zeros({}, at::dtype(at::kDouble).device(device))),
-        nll_(at::zeros_like(loss_)) {}
-
-  /// logits [rows, V], target [rows].
-  void add(at::Tensor logits, const at::Tensor& target, bool with_gradient) {
-    if (has_kernel(logits))
-      add_by_kernel(logits, target, with_gradient);
-    else
-      add_by_reference(logits, target, with_gradient);
-  }
-
-  at::Tensor loss() const { return loss_; }  // [] float64
-  at::Tensor nll() const { return nll_; }    // [] float64
-
- private:
-  void add_by_kernel(
-      at::Tensor& logits,
-      const at::Tensor& target,
-      bool with_gradient) {
-    loss_of_row_.resize(static_cast<size_t>(logits.size(0)));
-    nll_of_row_.resize(loss_of_row_.size());
-    dispatch_type(logits, [&]<class T>(T) {
-      kernels::CrossEntropyRows<T> pass;
-      pass.rows = logits.size(0);
-      pass.vocabulary = logits.size(1);
-      pass.logits = logits.template mutable_data_ptr<T>();
-      pass.target = target.template const_data_ptr<int64_t>();
-      pass.loss = loss_of_row_.data();
-      pass.nll = nll_of_row_.data();
-      pass.with_gradient = with_gradient;
-      kernels::cross_entropy(pass, smoothed_, parallel_for());
-    });
-    double& loss = *loss_.mutable_data_ptr<double>();
-    double& nll = *nll_.mutable_data_ptr<double>();
-    for (size_t row = 0; row < loss_of_row_.size(); ++row) {
-      loss += loss_of_row_[row];
-      nll += nll_of_row_[row];
-    }
-  }
-
-  void add_by_reference(
-      at::Tensor& logits,
-      const at::Tensor& target,
-      bool with_gradient) {
-    const at::Tensor column = target.unsqueeze(1);  // [rows, 1]
-    const at::Tensor log_p =                        // [rows, V]
-        at::log_softmax(logits, -1, sum_type(logits.scalar_type()));
-    const at::Tensor nll = -log_p.gather(1, column).sum(at::kDouble);
-    nll_.add_(nll);
-    loss_.add_(nll, smoothed_.nll_weight);
-    if (smoothed_.uniform != 0)
-      loss_.sub_(log_p.sum(at::kDouble), smoothed_.uniform);
-    if (!with_gradient)
-      return;
-    at::Tensor grad = log_p.exp().sub_(smoothed_.uniform);
-    grad.scatter_add_(
-        1,
-        column,
-        at::full_like(column, -smoothed_.nll_weight, grad.options()));
-    logits.copy_(grad);
-  }
-
-  kernels::SmoothedLoss smoothed_;
-  at::Tensor loss_, nll_;
-  std::vector<double> loss_of_row_, nll_of_row_;
 };
 
 /// One pass over the rows: logits of a chunk, their loss and gradient in place,
@@ -246,16 +169,27 @@ class ChunkedLoss {
       bool want_hidden,
       bool want_weight)
       : rows_(rows),
+        hidden_(rows.hidden),
         weight_(weight.to(rows.hidden.scalar_type())),
-        losses_(smoothed_loss(options, weight.size(0)), weight.device()) {
+        losses_(
+            smoothed_loss(options, weight.size(0)),
+            options.gradient_scale,
+            weight.device()) {
+    const int64_t count = rows.target.numel();
+    const int64_t step =
+        count == 0 ? 1 : product_rows(chunk_rows(count, weight, options));
+    const int64_t last = count == 0 ? 0 : (count - 1) / step * step;
+    // Rows of zeros, which have no part in any gradient.
+    const int64_t more = last + product_rows(count - last) - count;
+    if (more > 0)
+      hidden_ = at::constant_pad_nd(hidden_, {0, 0, 0, more});
     if (want_hidden)
-      grad_hidden_ = at::empty_like(rows.hidden);
+      grad_hidden_ = at::empty_like(hidden_);
     if (want_weight)
       grad_weight_ = at::empty_like(weight);
-    const int64_t count = rows.target.numel();
-    const int64_t step = count == 0 ? 1 : chunk_rows(count, weight, options);
-    logits_ =
-        at::empty({std::min(step, count), weight.size(0)}, weight_.options());
+    logits_ = at::empty(
+        {std::min(step, hidden_.size(0)), weight.size(0)},
+        weight_.options());
     for (int64_t first = 0; first < count; first += step)
       run_chunk(first, std::min(step, count - first));
     if (count == 0 && want_weight)
@@ -267,21 +201,28 @@ class ChunkedLoss {
     return {
         losses_.loss().to(type),
         losses_.nll().to(type),
-        grad_hidden_,
+        grad_hidden_.defined() ? grad_hidden_.narrow(0, 0, rows_.target.numel())
+                               : grad_hidden_,
         grad_weight_};
   }
 
  private:
+  /// How many a product has for so many of its own.
+  int64_t product_rows(int64_t rows) const {
+    return wants_few_sizes(hidden_) ? few_sizes(rows) : rows;
+  }
+
   void run_chunk(int64_t first, int64_t count) {
-    const at::Tensor hidden = rows_.hidden.narrow(0, first, count);
-    at::Tensor logits = logits_.narrow(0, 0, count);  // [count, V]
+    const int64_t rows = product_rows(count);
+    const at::Tensor hidden = hidden_.narrow(0, first, rows);
+    at::Tensor logits = logits_.narrow(0, 0, rows);  // [rows, V]
     at::mm_out(logits, hidden, weight_.t());
     losses_.add(
-        logits,
+        logits.narrow(0, 0, count),
         rows_.target.narrow(0, first, count),
         grad_hidden_.defined() || grad_weight_.defined());
     if (grad_hidden_.defined()) {
-      at::Tensor grad = grad_hidden_.narrow(0, first, count);
+      at::Tensor grad = grad_hidden_.narrow(0, first, rows);
       at::mm_out(grad, logits, weight_);
     }
     if (grad_weight_.defined())
@@ -307,6 +248,7 @@ class ChunkedLoss {
   }
 
   const CountedRows& rows_;
+  at::Tensor hidden_;  ///< theirs, and rows that fill the last product
   at::Tensor weight_;  ///< in hidden's type
   RowLosses losses_;
   at::Tensor logits_;  ///< [chunk, V], reused
@@ -376,10 +318,7 @@ CrossEntropySums linear_cross_entropy(
     const CrossEntropyOptions& options) {
   constexpr std::string_view op = "linear_cross_entropy";
   check_input(op, "hidden", hidden);
-  check_same_device(op, "weight", weight, hidden);
-  // Parameters of mixed precision are float32.
-  if (weight.scalar_type() != at::kFloat || hidden.element_size() != 2)
-    check_same_type(op, "weight", weight, hidden);
+  check_parameter(op, "weight", weight, hidden);
   TORCH_CHECK(
       hidden.dim() == 2 && weight.dim() == 2 &&
           hidden.size(1) == weight.size(1),

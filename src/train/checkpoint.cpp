@@ -125,6 +125,7 @@ void check_position(const fs::path& file, const Position& position) {
       {"update", position.update},
       {"micro_batch", position.micro_batch},
       {"skips_in_a_row", position.skips_in_a_row},
+      {"updates_at_loss_scale", position.updates_at_loss_scale},
       {"metrics_records", position.metrics_records},
       {"optimizer.steps", position.optimizer.steps}};
   for (const auto& [key, count] : counts)

@@ -11,6 +11,7 @@
 
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "seqconv/base/log.h"
 #include "seqconv/nn/dropout_plan.h"
@@ -25,8 +26,16 @@ enum Sum { kLoss, kNll, kTargetTokens, kSourceTokens, kSentences, kBroken };
 constexpr int64_t kSums = 6;
 
 /// Numbers that updates leave for the position.
-enum Count { kSkips, kSkipsInARow, kMostInARow, kGradientNorm };
-constexpr int64_t kCounts = 4;
+enum Count {
+  kSkips,
+  kSkipsInARow,
+  kMostInARow,
+  kGradientNorm,
+  kLossScale,
+  kUpdatesAtScale,
+  kScaleSkips,  ///< those of kSkips that a lower loss scale may mend
+  kCounts,
+};
 
 template <class Values>
 at::Tensor as_tensor(const Values& values, at::Device device) {
@@ -71,8 +80,13 @@ class DeviceUpdates : public Updates {
             static_cast<double>(position.logged_skips),
             static_cast<double>(position.skips_in_a_row),
             0,
-            position.gradient_norm},
+            position.gradient_norm,
+            loss_scale_of(parts),
+            static_cast<double>(position.updates_at_loss_scale),
+            0},
         device_);
+    if (parts_.scaling.on)
+      parts_.position.loss_scale = loss_scale_of(parts);
     scalars_ = parts.optimizer.scalars_on(device_);
   }
 
@@ -84,7 +98,9 @@ class DeviceUpdates : public Updates {
     parts_.gradients.finish(current_);
     const at::Tensor& gradients = parts_.parameters.gradients();
     const at::Tensor per_token =
-        current_.select(0, kTargetTokens).clamp_min(1).reciprocal();
+        (current_.select(0, kTargetTokens).clamp_min(1) *
+         counts_.select(0, kLossScale))
+            .reciprocal();
     const at::Tensor norm = at::linalg_vector_norm(
                                 gradients,
                                 2,
@@ -106,7 +122,8 @@ class DeviceUpdates : public Updates {
         scalars_);
     options.shares.share(parts_.parameters.values());
     parts_.average.add_where(keep, scalars_.select(0, 0));
-    count(keep, norm);
+    const at::Tensor mendable = adapt_loss_scale(keep, norm);
+    count(keep, mendable, norm);
     current_.zero_();
     gradients.zero_();
   }
@@ -116,6 +133,8 @@ class DeviceUpdates : public Updates {
     parts_.position.logged_skips = 0;
     logged_.zero_();
     counts_.select(0, kSkips).zero_();
+    counts_.select(0, kScaleSkips).zero_();
+    scale_skips_said_ = 0;
   }
 
   void read() override {
@@ -127,7 +146,8 @@ class DeviceUpdates : public Updates {
     position.current.visit(current);
     position.logged.visit(logged);
     const double* counts = values + 2 * kSums;
-    report_skips(static_cast<int64_t>(counts[kSkips]));
+    const int64_t mended = read_loss_scale(counts);
+    report_skips(static_cast<int64_t>(counts[kSkips]), mended);
     position.skips_in_a_row = static_cast<int64_t>(counts[kSkipsInARow]);
     position.gradient_norm = counts[kGradientNorm];
     parts_.optimizer.scalars() = {
@@ -209,8 +229,13 @@ class DeviceUpdates : public Updates {
   }
 
   void run(const Batch& batch, DropoutPlan plan) {
+    const TrainingOptions& training = parts_.config.training;
+    plan.set_activation_type(activation_type(training.precision));
+    ops::CrossEntropyOptions options = loss_options(training);
+    if (parts_.scaling.on)
+      options.gradient_scale = counts_.select(0, kLossScale).to(at::kFloat);
     const ops::CrossEntropySums result =
-        parts_.model.loss(batch, loss_options(parts_.config.training), plan);
+        parts_.model.loss(batch, options, plan);
     differentiate(result.loss);
     const at::Tensor loss = result.loss.detach().to(at::kDouble);
     const at::Tensor finite = at::isfinite(loss);
@@ -252,20 +277,82 @@ class DeviceUpdates : public Updates {
     at::_foreach_add_(sums, shares);
   }
 
-  void count(const at::Tensor& keep, const at::Tensor& norm) {
+  static double loss_scale_of(const UpdateParts& parts) {
+    if (!parts.scaling.on)
+      return 1;
+    const double saved = parts.position.loss_scale;
+    return saved > 0 ? saved : kFirstLossScale;
+  }
+
+  /// Whether the update is one that is skipped, but may do at the scale that is
+  /// now a lower one: [] bool.
+  at::Tensor adapt_loss_scale(const at::Tensor& keep, const at::Tensor& norm) {
+    if (!parts_.scaling.on)
+      return at::zeros_like(keep);
+    at::Tensor scale = counts_.select(0, kLossScale);
+    at::Tensor steady = counts_.select(0, kUpdatesAtScale);
+    // Losses do not depend on the scale.
+    const at::Tensor mendable =
+        at::isfinite(norm)
+            .logical_not()
+            .logical_and(scale.gt(kLeastLossScale))
+            .logical_and(current_.select(0, kBroken).eq(0));
+    const auto interval = static_cast<double>(parts_.scaling.growth_interval);
+    const at::Tensor grows = keep.logical_and(steady.ge(interval - 1));
+    steady.copy_(
+        at::where(keep.logical_and(grows.logical_not()), steady + 1, 0.0));
+    scale.copy_(
+        at::where(mendable, scale * 0.5, at::where(grows, scale * 2, scale))
+            .clamp(kLeastLossScale, kMostLossScale));
+    counts_.select(0, kScaleSkips).add_(mendable);
+    return mendable;
+  }
+
+  void count(
+      const at::Tensor& keep,
+      const at::Tensor& mendable,
+      const at::Tensor& norm) {
     logged_.add_(at::where(keep, current_, 0.0));
     counts_.select(0, kSkips).add_(keep.logical_not());
     at::Tensor in_a_row = counts_.select(0, kSkipsInARow);
-    in_a_row.copy_(at::where(keep, 0.0, in_a_row + 1));
+    const at::Tensor more = in_a_row + mendable.logical_not();
+    in_a_row.copy_(at::where(keep, 0.0, more));
     at::Tensor most = counts_.select(0, kMostInARow);
     most.copy_(at::maximum(most, in_a_row));
     at::Tensor last = counts_.select(0, kGradientNorm);
     last.copy_(at::where(keep, norm, last));
   }
 
-  void report_skips(int64_t skips) {
+  /// Says how the loss scale has changed; returns how many updates were skipped
+  /// because of it since the last call.
+  int64_t read_loss_scale(const double* counts) {
+    if (!parts_.scaling.on)
+      return 0;
     Position& position = parts_.position;
-    const int64_t more = skips - position.logged_skips;
+    const auto skips = static_cast<int64_t>(counts[kScaleSkips]);
+    const int64_t more = skips - std::exchange(scale_skips_said_, skips);
+    const double before =
+        std::exchange(position.loss_scale, counts[kLossScale]);
+    position.updates_at_loss_scale =
+        static_cast<int64_t>(counts[kUpdatesAtScale]);
+    if (position.loss_scale != before || more > 0) {
+      parts_.before_warning();
+      log_info(
+          "float16: the loss scale is ",
+          position.loss_scale,
+          " at update ",
+          position.update,
+          " (updates that it skipped: ",
+          more,
+          ")");
+    }
+    return more;
+  }
+
+  /// `mended` of them have been reported.
+  void report_skips(int64_t skips, int64_t mended) {
+    Position& position = parts_.position;
+    const int64_t more = skips - position.logged_skips - mended;
     position.logged_skips = skips;
     if (more <= 0)
       return;
@@ -285,7 +372,8 @@ class DeviceUpdates : public Updates {
   int64_t too_many_tokens_ = std::numeric_limits<int64_t>::max();
   at::Tensor current_;  // [6] of the update under way
   at::Tensor logged_;   // [6] since the last record
-  at::Tensor counts_;   // [4]
+  at::Tensor counts_;   // [kCounts]
+  int64_t scale_skips_said_ = 0;
   at::Tensor scalars_;  // [2] of the optimiser
 };
 

@@ -23,10 +23,12 @@ struct Position {
   double gradient_norm = 0;   ///< of the last update
 
   int64_t skips_in_a_row = 0;
-  int64_t validated_update = -1;  ///< of the last validation
-  int64_t saved_update = -1;      ///< of the last checkpoint
-  bool validation_due = false;    ///< owed by an interrupted run
-  bool checkpoint_due = false;    ///< likewise
+  double loss_scale = 0;              ///< of float16; 0: not begun, or another
+  int64_t updates_at_loss_scale = 0;  ///< in a row, none of them skipped
+  int64_t validated_update = -1;      ///< of the last validation
+  int64_t saved_update = -1;          ///< of the last checkpoint
+  bool validation_due = false;        ///< owed by an interrupted run
+  bool checkpoint_due = false;        ///< likewise
   bool has_best = false;
   double best = 0;  ///< loss in base 2, or a score
   int64_t validations_without_gain = 0;
@@ -48,6 +50,8 @@ struct Position {
     v("learning_rate", learning_rate, "");
     v("gradient_norm", gradient_norm, "");
     v("skips_in_a_row", skips_in_a_row, "");
+    v("loss_scale", loss_scale, "");
+    v("updates_at_loss_scale", updates_at_loss_scale, "");
     v("validated_update", validated_update, "");
     v("saved_update", saved_update, "");
     v("validation_due", validation_due, "");

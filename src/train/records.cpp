@@ -75,6 +75,8 @@ Json train_record(const Position& position) {
   record["source_tokens"] = sums.source_tokens;
   record["sentences"] = sums.sentences;
   record["skipped_updates"] = position.logged_skips;
+  if (position.loss_scale > 0)
+    record["loss_scale"] = position.loss_scale;
   record["target_tokens_per_second"] = static_cast<double>(sums.target_tokens) /
       std::max(position.logged_seconds, 1e-9);
   record["elapsed_seconds"] = position.seconds;

@@ -66,7 +66,8 @@ TrainLoop::TrainLoop(RunSetup setup)
        .average = average_,
        .gradients = gradients_,
        .position = position_,
-       .before_warning = [this] { progress_.clear(); }});
+       .before_warning = [this] { progress_.clear(); },
+       .scaling = {.on = training().precision == Precision::kFloat16}});
 }
 
 void TrainLoop::run() {

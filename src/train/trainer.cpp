@@ -38,6 +38,14 @@ at::Device open_training_device(
   return device;
 }
 
+void check_precision(const TrainingOptions& training, at::Device device) {
+  if (training.precision == Precision::kFloat16 && device.is_cpu())
+    fail_usage(
+        "training.precision is \"float16\", but the model is trained on the "
+        "CPU, which has float32 and bfloat16 alone: set training.precision to "
+        "one of them, or training.device to a CUDA device");
+}
+
 void report_setup(const RunSetup& setup) {
   if (const at::Device device = setup.task->model()->device(); !device.is_cpu())
     log_info("training on ", device.str());
@@ -73,6 +81,7 @@ void train_model(
     at::set_num_threads(static_cast<int>(share_of_cores(*communicator)));
   TrainRequest on_device = request;
   on_device.device = open_training_device(request.config, *communicator);
+  check_precision(request.config.training, on_device.device);
   if (request.dry_run) {
     if (communicator->is_first())
       report_dry_run(request);

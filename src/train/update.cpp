@@ -6,13 +6,28 @@
 #include "seqconv/nn/dropout_plan.h"
 
 namespace seqconv {
+
+std::optional<at::ScalarType> activation_type(Precision precision) {
+  switch (precision) {
+    case Precision::kBFloat16:
+      return at::kBFloat16;
+    case Precision::kFloat16:
+      return at::kHalf;
+    case Precision::kFloat32:
+      break;
+  }
+  return std::nullopt;
+}
+
 void accumulate_batch(
     const SequenceModel& model,
     const Batch& batch,
     const ops::CrossEntropyOptions& loss,
     const RandomKey& key,
-    UpdateSums& sums) {
+    UpdateSums& sums,
+    Precision precision) {
   DropoutPlan plan(key);
+  plan.set_activation_type(activation_type(precision));
   const ops::CrossEntropySums result = model.loss(batch, loss, plan);
   const double value = result.loss.item<double>();
   if (!std::isfinite(value)) {

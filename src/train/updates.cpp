@@ -17,7 +17,8 @@ class HostUpdates : public Updates {
         batch,
         loss_options(parts_.config.training),
         key,
-        parts_.position.current);
+        parts_.position.current,
+        parts_.config.training.precision);
   }
 
   void end(const StepOptions& options) override {

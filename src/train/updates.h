@@ -31,6 +31,20 @@ class Updates {
   virtual void begin_record() = 0;
 };
 
+/// Scaling of the gradients of float16, most of which would be 0 otherwise. The
+/// scale is halved where it made them too large for float16, whose update is
+/// skipped, and doubled after many updates without that.
+struct LossScaling {
+  bool on = false;
+  int64_t growth_interval = 2000;  ///< updates in a row
+};
+
+/// The loss is a sum over tokens, so that a scale need not be as large as for a
+/// mean.
+inline constexpr double kFirstLossScale = 0x1p7;
+inline constexpr double kLeastLossScale = 0x1p-14;
+inline constexpr double kMostLossScale = 0x1p24;
+
 /// What both kinds work with; all of it outlives them.
 struct UpdateParts {
   const TrainConfig& config;
@@ -42,6 +56,7 @@ struct UpdateParts {
   Position& position;
   /// Called before a warning.
   std::function<void()> before_warning;
+  LossScaling scaling = {};  ///< only make_device_updates has it
 };
 
 /// Chosen by where the parameters are.
@@ -52,7 +67,8 @@ std::unique_ptr<Updates> make_updates(const UpdateParts& parts);
 std::unique_ptr<Updates> make_host_updates(const UpdateParts& parts);
 std::unique_ptr<Updates> make_device_updates(const UpdateParts& parts);
 
-/// Updates in a row that may be skipped before training is given up.
+/// Updates in a row that may be skipped before training is given up; those that
+/// a lower loss scale may mend are not counted.
 inline constexpr int64_t kMostSkipsInARow = 10;
 
 /// Error that says what to do about it.

@@ -20,6 +20,7 @@ using testing::bound;
 using testing::draw;
 using testing::place;
 using testing::relative_error;
+using testing::stored;
 using testing::value;
 
 // More than a tile, and whole vectors of no instruction set.
@@ -209,6 +210,83 @@ TEST_P(ElementwiseOpsTest, GradientsOfNormsFollowTheirFormula) {
     });
     expect_equals(grad_bias, [&](int64_t i) { return 2.0 + g[place(i)]; });
   });
+}
+
+// What is stored in bfloat16 is computed as what is stored in float is: inputs
+// that both hold exactly give the same results, rounded.
+TEST_P(ElementwiseOpsTest, BFloat16IsFloatRounded) {
+  using Half = BFloat16;
+  const auto& ops = elementwise_ops<float>(GetParam());
+  const auto& half = elementwise_ops<Half>(GetParam());
+  const auto a = draw<float>(random_, 2 * kCount);
+  const auto b = draw<float>(random_, 2 * kCount);
+  const auto weight = draw<float>(random_, kCount);
+  const auto a16 = stored<Half>(testing::wide(a));
+  const auto b16 = stored<Half>(testing::wide(b));
+  std::vector<float> y(place(2 * kCount));
+  std::vector<Half> y16(place(2 * kCount));
+  const auto expect_rounded = [&](const char* what) {
+    EXPECT_LE(relative_error(y16, testing::wide(y)), bound<Half>()) << what;
+  };
+  const auto map = [&](auto member, auto member16, const char* what) {
+    (ops.*member)(a.data(), y.data(), 0, kCount, kDrop);
+    (half.*member16)(a16.data(), y16.data(), 0, kCount, kDrop);
+    expect_rounded(what);
+  };
+  const auto pair_map = [&](auto member, auto member16, const char* what) {
+    (ops.*member)(a.data(), b.data(), y.data(), 0, kCount, kDrop);
+    (half.*member16)(a16.data(), b16.data(), y16.data(), 0, kCount, kDrop);
+    expect_rounded(what);
+  };
+  using F = ElementwiseOps<float>;
+  using H = ElementwiseOps<Half>;
+  map(&F::dropout, &H::dropout, "dropout");
+  map(&F::relu, &H::relu, "relu");
+  map(&F::swish, &H::swish, "swish");
+  pair_map(&F::dropout_add, &H::dropout_add, "dropout_add");
+  pair_map(&F::relu_backward, &H::relu_backward, "relu_backward");
+  pair_map(&F::swish_backward, &H::swish_backward, "swish_backward");
+  ops.glu(a.data(), y.data(), kCount);
+  half.glu(a16.data(), y16.data(), kCount);
+  expect_rounded("glu");
+  ops.glu_backward(a.data(), b.data(), y.data(), kCount);
+  half.glu_backward(a16.data(), b16.data(), y16.data(), kCount);
+  expect_rounded("glu_backward");
+  const auto norm = [&]<class S>(const auto& table, const S* x, S* out) {
+    LayerNormForward<S> pass{.rows = 2, .channels = kCount};
+    pass.x = x;
+    pass.weight = pass.bias = weight.data();
+    pass.y = out;
+    table.layer_norm(pass, 0, 2);
+  };
+  norm(ops, a.data(), y.data());
+  norm(half, a16.data(), y16.data());
+  expect_rounded("layer_norm");
+  std::vector<float> sums[2][2];
+  const auto norm_backward = [&]<class S>(
+                                 const auto& table,
+                                 const S* grad,
+                                 const S* normalized,
+                                 S* out,
+                                 std::vector<float>* sum) {
+    const std::vector<float> rstd = {0.5, 2};
+    LayerNormBackward<S> pass{.rows = 2, .channels = kCount};
+    pass.grad_y = grad;
+    pass.normalized = normalized;
+    pass.rstd = rstd.data();
+    pass.weight = weight.data();
+    pass.grad_z = out;
+    for (int i = 0; i < 2; ++i)
+      sum[i].assign(place(kCount), 0);
+    table.layer_norm_backward(pass, 0, 2, sum[0].data(), sum[1].data());
+  };
+  norm_backward(ops, a.data(), b.data(), y.data(), sums[0]);
+  norm_backward(half, a16.data(), b16.data(), y16.data(), sums[1]);
+  expect_rounded("layer_norm_backward");
+  for (int i = 0; i < 2; ++i)  // not rounded
+    EXPECT_LE(
+        relative_error(sums[1][i], testing::wide(sums[0][i])),
+        bound<float>());
 }
 
 TEST_P(ElementwiseOpsTest, CrossEntropyFollowsItsDefinition) {

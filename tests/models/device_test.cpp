@@ -11,6 +11,7 @@
 #include "support/devices.h"
 #include "support/errors.h"
 #include "support/meta_kernels.h"
+#include "support/product_types.h"
 #include "test_language_models.h"
 
 namespace seqconv {
@@ -30,14 +31,25 @@ ModelOptions with_dropout(ModelOptions options) {
   return options;
 }
 
-std::vector<at::Tensor>
-gradients(const SequenceModel& model, const Batch& batch, double smoothing) {
+/// Types of activations: the parameters', and those of mixed precision.
+const std::vector<std::optional<at::ScalarType>> kActivations = {
+    std::nullopt,
+    at::kBFloat16,
+    at::kHalf};
+
+std::vector<at::Tensor> gradients(
+    const SequenceModel& model,
+    const Batch& batch,
+    double smoothing,
+    std::optional<at::ScalarType> activations = {}) {
   DropoutPlan plan({.seed = 1, .update = 2, .micro_batch = 3}, model.device());
+  plan.set_activation_type(activations);
   ops::CrossEntropyOptions options;
   options.smoothing = smoothing;
   const auto sums = model.loss(batch, options, plan);
   EXPECT_EQ(sums.loss.device(), model.device());
   EXPECT_EQ(sums.nll.device(), model.device());
+  EXPECT_NE(sums.loss.scalar_type(), at::kBFloat16);
   return torch::autograd::grad({sums.loss}, model.parameters());
 }
 
@@ -55,10 +67,12 @@ TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
   expect_there(model->parameters(), at::kMeta);
   const Batch batch =
       testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
-  EXPECT_THAT(
-      calls_of_mixed_devices(
-          [&] { expect_there(gradients(*model, batch, 0.1), at::kMeta); }),
-      IsEmpty());
+  for (const auto& activations : kActivations)
+    EXPECT_THAT(
+        calls_of_mixed_devices([&] {
+          expect_there(gradients(*model, batch, 0.1, activations), at::kMeta);
+        }),
+        IsEmpty());
   EXPECT_THAT(
       calls_of_mixed_devices([&] {
         expect_there({model->target_log_probabilities(batch)}, at::kMeta);
@@ -91,11 +105,14 @@ TEST_P(LanguageModelOnDevice, LearnsAndReadsWithoutReadingIt) {
   const std::vector<int32_t> text = {4, 12, 30, 7, 39, 21, 11, 5, 6};
   const Batch batch = make_stream_batch({text, std::span(text).first(4)});
   const bool adaptive = !options.adaptive.softmax_cutoffs.empty();
-  EXPECT_THAT(
-      calls_of_mixed_devices([&] {
-        expect_there(gradients(*model, batch, adaptive ? 0 : 0.1), at::kMeta);
-      }),
-      IsEmpty());
+  for (const auto& activations : kActivations)
+    EXPECT_THAT(
+        calls_of_mixed_devices([&] {
+          expect_there(
+              gradients(*model, batch, adaptive ? 0 : 0.1, activations),
+              at::kMeta);
+        }),
+        IsEmpty());
   EXPECT_THAT(
       calls_of_mixed_devices([&] {
         expect_there({model->target_log_probabilities(batch)}, at::kMeta);
@@ -229,6 +246,53 @@ TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
         stream,
         options.adaptive.softmax_cutoffs.empty() ? 0.1 : 0);
   }
+}
+
+/// All products are of 16 bits, and the gradients float32, close to those that
+/// float32 gives: by the angle between both, each as one vector. (Activations
+/// near 0 fall on the other side of a relu.)
+void expect_mixed_precision(
+    const SequenceModel& model,
+    const Batch& batch,
+    double smoothing) {
+  std::vector<at::Tensor> got;
+  const auto products = testing::product_types(
+      [&] { got = gradients(model, batch, smoothing, at::kBFloat16); });
+  EXPECT_FALSE(products.empty());
+  for (const std::string& product : products) {
+    EXPECT_NE(product.find(" BFloat16"), std::string::npos) << product;
+    EXPECT_EQ(product.find(" Float"), std::string::npos) << product;
+  }
+  const auto want = gradients(model, batch, smoothing);
+  double dot = 0, got_norm = 0, want_norm = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].scalar_type(), at::kFloat);
+    dot += (got[i] * want[i]).sum().item<double>();
+    got_norm += got[i].square().sum().item<double>();
+    want_norm += want[i].square().sum().item<double>();
+  }
+  EXPECT_GT(dot / std::sqrt(got_norm * want_norm), 0.95);
+  EXPECT_NEAR(std::sqrt(got_norm / want_norm), 1, 0.1);
+}
+
+TEST_P(TranslationOnDevice, MixedPrecisionGivesTheGradientsOfFloat32) {
+  const ModelOptions options = with_dropout(GetParam().options);
+  const TranslationModel model(options, kWords, kWords, 7);
+  expect_mixed_precision(
+      *model,
+      testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3),
+      0.1);
+}
+
+TEST_P(LanguageModelOnDevice, MixedPrecisionGivesTheGradientsOfFloat32) {
+  const ModelOptions options = with_dropout(GetParam().options);
+  const LanguageModel model(options, kWords, 7);
+  const std::vector<int32_t> text = {4, 12, 30, 7, 39, 21, 11, 5, 6};
+  const bool adaptive = !options.adaptive.softmax_cutoffs.empty();
+  expect_mixed_precision(
+      *model,
+      make_stream_batch({text, std::span(text).first(4)}),
+      adaptive ? 0 : 0.1);
 }
 
 // What the tests above rest on.

@@ -114,14 +114,14 @@ TEST(ElementwiseReferences, EqualTheKernels) {
           tolerance(type));
 }
 
-// What other types and devices do is the reference: here in bfloat16, of which
+// What other types and devices do is the reference: here in float16, of which
 // every result is float32's, rounded.
 TEST(ElementwiseReferences, AreWhatOtherTypesRun) {
-  const at::Tensor x = random_normal({3, 11, 22}, at::kBFloat16);
-  const at::Tensor w = at::ones({22}, at::kBFloat16);
+  const at::Tensor x = random_normal({3, 11, 22}, at::kHalf);
+  const at::Tensor w = at::ones({22}, at::kHalf);
   for (const auto& operation : operations(0.5, 7)) {
     const at::Tensor y = operation.kernel({x, w, w});
-    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    EXPECT_EQ(y.scalar_type(), at::kHalf);
     EXPECT_TRUE(y.equal(operation.reference({x, w, w})));
     const at::Tensor wide = x.to(at::kFloat);
     const at::Tensor one = w.to(at::kFloat);
@@ -134,6 +134,36 @@ TEST(ElementwiseReferences, AreWhatOtherTypesRun) {
           dropout_add_layer_norm(x, x, w, w, 0.5, 7),
           layer_norm_reference(x + dropout_reference(x, 0.5, 7), w, w)),
       0x1p-7);
+}
+
+// Parameters are float32, as in mixed precision, or of the same 16 bits.
+TEST(ElementwiseKernels, RoundToBFloat16WhatTheyComputeInFloat32) {
+  std::vector<Call> calls;
+  for (const auto& operation : operations(0.5, 7))
+    calls.push_back(operation.kernel);
+  calls.push_back(
+      [](const Inputs& in) { return dropout_add(in[0], in[0] * 2, 0.5, 7); });
+  calls.push_back([](const Inputs& in) {
+    return dropout_add_layer_norm(in[0], in[0] * 2, in[1], in[2], 0.5, 7);
+  });
+  const at::Tensor x = random_normal({3, 11, 22}, at::kBFloat16);
+  const at::Tensor w = random_normal({22}, at::kBFloat16);
+  const at::Tensor wide = w.to(at::kFloat);
+  for (const Call& call : calls) {
+    const auto want = with_gradients(call, {x.to(at::kFloat), wide, wide});
+    for (const at::Tensor& parameter : {wide, w}) {
+      const auto got = with_gradients(call, {x, parameter, parameter});
+      for (size_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(got[i].defined(), want[i].defined());
+        if (!got[i].defined())
+          continue;
+        EXPECT_LE(error(got[i], want[i]), 0x1p-6) << i;
+        EXPECT_EQ(
+            got[i].scalar_type(),
+            i > 1 ? parameter.scalar_type() : at::kBFloat16);
+      }
+    }
+  }
 }
 
 // A batch of five rows that was split after the second one.

@@ -158,9 +158,9 @@ TEST(LayerNormOp, SaysWhatIsWrong) {
       [&] { ops::layer_norm(x.to(at::kLong), w, w); },
       "[layer_norm] x must be of a floating-point type, but got Long");
   expect_error(
-      [&] { ops::layer_norm(x.to(at::kBFloat16), w, w); },
+      [&] { ops::layer_norm(x.to(at::kBFloat16), w.to(at::kDouble), w); },
       "[layer_norm] weight must be BFloat16 like the other inputs, but got "
-      "Float");
+      "Double");
   expect_error(
       [&] { ops::layer_norm(x.to(at::kMeta), w, w); },
       "[layer_norm] weight must be on meta like the other inputs, but got cpu");

@@ -1,8 +1,10 @@
 #include "seqconv/ops/linear_cross_entropy.h"
 
 #include <limits>
+#include <set>
 
 #include "ops/fused_support.h"
+#include "seqconv/ops/product_sizes.h"
 #include "support/golden_case.h"
 
 namespace seqconv::ops {
@@ -85,6 +87,59 @@ TEST(LinearCrossEntropy, SixteenBitsGiveTheSumsOfFloat32) {
         for (size_t i = 2; i < 4; ++i)
           EXPECT_LE(error(got[i], want[i]), 0x1p-6);
       }
+}
+
+TEST(LinearCrossEntropy, ScalesItsGradientsAlone) {
+  const at::Tensor target = at::tensor({3, 0, 1, 5}, at::kLong);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor hidden = random_normal({4, 6}, type);
+    const at::Tensor weight = random_normal({9, 6}, at::kFloat);
+    CrossEntropyOptions options;
+    const auto run = [&](at::Tensor h, at::Tensor w) {
+      h.requires_grad_();
+      w.requires_grad_();
+      const auto sums = linear_cross_entropy(h, w, target, options);
+      sums.loss.backward();
+      return std::vector<at::Tensor>{sums.loss, sums.nll, h.grad(), w.grad()};
+    };
+    const auto plain = run(hidden.clone(), weight.clone());
+    options.gradient_scale = at::scalar_tensor(1024, at::kFloat);
+    const auto scaled = run(hidden.clone(), weight.clone());
+    for (size_t i = 0; i < 2; ++i)
+      EXPECT_TRUE(scaled[i].equal(plain[i]));
+    for (size_t i = 2; i < 4; ++i)
+      EXPECT_TRUE(scaled[i].equal(plain[i] * 1024));
+  }
+}
+
+// Sizes of products on the CPU: few, and none much larger than what they hold.
+TEST(ProductSizes, AreFewAndNearlyWhatIsAskedFor) {
+  std::set<int64_t> sizes;
+  for (int64_t rows = 1; rows <= 8192; ++rows) {
+    const int64_t size = few_sizes(rows);
+    sizes.insert(size);
+    ASSERT_GE(size, rows);
+    ASSERT_LE(size - rows, std::max<int64_t>(7, rows / 8));
+    ASSERT_EQ(few_sizes(size), size);
+  }
+  EXPECT_EQ(few_sizes(0), 0);
+  EXPECT_LE(sizes.size(), 80u);
+}
+
+// Of what float16 would round to 0 a scaled gradient keeps all its digits.
+TEST(LinearCrossEntropy, ScalesBeforeItRounds) {
+  const at::Tensor hidden = at::ones({1, 1}, at::kHalf).requires_grad_();
+  const at::Tensor weight = at::tensor({20.0F, 0.0F, 0.0F}).unsqueeze(1);
+  weight.requires_grad_();
+  CrossEntropyOptions options;
+  options.gradient_scale = at::scalar_tensor(0x1p15, at::kFloat);
+  linear_cross_entropy(hidden, weight, at::tensor({0}, at::kLong), options)
+      .loss.backward();
+  const double other = std::exp(-20.0);  // probability of another word
+  EXPECT_NEAR(
+      weight.grad()[1].item<double>(),
+      0x1p15 * other,
+      0x1p15 * other / 100);
 }
 
 TEST(CrossEntropyGolden, ReferenceAndFusedMatchEveryCase) {

@@ -1,9 +1,11 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <limits>
 
 #include "seqconv/base/log.h"
+#include "seqconv/base/options.h"
 #include "support/device_calls.h"
 #include "support/errors.h"
 #include "support/meta_kernels.h"
@@ -21,7 +23,9 @@ struct SmallRun {
   SmallRun(
       const TrainConfig& run_config,
       RunSetup run_setup,
-      std::unique_ptr<Updates> (*make)(const UpdateParts&))
+      std::unique_ptr<Updates> (*make)(const UpdateParts&),
+      LossScaling scaling = {},
+      const Position& begin = {})
       : config(run_config),
         setup(std::move(run_setup)),
         parameters(*setup.task->model()),
@@ -29,6 +33,7 @@ struct SmallRun {
         average(config.training.ema_decay, parameters.values()),
         gradients(*setup.task->model(), parameters, setup.communicator),
         batches(setup.data.train.samples, config.batching, 1),
+        position(begin),
         updates(make(
             {config,
              *setup.task->model(),
@@ -37,7 +42,8 @@ struct SmallRun {
              average,
              gradients,
              position,
-             [] {}})) {}
+             [] {},
+             scaling})) {}
 
   /// One update of two batches; what `spoil` does lies between them.
   void update(double rate, const std::function<void(SmallRun&)>& spoil) {
@@ -185,6 +191,105 @@ TEST_F(DeviceUpdates, TenSkippedInARowEndTheRunWhenTheyAreRead) {
   EXPECT_THROW(run.updates->read(), Error);
 }
 
+void overflow(SmallRun& run) {
+  at::NoGradGuard no_grad;
+  run.parameters.gradients().narrow(0, 3, 1).fill_(
+      std::numeric_limits<float>::infinity());
+}
+
+// The model is float32, so that only the arithmetic of scaling is seen.
+TEST_F(DeviceUpdates, ALossScaleChangesNoUpdateButThoseItSkips) {
+  const auto nothing = [](SmallRun&) {};
+  const LossScaling scaling = {.on = true, .growth_interval = 3};
+  SmallRun plain(config_, set_up_run(request("plain")), make_device_updates);
+  SmallRun scaled(
+      config_,
+      set_up_run(request("scaled")),
+      make_device_updates,
+      scaling);
+  set_log_level(LogLevel::kInfo);
+  ::testing::internal::CaptureStderr();
+  for (const bool spoiled : {false, true, false, false, false}) {
+    scaled.update(0.02, spoiled ? overflow : std::function(nothing));
+    if (spoiled)
+      ++plain.position.update;
+    else
+      plain.update(0.02, nothing);
+    scaled.updates->read();
+    plain.updates->read();
+    EXPECT_EQ(scaled.position.skips_in_a_row, 0);
+    EXPECT_NEAR(
+        scaled.position.gradient_norm,
+        plain.position.gradient_norm,
+        1e-5 * plain.position.gradient_norm);
+    if (spoiled) {
+      EXPECT_EQ(scaled.position.loss_scale, kFirstLossScale / 2);
+    }
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  set_log_level(LogLevel::kWarning);
+  EXPECT_THAT(
+      said,
+      ::testing::HasSubstr("float16: the loss scale is 64 at update 2 (updates "
+                           "that it skipped: 1)"));
+  EXPECT_THAT(said, ::testing::Not(::testing::HasSubstr("not finite")));
+  EXPECT_EQ(scaled.position.loss_scale, kFirstLossScale);  // after three
+  EXPECT_EQ(scaled.position.updates_at_loss_scale, 0);
+  EXPECT_EQ(scaled.position.logged_skips, 1);
+  EXPECT_EQ(scaled.optimizer.scalars().steps, 4);
+  expect_same_sums(scaled.position.logged, plain.position.logged);
+  EXPECT_LE(
+      difference(scaled.parameters.values(), plain.parameters.values()),
+      2e-5);
+  EXPECT_EQ(plain.position.loss_scale, 0);
+  // A run goes on where it stood.
+  Position saved, begin;
+  saved.loss_scale = 512;
+  saved.updates_at_loss_scale = 2;
+  read_options(write_options(saved), "position", begin);
+  SmallRun later(
+      config_,
+      set_up_run(request("later")),
+      make_device_updates,
+      scaling,
+      begin);
+  later.update(0.02, nothing);
+  later.updates->read();
+  EXPECT_EQ(later.position.loss_scale, 1024);
+}
+
+TEST_F(DeviceUpdates, TrainingHasDivergedOnlyWhenTheLossScaleCannotFall) {
+  SmallRun run(
+      config_,
+      set_up_run(request("run")),
+      make_device_updates,
+      {.on = true});
+  const double halvings = std::log2(kFirstLossScale / kLeastLossScale);
+  for (int i = 0; i < static_cast<int>(halvings) + 9; ++i)
+    run.update(0.01, overflow);
+  run.updates->read();
+  EXPECT_EQ(run.position.loss_scale, kLeastLossScale);
+  EXPECT_EQ(run.position.skips_in_a_row, 9);
+  run.update(0.01, overflow);
+  EXPECT_THROW(run.updates->read(), Error);
+}
+
+// A loss does not depend on the scale.
+TEST_F(DeviceUpdates, ABrokenLossLeavesTheLossScale) {
+  SmallRun run(
+      config_,
+      set_up_run(request("run")),
+      make_device_updates,
+      {.on = true});
+  run.update(0.01, [](SmallRun& broken) {
+    at::NoGradGuard no_grad;
+    broken.parameters.values().fill_(std::numeric_limits<float>::infinity());
+  });
+  run.updates->read();
+  EXPECT_EQ(run.position.loss_scale, kFirstLossScale);
+  EXPECT_EQ(run.position.skips_in_a_row, 1);
+}
+
 /// Memory of the CPU, of which no piece may be larger than `limit`.
 class SmallMemory : public at::Allocator {
  public:
@@ -260,9 +365,14 @@ TEST_F(DeviceUpdates, RunsReadNothingButWhereTheyMust) {
   config_.training.validate_every = 3;
   config_.training.log_every = 2;
   config_.training.validate_bleu = true;
-  for (const auto kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
+  for (const auto& [kind, precision] :
+       {std::pair{OptimizerKind::kAdam, Precision::kFloat32},
+        {OptimizerKind::kNag, Precision::kFloat32},
+        {OptimizerKind::kAdam, Precision::kBFloat16},
+        {OptimizerKind::kNag, Precision::kFloat16}}) {
     config_.optimizer.kind = kind;
-    const std::string name = concat("run", static_cast<int>(kind));
+    config_.training.precision = precision;
+    const std::string name = concat(enum_name(kind), "-", enum_name(precision));
     TrainRequest on_device = request(name);
     on_device.device = at::kMeta;
     EXPECT_THAT(

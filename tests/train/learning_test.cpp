@@ -50,6 +50,33 @@ TEST_P(Learning, DigitsAreReversed) {
   EXPECT_EQ(found[1].translations[0].text, "4 3 2 1");
 }
 
+using Precisions = testing::TinyTask;
+
+// Both runs are validated in float32, so that their losses compare.
+TEST_F(Precisions, BFloat16LearnsAsFloat32Does) {
+  write_pairs("train", 1000, 1, /*reversed=*/true);
+  write_pairs("valid", 100, 2, /*reversed=*/true);
+  config_.model = testing::tiny_model(BlockKind::kDynamicConv);
+  config_.model.dim = 64;
+  config_.model.ffn_dim = 128;
+  config_.batching.max_tokens = 512;
+  config_.training.max_updates = 150;
+  config_.training.max_epochs = 0;
+  config_.training.label_smoothing = 0;
+  config_.schedule.learning_rate = 5e-3;
+  config_.schedule.warmup_updates = 20;
+  std::map<Precision, double> bits;
+  for (const auto precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    config_.training.precision = precision;
+    const std::string name(enum_name(precision));
+    train_model(request(name));
+    bits[precision] = records(name, "validation").back()["nll_base2"];
+  }
+  EXPECT_LT(bits[Precision::kFloat32], 2.0);  // of log2(10) = 3.3
+  EXPECT_NE(bits[Precision::kBFloat16], bits[Precision::kFloat32]);
+  EXPECT_NEAR(bits[Precision::kBFloat16], bits[Precision::kFloat32], 0.02);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Blocks,
     Learning,

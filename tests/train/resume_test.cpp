@@ -99,6 +99,39 @@ TEST_F(Resume, InTheMiddleOfEpochsAndAccumulationsTheBitsAreTheSame) {
   }
 }
 
+TEST_F(Resume, InBFloat16TheBitsAreTheSame) {
+  config_.training.precision = Precision::kBFloat16;
+  config_.training.threads = 2;
+  train_model(request("whole"));
+  train_in_pieces("pieces", {{0, 1}, {2, 2}, {5, 0}, {9, 1}});
+  expect_same("whole", "pieces");
+}
+
+TEST_F(Resume, ARunKeepsItsPrecisionAndAnotherMayBeginWithItsParameters) {
+  config_.training.precision = Precision::kBFloat16;
+  train_model(request("run"));
+  config_.training.precision = Precision::kFloat32;
+  TrainRequest changed = request("run");
+  changed.resume = true;
+  EXPECT_THAT(
+      resume_error(changed),
+      HasSubstr("cannot resume: training.precision was \"bfloat16\" when the "
+                "run began and is now \"float32\", which changes the numbers; "
+                "set it back, or start another run with --init-from"));
+  TrainRequest tune = request("tune");
+  tune.init_from = path("run");
+  train_model(tune);
+  // What is stored is float32 all the same.
+  const auto sizes = [&](const std::string& name) {
+    std::map<std::string, size_t> found;
+    for (const auto& [key, bytes] :
+         testing::tensors_of(path(name) / "training" / "state.safetensors"))
+      found[key] = bytes.size();
+    return found;
+  };
+  EXPECT_EQ(sizes("run"), sizes("tune"));
+}
+
 TEST_F(Resume, AnInterruptedValidationIsMadeUpFor) {
   train_model(request("whole"));
   // The signal comes with the last batch before a validation: it is seen

@@ -28,6 +28,18 @@ TEST_F(TrainerErrors, AMissingFileIsNamedWithItsKeyBeforeAnythingIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(path("run")));
 }
 
+TEST_F(TrainerErrors, APrecisionThatTheDeviceLacksIsRefused) {
+  config_.training.device = "cpu";
+  config_.training.precision = Precision::kFloat16;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_model(request("run")); }),
+      AllOf(
+          HasSubstr("training.precision is \"float16\", but the model is "
+                    "trained on the CPU, which has float32 and bfloat16"),
+          HasSubstr("or training.device to a CUDA device")));
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
 TEST_F(TrainerErrors, AFolderInPlaceOfAFileIsRefused) {
   config_.data.train_source = {folder_.path()};
   EXPECT_THAT(

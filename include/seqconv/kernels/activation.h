@@ -10,7 +10,7 @@ namespace seqconv::kernels {
 /// Non-linearity of a feed-forward block: max(x, 0) or x * sigmoid(x).
 enum class Activation { kRelu, kSwish };
 
-/// y[i] = dropout(activation(x[i])). T: float, double.
+/// y[i] = dropout(activation(x[i])). T: float, double, BFloat16.
 template <class T>
 void activation_dropout(
     const T* x,
@@ -44,7 +44,7 @@ struct GluShape {
 };
 
 /// x [rows, 2C] -> y [rows, C] = a * sigmoid(b), a the first half of a row;
-/// zero where the row is padding. T: float, double.
+/// zero where the row is padding. T: float, double, BFloat16.
 template <class T>
 void glu(const T* x, T* y, const GluShape& shape, const ParallelFor&);
 

@@ -15,7 +15,7 @@ struct Dropout {
 };
 
 /// y[i] = dropout(x[i]) for i in [0, count); also its own backward pass (the
-/// mask is drawn again). x and y may be the same. T: float, double.
+/// mask is drawn again). x and y may be the same. T: float, double, BFloat16.
 template <class T>
 void dropout(const T* x, T* y, int64_t count, Dropout, const ParallelFor&);
 

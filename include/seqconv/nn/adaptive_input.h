@@ -3,6 +3,8 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <optional>
+
 #include "seqconv/nn/init.h"
 #include "seqconv/nn/vocabulary_bands.h"
 
@@ -30,8 +32,10 @@ class AdaptiveInputImpl : public torch::nn::Module {
       const InitGenerator& generator = {});
 
   /// tokens [B, T] int64, best on the host, where they are sorted into bands
-  /// -> [B, T, C]. Error for ids outside [0, V).
-  at::Tensor forward(const at::Tensor& tokens) const;
+  /// -> [B, T, C], computed in `type`. Error for ids outside [0, V).
+  at::Tensor forward(
+      const at::Tensor& tokens,
+      std::optional<at::ScalarType> type = {}) const;
 
   const AdaptiveInputOptions& options() const { return options_; }
   const VocabularyBands& bands() const { return bands_; }

@@ -37,11 +37,13 @@ class AdaptiveSoftmaxImpl : public torch::nn::Module {
       const AdaptiveInput& tied = nullptr);
 
   /// hidden [M, C], target [M] int64 -> sums of -log P, differentiable. In
-  /// chunks of rows: memory does not grow with M x V.
+  /// chunks of rows: memory does not grow with M x V. `gradient_scale` is that
+  /// of CrossEntropyOptions.
   ops::CrossEntropySums loss(
       const at::Tensor& hidden,
       const at::Tensor& target,
-      DropoutPlan& plan) const;
+      DropoutPlan& plan,
+      const at::Tensor& gradient_scale = {}) const;
 
   /// Natural log-probability of target[i] given hidden row i: [M]. <pad> counts
   /// as a word like any other.
@@ -57,7 +59,7 @@ class AdaptiveSoftmaxImpl : public torch::nn::Module {
  private:
   int64_t tails() const { return bands_.count() - 1; }
   int64_t head_words() const { return bands_.end(0); }
-  at::Tensor head_weight() const;
+  at::Tensor head_weight(at::ScalarType type) const;
   at::Tensor head_logits(const at::Tensor& hidden) const;
   at::Tensor tail_input(int64_t tail, const at::Tensor& hidden) const;
 

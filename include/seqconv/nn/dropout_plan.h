@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct BatchPart {
   std::vector<int64_t> targets_before;  ///< ids of the rows before
 };
 
+/// How one forward pass is made: what it drops, and in what type it computes.
 /// Hands out a seed to every place that drops something, in the order of the
 /// forward pass, so that masks are a function of (seed, update, micro-batch,
 /// place). Inactive (evaluation) by default: then nothing is dropped. For a
@@ -36,11 +38,21 @@ class DropoutPlan {
   ops::Seed next_seed();
   const BatchPart& part() const { return part_; }
 
+  /// From here on activations, and products with them, are of a type of 16
+  /// bits; nothing: of the parameters' type, as they are without this call.
+  void set_activation_type(std::optional<at::ScalarType> type) {
+    activation_type_ = type;
+  }
+  std::optional<at::ScalarType> activation_type() const {
+    return activation_type_;
+  }
+
  private:
   bool active_ = false;
   RandomKey key_;
   at::Device device_ = at::kCPU;
   BatchPart part_;
+  std::optional<at::ScalarType> activation_type_;
   uint64_t place_ = 0;
   at::Tensor seeds_;  ///< int64 on the device, of the places around place_
 };

@@ -6,8 +6,9 @@
 
 /// The small elementwise operations between matrix products. Dropout masks are
 /// a function of (seed, element index) alone (base/random.h). On the CPU, in
-/// float32 and float64, each is one fused pass that draws its mask again
-/// instead of storing it; elsewhere it is its reference.
+/// float32, float64 and bfloat16, each is one fused pass that draws its mask
+/// again instead of storing it and computes in float32 what is stored in
+/// bfloat16; elsewhere it is its reference.
 namespace seqconv::ops {
 
 /// Inverted dropout: an element is kept with probability 1-p and then scaled by
@@ -29,7 +30,8 @@ at::Tensor dropout_add(
     const Seed& seed);
 
 /// LayerNorm(residual + dropout(x)) over the last axis (post-norm blocks), in
-/// one pass each way. weight, bias [C].
+/// one pass each way. weight, bias [C], of x's type or float32 beside 16 bits;
+/// statistics are float32 then.
 at::Tensor dropout_add_layer_norm(
     const at::Tensor& x,
     const at::Tensor& residual,
@@ -39,7 +41,7 @@ at::Tensor dropout_add_layer_norm(
     const Seed& seed,
     double epsilon = 1e-5);
 
-/// LayerNorm(x) over the last axis (pre-norm blocks). weight, bias [C].
+/// LayerNorm(x) over the last axis (pre-norm blocks). weight, bias as above.
 at::Tensor layer_norm(
     const at::Tensor& x,
     const at::Tensor& weight,

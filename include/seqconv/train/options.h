@@ -166,6 +166,18 @@ struct ScheduleOptions {
   }
 };
 
+/// What activations and their products are; parameters, gradients, sums and the
+/// optimiser's state are float32.
+enum class Precision { kFloat32, kBFloat16, kFloat16 };
+template <>
+struct EnumNames<Precision> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Precision>>(
+          {{"float32", Precision::kFloat32},
+           {"bfloat16", Precision::kBFloat16},
+           {"float16", Precision::kFloat16}});
+};
+
 /// [training].
 struct TrainingOptions {
   int64_t seed = 1;
@@ -189,6 +201,7 @@ struct TrainingOptions {
   int64_t threads = 0;
   std::string device = "auto";
   bool shard_optimizer = false;
+  Precision precision = Precision::kFloat32;
 
   /// That of best_by; nothing where it is the loss. UsageError for a name that
   /// neither has.
@@ -258,6 +271,10 @@ struct TrainingOptions {
       shard_optimizer,
       "Each process keeps its share of the optimiser's state and of the moving "
       "average, not all of it; the numbers stay the same");
+    v("precision",
+      precision,
+      "Type of activations and products: float32, bfloat16, or float16 (not on "
+      "the CPU), whose loss is scaled; parameters stay float32");
   }
 };
 

@@ -6,12 +6,16 @@
 #include "seqconv/nn/flat_parameters.h"
 #include "seqconv/train/flat_shares.h"
 #include "seqconv/train/optimizer.h"
+#include "seqconv/train/options.h"
 #include "seqconv/train/update_sums.h"
 
 /// One training update as a function of its inputs: micro-batches -> summed
 /// gradients and counts (of all processes: gradient_sum.h) -> scale, clip,
 /// step.
 namespace seqconv {
+
+/// What DropoutPlan::set_activation_type takes.
+std::optional<at::ScalarType> activation_type(Precision precision);
 
 /// Forward and backward of one batch. Adds the gradient of its summed loss to
 /// the parameters' gradients and its losses and counts to `sums`; nothing but a
@@ -21,7 +25,8 @@ void accumulate_batch(
     const Batch& batch,
     const ops::CrossEntropyOptions& loss,
     const RandomKey& key,
-    UpdateSums& sums);
+    UpdateSums& sums,
+    Precision precision = Precision::kFloat32);
 
 /// Per token, after clipping: squares up to 1e38 and their running means are
 /// finite in float32.

@@ -18,23 +18,24 @@ namespace {
 
 /// The tables of this instruction set.
 struct Tables {
-  template <class T>
-  static const ElementwiseOps<T>& elementwise() {
-    static constexpr ElementwiseOps<T> kTable = {
-        .relu = relu_range<T>,
-        .swish = swish_range<T>,
-        .dropout = dropout_range<T>,
-        .dropout_add = dropout_add_range<T>,
-        .relu_backward = relu_backward_range<T>,
-        .swish_backward = swish_backward_range<T>,
-        .glu = glu_row<T>,
-        .glu_backward = glu_backward_row<T>,
-        .layer_norm = layer_norm_rows<T>,
-        .layer_norm_backward = layer_norm_backward_rows<T>,
-        .cross_entropy = cross_entropy_row<T>,
-        .adam = adam_range<T>,
-        .nag = nag_range<T>,
-        .squared_sum = squared_sum<T>};
+  template <class S>
+  static const ElementwiseOps<S>& elementwise() {
+    using A = AccumulatorOf<S>;
+    static constexpr ElementwiseOps<S> kTable = {
+        .relu = relu_range<S>,
+        .swish = swish_range<S>,
+        .dropout = dropout_range<S>,
+        .dropout_add = dropout_add_range<S>,
+        .relu_backward = relu_backward_range<S>,
+        .swish_backward = swish_backward_range<S>,
+        .glu = glu_row<S>,
+        .glu_backward = glu_backward_row<S>,
+        .layer_norm = layer_norm_rows<S>,
+        .layer_norm_backward = layer_norm_backward_rows<S>,
+        .cross_entropy = cross_entropy_row<A>,
+        .adam = adam_range<A>,
+        .nag = nag_range<A>,
+        .squared_sum = squared_sum<A>};
     return kTable;
   }
 
@@ -56,9 +57,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace seqconv::kernels {
 
-template <class T>
-const ElementwiseOps<T>& elementwise_ops(Isa isa) {
-  SEQCONV_CHOOSE(isa, elementwise<T>());
+template <class S>
+const ElementwiseOps<S>& elementwise_ops(Isa isa) {
+  SEQCONV_CHOOSE(isa, elementwise<S>());
 }
 
 template <class S>
@@ -82,6 +83,7 @@ WordRows random_word_rows(
 
 template const ElementwiseOps<float>& elementwise_ops(Isa isa);
 template const ElementwiseOps<double>& elementwise_ops(Isa isa);
+template const ElementwiseOps<BFloat16>& elementwise_ops(Isa isa);
 template const AverageOps<float>& average_ops(Isa isa);
 template const AverageOps<double>& average_ops(Isa isa);
 template const AverageOps<BFloat16>& average_ops(Isa isa);

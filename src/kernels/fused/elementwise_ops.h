@@ -26,15 +26,17 @@ struct NagFactors {
   T keep, look_ahead, look_rate, carry, rate;
 };
 
-/// Operations on tensors of type T. Ranges [begin, end) of elements begin at
-/// whole tiles (chunks.h).
-template <class T>
+/// Operations on tensors stored as S; where memory is small beside them, in the
+/// type A that S is computed in. Ranges [begin, end) of elements begin at whole
+/// tiles (chunks.h).
+template <class S>
 struct ElementwiseOps {
-  using Map = void (*)(const T* x, T* y, int64_t begin, int64_t end, Dropout);
+  using A = AccumulatorOf<S>;
+  using Map = void (*)(const S* x, S* y, int64_t begin, int64_t end, Dropout);
   using PairMap = void (*)(
-      const T* a,
-      const T* b,
-      T* y,
+      const S* a,
+      const S* b,
+      S* y,
       int64_t begin,
       int64_t end,
       Dropout drop);
@@ -45,27 +47,27 @@ struct ElementwiseOps {
   PairMap relu_backward;   ///< of y and grad_y; drop says the scale alone
   PairMap swish_backward;  ///< of x and grad_y
   /// One row.
-  void (*glu)(const T* x, T* y, int64_t channels);
-  void (*glu_backward)(const T* x, const T* grad_y, T* grad_x, int64_t C);
+  void (*glu)(const S* x, S* y, int64_t channels);
+  void (*glu_backward)(const S* x, const S* grad_y, S* grad_x, int64_t C);
   /// Rows [begin, end).
-  void (*layer_norm)(const LayerNormForward<T>&, int64_t begin, int64_t end);
+  void (*layer_norm)(const LayerNormForward<S>&, int64_t begin, int64_t end);
   /// The same; adds to grad_weight and grad_bias [C], and writes what else is
   /// wanted.
   void (*layer_norm_backward)(
-      const LayerNormBackward<T>& pass,
+      const LayerNormBackward<S>& pass,
       int64_t begin,
       int64_t end,
-      T* grad_weight,
-      T* grad_bias);
+      A* grad_weight,
+      A* grad_bias);
   /// One row.
   void (*cross_entropy)(
-      const CrossEntropyRows<T>& pass,
+      const CrossEntropyRows<A>& pass,
       const SmoothedLoss& smoothed,
       int64_t row);
   /// n elements.
-  void (*adam)(T* p, const T* g, T* m, T* v, int64_t n, AdamFactors<T>);
-  void (*nag)(T* p, const T* g, T* buf, int64_t n, NagFactors<T>);
-  double (*squared_sum)(const T* x, int64_t n);
+  void (*adam)(A* p, const A* g, A* m, A* v, int64_t n, AdamFactors<A>);
+  void (*nag)(A* p, const A* g, A* buf, int64_t n, NagFactors<A>);
+  double (*squared_sum)(const A* x, int64_t n);
 };
 
 /// Rows of one sequence.
@@ -96,9 +98,13 @@ template <class S>
 const AverageOps<S>& average_ops(Isa isa);
 RandomWordRows random_word_rows_of(Isa isa);
 
-/// Compiles the function template `pass` for both types of ElementwiseOps.
+/// Compiles the function template `pass` for both types that are computed in.
 #define SEQCONV_INSTANTIATE(pass)             \
   template decltype(pass<float>) pass<float>; \
   template decltype(pass<double>) pass<double>
+/// For all that tensors are stored in.
+#define SEQCONV_INSTANTIATE_STORED(pass) \
+  SEQCONV_INSTANTIATE(pass);             \
+  template decltype(pass<BFloat16>) pass<BFloat16>
 
 }  // namespace seqconv::kernels

@@ -7,91 +7,117 @@
 
 #include "kernels/common/keep_mask-inl.h"
 #include "kernels/common/vector_math-inl.h"
+#include "seqconv/kernels/bfloat16.h"
 
-/// Dropout, activations and gates: outputs that depend on single elements.
+/// Dropout, activations and gates: outputs that depend on single elements,
+/// which are stored as S.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::kernels::HWY_NAMESPACE {
 
-template <class T>
-void relu_range(const T* x, T* y, int64_t begin, int64_t end, Dropout drop) {
-  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
-    y[i] = keep(x[i] < T{0} ? T{0} : x[i]);
-  });
+template <class S>
+void relu_range(const S* x, S* y, int64_t begin, int64_t end, Dropout drop) {
+  for_kept<AccumulatorOf<S>>(
+      drop,
+      begin,
+      end,
+      [&](int64_t i, auto keep) HWY_ATTR {
+        const auto value = widen(x[i]);
+        y[i] = narrow<S>(keep(value < 0 ? 0 : value));
+      });
 }
 
-template <class T>
-void swish_range(const T* x, T* y, int64_t begin, int64_t end, Dropout drop) {
-  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
-    y[i] = keep(x[i] * sigmoid(x[i]));
-  });
+template <class S>
+void swish_range(const S* x, S* y, int64_t begin, int64_t end, Dropout drop) {
+  for_kept<AccumulatorOf<S>>(
+      drop,
+      begin,
+      end,
+      [&](int64_t i, auto keep) HWY_ATTR {
+        const auto value = widen(x[i]);
+        y[i] = narrow<S>(keep(value * sigmoid(value)));
+      });
 }
 
-template <class T>
-void dropout_range(const T* x, T* y, int64_t begin, int64_t end, Dropout drop) {
-  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
-    y[i] = keep(x[i]);
-  });
+template <class S>
+void dropout_range(const S* x, S* y, int64_t begin, int64_t end, Dropout drop) {
+  for_kept<AccumulatorOf<S>>(
+      drop,
+      begin,
+      end,
+      [&](int64_t i, auto keep)
+          HWY_ATTR { y[i] = narrow<S>(keep(widen(x[i]))); });
 }
 
-template <class T>
+template <class S>
 void dropout_add_range(
-    const T* x,
-    const T* residual,
-    T* y,
+    const S* x,
+    const S* residual,
+    S* y,
     int64_t begin,
     int64_t end,
     Dropout drop) {
-  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
-    y[i] = residual[i] + keep(x[i]);
-  });
+  for_kept<AccumulatorOf<S>>(
+      drop,
+      begin,
+      end,
+      [&](int64_t i, auto keep) HWY_ATTR {
+        y[i] = narrow<S>(widen(residual[i]) + keep(widen(x[i])));
+      });
 }
 
-template <class T>
+template <class S>
 void relu_backward_range(
-    const T* y,
-    const T* grad_y,
-    T* grad_x,
+    const S* y,
+    const S* grad_y,
+    S* grad_x,
     int64_t begin,
     int64_t end,
     Dropout drop) {
-  const T scale = static_cast<T>(1.0 / (1.0 - drop.p));
+  using A = AccumulatorOf<S>;
+  const A scale = static_cast<A>(1.0 / (1.0 - drop.p));
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i)
-    grad_x[i] = y[i] <= T{0} ? T{0} : grad_y[i] * scale;
+    grad_x[i] = narrow<S>(widen(y[i]) <= 0 ? A{0} : widen(grad_y[i]) * scale);
 }
 
-template <class T>
+template <class S>
 void swish_backward_range(
-    const T* x,
-    const T* grad_y,
-    T* grad_x,
+    const S* x,
+    const S* grad_y,
+    S* grad_x,
     int64_t begin,
     int64_t end,
     Dropout drop) {
-  for_kept<T>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
-    const T s = sigmoid(x[i]);
-    grad_x[i] = keep(grad_y[i]) * (s * (T{1} + x[i] * (T{1} - s)));
-  });
+  for_kept<AccumulatorOf<S>>(
+      drop,
+      begin,
+      end,
+      [&](int64_t i, auto keep) HWY_ATTR {
+        const auto value = widen(x[i]);
+        const auto s = sigmoid(value);
+        grad_x[i] =
+            narrow<S>(keep(widen(grad_y[i])) * (s * (1 + value * (1 - s))));
+      });
 }
 
-template <class T>
-void glu_row(const T* x, T* y, int64_t C) {
-  const T* gate = x + C;
+template <class S>
+void glu_row(const S* x, S* y, int64_t C) {
+  const S* gate = x + C;
 #pragma omp simd
   for (int64_t c = 0; c < C; ++c)
-    y[c] = x[c] * sigmoid(gate[c]);
+    y[c] = narrow<S>(widen(x[c]) * sigmoid(widen(gate[c])));
 }
 
-template <class T>
-void glu_backward_row(const T* x, const T* grad_y, T* grad_x, int64_t C) {
-  const T* gate = x + C;
-  T* grad_gate = grad_x + C;
+template <class S>
+void glu_backward_row(const S* x, const S* grad_y, S* grad_x, int64_t C) {
+  const S* gate = x + C;
+  S* grad_gate = grad_x + C;
 #pragma omp simd
   for (int64_t c = 0; c < C; ++c) {
-    const T s = sigmoid(gate[c]);
-    const T g = grad_y[c] * s;
-    grad_x[c] = g;
-    grad_gate[c] = g * x[c] * (T{1} - s);
+    const auto s = sigmoid(widen(gate[c]));
+    const auto g = widen(grad_y[c]) * s;
+    grad_x[c] = narrow<S>(g);
+    grad_gate[c] = narrow<S>(g * widen(x[c]) * (1 - s));
   }
 }
 

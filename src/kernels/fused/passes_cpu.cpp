@@ -84,7 +84,7 @@ static void for_rows(
   parallel_for(shape.rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       if (lengths != nullptr && r % shape.steps >= lengths[r / shape.steps])
-        std::fill_n(out + r * width, width, T{0});
+        std::fill_n(out + r * width, width, T{});
       else
         row(r);
     }
@@ -133,26 +133,27 @@ template <class T>
 void layer_norm_backward(
     const LayerNormBackward<T>& pass,
     const ParallelFor& parallel_for) {
+  using A = AccumulatorOf<T>;
   const auto rows = elementwise_ops<T>(best_isa()).layer_norm_backward;
   // Parts with so many rows that adding their sums up costs little.
   constexpr int64_t kMinRows = 32, kMaxParts = 128;
   const int64_t C = pass.channels, grain = std::max(row_grain(C), kMinRows);
   const int64_t parts = std::clamp<int64_t>(pass.rows / grain, 1, kMaxParts);
   // [parts, 2, C]: sums for grad_weight and grad_bias, wanted or not.
-  std::vector<T> partial(static_cast<size_t>(parts * 2 * C), T{0});
+  std::vector<A> partial(static_cast<size_t>(parts * 2 * C), A{0});
   parallel_for(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      T* const sums = partial.data() + part * 2 * C;
+      A* const sums = partial.data() + part * 2 * C;
       const int64_t first = pass.rows * part / parts;
       rows(pass, first, pass.rows * (part + 1) / parts, sums, sums + C);
     }
   });
   if (pass.grad_weight == nullptr)
     return;
-  std::fill_n(pass.grad_weight, C, T{0});
-  std::fill_n(pass.grad_bias, C, T{0});
+  std::fill_n(pass.grad_weight, C, A{0});
+  std::fill_n(pass.grad_bias, C, A{0});
   for (int64_t part = 0; part < parts; ++part) {
-    const T* const sums = partial.data() + part * 2 * C;
+    const A* const sums = partial.data() + part * 2 * C;
     for (int64_t c = 0; c < C; ++c) {
       pass.grad_weight[c] += sums[c];
       pass.grad_bias[c] += sums[C + c];
@@ -173,14 +174,14 @@ void cross_entropy(
   });
 }
 
-SEQCONV_INSTANTIATE(dropout);
-SEQCONV_INSTANTIATE(dropout_add);
-SEQCONV_INSTANTIATE(activation_dropout);
-SEQCONV_INSTANTIATE(activation_dropout_backward);
-SEQCONV_INSTANTIATE(glu);
-SEQCONV_INSTANTIATE(glu_backward);
-SEQCONV_INSTANTIATE(layer_norm);
-SEQCONV_INSTANTIATE(layer_norm_backward);
+SEQCONV_INSTANTIATE_STORED(dropout);
+SEQCONV_INSTANTIATE_STORED(dropout_add);
+SEQCONV_INSTANTIATE_STORED(activation_dropout);
+SEQCONV_INSTANTIATE_STORED(activation_dropout_backward);
+SEQCONV_INSTANTIATE_STORED(glu);
+SEQCONV_INSTANTIATE_STORED(glu_backward);
+SEQCONV_INSTANTIATE_STORED(layer_norm);
+SEQCONV_INSTANTIATE_STORED(layer_norm_backward);
 SEQCONV_INSTANTIATE(cross_entropy);
 
 }  // namespace seqconv::kernels
