@@ -1,0 +1,37 @@
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include <cstdlib>
+
+#include "rendezvous.h"
+#include "seqconv/base/error.h"
+#include "seqconv/train/communicator_module.h"
+#include "torch_communicator.h"
+
+namespace seqconv {
+namespace {
+
+std::shared_ptr<Communicator> open_nccl(const CommunicatorRequest& request) {
+  const Launch& launch = request.launch;
+  const auto variable = [](const char* name) { return std::getenv(name); };
+  auto store = open_store(launch, request.host.get(), variable);
+  const Communicator* host = request.host.get();
+  return std::make_shared<TorchCommunicator>(TorchCommunicatorParts{
+      .backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(
+          std::move(store),
+          static_cast<int>(host != nullptr ? host->rank() : launch.rank),
+          static_cast<int>(launch.size)),
+      .device = {at::kCUDA, static_cast<c10::DeviceIndex>(request.cuda_device)},
+      .host = request.host,
+      .local_size = launch.local_size,
+      .local_rank = launch.local_rank});
+}
+
+const CommunicatorModule kModule{.open = open_nccl};
+
+}  // namespace
+}  // namespace seqconv
+
+extern "C" SEQCONV_VISIBLE const seqconv::CommunicatorModule*
+seqconv_communicator() {
+  return &seqconv::kModule;
+}
