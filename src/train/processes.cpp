@@ -213,9 +213,9 @@ void run_together(Communicator& processes, const std::function<void()>& work) {
   } catch (const Error& error) {
     if (processes.size() == 1)
       throw;
-    give_way(processes.rank());
+    const bool may_speak = give_way(processes.rank());
     const bool all = dynamic_cast<const Interrupted*>(&error) != nullptr;
-    if (processes.is_first() || !all)
+    if (may_speak && (processes.is_first() || !all))
       log_line(LogLevel::kError, error.what());
     processes.abort(error.exit_code());
     throw;

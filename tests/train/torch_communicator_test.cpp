@@ -7,11 +7,13 @@
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <csignal>
 #include <map>
 #include <numeric>
 #include <thread>
 
 #include "nccl/rendezvous.h"
+#include "seqconv/base/signals.h"
 #include "seqconv/train/processes.h"
 #include "support/errors.h"
 #include "thread_backend.h"
@@ -321,6 +323,39 @@ TEST(OpenOnDevice, RefusesOneDeviceForSeveralAndDevicesOfTwoKinds) {
         return rank == 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
       }),
       HasSubstr("is the CPU in rank 1 and a GPU in rank 0"));
+}
+
+/// The second of two, which speaks if the first has not ended it.
+class Second : public SingleProcess {
+ public:
+  int64_t rank() const override { return 1; }
+  int64_t size() const override { return 2; }
+  void abort(int code) override { aborted = code; }
+
+  int aborted = 0;
+};
+
+TEST(RunTogether, IsSilentInAProcessThatItsStarterAsksToStop) {
+  for (const bool asked : {true, false}) {
+    Second second;
+    ::testing::internal::CaptureStderr();
+    const std::string said = testing::error_of<UsageError>([&] {
+      run_together(second, [&] {
+        std::thread starter([asked] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          set_stop_signal(asked ? SIGTERM : 0);
+        });
+        starter.detach();
+        fail_usage("too much");
+      });
+    });
+    EXPECT_EQ(said, "too much");
+    EXPECT_EQ(second.aborted, 2);
+    EXPECT_EQ(
+        ::testing::internal::GetCapturedStderr(),
+        asked ? "" : "error: too much\n");
+    set_stop_signal(0);
+  }
 }
 
 }  // namespace
