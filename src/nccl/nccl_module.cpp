@@ -12,15 +12,20 @@ namespace {
 
 std::shared_ptr<Communicator> open_nccl(const CommunicatorRequest& request) {
   const Launch& launch = request.launch;
-  const auto variable = [](const char* name) { return std::getenv(name); };
-  auto store = open_store(launch, request.host.get(), variable);
   const Communicator* host = request.host.get();
+  const at::Device device(
+      at::kCUDA,
+      static_cast<c10::DeviceIndex>(request.cuda_device));
+  const auto variable = [](const char* name) { return std::getenv(name); };
+  auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(
+      open_store(launch, request.host.get(), variable),
+      static_cast<int>(host != nullptr ? host->rank() : launch.rank),
+      static_cast<int>(launch.size));
+  // Now, not in the first update: what NCCL finds wrong is said at once.
+  group->eagerConnectSingleDevice(device);
   return std::make_shared<TorchCommunicator>(TorchCommunicatorParts{
-      .backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(
-          std::move(store),
-          static_cast<int>(host != nullptr ? host->rank() : launch.rank),
-          static_cast<int>(launch.size)),
-      .device = {at::kCUDA, static_cast<c10::DeviceIndex>(request.cuda_device)},
+      .backend = std::move(group),
+      .device = device,
       .host = request.host,
       .local_size = launch.local_size,
       .local_rank = launch.local_rank});
