@@ -55,7 +55,7 @@ void sum_in_buckets(Communicator& processes, std::span<float> values) {
 }  // namespace
 
 int main() {
-  const auto processes = seqconv_communicator()->open();
+  const auto processes = seqconv_communicator()->open({});
   for (const int64_t size : kSizes) {
     std::vector<float> values(static_cast<size_t>(size));
     std::vector<int64_t> ends;

@@ -39,10 +39,11 @@ BELOW = {
     "train": ["torch_backend", "metrics"],
     "engine": ["train"],
     "mpi": ["train"],
+    "nccl": ["train"],
     "cli": ["engine", "verbs", "runtime", "metrics", "report"],
 }
 # cli is the program, which starts without LibTorch; it may call what loads it.
-TORCH_LAYERS = {"ops", "nn", "models", "torch_backend", "train", "engine"}
+TORCH_LAYERS = {"ops", "nn", "models", "torch_backend", "train", "engine", "nccl"}
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh", ".inc"}

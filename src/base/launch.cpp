@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/signals.h"
 
 namespace seqconv {
 namespace {
@@ -92,10 +93,17 @@ Launch find_launch(const std::function<const char*(const char*)>& variable) {
   return {};
 }
 
-void give_way(int64_t rank) {
-  if (rank > 0)
-    std::this_thread::sleep_for(
-        std::chrono::milliseconds(2000 + 100 * std::min<int64_t>(rank, 50)));
+bool give_way(int64_t rank) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kSlice(50);
+  const int before = stop_signal();
+  milliseconds left(rank > 0 ? 2000 + 100 * std::min<int64_t>(rank, 50) : 0);
+  for (; left > milliseconds(0); left -= kSlice) {
+    std::this_thread::sleep_for(kSlice);
+    if (stop_signal() != before)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace seqconv

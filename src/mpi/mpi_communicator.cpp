@@ -118,19 +118,10 @@ class MpiCommunicator : public Communicator {
   int64_t local_size() const override { return local_size_; }
   int64_t local_rank() const override { return local_rank_; }
 
-  void start_sum(std::span<float> bucket) override {
-    for_parts(bucket, [&](std::span<float> part) {
-      MPI_Iallreduce(
-          MPI_IN_PLACE,
-          part.data(),
-          static_cast<int>(part.size()),
-          MPI_FLOAT,
-          MPI_SUM,
-          MPI_COMM_WORLD,
-          &started_.emplace_back());
-    });
-    if (watchdog_)
-      watchdog_->set_busy(true);
+  void start_sum(std::span<float> bucket) override { start(bucket, MPI_FLOAT); }
+
+  void start_sum(std::span<double> numbers) override {
+    start(numbers, MPI_DOUBLE);
   }
 
   void finish_sums() override {
@@ -217,6 +208,22 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
+  template <class T>
+  void start(std::span<T> values, MPI_Datatype type) {
+    for_parts(values, [&](std::span<T> part) {
+      MPI_Iallreduce(
+          MPI_IN_PLACE,
+          part.data(),
+          static_cast<int>(part.size()),
+          type,
+          MPI_SUM,
+          MPI_COMM_WORLD,
+          &started_.emplace_back());
+    });
+    if (watchdog_)
+      watchdog_->set_busy(true);
+  }
+
   /// Waits for all that was started. MPI's own waiting would take the cores
   /// from processes that compute, where there are more of them than cores.
   void wait() {
@@ -247,7 +254,8 @@ class MpiCommunicator : public Communicator {
 };
 
 const CommunicatorModule kModule{
-    .open = []() -> std::shared_ptr<Communicator> {
+    .open = [](const CommunicatorRequest& /*request*/)
+        -> std::shared_ptr<Communicator> {
       return std::make_shared<MpiCommunicator>();
     },
 };

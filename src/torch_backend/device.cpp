@@ -13,6 +13,7 @@ namespace seqconv {
 namespace {
 
 constexpr const char* kLibrary = "libseqconv_ops_cuda.so";
+constexpr const char* kTorchCuda = "libtorch_cuda.so";
 
 /// Beside the library of the operators.
 std::filesystem::path library_path() {
@@ -21,6 +22,16 @@ std::filesystem::path library_path() {
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
     return kLibrary;
   return std::filesystem::path(info.dli_fname).parent_path() / kLibrary;
+}
+
+/// LibTorch's CUDA half, beside the half that is here. Nothing else asks for
+/// it: without it LibTorch knows of no device.
+std::filesystem::path torch_cuda_path() {
+  Dl_info info{};
+  const auto address = reinterpret_cast<const void*>(&at::globalContext);
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
+    return kTorchCuda;
+  return std::filesystem::path(info.dli_fname).parent_path() / kTorchCuda;
 }
 
 /// Loads LibTorch's CUDA and the operators for it; says why it cannot, or "".
@@ -33,8 +44,9 @@ const std::string& load_cuda() {
           "this build has no operators for CUDA devices, there is no '",
           path.string(),
           "': build with --preset cuda");
-    if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
-      return concat("CUDA cannot be loaded: ", ::dlerror());
+    for (const auto& library : {torch_cuda_path(), path})
+      if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+        return concat("CUDA cannot be loaded: ", ::dlerror());
     return std::string();
   }();
   return problem;

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "seqconv/base/error.h"
-#include "seqconv/ops/device.h"
 
 namespace seqconv {
 namespace {
@@ -66,7 +65,7 @@ at::Tensor FlatShares::collect(const at::Tensor& own) const {
   if (collects())
     whole = at::empty({ends_.back()});
   processes_->collect(
-      floats_of(ops::to_host(own)),
+      floats_of(own),
       whole.defined() ? floats_of(whole) : std::span<float>(),
       ends_);
   return whole;

@@ -42,10 +42,13 @@ struct GradientSum::Buckets {
       communicator->start_sum(buckets[next++].gradients);
   }
 
-  void finish() {
+  /// `sums` travel with the last buckets.
+  void finish(std::span<double> sums = {}) {
     armed = false;
     while (next < buckets.size())
       communicator->start_sum(buckets[next++].gradients);
+    if (!sums.empty())
+      communicator->start_sum(sums);
     communicator->finish_sums();
     next = 0;
   }
@@ -152,8 +155,7 @@ void GradientSum::start_with_backward() {
 void GradientSum::finish(const at::Tensor& sums) {
   if (buckets_->communicator->size() == 1)
     return;
-  buckets_->finish();
-  buckets_->communicator->sum(
+  buckets_->finish(
       {sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())});
 }
 

@@ -8,41 +8,70 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "agreement.h"
 #include "seqconv/base/log.h"
 #include "seqconv/train/communicator_module.h"
 
 namespace seqconv {
 namespace {
 
-constexpr const char* kLibrary = "libseqconv_mpi.so";
+/// A library with a communicator, and what messages call it.
+struct Library {
+  const char* file;
+  const char* name;
+  const char* remedy;
+};
 
-/// Beside the library that this function is in.
-std::filesystem::path module_path() {
-  Dl_info info{};
-  const auto address = reinterpret_cast<const void*>(&open_communicator);
-  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
-    return kLibrary;
-  return std::filesystem::path(info.dli_fname).parent_path() / kLibrary;
+constexpr Library kMpi{
+    "libseqconv_mpi.so",
+    "MPI",
+    "build with -DSEQCONV_MPI=ON, or start one process"};
+constexpr Library kNccl{
+    "libseqconv_nccl.so",
+    "NCCL, by which several processes train on GPUs",
+    "build with -DSEQCONV_CUDA=ON -DSEQCONV_NCCL=ON, start one process, or set "
+    "training.device to cpu"};
+
+Launch own_launch() {
+  return find_launch([](const char* name) { return std::getenv(name); });
 }
 
-const CommunicatorModule& load_module(const Launch& launch) {
-  const std::filesystem::path path = module_path();
-  const std::string started = concat(
+std::string started_text(const Launch& launch) {
+  return concat(
       launch.starter,
       " has started ",
       launch.size,
       " processes (",
       launch.variable,
-      "), but ");
+      ")");
+}
+
+/// Beside the library that this function is in.
+std::filesystem::path module_path(const char* file) {
+  Dl_info info{};
+  const auto address = reinterpret_cast<const void*>(&open_communicator);
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
+    return file;
+  return std::filesystem::path(info.dli_fname).parent_path() / file;
+}
+
+const CommunicatorModule& load_module(
+    const Library& wanted,
+    const Launch& launch) {
+  const std::filesystem::path path = module_path(wanted.file);
+  const std::string started = started_text(launch) + ", but ";
   if (!std::filesystem::exists(path))
     fail(
         started,
-        "this build has no MPI: there is no '",
+        "this build has no ",
+        wanted.name,
+        ": there is no '",
         path.string(),
-        "'; build with -DSEQCONV_MPI=ON, or start one process");
+        "'; ",
+        wanted.remedy);
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    fail(started, "MPI cannot be loaded: ", ::dlerror());
+    fail(started, path.string(), " cannot be loaded: ", ::dlerror());
   using Entry = const CommunicatorModule* (*)();
   const auto entry =
       reinterpret_cast<Entry>(::dlsym(library, "seqconv_communicator"));
@@ -60,43 +89,115 @@ const CommunicatorModule& load_module(const Launch& launch) {
   return *module;
 }
 
+/// Processes that find each other when the device is known: they know who they
+/// are, and no more.
+class SilentProcesses : public SingleProcess {
+ public:
+  explicit SilentProcesses(Launch launch) : launch_(std::move(launch)) {}
+
+  int64_t rank() const override { return launch_.rank; }
+  int64_t size() const override { return launch_.size; }
+  int64_t local_size() const override { return launch_.local_size; }
+  int64_t local_rank() const override { return launch_.local_rank; }
+  /// Their starter ends the others.
+  void abort(int code) override { std::_Exit(code); }
+
+ private:
+  Launch launch_;
+};
+
+bool can_speak(const Communicator& processes) {
+  return dynamic_cast<const SilentProcesses*>(&processes) == nullptr;
+}
+
 std::shared_ptr<Communicator> open_mpi(const Launch& launch) {
-  if (launch.starter == "torchrun")
-    fail_usage(
-        "torchrun has started ",
-        launch.size,
-        " processes (",
-        launch.variable,
-        "), but on CPUs processes train together through MPI: mpirun -np ",
-        launch.size,
-        " seqconv train ...");
-  auto processes = load_module(launch).open();
+  auto processes = load_module(kMpi, launch).open({.launch = launch});
   if (processes->size() != launch.size)
     fail_usage(
-        launch.starter,
-        " has started ",
-        launch.size,
-        " processes (",
-        launch.variable,
-        "), but MPI finds ",
+        started_text(launch),
+        ", but MPI finds ",
         processes->size(),
         ": start them with Open MPI's mpirun, or with srun --mpi=pmix");
   return processes;
 }
 
+/// "auto" may find different things on different machines.
+void check_same_kind(Communicator& processes, at::Device device) {
+  const std::string first =
+      broadcast_text(processes, device.is_cpu() ? "the CPU" : "a GPU", 0);
+  const bool differs = (first == "the CPU") != device.is_cpu();
+  fail_together(
+      processes,
+      !differs ? ""
+               : concat(
+                     "the processes of a run train on one kind of device, but "
+                     "training.device is ",
+                     device.is_cpu() ? "the CPU" : "a GPU",
+                     " in rank ",
+                     processes.rank(),
+                     " and ",
+                     first,
+                     " in rank 0"));
+}
+
+/// What is wrong where processes would share a device, or "".
+std::string device_fault(const Communicator& processes, at::Device device) {
+  const int64_t others = processes.local_size();
+  if (others == 1 || device.index() == processes.local_rank())
+    return "";
+  return concat(
+      "each process of a machine has a GPU of its own, but training.device "
+      "gives all ",
+      others,
+      " of this one ",
+      device.str(),
+      ": set it to cuda, and CUDA_VISIBLE_DEVICES if only some GPUs are to be "
+      "used");
+}
+
 }  // namespace
 
 std::shared_ptr<Communicator> open_communicator() {
-  const Launch launch =
-      find_launch([](const char* name) { return std::getenv(name); });
+  const Launch launch = own_launch();
   if (launch.size == 1)
     return std::make_shared<SingleProcess>();
+  if (launch.starter == "torchrun")
+    return std::make_shared<SilentProcesses>(launch);
   try {
     return open_mpi(launch);
   } catch (const Error&) {
     give_way(launch.rank);
     throw;
   }
+}
+
+std::shared_ptr<Communicator> open_on_device(
+    std::shared_ptr<Communicator> processes,
+    at::Device device) {
+  if (processes->size() == 1)
+    return processes;
+  const Launch launch = own_launch();
+  const bool speaking = can_speak(*processes);
+  if (speaking)
+    check_same_kind(*processes, device);
+  else if (device.is_cpu())
+    fail_usage(
+        started_text(launch),
+        ", but on CPUs processes train together through MPI: mpirun -np ",
+        launch.size,
+        " seqconv train ...");
+  if (!device.is_cuda())
+    return processes;
+  const std::string fault = device_fault(*processes, device);
+  if (speaking)
+    fail_together(*processes, fault);
+  else if (!fault.empty())
+    fail_usage(fault);
+  return load_module(kNccl, launch)
+      .open(
+          {.launch = launch,
+           .host = speaking ? std::move(processes) : nullptr,
+           .cuda_device = device.index()});
 }
 
 int64_t share_of_cores(const Communicator& processes) {
@@ -112,9 +213,9 @@ void run_together(Communicator& processes, const std::function<void()>& work) {
   } catch (const Error& error) {
     if (processes.size() == 1)
       throw;
-    give_way(processes.rank());
+    const bool may_speak = give_way(processes.rank());
     const bool all = dynamic_cast<const Interrupted*>(&error) != nullptr;
-    if (processes.is_first() || !all)
+    if (may_speak && (processes.is_first() || !all))
       log_line(LogLevel::kError, error.what());
     processes.abort(error.exit_code());
     throw;

@@ -304,7 +304,9 @@ void TrainLoop::save_state_file() {
 
 void TrainLoop::stop_if_asked() {
   // Several processes stop between updates, where all are at the same place.
-  if (!is_alone() && position_.micro_batch > 0)
+  if (!is_alone() &&
+      (position_.micro_batch > 0 ||
+       position_.update % processes().updates_between_questions() != 0))
     return;
   const auto signal = static_cast<int>(processes().largest(stop_signal()));
   if (signal == 0)

@@ -29,13 +29,9 @@ void check_shares(const TrainingOptions& training, int64_t processes) {
 at::Device open_training_device(
     const TrainConfig& config,
     const Communicator& processes) {
-  const at::Device device = open_device(
+  return open_device(
       parse_device_name("training.device", config.training.device),
       processes.local_rank());
-  if (!device.is_cpu() && processes.size() > 1)
-    fail("several processes train on GPUs by NCCL, which this build does not "
-         "have: start one process, or set training.device to cpu");
-  return device;
 }
 
 void check_precision(const TrainingOptions& training, at::Device device) {
@@ -82,6 +78,7 @@ void train_model(
   TrainRequest on_device = request;
   on_device.device = open_training_device(request.config, *communicator);
   check_precision(request.config.training, on_device.device);
+  communicator = open_on_device(std::move(communicator), on_device.device);
   if (request.dry_run) {
     if (communicator->is_first())
       report_dry_run(request);

@@ -9,6 +9,7 @@
 #include "support/device_calls.h"
 #include "support/errors.h"
 #include "support/meta_kernels.h"
+#include "thread_communicator.h"
 #include "tiny_task.h"
 #include "train/updates.h"
 
@@ -45,10 +46,15 @@ struct SmallRun {
              [] {},
              scaling})) {}
 
-  /// One update of two batches; what `spoil` does lies between them.
+  /// One update of two batches; what `spoil` does lies between them. Of two
+  /// processes each takes one.
   void update(double rate, const std::function<void(SmallRun&)>& spoil) {
-    for (uint64_t i = 0; i < 2; ++i) {
+    const auto rank = static_cast<uint64_t>(setup.communicator->rank());
+    const auto size = static_cast<uint64_t>(setup.communicator->size());
+    for (uint64_t i = rank; i < 2; i += size) {
       const auto number = static_cast<uint64_t>(position.update);
+      if (i + size >= 2)
+        gradients.start_with_backward();
       updates->add_batch(
           batches.batch(static_cast<int64_t>((2 * number + i) % 3)),
           {.seed = 1, .update = number + 1, .micro_batch = i});
@@ -172,6 +178,37 @@ TEST_F(DeviceUpdates, DecideAsTheHostDoes) {
     device.updates->read();
     EXPECT_EQ(device.position.logged_skips, 0);
     expect_same_sums(device.position.logged, host.position.logged);
+  }
+}
+
+TEST_F(DeviceUpdates, AreThoseOfOneWhenTwoProcessesShareTheBatches) {
+  const auto nothing = [](SmallRun&) {};
+  SmallRun one(config_, set_up_run(request("one")), make_device_updates);
+  for (int i = 0; i < 4; ++i)
+    one.update(0.001, nothing);
+  one.updates->read();
+  const auto share = [&](const std::shared_ptr<Communicator>& processes) {
+    SmallRun two(
+        config_,
+        set_up_run(request("two"), processes),
+        make_device_updates);
+    for (int i = 0; i < 4; ++i)
+      two.update(0.001, nothing);
+    two.updates->read();
+    expect_same_sums(two.position.logged, one.position.logged);
+    EXPECT_NEAR(
+        two.position.gradient_norm,
+        one.position.gradient_norm,
+        1e-6 * one.position.gradient_norm);
+    EXPECT_EQ(two.optimizer.scalars().steps, 4);
+    EXPECT_LE(
+        difference(two.parameters.values(), one.parameters.values()),
+        2e-5);
+  };
+  for (const auto through :
+       {testing::Through::kMemory, testing::Through::kTorch}) {
+    testing::run_in_threads(2, share, through);
+    std::filesystem::remove_all(path("two"));
   }
 }
 

@@ -15,6 +15,7 @@ namespace seqconv {
 namespace {
 
 using testing::run_in_threads;
+using testing::Through;
 
 TEST(BatchShare, EveryBatchOfAnEpochIsTakenOnceByWhomeverItIsShared) {
   std::vector<uint32_t> order(23);
@@ -84,6 +85,7 @@ TEST(Agreement, AllFailWithTheFaultOfTheLowestRankThatHasOne) {
 class Recorder : public SingleProcess {
  public:
   int64_t size() const override { return 2; }
+  using SingleProcess::start_sum;
   void start_sum(std::span<float> bucket) override {
     started.push_back(bucket);
     sent.emplace_back(bucket.begin(), bucket.end());
@@ -110,9 +112,14 @@ class Processes : public testing::TinyTask {
   }
 
   void train_together(int64_t size, const TrainRequest& request) {
-    run_in_threads(size, [&](const auto& communicator) {
-      train_model(request, communicator);
-    });
+    run(size,
+        [&](const auto& communicator) { train_model(request, communicator); });
+  }
+
+  void run(
+      int64_t size,
+      const std::function<void(const std::shared_ptr<Communicator>&)>& work) {
+    run_in_threads(size, work, through_);
   }
 
   at::Tensor state(const std::string& output, const std::string& name) {
@@ -152,7 +159,21 @@ class Processes : public testing::TinyTask {
             .item<double>();
     EXPECT_LE(distance, 2e-5);
   }
+
+  Through through_ = Through::kMemory;
 };
+
+/// Whatever they speak through.
+class ProcessesThrough : public Processes,
+                         public ::testing::WithParamInterface<Through> {
+ protected:
+  ProcessesThrough() { through_ = GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Communicators,
+    ProcessesThrough,
+    ::testing::Values(Through::kMemory, Through::kTorch));
 
 TEST_F(Processes, WhatTheBackwardPassCompletesLeavesBeforeItsEnd) {
   const RunSetup setup = set_up_run(request("run"));
@@ -192,11 +213,11 @@ TEST_F(Processes, WhatTheBackwardPassCompletesLeavesBeforeItsEnd) {
   EXPECT_EQ(end, parameters.gradients().const_data_ptr<float>());
 }
 
-TEST_F(Processes, AnUpdatesGradientIsThatOfOneProcess) {
+TEST_P(ProcessesThrough, AnUpdatesGradientIsThatOfOneProcess) {
   const auto gradient = [&](int64_t size) {
     at::Tensor result;
     TrainRequest fresh = request("gradient" + std::to_string(size));
-    run_in_threads(size, [&](const std::shared_ptr<Communicator>& processes) {
+    run(size, [&](const std::shared_ptr<Communicator>& processes) {
       const RunSetup setup = set_up_run(fresh, processes);
       FlatParameters parameters(*setup.task->model());
       GradientSum sum(*setup.task->model(), parameters, processes, 500);
@@ -230,8 +251,8 @@ TEST_F(Processes, AnUpdatesGradientIsThatOfOneProcess) {
     EXPECT_LE(gradient_norm(gradient(size) - wanted), 1e-6 * norm) << size;
 }
 
-TEST_F(Processes, AllKnowOfALossThatIsNotFiniteInOne) {
-  run_in_threads(3, [&](const std::shared_ptr<Communicator>& processes) {
+TEST_P(ProcessesThrough, AllKnowOfALossThatIsNotFiniteInOne) {
+  run(3, [&](const std::shared_ptr<Communicator>& processes) {
     TranslationModel model(config_.model, 10, 10, /*seed=*/1);
     FlatParameters parameters(*model);
     GradientSum sum(*model, parameters, processes);
@@ -244,7 +265,7 @@ TEST_F(Processes, AllKnowOfALossThatIsNotFiniteInOne) {
   });
 }
 
-TEST_F(Processes, TrainLikeOneWithTheSameBatchesAnUpdate) {
+TEST_P(ProcessesThrough, TrainLikeOneWithTheSameBatchesAnUpdate) {
   train_model(request("one"));
   for (const int64_t size : {2, 4}) {
     const std::string name = "of" + std::to_string(size);
@@ -253,13 +274,13 @@ TEST_F(Processes, TrainLikeOneWithTheSameBatchesAnUpdate) {
   }
 }
 
-TEST_F(Processes, AllStopAfterTheUpdateInWhichOneGotASignal) {
+TEST_P(ProcessesThrough, AllStopAfterTheUpdateInWhichOneGotASignal) {
   const auto interrupted =
       [&](const std::string& output, int64_t size, bool resume) {
         TrainRequest piece = request(output);
         piece.resume = resume;
         return testing::error_of<Interrupted>([&] {
-          run_in_threads(size, [&](const auto& communicator) {
+          run(size, [&](const auto& communicator) {
             train(
                 piece,
                 [&](const RunSetup&, const Position& position) {
@@ -275,10 +296,11 @@ TEST_F(Processes, AllStopAfterTheUpdateInWhichOneGotASignal) {
   EXPECT_THAT(
       interrupted("pieces", 2, false),
       ::testing::HasSubstr("the state is saved"));
-  EXPECT_EQ(
-      read_state(path("pieces") / "training" / "state.safetensors")
-          .position.micro_batch,
-      0);
+  const Position stopped =
+      read_state(path("pieces") / "training" / "state.safetensors").position;
+  EXPECT_EQ(stopped.micro_batch, 0);
+  // Where asking is dear, it is done after every eighth.
+  EXPECT_EQ(stopped.update, GetParam() == Through::kTorch ? 8 : 6);
   set_stop_signal(0);
   std::filesystem::copy(
       path("pieces"),
@@ -296,7 +318,7 @@ TEST_F(Processes, AllStopAfterTheUpdateInWhichOneGotASignal) {
   expect_close("one", "others");
 }
 
-TEST_F(Processes, GoOnInTheMiddleOfAnUpdateThatOneBegan) {
+TEST_P(ProcessesThrough, GoOnInTheMiddleOfAnUpdateThatOneBegan) {
   train_model(request("one"));
   EXPECT_THAT(
       testing::error_of<Interrupted>([&] {

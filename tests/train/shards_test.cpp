@@ -13,6 +13,7 @@ namespace seqconv {
 namespace {
 
 using testing::run_in_threads;
+using testing::Through;
 
 TEST(FlatShares, AreAsEvenAsMultiplesOfTheirUnitCanBe) {
   EXPECT_THAT(share_ends(160, 1), ::testing::ElementsAre(160));
@@ -37,9 +38,10 @@ class Shards : public testing::TinyTask {
   }
 
   void train_together(int64_t size, const TrainRequest& request) {
-    run_in_threads(size, [&](const auto& communicator) {
+    const auto work = [&](const auto& communicator) {
       train_model(request, communicator);
-    });
+    };
+    run_in_threads(size, work, through_);
   }
 
   /// States, models and what was noted of the way there are the same bytes.
@@ -60,6 +62,8 @@ class Shards : public testing::TinyTask {
     };
     EXPECT_EQ(losses(one), losses(other));
   }
+
+  Through through_ = Through::kMemory;
 };
 
 /// Options with which every process would keep a state of each kind.
@@ -105,6 +109,21 @@ TEST_F(Shards, GoOnFromSharesWithoutThemAndWithAnotherNumber) {
     EXPECT_TRUE(
         testing::tensors_of(RunFolder{path(whole)}.state()) ==
         testing::tensors_of(RunFolder{path(cut)}.state()));
+  }
+}
+
+TEST_F(Shards, TravelByProcessGroupsOfLibTorch) {
+  vary(config_, OptimizerKind::kAdam);
+  for (const int64_t size : {2, 3}) {
+    through_ = Through::kMemory;
+    train_together(size, request(concat("memory", size)));
+    for (const auto through : {Through::kTorch, Through::kTorchAndHost}) {
+      const std::string name =
+          concat(through == Through::kTorch ? "torch" : "hosted", size);
+      through_ = through;
+      train_together(size, request(name));
+      expect_same(concat("memory", size), name);
+    }
   }
 }
 

@@ -1,78 +1,17 @@
 #include "thread_communicator.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <exception>
-#include <mutex>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "meeting.h"
+#include "nccl/torch_communicator.h"
+#include "thread_backend.h"
+
 namespace seqconv::testing {
 namespace {
-
-/// What waiting threads are let go with when another has failed.
-struct LetGo : std::runtime_error {
-  LetGo() : std::runtime_error("another thread has failed") {}
-};
-
-/// Where all threads lay something down, one combines it, and all go on.
-class Meeting {
- public:
-  explicit Meeting(int64_t size) : parts_(static_cast<size_t>(size)) {}
-
-  /// `combine` is called once, in the last thread to come.
-  void meet(
-      int64_t rank,
-      void* part,
-      const std::function<void(const std::vector<void*>&)>& combine) {
-    std::unique_lock lock(mutex_);
-    parts_[static_cast<size_t>(rank)] = part;
-    const int64_t turn = turn_;
-    if (++present_ == static_cast<int64_t>(parts_.size())) {
-      combine(parts_);
-      present_ = 0;
-      ++turn_;
-      changed_.notify_all();
-    }
-    changed_.wait(lock, [&] { return turn_ != turn || failed_; });
-    if (turn_ == turn)
-      throw LetGo();
-  }
-
-  void fail() {
-    const std::lock_guard lock(mutex_);
-    failed_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<void*> parts_;
-  int64_t present_ = 0;
-  int64_t turn_ = 0;
-  bool failed_ = false;
-};
-
-/// Adds up in the order of the ranks, for every rank the same.
-template <class T>
-void sum_parts(const std::vector<void*>& parts) {
-  std::vector<std::span<T>> spans;
-  for (void* part : parts)
-    spans.push_back(*static_cast<std::span<T>*>(part));
-  for (const auto& span : spans)
-    if (span.size() != spans[0].size())
-      throw std::logic_error("the processes sum different things");
-  for (size_t i = 0; i < spans[0].size(); ++i) {
-    T total = 0;
-    for (const auto& span : spans)
-      total += span[i];
-    for (const auto& span : spans)
-      span[i] = total;
-  }
-}
 
 /// What a process brings to share() or collect().
 struct Share {
@@ -113,10 +52,16 @@ class ThreadCommunicator : public Communicator {
   void start_sum(std::span<float> bucket) override {
     started_.push_back(bucket);
   }
+  void start_sum(std::span<double> numbers) override {
+    started_numbers_.push_back(numbers);
+  }
   void finish_sums() override {
     for (std::span<float>& bucket : started_)
       meeting_.meet(rank_, &bucket, sum_parts<float>);
+    for (std::span<double>& numbers : started_numbers_)
+      meeting_.meet(rank_, &numbers, sum_parts<double>);
     started_.clear();
+    started_numbers_.clear();
   }
   void sum(std::span<double> values) override {
     meeting_.meet(rank_, &values, sum_parts<double>);
@@ -168,13 +113,31 @@ class ThreadCommunicator : public Communicator {
   int64_t rank_;
   int64_t size_;
   std::vector<std::span<float>> started_;
+  std::vector<std::span<double>> started_numbers_;
 };
+
+std::shared_ptr<Communicator>
+make(Through through, Meeting& meeting, int64_t rank, int64_t size) {
+  auto threads = std::make_shared<ThreadCommunicator>(meeting, rank, size);
+  if (through == Through::kMemory)
+    return threads;
+  constexpr int64_t kPiece = 1000;  // elements: most buffers have several
+  return std::make_shared<TorchCommunicator>(
+      TorchCommunicatorParts{
+          .backend = make_thread_backend(meeting, rank, size),
+          .device = at::kCPU,
+          .host = through == Through::kTorchAndHost ? threads : nullptr,
+          .local_size = size,
+          .local_rank = rank},
+      kPiece);
+}
 
 }  // namespace
 
 void run_in_threads(
     int64_t size,
-    const std::function<void(const std::shared_ptr<Communicator>&)>& work) {
+    const std::function<void(const std::shared_ptr<Communicator>&)>& work,
+    Through through) {
   Meeting meeting(size);
   std::mutex mutex;
   std::exception_ptr first;
@@ -182,7 +145,7 @@ void run_in_threads(
   for (int64_t rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        work(std::make_shared<ThreadCommunicator>(meeting, rank, size));
+        work(make(through, meeting, rank, size));
       } catch (const LetGo&) {
       } catch (...) {
         const std::lock_guard lock(mutex);

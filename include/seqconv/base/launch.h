@@ -21,7 +21,8 @@ struct Launch {
 Launch find_launch(const std::function<const char*(const char*)>& variable);
 
 /// What all processes meet, the first one says: each other one waits a little,
-/// so that its starter may end it meanwhile.
-void give_way(int64_t rank);
+/// so that its starter may end it meanwhile. False when that asked it to stop,
+/// with a signal that is caught: then there is nothing more to say.
+bool give_way(int64_t rank);
 
 }  // namespace seqconv

@@ -9,8 +9,9 @@ namespace seqconv {
 
 /// The processes that train one model, as each of them sees the others. All
 /// make the same calls in the same order, but for those that only ask and for
-/// abort(). What a sum gives is the same to the bit in every process. It knows
-/// no LibTorch, so that a library without it can be one.
+/// abort(). What a sum gives is the same to the bit in every process. Buckets
+/// and shares lie where the model does, all else on the host. It knows no
+/// LibTorch, so that a library without it can be one.
 class Communicator {
  public:
   static constexpr int64_t kShareUnit = 16;  ///< elements
@@ -27,7 +28,10 @@ class Communicator {
   /// Starts to replace `bucket` by its sum over all processes, and returns at
   /// once: the numbers are nobody's until finish_sums() has returned.
   virtual void start_sum(std::span<float> bucket) = 0;
-  /// Waits for every sum that was started.
+  /// The same of numbers that lie where the buckets do.
+  virtual void start_sum(std::span<double> numbers) = 0;
+  /// What reads the numbers after this call finds every sum that was started: a
+  /// device's work is put behind them, the host waits on the host alone.
   virtual void finish_sums() = 0;
   /// Replaces `values` by their sums over all processes.
   virtual void sum(std::span<double> values) = 0;
@@ -42,13 +46,19 @@ class Communicator {
       std::span<float> values,
       std::span<const int64_t> ends) = 0;
   /// Gives the first process the shares of all, each of which is `own` in the
-  /// process that it comes from; `values`, empty in the others, as in share().
+  /// process that it comes from; `values`, as in share() but on the host, is
+  /// empty in the others.
   virtual void collect(
       std::span<const float> own,
       std::span<float> values,
       std::span<const int64_t> ends) = 0;
   /// Ends all processes with this exit code, whatever they are doing.
   virtual void abort(int code) = 0;
+
+  /// After how many updates, again and again, a run should ask whether one of
+  /// the processes is to stop: more than 1 where to ask is to wait for a
+  /// device.
+  virtual int64_t updates_between_questions() const { return 1; }
 
   /// The one that writes the run's files and speaks for all.
   bool is_first() const { return rank() == 0; }
@@ -66,6 +76,7 @@ class SingleProcess : public Communicator {
   int64_t local_size() const override { return 1; }
   int64_t local_rank() const override { return 0; }
   void start_sum(std::span<float> /*bucket*/) override {}
+  void start_sum(std::span<double> /*numbers*/) override {}
   void finish_sums() override {}
   void sum(std::span<double> /*values*/) override {}
   int64_t largest(int64_t value) override { return value; }

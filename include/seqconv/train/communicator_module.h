@@ -2,12 +2,21 @@
 
 #include <memory>
 
+#include "seqconv/base/launch.h"
 #include "seqconv/train/communicator.h"
 
 namespace seqconv {
 
 /// Raised whenever anything in this file or in communicator.h changes.
-inline constexpr int kCommunicatorVersion = 3;
+inline constexpr int kCommunicatorVersion = 4;
+
+/// How the processes were started, and what they have already.
+struct CommunicatorRequest {
+  Launch launch;
+  /// Through which they speak on the host; null where nothing was opened.
+  std::shared_ptr<Communicator> host;
+  int64_t cuda_device = -1;  ///< where this one's model lies; -1: on the host
+};
 
 /// What a library with a communicator exports, so that the program starts where
 /// what the library needs is not installed: `extern "C" const
@@ -15,7 +24,7 @@ inline constexpr int kCommunicatorVersion = 3;
 struct CommunicatorModule {
   int version = kCommunicatorVersion;
   /// Joins the processes that were started together. Once a process.
-  std::shared_ptr<Communicator> (*open)() = nullptr;
+  std::shared_ptr<Communicator> (*open)(const CommunicatorRequest&) = nullptr;
 };
 
 }  // namespace seqconv

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
 #include <memory>
 
@@ -11,8 +13,19 @@ namespace seqconv {
 
 /// The processes that were started together with this one. Opens the library of
 /// MPI when there are several; UsageError when the starter is no good, Error
-/// when that library was not built or cannot be loaded.
+/// when that library was not built or cannot be loaded. Those of torchrun
+/// cannot speak before open_on_device(): only ask who they are, and end.
 std::shared_ptr<Communicator> open_communicator();
+
+/// What `processes`, as open_communicator() gave them, train through with
+/// models on `device`, one for each: themselves on the CPU, NCCL on CUDA
+/// devices. There they need not have been able to speak. UsageError when
+/// torchrun has started them for the CPU; in all, when their kinds of device
+/// differ; when several would use one device. Error when NCCL was not built or
+/// cannot be loaded.
+std::shared_ptr<Communicator> open_on_device(
+    std::shared_ptr<Communicator> processes,
+    at::Device device);
 
 /// Threads that a process uses when none are asked for: its share of the
 /// machine's cores, and not more than it is allowed.

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <functional>
+
+#include "seqconv/base/launch.h"
+#include "seqconv/train/communicator.h"
+
+namespace seqconv {
+
+/// The store in which the processes of a run find each other. With a `host`
+/// the first process opens one and tells the others where; without, it is at
+/// MASTER_ADDR and MASTER_PORT, where torchrun has opened it
+/// (TORCHELASTIC_USE_AGENT_STORE) or the first process does. Variables are read
+/// through `variable`: ::getenv, but for tests. UsageError for those that are
+/// missing or no good, Error when the store cannot be reached within
+/// `patience`.
+c10::intrusive_ptr<c10d::Store> open_store(
+    const Launch& launch,
+    Communicator* host,
+    const std::function<const char*(const char*)>& variable,
+    std::chrono::milliseconds patience = std::chrono::minutes(5));
+
+}  // namespace seqconv
