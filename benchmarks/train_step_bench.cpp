@@ -6,6 +6,7 @@
 //   train_step_bench [--block dynamicconv] [--tokens 864] [--length 16]
 //                    [--threads 2] [--repeats 5] [--dropout 0.1]
 //                    [--attention-dropout 0.1] [--device cpu]
+//                    [--precision float32]
 
 #include <ATen/Parallel.h>
 
@@ -37,6 +38,7 @@ struct Settings {
   double dropout = 0.1;
   double attention_dropout = 0.1;
   std::string device = "cpu";
+  std::string precision = "float32";
 };
 
 ModelOptions tiny_model(const Settings& settings) {
@@ -60,6 +62,13 @@ ModelOptions tiny_model(const Settings& settings) {
   return options;
 }
 
+TrainConfig run_config(const Settings& settings) {
+  TrainConfig config;
+  config.training.precision =
+      parse_enum<Precision>(settings.precision, "--precision");
+  return config;
+}
+
 Batch random_batch(const Settings& settings) {
   std::mt19937 random(1);
   const auto side = [&] {
@@ -75,7 +84,8 @@ Batch random_batch(const Settings& settings) {
 class Step {
  public:
   explicit Step(const Settings& settings)
-      : batch_(random_batch(settings)),
+      : config_(run_config(settings)),
+        batch_(random_batch(settings)),
         model_(
             tiny_model(settings),
             kVocabulary,
@@ -94,7 +104,8 @@ class Step {
              average_,
              gradients_,
              position_,
-             [] {}})) {}
+             [] {},
+             {.on = config_.training.precision == Precision::kFloat16}})) {}
 
   /// Ends when the device has made the update.
   void run() {
@@ -137,6 +148,10 @@ int main(int argc, char** argv) {
       settings.attention_dropout,
       "Dropout of attention probabilities");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
+  app.add_option(
+      "--precision",
+      settings.precision,
+      "float32, bfloat16 or float16");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(settings.threads);
 
@@ -161,5 +176,6 @@ int main(int argc, char** argv) {
   out["spread_ms"] = {times.front() * 1e3, times.back() * 1e3};
   out["threads"] = settings.threads;
   out["device"] = settings.device;
+  out["precision"] = settings.precision;
   std::cout << out.dump() << std::endl;
 }

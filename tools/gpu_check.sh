@@ -140,13 +140,15 @@ tests() {
 
 # Ours and PyTorch's in turns: batches of the tests on the CPU, and full ones.
 train() {
-  local tokens turn block
+  local tokens turn block precision
   for tokens in 864 16384; do
     for turn in 1 2 3; do
       for block in dynamicconv self_attention; do
-        run "A training step, $tokens tokens, $block" \
-          build/cuda/bin/train_step_bench --device cuda --block "$block" \
-          --tokens "$tokens" --length 32 --repeats 20
+        for precision in float32 bfloat16 float16; do
+          run "A training step, $tokens tokens, $block, $precision" \
+            build/cuda/bin/train_step_bench --device cuda --block "$block" \
+            --precision "$precision" --tokens "$tokens" --length 32 --repeats 20
+        done
       done
       run "A training step, $tokens tokens, torch.nn.Transformer" \
         "$python" benchmarks/train_rival.py --device cuda \

@@ -81,8 +81,9 @@ class Installation(unittest.TestCase):
         self.assertEqual(rest, {
             "bin/seqconv",
             "lib/libseqconv_engine.so",
-            # where MPI was found
-            *(f"lib/{path.name}" for path in (support.BUILD / "lib").glob("libseqconv_mpi.so")),
+            # where MPI was found, and NCCL beside CUDA
+            *(f"lib/{path.name}" for library in ("mpi", "nccl")
+              for path in (support.BUILD / "lib").glob(f"libseqconv_{library}.so")),
             "lib/libseqconv_ops.so",
             *(f"lib/libseqconv_runtime.so{end}" for end in ("", ".0.1", ".0.1.0")),
             "lib/cmake/seqconv/seqconvConfig.cmake",
