@@ -159,12 +159,8 @@ void read_part(TranslateFlags& flags, const Launch& launch) {
     return;
   if (!files)
     fail_usage(
-        launch.starter,
-        " has started ",
-        launch.size,
-        " processes (",
-        launch.variable,
-        "), which share an input out by --input FILE and --output FILE; "
+        started_text(launch),
+        ", which share an input out by --input FILE and --output FILE; "
         "--shard 1/1 is for processes that work alone");
   arguments.part = {.index = launch.rank + 1, .count = launch.size};
   // Each of them would otherwise use all cores of its machine.

@@ -75,6 +75,16 @@ int64_t local_number(const char* text, int64_t size) {
 
 }  // namespace
 
+std::string started_text(const Launch& launch) {
+  return concat(
+      launch.starter,
+      " has started ",
+      launch.size,
+      " processes (",
+      launch.variable,
+      ")");
+}
+
 Launch find_launch(const std::function<const char*(const char*)>& variable) {
   for (const Starter& starter : kStarters) {
     const auto size = number(variable(starter.size));

@@ -131,14 +131,7 @@ class MpiCommunicator : public Communicator {
   }
 
   void sum(std::span<double> values) override {
-    MPI_Iallreduce(
-        MPI_IN_PLACE,
-        values.data(),
-        static_cast<int>(values.size()),
-        MPI_DOUBLE,
-        MPI_SUM,
-        MPI_COMM_WORLD,
-        &started_.emplace_back());
+    begin_sum(values, MPI_DOUBLE);
     wait();
   }
 
@@ -210,6 +203,13 @@ class MpiCommunicator : public Communicator {
  private:
   template <class T>
   void start(std::span<T> values, MPI_Datatype type) {
+    begin_sum(values, type);
+    if (watchdog_)
+      watchdog_->set_busy(true);
+  }
+
+  template <class T>
+  void begin_sum(std::span<T> values, MPI_Datatype type) {
     for_parts(values, [&](std::span<T> part) {
       MPI_Iallreduce(
           MPI_IN_PLACE,
@@ -220,8 +220,6 @@ class MpiCommunicator : public Communicator {
           MPI_COMM_WORLD,
           &started_.emplace_back());
     });
-    if (watchdog_)
-      watchdog_->set_busy(true);
   }
 
   /// Waits for all that was started. MPI's own waiting would take the cores

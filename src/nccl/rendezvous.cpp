@@ -47,12 +47,8 @@ needed(const Launch& launch, const char* name, const Variables& variable) {
   const char* text = variable(name);
   if (text == nullptr || *text == '\0')
     fail_usage(
-        launch.starter,
-        " has started ",
-        launch.size,
-        " processes (",
-        launch.variable,
-        "), but ",
+        started_text(launch),
+        ", but ",
         name,
         ", which says where they find each other, is not set");
   return text;
@@ -116,14 +112,7 @@ c10::intrusive_ptr<c10d::Store> open_store(
   if (host != nullptr)
     return open_by(*host, variable, options);
   if (launch.rank >= launch.size)
-    fail_usage(
-        launch.starter,
-        " has started ",
-        launch.size,
-        " processes (",
-        launch.variable,
-        "), but this one has rank ",
-        launch.rank);
+    fail_usage(started_text(launch), ", but this one has rank ", launch.rank);
   const Address address = address_of(launch, variable);
   const char* agent = variable("TORCHELASTIC_USE_AGENT_STORE");
   options.isServer = launch.rank == 0 &&

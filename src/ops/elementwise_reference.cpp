@@ -96,9 +96,7 @@ at::Tensor glu_reference(
   const at::Tensor y = at::glu(x, -1);
   if (!lengths)
     return y;
-  const at::Tensor place = at::arange(x.size(1), lengths->options());
-  const at::Tensor padding = place.unsqueeze(0).ge(lengths->unsqueeze(1));
-  return at::masked_fill(y, padding.unsqueeze(-1), 0);
+  return at::masked_fill(y, length_mask(y, *lengths).eq(0), 0);
 }
 
 at::Tensor activation_dropout_reference(

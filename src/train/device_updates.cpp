@@ -10,7 +10,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "seqconv/base/log.h"
@@ -23,7 +22,7 @@ namespace {
 
 /// Where the numbers of UpdateSums stand: in the order of its visit().
 enum Sum { kLoss, kNll, kTargetTokens, kSourceTokens, kSentences, kBroken };
-constexpr int64_t kSums = 6;
+constexpr int64_t kSums = UpdateSums::kNumbers;
 
 /// Numbers that updates leave for the position.
 enum Count {
@@ -42,30 +41,6 @@ at::Tensor as_tensor(const Values& values, at::Device device) {
   return ops::to_device(at::tensor(values, at::kDouble), device);
 }
 
-struct ReadSums {
-  const double* next;
-
-  template <class T>
-  void operator()(const char* /*key*/, T& value, const char* /*help*/) {
-    value = static_cast<T>(*next++);
-  }
-};
-
-struct ListSums {
-  std::vector<double> values;
-
-  template <class T>
-  void operator()(const char* /*key*/, T& value, const char* /*help*/) {
-    values.push_back(static_cast<double>(value));
-  }
-};
-
-std::vector<double> list(UpdateSums sums) {
-  ListSums list;
-  sums.visit(list);
-  return list.values;
-}
-
 /// Decides on the device what HostUpdates decides on the host, in float64
 /// scalars beside the buffers: nothing is read until read(), one copy.
 class DeviceUpdates : public Updates {
@@ -73,8 +48,8 @@ class DeviceUpdates : public Updates {
   explicit DeviceUpdates(const UpdateParts& parts)
       : parts_(parts), device_(parts.parameters.values().device()) {
     const Position& position = parts.position;
-    current_ = as_tensor(list(position.current), device_);
-    logged_ = as_tensor(list(position.logged), device_);
+    current_ = as_tensor(position.current.numbers(), device_);
+    logged_ = as_tensor(position.logged.numbers(), device_);
     counts_ = as_tensor(
         std::vector<double>{
             static_cast<double>(position.logged_skips),
@@ -142,9 +117,8 @@ class DeviceUpdates : public Updates {
         ops::to_host(at::cat({current_, logged_, counts_, scalars_}));
     const double* values = all.const_data_ptr<double>();
     Position& position = parts_.position;
-    ReadSums current{values}, logged{values + kSums};
-    position.current.visit(current);
-    position.logged.visit(logged);
+    position.current.set_numbers(values);
+    position.logged.set_numbers(values + kSums);
     const double* counts = values + 2 * kSums;
     const int64_t mended = read_loss_scale(counts);
     report_skips(static_cast<int64_t>(counts[kSkips]), mended);
@@ -242,10 +216,7 @@ class DeviceUpdates : public Updates {
     const at::Tensor counts = as_tensor(
         std::vector<double>{
             static_cast<double>(batch.target_tokens),
-            static_cast<double>(std::accumulate(
-                batch.source_lengths.begin(),
-                batch.source_lengths.end(),
-                int64_t{0})),
+            static_cast<double>(source_tokens(batch)),
             static_cast<double>(batch.rows)},
         device_);
     const at::Tensor added = at::cat(  // [5]

@@ -73,30 +73,10 @@ class WhenAccumulated : public torch::autograd::FunctionPostHook {
   std::function<void()> call_;
 };
 
-struct Values {
-  std::vector<double> list;
-
-  template <class T>
-  void operator()(const char* /*key*/, T& value, const char* /*help*/) {
-    list.push_back(static_cast<double>(value));
-  }
-};
-
-struct TakeValues {
-  const double* next;
-
-  template <class T>
-  void operator()(const char* /*key*/, T& value, const char* /*help*/) {
-    value = static_cast<T>(*next++);
-  }
-};
-
 void sum_over_processes(Communicator& communicator, UpdateSums& sums) {
-  Values values;  // counts are exact in a double
-  sums.visit(values);
-  communicator.sum(values.list);
-  TakeValues take{values.list.data()};
-  sums.visit(take);
+  std::vector<double> numbers = sums.numbers();
+  communicator.sum(numbers);
+  sums.set_numbers(numbers.data());
 }
 
 }  // namespace

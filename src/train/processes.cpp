@@ -36,16 +36,6 @@ Launch own_launch() {
   return find_launch([](const char* name) { return std::getenv(name); });
 }
 
-std::string started_text(const Launch& launch) {
-  return concat(
-      launch.starter,
-      " has started ",
-      launch.size,
-      " processes (",
-      launch.variable,
-      ")");
-}
-
 /// Beside the library that this function is in.
 std::filesystem::path module_path(const char* file) {
   Dl_info info{};

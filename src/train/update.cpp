@@ -19,6 +19,13 @@ std::optional<at::ScalarType> activation_type(Precision precision) {
   return std::nullopt;
 }
 
+int64_t source_tokens(const Batch& batch) {
+  return std::accumulate(
+      batch.source_lengths.begin(),
+      batch.source_lengths.end(),
+      int64_t{0});
+}
+
 void accumulate_batch(
     const SequenceModel& model,
     const Batch& batch,
@@ -38,10 +45,7 @@ void accumulate_batch(
   sums.loss += value;
   sums.nll += result.nll.item<double>();
   sums.target_tokens += batch.target_tokens;
-  sums.source_tokens += std::accumulate(
-      batch.source_lengths.begin(),
-      batch.source_lengths.end(),
-      int64_t{0});
+  sums.source_tokens += source_tokens(batch);
   sums.sentences += batch.rows;
 }
 

@@ -16,6 +16,9 @@ struct Launch {
   int64_t local_rank = 0;  ///< among those, likewise
 };
 
+/// "mpirun has started 4 processes (OMPI_COMM_WORLD_SIZE=4)", as errors begin.
+std::string started_text(const Launch& launch);
+
 /// Reads the variables that Open MPI, torchrun, MPICH and SLURM set, through
 /// `variable`: ::getenv, but for tests.
 Launch find_launch(const std::function<const char*(const char*)>& variable);

@@ -17,6 +17,9 @@ namespace seqconv {
 /// What DropoutPlan::set_activation_type takes.
 std::optional<at::ScalarType> activation_type(Precision precision);
 
+/// Those of all rows, </s> counted.
+int64_t source_tokens(const Batch& batch);
+
 /// Forward and backward of one batch. Adds the gradient of its summed loss to
 /// the parameters' gradients and its losses and counts to `sums`; nothing but a
 /// count is added when the loss is not finite.

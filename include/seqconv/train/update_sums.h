@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace seqconv {
 
@@ -32,6 +33,27 @@ struct UpdateSums {
     sentences += other.sentences;
     broken += other.broken;
     return *this;
+  }
+
+  static constexpr int64_t kNumbers = 6;
+
+  /// All of them in the order of visit(); counts are exact in a double.
+  std::vector<double> numbers() const {
+    std::vector<double> list;
+    UpdateSums copy = *this;
+    auto add = [&](const char* /*key*/, auto& value, const char* /*help*/) {
+      list.push_back(static_cast<double>(value));
+    };
+    copy.visit(add);
+    return list;
+  }
+
+  /// Takes the kNumbers that numbers() gave.
+  void set_numbers(const double* next) {
+    auto take = [&]<class T>(const char* /*key*/, T& value, const char*) {
+      value = static_cast<T>(*next++);
+    };
+    visit(take);
   }
 };
 
