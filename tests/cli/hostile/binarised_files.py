@@ -114,15 +114,17 @@ def binarised_training():
         yield Case(f"train on {name}",
                    [*base, support.scratch() / f"b-{name}", *given,
                     *sides(good, file)], 1, wanted)
-    output = support.scratch() / "b-output"
-    yield Case("ids without a dictionary", [*base, output, *sides(good, good)],
+    yield Case("ids without a dictionary",
+               [*base, support.scratch() / "b-ids", *sides(good, good)],
                2, "text.source_dictionary must name")
     yield Case("ids and text",
-               [*base, output, *given,
+               [*base, support.scratch() / "b-ids-and-text", *given,
                 *sides(good, support.data() / "train.tgt")], 2,
                "must both be binarised")
     other = binarised.mapped(support.scratch() / "three", [[4, 2]] * 3)
-    yield Case("unequal data", [*base, output, *given, *sides(good, other)], 1,
+    yield Case("unequal data",
+               [*base, support.scratch() / "b-unequal", *given,
+                *sides(good, other)], 1,
                "same number of lines", "has 2", "has 3")
     empty = binarised.mapped(support.scratch() / "empty-lines", [[2]] * 2)
     yield Case("empty sentences",

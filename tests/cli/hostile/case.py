@@ -32,6 +32,16 @@ class Case:
         self.stdin = stdin
         self.options = options
 
+    @property
+    def output(self):
+        """The folder in which the case trains, or None."""
+        command = list(map(str, self.arguments))
+        if command[:1] != ["train"] or "--dry-run" in command:
+            return None
+        if "--output" not in command[:-1]:
+            return None
+        return command[command.index("--output") + 1]
+
     def complaint(self):
         """What is wrong with the program's answer, or None."""
         result = run(*self.arguments, stdin=self.stdin, **self.options)

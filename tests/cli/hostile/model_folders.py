@@ -77,10 +77,10 @@ def corrupted_checkpoints():
                    "model.safetensors: parameter '", "NaN", stdin=b"1 2\n")
         yield Case(f"start from data with NaN at byte {place}",
                    ["train", support.config(), "--init-from", folder,
-                    "--output", support.scratch() / "from-nan"], 1, "NaN")
+                    "--output", support.scratch() / f"from-nan-{i}"], 1, "NaN")
         yield Case(f"export, data byte {place} is NaN",
                    ["export", "--format", "pytorch", folder,
-                    support.scratch() / "nan.pt"], 1, "parameter '", "NaN")
+                    support.scratch() / f"nan-{i}.pt"], 1, "parameter '", "NaN")
         yield Case(f"info, data byte {place} is NaN", ["info", folder], 0)
 
 
