@@ -3,9 +3,9 @@
 // Shapes are those of the usual PyTorch comparison: 3+3 layers, width 256,
 // feed-forward 512, 4 heads, 6,000 words.
 //
-//   train_step_bench [--block dynamicconv] [--tokens 864] [--length 16]
-//                    [--threads 2] [--repeats 5] [--dropout 0.1]
-//                    [--attention-dropout 0.1] [--device cpu]
+//   train_step_bench [--block dynamicconv] [--no-glu] [--tokens 864]
+//                    [--length 16] [--threads 2] [--repeats 5]
+//                    [--dropout 0.1] [--attention-dropout 0.1] [--device cpu]
 //                    [--precision float32]
 
 #include <ATen/Parallel.h>
@@ -31,6 +31,7 @@ constexpr int64_t kVocabulary = 6000;
 
 struct Settings {
   std::string block = "dynamicconv";
+  bool glu = true;
   int64_t tokens = 864;
   int64_t length = 16;
   int threads = 2;
@@ -53,7 +54,7 @@ ModelOptions tiny_model(const Settings& settings) {
     stack->layers = 3;
     stack->heads = 4;
     stack->block = {kind};
-    stack->glu = kind != BlockKind::kSelfAttention;
+    stack->glu = settings.glu && kind != BlockKind::kSelfAttention;
     if (kind == BlockKind::kTalk)
       stack->max_offsets = {3, 7, 15};
     else if (kind != BlockKind::kSelfAttention)
@@ -138,6 +139,7 @@ int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Training step of a tiny translation model");
   app.add_option("--block", settings.block, "What mixes along time");
+  app.add_flag("!--no-glu", settings.glu, "Project without a gated linear unit");
   app.add_option("--tokens", settings.tokens, "Target tokens of a batch");
   app.add_option("--length", settings.length, "Tokens of a sentence");
   app.add_option("--threads", settings.threads, "Threads");
