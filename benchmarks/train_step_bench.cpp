@@ -139,7 +139,10 @@ int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Training step of a tiny translation model");
   app.add_option("--block", settings.block, "What mixes along time");
-  app.add_flag("!--no-glu", settings.glu, "Project without a gated linear unit");
+  app.add_flag(
+      "!--no-glu",
+      settings.glu,
+      "Project without a gated linear unit");
   app.add_option("--tokens", settings.tokens, "Target tokens of a batch");
   app.add_option("--length", settings.length, "Tokens of a sentence");
   app.add_option("--threads", settings.threads, "Threads");

@@ -61,7 +61,7 @@ class LanguageModelTask : public TrainingTask {
   std::vector<double> validation_scores(
       const std::vector<MetricKind>& /*metrics*/,
       Communicator& /*processes*/,
-      const BetweenBatches& /*between*/) override {
+      const ValidationStop& /*between*/) override {
     fail("a language model translates nothing that could be judged");
   }
 

@@ -46,7 +46,7 @@ class TrainingTask {
   virtual std::vector<double> validation_scores(
       const std::vector<MetricKind>& metrics,
       Communicator& processes,
-      const BetweenBatches& between) = 0;
+      const ValidationStop& stop) = 0;
 };
 
 /// Its model is born on `device`.

@@ -204,22 +204,26 @@ void TrainLoop::log_training() {
 void TrainLoop::validate() {
   progress_.clear();
   ParameterAverage::InUse averaged(average_);
-  const auto between = [&] {
-    if (stop_signal() == 0 || !is_alone())
-      return;
-    averaged.end();  // the state that is saved has each in its place
-    stop_if_asked();
-  };
+  const ValidationStop stop{
+      .asked = [] { return stop_signal() != 0; },
+      .agree =
+          [&] {
+            const int signal = any_signal();
+            if (signal == 0)
+              return;
+            averaged.end();  // the state that is saved has each in its place
+            stop_for(signal);
+          }};
   ValidationResult result;
   result.loss = validation_loss(
       *setup_.task->model(),
       *valid_batches_,
       loss_options(training()),
       processes(),
-      between);
+      stop);
   if (const auto metrics = training().metrics(); !metrics.empty()) {
     const auto scores =
-        setup_.task->validation_scores(metrics, processes(), between);
+        setup_.task->validation_scores(metrics, processes(), stop);
     for (size_t i = 0; i < metrics.size(); ++i)
       result.scores.emplace_back(metrics[i], scores[i]);
   }
@@ -308,9 +312,15 @@ void TrainLoop::stop_if_asked() {
       (position_.micro_batch > 0 ||
        position_.update % processes().updates_between_questions() != 0))
     return;
-  const auto signal = static_cast<int>(processes().largest(stop_signal()));
-  if (signal == 0)
-    return;
+  if (const int signal = any_signal())
+    stop_for(signal);
+}
+
+int TrainLoop::any_signal() {
+  return static_cast<int>(processes().largest(stop_signal()));
+}
+
+void TrainLoop::stop_for(int signal) {
   progress_.clear();
   const bool saved = can_be_saved();
   if (saved)

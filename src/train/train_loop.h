@@ -50,6 +50,10 @@ class TrainLoop {
   void save_checkpoint();
   void save_state_file();
   void stop_if_asked();
+  /// That any process was sent; 0 if none was.
+  int any_signal();
+  /// Saves the state and throws Interrupted.
+  [[noreturn]] void stop_for(int signal);
   void finish(const std::string& reason);
 
   RunTensors tensors() {

@@ -115,7 +115,7 @@ class TranslationTask : public TrainingTask {
   std::vector<double> validation_scores(
       const std::vector<MetricKind>& metrics,
       Communicator& processes,
-      const BetweenBatches& between) override {
+      const ValidationStop& stop) override {
     if (valid_text_.sources.empty()) {
       valid_text_ = read_validation_text(config_.data, loaded_.text);
       if (std::ranges::find(metrics, MetricKind::kBleu) != metrics.end())
@@ -126,7 +126,7 @@ class TranslationTask : public TrainingTask {
         config_.decoding,
         valid_text_,
         processes,
-        between);
+        stop);
     std::vector<double> scores;
     for (const MetricKind kind : metrics) {
       const auto metric = make_metric(kind, loaded_.text.options.lowercase);

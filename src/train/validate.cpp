@@ -52,9 +52,9 @@ std::optional<std::vector<std::string>> translate_lines(
     const std::vector<TranslationRequest>& sources,
     size_t begin,
     size_t end,
-    const BetweenBatches& between) {
+    const ValidationStop& stop) {
   std::vector<std::string> hypotheses;
-  for (size_t i = begin; i < end; i += kLinesAtATime) {
+  for (size_t i = begin; i < end && !stop.asked(); i += kLinesAtATime) {
     const auto first = sources.begin() + static_cast<int64_t>(i);
     const size_t count = std::min(kLinesAtATime, end - i);
     const std::vector<TranslationRequest> requests(
@@ -67,7 +67,6 @@ std::optional<std::vector<std::string>> translate_lines(
       }
       hypotheses.push_back(result.translations.front().text);
     }
-    between();
   }
   return hypotheses;
 }
@@ -90,20 +89,20 @@ CorpusLoss validation_loss(
     const Batcher& batches,
     const ops::CrossEntropyOptions& loss,
     Communicator& processes,
-    const BetweenBatches& between) {
+    const ValidationStop& stop) {
   at::NoGradGuard no_grad;
   at::Tensor device_sums =  // [2], read once
       at::zeros({2}, at::dtype(at::kDouble).device(model.device()));
   int64_t target_tokens = 0;
-  for (int64_t i = processes.rank(); i < batches.size();
+  for (int64_t i = processes.rank(); i < batches.size() && !stop.asked();
        i += processes.size()) {
     const Batch batch = batches.batch(i);
     DropoutPlan evaluation;
     const ops::CrossEntropySums sums = model.loss(batch, loss, evaluation);
     device_sums.add_(at::stack({sums.loss, sums.nll}));
     target_tokens += batch.target_tokens;
-    between();
   }
+  stop.agree();
   const at::Tensor sums = ops::to_host(device_sums);
   const double* sum = sums.const_data_ptr<double>();
   double all[] = {sum[0], sum[1], static_cast<double>(target_tokens)};
@@ -149,7 +148,7 @@ std::optional<std::vector<std::string>> translate_validation_text(
     const SearchOptions& search,
     const ValidationText& text,
     Communicator& processes,
-    const BetweenBatches& between) {
+    const ValidationStop& stop) {
   TranslatorOptions options;
   options.search = search;
   options.search.n_best = 1;
@@ -157,14 +156,14 @@ std::optional<std::vector<std::string>> translate_validation_text(
   const size_t lines = text.sources.size();
   const auto rank = static_cast<size_t>(processes.rank());
   const auto size = static_cast<size_t>(processes.size());
-  return gather_lines(
-      processes,
-      translate_lines(
-          translator,
-          text.sources,
-          lines * rank / size,
-          lines * (rank + 1) / size,
-          between));
+  const auto own = translate_lines(
+      translator,
+      text.sources,
+      lines * rank / size,
+      lines * (rank + 1) / size,
+      stop);
+  stop.agree();
+  return gather_lines(processes, own);
 }
 
 }  // namespace seqconv

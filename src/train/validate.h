@@ -14,8 +14,14 @@
 
 namespace seqconv {
 
-/// Called between pieces of work; may throw to end it.
-using BetweenBatches = std::function<void()>;
+/// How a validation ends early, with one process or several; by default never.
+struct ValidationStop {
+  /// Whether this process was asked to stop: it leaves out what remains.
+  std::function<bool()> asked = [] { return false; };
+  /// Called by all processes at the same places, before they use what they have
+  /// together; throws in all when one of them was asked.
+  std::function<void()> agree = [] {};
+};
 
 /// Losses of a corpus in base 2 per target token, as fairseq prints them.
 struct CorpusLoss {
@@ -35,7 +41,7 @@ CorpusLoss validation_loss(
     const Batcher& batches,
     const ops::CrossEntropyOptions& loss,
     Communicator& processes,
-    const BetweenBatches& between);
+    const ValidationStop& stop);
 
 /// Validation text as it stands in the files; of binarised data the source's
 /// ids and the text of the references'.
@@ -57,6 +63,6 @@ std::optional<std::vector<std::string>> translate_validation_text(
     const SearchOptions& search,
     const ValidationText& text,
     Communicator& processes,
-    const BetweenBatches& between);
+    const ValidationStop& stop);
 
 }  // namespace seqconv

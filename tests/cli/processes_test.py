@@ -68,6 +68,21 @@ def floats(data):
     return array.array("f", data)
 
 
+def ranks_of(folder):
+    """The processes that train into the folder: their numbers by rank."""
+    ranks = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.fspath(folder).encode() not in (process / "cmdline").read_bytes():
+                continue
+            for variable in (process / "environ").read_bytes().split(b"\0"):
+                if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                    ranks[int(variable.split(b"=")[1])] = int(process.name)
+        except OSError:
+            pass
+    return ranks
+
+
 def records(output, kind):
     file = support.scratch() / output / "training" / "metrics.jsonl"
     lines = map(json.loads, file.read_text().splitlines())
@@ -340,16 +355,7 @@ class Ends(unittest.TestCase):
         while not list(checkpoints.glob("update-*.safetensors")):
             self.assertIsNone(job.poll(), "it ended by itself")
             time.sleep(0.05)
-        ranks = {}
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if os.fspath(folder).encode() not in (process / "cmdline").read_bytes():
-                    continue
-                for variable in (process / "environ").read_bytes().split(b"\0"):
-                    if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
-                        ranks[int(variable.split(b"=")[1])] = int(process.name)
-            except OSError:
-                pass
+        ranks = ranks_of(folder)
         self.assertEqual(sorted(ranks), list(range(size)))
         return job, ranks
 
@@ -381,6 +387,34 @@ class Ends(unittest.TestCase):
             self.assertEqual(message.count("the state is saved"), 1, message)
             self.assertEqual(records(output, "end")[-1]["reason"], "interrupted")
             self.assert_goes_on(output)
+
+    def test_a_signal_to_one_rank_in_a_validation_stops_all_and_it_is_made_again(self):
+        files = {side: support.scratch() / f"validated.{side}" for side in ("src", "tgt")}
+        for side, file in files.items():
+            file.write_bytes((support.data() / f"valid.{side}").read_bytes() * 1000)
+        options = ["training.validate_every=2", "training.log_every=1", *(
+            f"data.valid_{key}={files[side]}"
+            for key, side in (("source", "src"), ("target", "tgt")))]
+        folder = support.scratch() / "validating"
+        job = subprocess.Popen(
+            [*mpirun(2), os.fspath(support.PROGRAM),
+             *training("validating", "training.max_updates=4", *options)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(job.stderr.close)
+        self.addCleanup(job.kill)
+        for line in job.stderr:
+            if b"update 2 " in line:
+                break
+        time.sleep(0.1)
+        os.kill(ranks_of(folder)[1], signal.SIGTERM)
+        message = self.end(job)
+        self.assertEqual(job.returncode, 128 + signal.SIGTERM, message)
+        self.assertIn("after update 2; the state is saved", message)
+        self.assertEqual(records("validating", "validation"), [])
+        result = together(
+            2, *training("validating", "training.max_updates=2", *options), "--resume")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertEqual([one["update"] for one in records("validating", "validation")], [2])
 
     def test_mpirun_passes_signals_on(self):
         for sent, options in (signal.SIGUSR1, ()), (

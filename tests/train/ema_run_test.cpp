@@ -116,7 +116,8 @@ TEST_F(MovingAverage, IsWhatIsValidated) {
     const LoadedModel model =
         load_model(RunFolder{path("run")}.checkpoint(record["update"]));
     EXPECT_EQ(
-        validation_loss(*model.model, *batches, loss, alone, [] {}).loss_base2,
+        validation_loss(*model.model, *batches, loss, alone, ValidationStop())
+            .loss_base2,
         record["loss_base2"].get<double>());
   }
 }

@@ -170,7 +170,7 @@ TEST_F(Trainer, TheLossOfTheFirstUpdateIsTheModelsOwn) {
       batches,
       {.smoothing = 0.1},
       *setup.communicator,
-      [] {});
+      ValidationStop());
   EXPECT_NEAR(
       records("run", "train")[0]["loss_base2"].get<double>(),
       loss.loss_base2,
