@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
@@ -293,6 +294,41 @@ TEST_F(DeviceUpdates, ALossScaleChangesNoUpdateButThoseItSkips) {
   later.update(0.02, nothing);
   later.updates->read();
   EXPECT_EQ(later.position.loss_scale, 1024);
+}
+
+/// The loss of updates 61 to 90, in bits a token.
+double loss_in(const TrainConfig& config, const RunSetup& setup) {
+  SmallRun run(
+      config,
+      setup,
+      make_device_updates,
+      {.on = config.training.precision == Precision::kFloat16});
+  for (int i = 0; i < 90; ++i) {
+    if (i == 60) {
+      run.updates->read();
+      run.updates->begin_record();
+    }
+    run.update(0.01, [](SmallRun&) {});
+  }
+  run.updates->read();
+  EXPECT_EQ(run.position.logged_skips, 0);
+  const UpdateSums& sums = run.position.logged;
+  return sums.loss / static_cast<double>(sums.target_tokens) / std::numbers::ln2;
+}
+
+// Convolutions have no float16 on the CPU; self-attention stands for them.
+TEST_F(DeviceUpdates, LearnInSixteenBitsWhatTheyLearnInFloat32) {
+  config_.model = testing::tiny_model(BlockKind::kSelfAttention);
+  config_.model.dropout = 0.1;
+  const double wanted = loss_in(config_, set_up_run(request("float32")));
+  EXPECT_LT(wanted, 2);
+  for (const auto precision : {Precision::kBFloat16, Precision::kFloat16}) {
+    config_.training.precision = precision;
+    const std::string name(enum_name(precision));
+    const double got = loss_in(config_, set_up_run(request(name)));
+    EXPECT_NEAR(got, wanted, 0.02) << name;
+    EXPECT_NE(got, wanted) << name;
+  }
 }
 
 TEST_F(DeviceUpdates, TrainingHasDivergedOnlyWhenTheLossScaleCannotFall) {
