@@ -313,7 +313,8 @@ double loss_in(const TrainConfig& config, const RunSetup& setup) {
   run.updates->read();
   EXPECT_EQ(run.position.logged_skips, 0);
   const UpdateSums& sums = run.position.logged;
-  return sums.loss / static_cast<double>(sums.target_tokens) / std::numbers::ln2;
+  return sums.loss / static_cast<double>(sums.target_tokens) /
+      std::numbers::ln2;
 }
 
 // Convolutions have no float16 on the CPU; self-attention stands for them.
