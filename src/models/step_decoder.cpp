@@ -123,7 +123,7 @@ class ModelStepDecoder : public StepDecoder {
     at::NoGradGuard no_grad;
     follow(parents);
     scores_ = combine(to_tensor(tokens));
-    if (!scores_.is_cpu() && !constraints.keep_probabilities) {
+    if (chosen_there(constraints, count)) {
       select_rows(scores_, constraints, count, candidates_);
       return candidates_;
     }
@@ -148,6 +148,12 @@ class ModelStepDecoder : public StepDecoder {
   }
 
  private:
+  /// On a device, but where all scores are no more than twice as much to read.
+  bool chosen_there(const StepConstraints& constraints, int64_t count) const {
+    return !scores_.is_cpu() && !constraints.keep_probabilities &&
+        count < scores_.size(1) / 4;
+  }
+
   void follow(std::span<const int32_t> parents) {
     if (is_identity(parents, static_cast<int64_t>(sentence_of_row_.size())))
       return;

@@ -104,12 +104,12 @@ TEST_P(TranslationOnDevice, AStepReadsItsCandidatesAlone) {
   const std::vector<int32_t> rows = {0, 1, 2}, tokens(3, kEndId);
   const std::vector<int32_t> excluded = {6, 39};
   std::vector<RowConstraint> constraints(3);
-  const auto bytes = [&](const StepConstraints& step) {
+  const auto bytes = [&](const StepConstraints& step, int64_t count = 4) {
     int64_t found = 0;
     EXPECT_THAT(
         calls_of_mixed_devices([&] {
           found = testing::bytes_read(
-              [&] { decoder->advance(rows, tokens, step, 4); });
+              [&] { decoder->advance(rows, tokens, step, count); });
         }),
         IsEmpty());
     return found;
@@ -122,6 +122,7 @@ TEST_P(TranslationOnDevice, AStepReadsItsCandidatesAlone) {
   constraints[2].forced = 12;
   EXPECT_EQ(bytes({.rows = constraints}), 3 * 5 * 8);
   EXPECT_EQ(bytes({.keep_probabilities = true}), 3 * kWords * 4);
+  EXPECT_EQ(bytes({}, /*count=*/kWords / 4), 3 * kWords * 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(
