@@ -66,6 +66,10 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options) {
   options.validate("");
 }
 
+int64_t Sampler::asks_for() const {
+  return options_.temperature == 0 ? 1 : options_.top_k;
+}
+
 SampledToken Sampler::draw(
     std::span<const float> log_probabilities,
     std::span<const int32_t> banned,

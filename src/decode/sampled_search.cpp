@@ -6,6 +6,7 @@
 
 #include "decode/constraints.h"
 #include "decode/search_inputs.h"
+#include "seqconv/base/error.h"
 #include "seqconv/base/random.h"
 #include "seqconv/base/special_ids.h"
 
@@ -24,6 +25,33 @@ struct Draw {
   }
 };
 
+/// The best tokens of a row, as many as a draw asks for.
+class BestTokens : public NextTokens {
+ public:
+  BestTokens(const std::vector<Candidate>& best, int64_t vocabulary_size)
+      : best_(best), vocabulary_size_(vocabulary_size) {}
+
+  int64_t vocabulary_size() const override { return vocabulary_size_; }
+  std::span<const float> log_probabilities() override {
+    fail("a draw asked for the best tokens, and now for all");
+  }
+  void best(
+      const RowConstraint& constraint,
+      int64_t count,
+      std::vector<Candidate>& out) override {
+    out.clear();
+    for (const Candidate& candidate : best_)
+      if (std::ssize(out) < count &&
+          std::ranges::find(constraint.banned, candidate.token) ==
+              constraint.banned.end())
+        out.push_back(candidate);
+  }
+
+ private:
+  const std::vector<Candidate>& best_;
+  int64_t vocabulary_size_;
+};
+
 class SampledSearch {
  public:
   SampledSearch(
@@ -36,6 +64,7 @@ class SampledSearch {
         inputs_(inputs),
         options_(options),
         sampler_(sampling),
+        enough_(candidates_for(sampling)),
         excluded_(excluded) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       limits_.push_back(decode::make_limits(
@@ -67,6 +96,17 @@ class SampledSearch {
   }
 
  private:
+  /// Candidates of a row that are enough for a draw, 0 where it needs all
+  /// log-probabilities. The search's constraints hold for candidates, but <unk>
+  /// may be one that a draw leaves out; its penalty is rounded in another way.
+  int64_t candidates_for(const SamplingOptions& sampling) const {
+    const int64_t asked =
+        options_.unknown_penalty == 0 ? sampler_.asks_for() : 0;
+    return asked == 0 ? 0
+                      : std::min(asked, decoder_.vocabulary_size()) +
+            (sampling.ban_unknown ? 1 : 0);
+  }
+
   /// In the first step all draws of a sentence share its row.
   void ask_decoder(int64_t step) {
     parents_.clear();
@@ -87,8 +127,8 @@ class SampledSearch {
         {.unknown_penalty = options_.unknown_penalty,
          .excluded = excluded_,
          .rows = constraints_,
-         .keep_probabilities = true},
-        /*count=*/1);
+         .keep_probabilities = enough_ == 0},
+        std::max<int64_t>(enough_, 1));
   }
 
   RowConstraint constraint(const Draw& draw, int64_t step) const {
@@ -105,13 +145,25 @@ class SampledSearch {
       return append(draw, kEndId, -std::numeric_limits<float>::infinity());
     if (constraints_[row].forced >= 0)
       return append(draw, best.front().token, best.front().score);
-    const SampledToken token = sampler_.draw(
-        penalized(decoder_.log_probabilities(draw.row)),
-        banned(constraints_[row]),
+    const SampledToken token = draw_next(
+        draw.row,
         uniform_number(
             mix_words(inputs_[draw.sentence].seed, draw.number),
             static_cast<uint64_t>(step)));
     append(draw, token.token, token.log_probability);
+  }
+
+  SampledToken draw_next(int32_t row, double uniform) {
+    const auto bans = banned(constraints_[static_cast<size_t>(row)]);
+    if (enough_ == 0)
+      return sampler_.draw(
+          penalized(decoder_.log_probabilities(row)),
+          bans,
+          uniform);
+    BestTokens next(
+        (*best_)[static_cast<size_t>(row)],
+        decoder_.vocabulary_size());
+    return sampler_.draw(next, bans, uniform);
   }
 
   std::span<const float> penalized(std::span<const float> all) {
@@ -154,6 +206,7 @@ class SampledSearch {
   const std::vector<SampledInput>& inputs_;
   const SearchOptions& options_;
   Sampler sampler_;
+  int64_t enough_;
   std::span<const int32_t> excluded_;
   std::vector<decode::Limits> limits_;
   std::vector<Draw> running_;

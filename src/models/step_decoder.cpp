@@ -12,6 +12,7 @@
 
 #include "seqconv/decode/candidates.h"
 #include "seqconv/models/decoder.h"
+#include "seqconv/models/device_candidates.h"
 #include "seqconv/models/output_layer.h"
 #include "seqconv/models/translation_model.h"
 #include "tensors.h"
@@ -121,7 +122,12 @@ class ModelStepDecoder : public StepDecoder {
       int64_t count) override {
     at::NoGradGuard no_grad;
     follow(parents);
-    scores_ = ops::to_host(combine(to_tensor(tokens))).contiguous();
+    scores_ = combine(to_tensor(tokens));
+    if (chosen_there(constraints, count)) {
+      select_rows(scores_, constraints, count, candidates_);
+      return candidates_;
+    }
+    scores_ = ops::to_host(scores_).contiguous();
     const int64_t vocabulary = scores_.size(1);
     const float* data = scores_.const_data_ptr<float>();
     candidates_.resize(tokens.size());
@@ -142,6 +148,12 @@ class ModelStepDecoder : public StepDecoder {
   }
 
  private:
+  /// On a device, but where all scores are no more than twice as much to read.
+  bool chosen_there(const StepConstraints& constraints, int64_t count) const {
+    return !scores_.is_cpu() && !constraints.keep_probabilities &&
+        count < scores_.size(1) / 4;
+  }
+
   void follow(std::span<const int32_t> parents) {
     if (is_identity(parents, static_cast<int64_t>(sentence_of_row_.size())))
       return;
@@ -199,7 +211,7 @@ class ModelStepDecoder : public StepDecoder {
   int64_t sentences_;
   int64_t kept_;                          // sentences in the memory
   std::vector<int32_t> sentence_of_row_;  // by their places there
-  at::Tensor scores_;                     // [N, V] of the last step, host
+  at::Tensor scores_;                     // [N, V] of the last step
   std::vector<std::vector<Candidate>> candidates_;
 };
 

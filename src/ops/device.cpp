@@ -18,6 +18,11 @@ at::Tensor to_device(const at::Tensor& host, at::Device device) {
 }
 
 at::Tensor to_host(const at::Tensor& tensor) {
+  if (tensor.is_cpu())
+    return tensor;
+  RECORD_FUNCTION(
+      "seqconv::to_host",
+      c10::ArrayRef<const c10::IValue>{c10::IValue(tensor)});
   if (tensor.is_meta())
     return at::zeros(tensor.sizes(), tensor.options().device(at::kCPU));
   return tensor.cpu();

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "decode/table_decoder.h"
 #include "seqconv/base/error.h"
@@ -181,6 +182,64 @@ TEST(SampledSearch, KeepsToPrefixLengthsAndExclusions) {
       EXPECT_EQ(std::count(tokens.begin(), tokens.end(), tokens[i]), 1);
     }
   }
+}
+
+/// Notes what it is asked for.
+class NotingDecoder : public TableDecoder {
+ public:
+  using TableDecoder::TableDecoder;
+
+  const std::vector<std::vector<Candidate>>& advance(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      const StepConstraints& constraints,
+      int64_t count) override {
+    asked.insert({constraints.keep_probabilities, count});
+    return TableDecoder::advance(parents, tokens, constraints, count);
+  }
+
+  std::set<std::pair<bool, int64_t>> asked;
+};
+
+TEST(SampledSearch, AsksForCandidatesWhereTheyAreEnough) {
+  SearchOptions options;
+  options.max_length_b = 12;
+  options.min_length = 3;
+  options.no_repeat_ngram = 1;
+  options.n_best = 3;
+  SearchOptions whole = options;
+  whole.unknown_penalty = 1e-30;  // changes no number
+  const std::vector<int32_t> excluded = {6, 9};
+  const std::vector<std::pair<SamplingOptions, int64_t>> cases = {
+      {{.temperature = 0}, 1},
+      {{.temperature = 0, .ban_unknown = true}, 2},
+      {{.top_k = 1}, 1},
+      {{.temperature = 0.7, .top_k = 4}, 4},
+      {{.top_k = 3, .top_p = 0.6, .ban_unknown = true}, 4},
+      {{.top_k = 1'000'000'000'000, .ban_unknown = true}, 26}};
+  for (const auto& [sampling, count] : cases)
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+      const RandomTable table{
+          .seed = seed,
+          .vocabulary = 25,
+          .grid = seed % 2 == 0 ? 0.5F : 0.0F,
+          .impossible = seed % 3 == 0 ? 0.3 : 0.0};
+      const std::vector<SampledInput> inputs = {
+          input_of(seed, {3, 7}),
+          input_of(seed + 1)};
+      NotingDecoder some(table, {0, 4}), all(table, {0, 4});
+      const auto found =
+          sampled_search(some, inputs, options, sampling, excluded);
+      const auto wanted =
+          sampled_search(all, inputs, whole, sampling, excluded);
+      EXPECT_EQ(some.asked, (decltype(some.asked){{false, count}}));
+      EXPECT_EQ(all.asked, (decltype(all.asked){{true, 1}}));
+      for (size_t i = 0; i < wanted.size(); ++i)
+        for (size_t n = 0; n < wanted[i].size(); ++n) {
+          EXPECT_EQ(found[i].at(n).tokens, wanted[i][n].tokens);
+          EXPECT_EQ(found[i].at(n).token_scores, wanted[i][n].token_scores);
+        }
+    }
 }
 
 TEST(SampledSearch, RefusesWhatMakesNoSense) {

@@ -83,11 +83,46 @@ TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
         decoder->advance(
             std::vector<int32_t>{2, 0, 2, 0},
             std::vector<int32_t>{5, 6, 7, 8},
-            {},
+            {.keep_probabilities = true},
             4);
         EXPECT_EQ(decoder->log_probabilities(3).size(), size_t{kWords});
       }),
       IsEmpty());
+}
+
+// Scores and words are 8 bytes together.
+TEST_P(TranslationOnDevice, AStepReadsItsCandidatesAlone) {
+  const TranslationModel model(
+      GetParam().options,
+      kWords,
+      kWords,
+      7,
+      at::kMeta);
+  const auto decoder = make_step_decoder(
+      {model, model},
+      testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3));
+  const std::vector<int32_t> rows = {0, 1, 2}, tokens(3, kEndId);
+  const std::vector<int32_t> excluded = {6, 39};
+  std::vector<RowConstraint> constraints(3);
+  const auto bytes = [&](const StepConstraints& step, int64_t count = 4) {
+    int64_t found = 0;
+    EXPECT_THAT(
+        calls_of_mixed_devices([&] {
+          found = testing::bytes_read(
+              [&] { decoder->advance(rows, tokens, step, count); });
+        }),
+        IsEmpty());
+    return found;
+  };
+  EXPECT_EQ(bytes({}), 3 * 4 * 8);
+  constraints[1].banned = {2, 17, 5};
+  EXPECT_EQ(
+      bytes({.unknown_penalty = 2, .excluded = excluded, .rows = constraints}),
+      3 * 4 * 8);
+  constraints[2].forced = 12;
+  EXPECT_EQ(bytes({.rows = constraints}), 3 * 5 * 8);
+  EXPECT_EQ(bytes({.keep_probabilities = true}), 3 * kWords * 4);
+  EXPECT_EQ(bytes({}, /*count=*/kWords / 4), 3 * kWords * 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -222,6 +257,33 @@ void expect_same_there(
   EXPECT_LE((scores - scores_there).abs().max().item<double>(), 1e-4);
 }
 
+/// Two steps, with constraints, on the CPU and on another device.
+void expect_same_candidates(
+    const TranslationModel& here,
+    const TranslationModel& there,
+    const Batch& batch) {
+  const auto wanted = make_step_decoder({here}, batch);
+  const auto found = make_step_decoder({there}, batch);
+  std::vector<RowConstraint> constraints(3);
+  constraints[0].banned = {2, 17, 5};
+  constraints[2].forced = 12;
+  const std::vector<int32_t> rows = {2, 1, 2}, excluded = {6, 39};
+  const StepConstraints step = {
+      .unknown_penalty = 0.5,
+      .excluded = excluded,
+      .rows = constraints};
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<int32_t> tokens(3, i == 0 ? kEndId : 8);
+    const auto& best = wanted->advance(rows, tokens, step, 4);
+    const auto& best_there = found->advance(rows, tokens, step, 4);
+    for (size_t row = 0; row < best.size(); ++row) {
+      ASSERT_EQ(best_there[row].size(), best[row].size());
+      for (size_t rank = 0; rank < best[row].size(); ++rank)
+        EXPECT_NEAR(best_there[row][rank].score, best[row][rank].score, 1e-4);
+    }
+  }
+}
+
 TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
   SEQCONV_REQUIRE_DEVICE(at::kCUDA);
   const Batch batch =
@@ -229,11 +291,10 @@ TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
   for (const testing::Variant& variant : testing::all_variants()) {
     SCOPED_TRACE(variant.name);
     const ModelOptions options = with_dropout(variant.options);
-    expect_same_there(
-        *TranslationModel(options, kWords, kWords, 7),
-        *TranslationModel(options, kWords, kWords, 7, at::kCUDA),
-        batch,
-        0.1);
+    const TranslationModel here(options, kWords, kWords, 7);
+    const TranslationModel there(options, kWords, kWords, 7, at::kCUDA);
+    expect_same_there(*here, *there, batch, 0.1);
+    expect_same_candidates(here, there, batch);
   }
   const std::vector<int32_t> text = {4, 12, 30, 7, 39, 21, 11, 5, 6};
   const Batch stream = make_stream_batch({text, std::span(text).first(4)});
@@ -311,6 +372,13 @@ TEST(DeviceCalls, AreSeenWhereTheyMix) {
       }),
       IsEmpty());
   EXPECT_ANY_THROW(there.sum().item<float>());
+  EXPECT_EQ(
+      testing::bytes_read([&] {
+        ops::to_host(there.mul(2));
+        ops::to_host(here);
+        ops::to_host(there.to(at::kDouble));
+      }),
+      4 * 4 + 4 * 8);
 }
 
 }  // namespace

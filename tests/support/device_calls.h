@@ -88,4 +88,26 @@ std::vector<std::string> calls_of_mixed_devices(const Work& work) {
   return calls;
 }
 
+/// Bytes that work() reads from a device (seqconv::to_host), as many as the
+/// tensors hold.
+template <class Work>
+int64_t bytes_read(const Work& work) {
+  thread_local int64_t* found = nullptr;
+  int64_t bytes = 0;
+  found = &bytes;
+  const auto start = [](const at::RecordFunction& call)
+      -> std::unique_ptr<at::ObserverContext> {
+    if (found != nullptr && std::string(call.name()) == "seqconv::to_host")
+      *found += static_cast<int64_t>(call.inputs()[0].toTensor().nbytes());
+    return nullptr;
+  };
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(start).needsInputs(true).scopes(
+          {at::RecordScope::FUNCTION}));
+  work();
+  at::removeCallback(handle);
+  found = nullptr;
+  return bytes;
+}
+
 }  // namespace seqconv::testing

@@ -77,6 +77,10 @@ class Sampler {
       std::span<const int32_t> banned,
       double uniform);
 
+  /// How many of the most probable tokens that may come a draw asks for; 0: for
+  /// all log-probabilities.
+  int64_t asks_for() const;
+
  private:
   void select(NextTokens& next, int64_t count);
   void weigh_all(std::span<const float> log_probabilities);
