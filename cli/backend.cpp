@@ -59,15 +59,17 @@ const BackendOpener& backend(const BackendFlags& flags) {
     return runtime;
   }
   const DeviceName device = device_of(flags);
-  if (flags.compute == ComputeType::kBfloat16 ||
-      flags.compute == ComputeType::kInt8)
+  if (flags.compute == ComputeType::kInt8)
     fail_usage(
         "--compute-type ",
         enum_name(flags.compute),
         " needs --backend runtime on the CPU, but got ",
         device.kind == DeviceName::Kind::kCpu ? "libtorch"
                                               : "--device " + flags.device);
-  return engine().backends(flags.threads, device);
+  return engine().backends(
+      {.threads = flags.threads,
+       .device = device,
+       .bfloat16 = flags.compute == ComputeType::kBfloat16});
 }
 
 int64_t workers(const BackendFlags& flags) {

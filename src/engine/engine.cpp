@@ -32,14 +32,15 @@ const EngineTable kTable{
         [](ConfigFormat format) {
           return guarded([&] { return describe_config(format); });
         },
-    .backends = [](int64_t threads,
-                   const DeviceName& device) -> const BackendOpener& {
+    .backends = [](const BackendArguments& arguments) -> const BackendOpener& {
       static TorchBackends backends;
-      set_threads(threads);
+      set_threads(arguments.threads);
       const Launch launch =
           find_launch([](const char* name) { return std::getenv(name); });
       backends = guarded([&] {
-        return TorchBackends(open_device(device, launch.local_rank));
+        return TorchBackends(
+            open_device(arguments.device, launch.local_rank),
+            arguments.bfloat16 ? at::kBFloat16 : at::kFloat);
       });
       return backends;
     },

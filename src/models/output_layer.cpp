@@ -1,7 +1,6 @@
 #include "seqconv/models/output_layer.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 
 #include <cmath>
@@ -107,7 +106,7 @@ at::Tensor OutputLayerImpl::log_probabilities(const at::Tensor& hidden) const {
   const at::Tensor rows = projected(hidden);
   if (adaptive_)
     return adaptive_->log_probabilities(rows);
-  return at::log_softmax(at::linear(rows, weight_), -1, at::kFloat);
+  return at::log_softmax(project(rows, weight_), -1, at::kFloat);
 }
 
 }  // namespace seqconv

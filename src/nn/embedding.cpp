@@ -59,8 +59,12 @@ int64_t EmbeddingImpl::max_tokens() const {
                              : std::numeric_limits<int32_t>::max();
 }
 
+const at::Tensor& EmbeddingImpl::first_table() const {
+  return bands ? bands->table(0) : table;
+}
+
 at::Device EmbeddingImpl::device() const {
-  return bands ? bands->table(0).device() : table.device();
+  return first_table().device();
 }
 
 at::Tensor EmbeddingImpl::learned_rows(int64_t past, int64_t count) const {
@@ -91,7 +95,7 @@ at::Tensor EmbeddingImpl::forward(
       : at::mul(rows, scale);
   // All that follows takes its type from here.
   return ops::dropout(
-      in_type(x, plan.activation_type()),
+      x.to(plan.activation_type().value_or(first_table().scalar_type())),
       plan.rate(options_.dropout),
       plan.next_seed());
 }

@@ -1,5 +1,6 @@
 #include "seqconv/nn/talk.h"
 
+#include <ATen/ops/promote_types.h>
 #include <ATen/ops/sigmoid.h>
 
 #include "seqconv/ops/elementwise.h"
@@ -16,14 +17,18 @@ TalkImpl::TalkImpl(const TalkOptions& options, const InitGenerator& generator)
   offsets_->draw_bias_by_fan_in(generator);
 }
 
+at::Tensor TalkImpl::relative_offsets(const at::Tensor& x) const {
+  const at::Tensor logits = offsets_->forward(x);
+  return at::sigmoid(
+      logits.to(at::promote_types(logits.scalar_type(), at::kFloat)));
+}
+
 at::Tensor TalkImpl::forward(
     const at::Tensor& x,
     const std::optional<at::Tensor>& lengths,
     DropoutPlan& plan) const {
-  // In the parameters' type: how far a window reaches is a product with it.
-  const at::Tensor logits = offsets_->forward(x);
   const at::Tensor offsets = ops::dropout(  // [B, T, 2H] or [B, T, H]
-      at::sigmoid(logits.to(offsets_->weight.scalar_type())),
+      relative_offsets(x),
       plan.rate(options_.offset_dropout),
       plan.next_seed());
   if (options_.causal) {
@@ -50,7 +55,7 @@ at::Tensor TalkImpl::step(
       x,
       state.window,
       position.tensor,
-      at::sigmoid(offsets_->forward(x)),
+      relative_offsets(x),
       options_.max_offset);
 }
 

@@ -13,10 +13,13 @@ namespace seqconv {
 namespace {
 
 /// As reports have it: the same for every device of a kind.
-std::string name_on(at::Device device) {
+std::string name_of(const SequenceModel& model) {
+  const bool small = model.parameters().front().scalar_type() == at::kBFloat16;
+  const std::string name = concat("libtorch, ", small ? "bfloat16" : "float32");
+  const at::Device device = model.device();
   return device.is_cpu()
-      ? "libtorch, float32"
-      : concat("libtorch, float32, ", at::DeviceTypeName(device.type(), true));
+      ? name
+      : concat(name, ", ", at::DeviceTypeName(device.type(), true));
 }
 
 /// A step decoder of modules.
@@ -88,9 +91,7 @@ class TorchTranslation : public TranslationBackend {
   }
 
   PositionLimits limits() const override { return limits_; }
-  std::string name() const override {
-    return name_on(models_.front()->device());
-  }
+  std::string name() const override { return name_of(*models_.front()); }
 
  private:
   std::vector<TranslationModel> models_;
@@ -148,7 +149,7 @@ class TorchLanguage : public LanguageBackend {
   }
 
   int64_t max_tokens() const override { return model_->max_tokens(); }
-  std::string name() const override { return name_on(model_->device()); }
+  std::string name() const override { return name_of(*model_); }
 
  private:
   LanguageModel model_;
@@ -185,6 +186,7 @@ std::shared_ptr<const TranslationBackend> TorchBackends::translation(
           std::nullopt,
           device_);
       load_parameters(model.parameters, *modules.back());
+      modules.back()->to(type_);
       modules.back()->eval();
     }
     return make_torch_backend(std::move(modules));
@@ -200,6 +202,7 @@ std::shared_ptr<const LanguageBackend> TorchBackends::language(
         std::nullopt,
         device_);
     load_parameters(model.parameters, *module);
+    module->to(type_);
     module->eval();
     return make_torch_backend(std::move(module));
   });

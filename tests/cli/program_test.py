@@ -338,6 +338,21 @@ class Translate(unittest.TestCase):
                 self.assertAlmostEqual(
                     one["log_probability"], other["log_probability"], delta=1e-4)
 
+    def test_libtorch_computes_in_bfloat16(self):
+        source, target = support.data() / "valid.src", support.data() / "valid.tgt"
+        pairs = ["score", "--model", support.model(), "--source", source, "--target", target]
+        runs = [
+            run(*pairs, "--backend", "libtorch", "--compute-type", compute)
+            for compute in ("float32", "bfloat16")]
+        one, other = ([float(line.split()[-1]) for line in result.out.decode().splitlines()]
+                      for result in runs)
+        self.assertNotEqual(one, other)
+        for a, b in zip(one, other, strict=True):
+            self.assertLess(abs(a - b), 0.02 * abs(a) + 0.1)
+        result = self.translate("--backend", "libtorch", "--compute-type", "bfloat16",
+                                "--stats", stdin="1 2 3\n")
+        self.assertRegex(result.message, r"tokens/s \(libtorch, bfloat16\)")
+
     def test_a_device_is_there_or_the_error_says_what_is(self):
         text = "1 2 3\n"
         wanted = self.translate(stdin=text).out

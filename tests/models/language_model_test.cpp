@@ -88,6 +88,25 @@ TEST_P(LanguageModelTest, PromptsInChunksAndStepsEqualTeacherForcing) {
   }
 }
 
+TEST_P(LanguageModelTest, ReadingInBfloat16EqualsTeacherForcing) {
+  const Batch batch = random_batch({{1, 12}}, 40, 11);
+  const at::Tensor wanted = model_->target_log_probabilities(batch);  // [1, T]
+  model_->to(at::kBFloat16);
+  const at::Tensor scores = model_->target_log_probabilities(batch);
+  EXPECT_EQ(scores.scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::allclose(scores, wanted, 0, 0.1));
+  EXPECT_FALSE(at::equal(scores, wanted));
+  LanguageModelReader reader(model_);
+  for (int64_t step = 0; step < batch.target_steps; ++step) {
+    const at::Tensor next = reader.read({batch.target_in[step]});
+    EXPECT_EQ(next.scalar_type(), at::kFloat);
+    EXPECT_NEAR(
+        next[batch.target_out[step]].item<float>(),
+        wanted[0][step].item<float>(),
+        0.1);
+  }
+}
+
 TEST_P(LanguageModelTest, LossIsMinusTheLogProbabilities) {
   const Batch batch = random_batch({{1, 3}, {1, 14}}, 40, 9);
   DropoutPlan evaluation;

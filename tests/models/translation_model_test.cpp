@@ -8,6 +8,7 @@
 #include "seqconv/models/output_layer.h"
 #include "seqconv/nn/average_attention.h"
 #include "seqconv/nn/flat_parameters.h"
+#include "support/product_types.h"
 #include "test_models.h"
 
 namespace seqconv {
@@ -144,6 +145,43 @@ TEST_P(TranslationModelTest, StepDecoderScoresEqualTeacherForcing) {
           2e-5);
     }
   }
+}
+
+// As TorchBackends has it: of all that the products read, nothing is float32.
+TEST_P(TranslationModelTest, StepsInBfloat16EqualTeacherForcing) {
+  const Batch batch = random_batch({{7, 9}, {4, 9}}, 40, 13);
+  const at::Tensor wanted = model_->target_log_probabilities(batch);
+  model_->to(at::kBFloat16);
+  at::Tensor scores;
+  at::Tensor stepped = at::zeros_like(wanted);  // [B, T]
+  const auto products = testing::product_types([&] {
+    scores = model_->target_log_probabilities(batch);
+    const auto decoder = make_step_decoder({model_}, batch);
+    for (int64_t step = 0; step < batch.target_steps; ++step) {
+      std::vector<int32_t> tokens;
+      std::vector<RowConstraint> forced;
+      for (const int64_t row : {0, 1}) {
+        const int64_t at = row * batch.target_steps + step;
+        tokens.push_back(static_cast<int32_t>(batch.target_in[at]));
+        forced.push_back(
+            {.forced = static_cast<int32_t>(batch.target_out[at])});
+      }
+      const auto& found =
+          decoder->advance(std::vector{0, 1}, tokens, {.rows = forced}, 1);
+      for (const int64_t row : {0, 1})
+        stepped[row][step] = found[row].at(0).score;
+    }
+  });
+  EXPECT_FALSE(products.empty());
+  for (const std::string& product : products)
+    EXPECT_EQ(product.find(" Float"), std::string::npos) << product;
+  EXPECT_EQ(scores.scalar_type(), at::kFloat);
+  const auto farthest = [&](const at::Tensor& got) {
+    return (got - wanted).abs().max().item<double>();
+  };
+  EXPECT_LT(farthest(scores), 0.1);
+  EXPECT_LT(farthest(stepped), 0.1);
+  EXPECT_GT(farthest(scores), 0);
 }
 
 TEST_P(TranslationModelTest, EnsembleIsTheLogOfTheMeanProbability) {

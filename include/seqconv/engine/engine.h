@@ -23,12 +23,20 @@ struct TrainArguments {
   bool dry_run = false;
 };
 
+/// How LibTorch runs models.
+struct BackendArguments {
+  /// That an operation on the CPU is shared among; 0 = all cores.
+  int64_t threads = 0;
+  DeviceName device;
+  bool bfloat16 = false;  ///< instead of float32
+};
+
 /// What `describe_config` writes: a configuration, or its page of the
 /// reference.
 enum class ConfigFormat { kToml, kMarkdown };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 9;
+inline constexpr int kEngineVersion = 10;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They
@@ -40,10 +48,8 @@ struct EngineTable {
   void (*train)(const TrainArguments&) = nullptr;
   /// Every key of a training configuration with default and help.
   std::string (*describe_config)(ConfigFormat) = nullptr;
-  /// Opens models in LibTorch on a device; on the CPU it shares an operation
-  /// among so many threads, 0 = all cores. It stays as long as the library.
-  const BackendOpener& (*backends)(int64_t threads, const DeviceName& device) =
-      nullptr;
+  /// Opens models in LibTorch. It stays as long as the library.
+  const BackendOpener& (*backends)(const BackendArguments&) = nullptr;
   /// Whether there is a CUDA device that "auto" would take.
   bool (*sees_cuda)() = nullptr;
 };

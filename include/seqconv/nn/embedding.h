@@ -38,8 +38,9 @@ class EmbeddingImpl : public torch::nn::Module {
       const at::Tensor& shared = {});
 
   /// tokens [B, T] int64, best on the host, real tokens first; their positions
-  /// start at `past` tokens. -> [B, T, C]. Error when learned positions do not
-  /// reach. Safe to call from several threads at a time.
+  /// start at `past` tokens. -> [B, T, C] in the plan's activation type, else
+  /// the table's. Error when learned positions do not reach. Safe to call from
+  /// several threads at a time.
   at::Tensor
   forward(const at::Tensor& tokens, DropoutPlan& plan, int64_t past = 0) const;
 
@@ -54,6 +55,7 @@ class EmbeddingImpl : public torch::nn::Module {
   AdaptiveInput bands{nullptr};  ///< empty without bands
 
  private:
+  const at::Tensor& first_table() const;
   at::Tensor learned_rows(int64_t past, int64_t count) const;
 
   EmbeddingOptions options_;

@@ -36,6 +36,10 @@ class TalkImpl : public torch::nn::Module {
   ConvState initial_state(int64_t rows) const;
 
  private:
+  /// x [B, T, C] -> [B, T, 2H] or, causal, [B, T, H] in (0, 1); in float32
+  /// where x has 16 bits: how far a window reaches is a product with it.
+  at::Tensor relative_offsets(const at::Tensor& x) const;
+
   TalkOptions options_;
   Linear offsets_{nullptr};
 };

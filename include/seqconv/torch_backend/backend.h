@@ -21,10 +21,14 @@ std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model);
 TranslationSystem make_system(const LoadedModel& loaded);
 LanguageSystem make_system(const LoadedLanguageModel& loaded);
 
-/// Opens models in LibTorch, on a device that open_device() gave.
+/// Opens models in LibTorch, on a device that open_device() gave. In bfloat16
+/// parameters and activations are; sums and log-probabilities stay float32.
 class TorchBackends : public BackendOpener {
  public:
-  explicit TorchBackends(at::Device device = at::kCPU) : device_(device) {}
+  explicit TorchBackends(
+      at::Device device = at::kCPU,
+      at::ScalarType type = at::kFloat)
+      : device_(device), type_(type) {}
 
   std::string_view name() const override { return "libtorch"; }
   std::shared_ptr<const TranslationBackend> translation(
@@ -34,6 +38,7 @@ class TorchBackends : public BackendOpener {
 
  private:
   at::Device device_;
+  at::ScalarType type_;
 };
 
 }  // namespace seqconv
