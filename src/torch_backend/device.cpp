@@ -89,7 +89,37 @@ at::Device open_cuda(const DeviceName& name, int64_t local_rank) {
   return device;
 }
 
+/// Calls a function of CUDA's runtime, which came with LibTorch's half. Its
+/// last parameter is the device.
+template <class... Arguments>
+void ask_cuda(const char* name, at::Device device, Arguments... arguments) {
+  using Function = int (*)(Arguments..., int);
+  const auto call = reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
+  SEQCONV_CHECK(call != nullptr, "CUDA has no function '", name, "'");
+  const int status = call(arguments..., device.index());
+  SEQCONV_CHECK(
+      status == 0,
+      "CUDA says nothing of ",
+      device.str(),
+      ": error ",
+      status,
+      " of ",
+      name);
+}
+
+/// The value of a cudaDeviceAttr.
+int cuda_attribute(int attribute, at::Device device) {
+  int value = 0;
+  ask_cuda("cudaDeviceGetAttribute", device, &value, attribute);
+  return value;
+}
+
 }  // namespace
+
+ComputeCapability compute_capability(at::Device device) {
+  // cudaDevAttrComputeCapabilityMajor and Minor.
+  return {cuda_attribute(75, device), cuda_attribute(76, device)};
+}
 
 bool sees_cuda() {
   return cuda_devices() > 0;

@@ -2,6 +2,7 @@
 
 #include <c10/core/Device.h>
 
+#include <compare>
 #include <cstdint>
 
 #include "seqconv/base/device_name.h"
@@ -14,6 +15,17 @@ namespace seqconv {
 /// CPU where there is no such device. Error that says what is there when it is
 /// not, and when this build has no CUDA operators.
 at::Device open_device(const DeviceName& name, int64_t local_rank = 0);
+
+/// What NVIDIA calls the generation of a CUDA device: 8.0 is an A100's.
+struct ComputeCapability {
+  int major = 0;
+  int minor = 0;
+
+  auto operator<=>(const ComputeCapability&) const = default;
+};
+
+/// That of a CUDA device that open_device() gave.
+ComputeCapability compute_capability(at::Device device);
 
 /// Whether open_device has a CUDA device to open.
 bool sees_cuda();
