@@ -4,9 +4,12 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
 
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/own_device.h"
 #include "seqconv/ops/device.h"
 
 namespace seqconv {
@@ -74,16 +77,17 @@ at::Device open_cuda(const DeviceName& name, int64_t local_rank) {
       asked,
       "' was asked for, but no CUDA device is to be seen (nvidia-smi lists "
       "those of the machine, CUDA_VISIBLE_DEVICES may hide some)");
-  const int64_t index = name.index < 0 ? local_rank : name.index;
   SEQCONV_CHECK(
-      index < devices,
-      name.index < 0 ? concat("process ", local_rank, " of this machine needs ")
-                     : concat("device '", asked, "' was asked for: "),
-      "CUDA device ",
-      index,
-      ", but ",
+      name.index < devices,
+      "device '",
+      asked,
+      "' was asked for, but ",
       devices == 1 ? "there is only cuda:0"
                    : concat("there are cuda:0 to cuda:", devices - 1));
+  const bool chosen = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
+  const int64_t index = name.index < 0
+      ? own_cuda_device(devices, local_rank, chosen)
+      : name.index;
   const at::Device device = cuda_device(index);
   c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(device);
   return device;
@@ -119,6 +123,16 @@ int cuda_attribute(int attribute, at::Device device) {
 ComputeCapability compute_capability(at::Device device) {
   // cudaDevAttrComputeCapabilityMajor and Minor.
   return {cuda_attribute(75, device), cuda_attribute(76, device)};
+}
+
+std::string device_place(at::Device device) {
+  std::string name = device.str();
+  if (device.index() < cuda_devices()) {
+    std::array<char, 64> address{};  // on the bus, as nvidia-smi has it
+    ask_cuda("cudaDeviceGetPCIBusId", device, address.data(), 64);
+    name = concat("GPU ", address.data());
+  }
+  return concat(name, " of ", machine_name());
 }
 
 bool sees_cuda() {

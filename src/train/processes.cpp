@@ -10,6 +10,8 @@
 
 #include "agreement.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/own_device.h"
+#include "seqconv/torch_backend/device.h"
 #include "seqconv/train/communicator_module.h"
 
 namespace seqconv {
@@ -130,19 +132,14 @@ void check_same_kind(Communicator& processes, at::Device device) {
                      " in rank 0"));
 }
 
-/// What is wrong where processes would share a device, or "".
-std::string device_fault(const Communicator& processes, at::Device device) {
-  const int64_t others = processes.local_size();
-  if (others == 1 || device.index() == processes.local_rank())
-    return "";
-  return concat(
-      "each process of a machine has a GPU of its own, but training.device "
-      "gives all ",
-      others,
-      " of this one ",
-      device.str(),
-      ": set it to cuda, and CUDA_VISIBLE_DEVICES if only some GPUs are to be "
-      "used");
+/// UsageError in all processes when two of them have one device.
+void check_own_devices(Communicator& processes, const std::string& own) {
+  std::vector<std::string> all;
+  for (int64_t rank = 0; rank < processes.size(); ++rank)
+    all.push_back(broadcast_text(processes, own, rank));
+  const std::string fault = shared_device_fault(all);
+  if (!fault.empty())
+    fail_usage(fault);
 }
 
 }  // namespace
@@ -178,16 +175,15 @@ std::shared_ptr<Communicator> open_on_device(
         " seqconv train ...");
   if (!device.is_cuda())
     return processes;
-  const std::string fault = device_fault(*processes, device);
+  const std::string place = device_place(device);
   if (speaking)
-    fail_together(*processes, fault);
-  else if (!fault.empty())
-    fail_usage(fault);
+    check_own_devices(*processes, place);
   return load_module(kNccl, launch)
       .open(
           {.launch = launch,
            .host = speaking ? std::move(processes) : nullptr,
-           .cuda_device = device.index()});
+           .cuda_device = device.index(),
+           .cuda_place = place});
 }
 
 int64_t share_of_cores(const Communicator& processes) {
