@@ -85,7 +85,7 @@ void train_model(
   communicator = open_on_device(std::move(communicator), on_device.device);
   if (request.dry_run) {
     if (communicator->is_first())
-      report_dry_run(request);
+      report_dry_run(on_device, communicator->size());
     return;
   }
   RunSetup setup = set_up_run(on_device, std::move(communicator));
