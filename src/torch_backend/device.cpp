@@ -9,39 +9,30 @@
 #include <filesystem>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/library_path.h"
 #include "seqconv/base/own_device.h"
 #include "seqconv/ops/device.h"
 
 namespace seqconv {
 namespace {
 
-constexpr const char* kLibrary = "libseqconv_ops_cuda.so";
-constexpr const char* kTorchCuda = "libtorch_cuda.so";
-
-/// Beside the library of the operators.
-std::filesystem::path library_path() {
-  Dl_info info{};
+std::filesystem::path operators_path() {
   const auto address = reinterpret_cast<const void*>(&ops::to_device);
-  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
-    return kLibrary;
-  return std::filesystem::path(info.dli_fname).parent_path() / kLibrary;
+  return beside_library_of(address, "libseqconv_ops_cuda.so");
 }
 
 /// LibTorch's CUDA half, beside the half that is here. Nothing else asks for
 /// it: without it LibTorch knows of no device.
 std::filesystem::path torch_cuda_path() {
-  Dl_info info{};
   const auto address = reinterpret_cast<const void*>(&at::globalContext);
-  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
-    return kTorchCuda;
-  return std::filesystem::path(info.dli_fname).parent_path() / kTorchCuda;
+  return beside_library_of(address, "libtorch_cuda.so");
 }
 
 /// Loads LibTorch's CUDA and the operators for it; says why it cannot, or "".
 /// LibTorch asks for its CUDA once: nothing may have asked before.
 const std::string& load_cuda() {
   static const std::string problem = [] {
-    const std::filesystem::path path = library_path();
+    const std::filesystem::path path = operators_path();
     if (!std::filesystem::exists(path))
       return concat(
           "this build has no operators for CUDA devices, there is no '",

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "agreement.h"
+#include "seqconv/base/library_path.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/own_device.h"
 #include "seqconv/torch_backend/device.h"
@@ -38,19 +39,11 @@ Launch own_launch() {
   return find_launch([](const char* name) { return std::getenv(name); });
 }
 
-/// Beside the library that this function is in.
-std::filesystem::path module_path(const char* file) {
-  Dl_info info{};
-  const auto address = reinterpret_cast<const void*>(&open_communicator);
-  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
-    return file;
-  return std::filesystem::path(info.dli_fname).parent_path() / file;
-}
-
 const CommunicatorModule& load_module(
     const Library& wanted,
     const Launch& launch) {
-  const std::filesystem::path path = module_path(wanted.file);
+  const auto here = reinterpret_cast<const void*>(&open_communicator);
+  const std::filesystem::path path = beside_library_of(here, wanted.file);
   const std::string started = started_text(launch) + ", but ";
   if (!std::filesystem::exists(path))
     fail(
