@@ -10,6 +10,9 @@
 #   train     training steps beside torch.nn.Transformer, in small and large
 #             batches; where Multi30k is prepared (tools/prepare_multi30k.sh) a
 #             whole training there and its BLEU, in runs/multi30k/dynamicconv-cuda
+#   processes where there are several GPUs and Multi30k is prepared: the losses
+#             of its first updates by two processes and by one, and the end of a
+#             run of which a process is killed (tools/check_processes.py)
 #   quick     benchmarks/ops_cuda_bench.py at a few sizes, into DIR/quick.json
 #   bench     the whole benchmark, into DIR/bench.json
 #   sanitize  a selection of the tests under compute-sanitizer
@@ -28,8 +31,10 @@
 #   build/cuda/bin/ops_test            build/cuda/bin/cuda_host_test
 #   build/cuda/bin/models_test         build/cuda/bin/train_step_bench
 #   build/cuda/bin/seqconv             build/cuda/lib/libseqconv_engine.so
+#   build/cuda/lib/libseqconv_nccl.so
 #
-# (programs for tests, train and sanitize only). Python is SEQCONV_PYTHON, or else
+# (programs for tests, train, processes and sanitize only, the last library for
+# processes). Python is SEQCONV_PYTHON, or else
 # .venv/bin/python or python3, whichever has torch; tests need pytest too.
 # SEQCONV_CUDA_ARCHITECTURES chooses what to compile for (default: this GPU).
 # Golden data come from SEQCONV_GOLDEN, or tests/golden of the folder where the
@@ -57,7 +62,7 @@ while (($# > 0)); do
       usage
       exit 0
       ;;
-    tests | train | quick | bench | sanitize | memcheck | racecheck | synccheck | \
+    tests | train | processes | quick | bench | sanitize | memcheck | racecheck | synccheck | \
       bench:kernels | bench:averages | bench:attention | bench:table_6)
       steps+=("$1")
       ;;
@@ -65,7 +70,7 @@ while (($# > 0)); do
   esac
   shift
 done
-((${#steps[@]} > 0)) || steps=(tests train quick bench sanitize)
+((${#steps[@]} > 0)) || steps=(tests train processes quick bench sanitize)
 
 # Small: the tools are a hundred times slower than the kernels.
 readonly SELECTION='*WithRenormalizedEdges/*OnCuda:*WithEveryNormalisation/*OnCuda:*MatchesTheReferenceWithLengths/*Cuda:*AStepWritesIntoAStridedState/*OnCuda:*AStepChangesAStridedStateInPlace/Cuda:*WindowsMayExceed*/Cuda'
@@ -120,8 +125,11 @@ require_built() {
     *" tests "*) needed+=(bin/models_test) ;;
   esac
   case " ${steps[*]} " in
-    *" train "*)
-      needed+=(bin/train_step_bench bin/seqconv lib/libseqconv_engine.so)
+    *" train "*) needed+=(bin/train_step_bench) ;;
+  esac
+  case " ${steps[*]} " in
+    *" train "* | *" processes "*)
+      needed+=(bin/seqconv lib/libseqconv_engine.so)
       ;;
   esac
   for file in "${needed[@]}"; do
@@ -161,6 +169,19 @@ train() {
       bash tools/reproduce_multi30k.sh
   else
     printf '\n== Multi30k is left out: it is not prepared\n'
+  fi
+}
+
+gpus() { "$python" -c 'import torch; print(torch.cuda.device_count())'; }
+
+processes() {
+  if [ "$(gpus)" -le 1 ]; then
+    printf '\n== Processes are left out: they need a GPU each, and there is one\n'
+  elif [ ! -e runs/multi30k/data/train.de ]; then
+    printf '\n== Processes are left out: Multi30k is not prepared\n'
+  else
+    run "Two processes train as one does, and end together" \
+      "$python" tools/check_processes.py --program build/cuda/bin/seqconv
   fi
 }
 
@@ -215,6 +236,7 @@ main() {
     case "$step" in
       tests) tests ;;
       train) train ;;
+      processes) processes ;;
       quick) benchmark quick --quick ;;
       bench) benchmark bench ;;
       bench:*) benchmark "bench-${step#bench:}" --parts "${step#bench:}" ;;

@@ -17,8 +17,11 @@ std::shared_ptr<Communicator> open_nccl(const CommunicatorRequest& request) {
       at::kCUDA,
       static_cast<c10::DeviceIndex>(request.cuda_device));
   const auto variable = [](const char* name) { return std::getenv(name); };
+  const auto store = open_store(launch, request.host.get(), variable);
+  if (host == nullptr)
+    check_own_devices(*store, launch, request.cuda_place);
   auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(
-      open_store(launch, request.host.get(), variable),
+      store,
       static_cast<int>(host != nullptr ? host->rank() : launch.rank),
       static_cast<int>(launch.size));
   // Now, not in the first update: what NCCL finds wrong is said at once.

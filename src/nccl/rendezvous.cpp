@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/own_device.h"
 
 namespace seqconv {
 namespace {
@@ -119,6 +120,32 @@ c10::intrusive_ptr<c10d::Store> open_store(
       (agent == nullptr || agent != std::string_view("True"));
   options.port = address.port;
   return open_at(address, launch.rank, options);
+}
+
+void check_own_devices(
+    c10d::Store& store,
+    const Launch& launch,
+    const std::string& own) {
+  std::vector<std::string> keys;
+  for (int64_t rank = 0; rank < launch.size; ++rank)
+    keys.push_back(concat("device of rank ", rank));
+  std::vector<std::string> devices;
+  try {
+    store.set(
+        keys[static_cast<size_t>(launch.rank)],
+        std::vector<uint8_t>(own.begin(), own.end()));
+    for (const auto& device : store.multiGet(keys))
+      devices.emplace_back(device.begin(), device.end());
+  } catch (const c10::Error& error) {
+    fail(
+        "rank ",
+        launch.rank,
+        " cannot find out which devices the other processes have: ",
+        error.what_without_backtrace());
+  }
+  const std::string fault = shared_device_fault(devices);
+  if (!fault.empty())
+    fail_usage(fault);
 }
 
 }  // namespace seqconv

@@ -22,4 +22,11 @@ c10::intrusive_ptr<c10d::Store> open_store(
     const std::function<const char*(const char*)>& variable,
     std::chrono::milliseconds patience = std::chrono::minutes(5));
 
+/// UsageError in all processes when two of them have one device. `own` is what
+/// this one has, as shared_device_fault() takes it; each has opened the store.
+void check_own_devices(
+    c10d::Store& store,
+    const Launch& launch,
+    const std::string& own);
+
 }  // namespace seqconv

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <ATen/ops/scalar_tensor.h>
-
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/ops/common.h"
 #include "seqconv/ops/elementwise.h"
@@ -14,10 +12,7 @@ inline ops::DropConnect drop_connect(double p, DropoutPlan& plan) {
   const ops::Seed seed = plan.next_seed();
   if (plan.rate(p) == 0)
     return {};
-  const at::Tensor there = seed.tensor.defined()
-      ? seed.tensor
-      : at::scalar_tensor(static_cast<int64_t>(seed.value), at::kLong);
-  return {.p = p, .seed = there, .mask = {}};
+  return {.p = p, .seed = seed.as_tensor(), .mask = {}};
 }
 
 /// The same of logits [B, T, H, K], which each row has of its own.

@@ -69,17 +69,19 @@ at::Tensor kept_elements_reference(
 
 }  // namespace
 
+at::Tensor Seed::as_tensor() const {
+  return tensor.defined()
+      ? tensor
+      : at::scalar_tensor(static_cast<int64_t>(value), at::kLong);
+}
+
 at::Tensor kept_elements(
     at::IntArrayRef sizes,
     double p,
     const Seed& seed,
     at::Device device) {
   static const auto op = find_op<KeptElementsSignature>(kKeptElements);
-  const at::Tensor key = to_device(
-      seed.tensor.defined()
-          ? seed.tensor
-          : at::scalar_tensor(static_cast<int64_t>(seed.value), at::kLong),
-      device);
+  const at::Tensor key = to_device(seed.as_tensor(), device);
   return op.call(key, sizes, seed.first_of(c10::multiply_integers(sizes)), p);
 }
 

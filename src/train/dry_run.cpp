@@ -105,23 +105,35 @@ void report_updates(const TrainConfig& config, const Batcher& batches) {
       total);
 }
 
-void report_model(const TrainConfig& config, const TrainingTask& task) {
+void report_model(
+    const TrainRequest& request,
+    const TrainingTask& task,
+    int64_t processes) {
+  const TrainConfig& config = request.config;
   const int64_t count = task.model()->parameter_count();
   log_info(vocabulary_text(task));
   log_info("parameters: ", count);
-  const MemoryEstimate memory =
-      estimate_memory(config, count, task.target_vocabulary());
+  const MemoryEstimate memory = estimate_memory(
+      config,
+      {.parameters = count,
+       .target_vocabulary = task.target_vocabulary(),
+       .processes = processes,
+       .on_cpu = request.device.is_cpu()});
+  const bool shares = processes > 1 && config.training.shard_optimizer;
   log_info(
-      "memory, roughly: ",
+      "memory",
+      processes > 1 ? concat(" of each of ", processes, " processes") : "",
+      ", roughly: ",
       megabytes(memory.parameters),
-      " for parameters, gradients and optimiser, ",
+      " for parameters, gradients and ",
+      shares ? "a share of the optimiser's state, " : "optimiser, ",
       megabytes(memory.activations),
       " for a batch of ",
       config.batching.max_tokens,
       " tokens, and the libraries");
 }
 
-void report_new_run(const TrainRequest& request) {
+void report_new_run(const TrainRequest& request, int64_t processes) {
   const TrainConfig& config = request.config;
   if (request.init_from.empty() && training_bytes(config.data) > kMostBytes) {
     log_info(
@@ -135,7 +147,7 @@ void report_new_run(const TrainRequest& request) {
   const TemporaryFolder folder;
   const PreparedData data = task->prepare(folder.path(), Json::object());
   report_data(data);
-  report_model(config, *task);
+  report_model(request, *task, processes);
   report_updates(
       config,
       Batcher(
@@ -157,46 +169,65 @@ void report_resumed_run(const TrainRequest& request) {
       saved.position.update);
 }
 
-}  // namespace
+/// Of what is as large as the parameters.
+int64_t parameter_bytes(const TrainConfig& config, const RunSize& size) {
+  const TrainingOptions& training = config.training;
+  int64_t each = 8;  // values and gradients, in float32 always
+  if (training.precision != Precision::kFloat32)
+    each += 2;  // the values once more, for products
+  if (size.processes > 1 && size.on_cpu)
+    each += 4;  // MPI's copies of the gradients that it is adding up
+  const int64_t state =
+      (config.optimizer.kind == OptimizerKind::kAdam ? 8 : 4) +
+      (training.ema_decay > 0 ? 4 : 0);
+  const int64_t sharers = training.shard_optimizer ? size.processes : 1;
+  return each * size.parameters + state * size.parameters / sharers;
+}
 
-MemoryEstimate estimate_memory(
-    const TrainConfig& config,
-    int64_t parameter_count,
-    int64_t target_vocabulary) {
+/// Of what autograd keeps for a token.
+int64_t token_bytes(const TrainConfig& config, const RunSize& size) {
   const ModelOptions& model = config.model;
-  const int64_t copies =
-      (config.optimizer.kind == OptimizerKind::kAdam ? 4 : 3) +
-      (config.training.ema_decay > 0 ? 1 : 0);
-  // Floats a token that autograd keeps: residuals, norms, projections (6 widths
-  // a layer, 4 of the convolution), the feed-forward block, keys and values in
-  // the decoder.
+  // Residuals, norms, projections (6 widths a layer, 4 of the convolution), the
+  // feed-forward block, keys and values in the decoder.
   const auto layers = [&](const StackOptions& stack, int64_t widths) {
-    int64_t floats = 0;
+    int64_t numbers = 0;
     for (int64_t layer = 0; layer < stack.layers; ++layer)
-      floats += widths * model.dim + 4 * stack.conv_dim_at(layer, model.dim) +
+      numbers += widths * model.dim + 4 * stack.conv_dim_at(layer, model.dim) +
           2 * model.ffn_dim_of(stack);
-    return floats;
+    return numbers;
   };
-  const int64_t encoder =
-      config.task == Task::kTranslation ? layers(model.encoder, 6) : 0;
+  const bool translates = config.task == Task::kTranslation;
+  const int64_t encoder = translates ? layers(model.encoder, 6) : 0;
   const int64_t decoder = layers(model.decoder, 12);
   const int64_t input =
       model.input_width() != model.dim ? model.input_width() : 0;
-  const int64_t output =
-      model.dim + model.output_width() + target_vocabulary / 8;  // in chunks
-  return {
-      .parameters = 4 * copies * parameter_count,
-      .activations = 4 * config.batching.max_tokens *
-          (encoder + input + decoder + output)};
+  const int64_t output = model.dim + model.output_width() +
+      size.target_vocabulary / 8;  // in chunks
+  const bool is_small = config.training.precision != Precision::kFloat32;
+  // There the look at the source is in float32 (nn/attention).
+  const int64_t attention =
+      is_small && size.on_cpu && translates && model.attention_dropout == 0
+      ? 4 * model.dim * model.decoder.layers
+      : 0;
+  return (is_small ? 2 : 4) * (encoder + input + decoder + output) +
+      4 * attention;
 }
 
-void report_dry_run(const TrainRequest& request) {
+}  // namespace
+
+MemoryEstimate estimate_memory(const TrainConfig& config, const RunSize& size) {
+  return {
+      .parameters = parameter_bytes(config, size),
+      .activations = config.batching.max_tokens * token_bytes(config, size)};
+}
+
+void report_dry_run(const TrainRequest& request, int64_t processes) {
   describe_files(request.config.data);
   check_writable(request.output);
   if (request.resume)
     report_resumed_run(request);
   else
-    report_new_run(request);
+    report_new_run(request, processes);
   log_info("dry run: nothing was written");
 }
 

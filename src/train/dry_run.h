@@ -4,19 +4,25 @@
 
 namespace seqconv {
 
-/// Says what train_model would do with the request: pairs, vocabulary,
-/// parameters, batches, updates, memory. Writes nothing into the output folder.
-/// Throws what the run itself would throw about configuration and files.
-void report_dry_run(const TrainRequest& request);
+/// Says what train_model would do with the request in so many processes, on the
+/// request's device: pairs, vocabulary, parameters, batches, updates, memory.
+/// Writes nothing into the output folder. Throws what the run itself would
+/// throw about configuration and files.
+void report_dry_run(const TrainRequest& request, int64_t processes);
 
-/// A guess at the memory of training, for orientation.
+/// What the memory of a run depends on besides its configuration.
+struct RunSize {
+  int64_t parameters = 0;
+  int64_t target_vocabulary = 0;
+  int64_t processes = 1;
+  bool on_cpu = true;
+};
+
+/// A guess at the memory of training in each process, for orientation.
 struct MemoryEstimate {
   int64_t parameters = 0;   ///< bytes of values, gradients, optimiser state
   int64_t activations = 0;  ///< bytes kept for the backward pass of one batch
 };
-MemoryEstimate estimate_memory(
-    const TrainConfig& config,
-    int64_t parameter_count,
-    int64_t target_vocabulary);
+MemoryEstimate estimate_memory(const TrainConfig& config, const RunSize& size);
 
 }  // namespace seqconv

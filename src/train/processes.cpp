@@ -9,7 +9,10 @@
 #include <filesystem>
 
 #include "agreement.h"
+#include "seqconv/base/library_path.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/own_device.h"
+#include "seqconv/torch_backend/device.h"
 #include "seqconv/train/communicator_module.h"
 
 namespace seqconv {
@@ -36,19 +39,11 @@ Launch own_launch() {
   return find_launch([](const char* name) { return std::getenv(name); });
 }
 
-/// Beside the library that this function is in.
-std::filesystem::path module_path(const char* file) {
-  Dl_info info{};
-  const auto address = reinterpret_cast<const void*>(&open_communicator);
-  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
-    return file;
-  return std::filesystem::path(info.dli_fname).parent_path() / file;
-}
-
 const CommunicatorModule& load_module(
     const Library& wanted,
     const Launch& launch) {
-  const std::filesystem::path path = module_path(wanted.file);
+  const auto here = reinterpret_cast<const void*>(&open_communicator);
+  const std::filesystem::path path = beside_library_of(here, wanted.file);
   const std::string started = started_text(launch) + ", but ";
   if (!std::filesystem::exists(path))
     fail(
@@ -130,19 +125,14 @@ void check_same_kind(Communicator& processes, at::Device device) {
                      " in rank 0"));
 }
 
-/// What is wrong where processes would share a device, or "".
-std::string device_fault(const Communicator& processes, at::Device device) {
-  const int64_t others = processes.local_size();
-  if (others == 1 || device.index() == processes.local_rank())
-    return "";
-  return concat(
-      "each process of a machine has a GPU of its own, but training.device "
-      "gives all ",
-      others,
-      " of this one ",
-      device.str(),
-      ": set it to cuda, and CUDA_VISIBLE_DEVICES if only some GPUs are to be "
-      "used");
+/// UsageError in all processes when two of them have one device.
+void check_own_devices(Communicator& processes, const std::string& own) {
+  std::vector<std::string> all;
+  for (int64_t rank = 0; rank < processes.size(); ++rank)
+    all.push_back(broadcast_text(processes, own, rank));
+  const std::string fault = shared_device_fault(all);
+  if (!fault.empty())
+    fail_usage(fault);
 }
 
 }  // namespace
@@ -178,16 +168,15 @@ std::shared_ptr<Communicator> open_on_device(
         " seqconv train ...");
   if (!device.is_cuda())
     return processes;
-  const std::string fault = device_fault(*processes, device);
+  const std::string place = device_place(device);
   if (speaking)
-    fail_together(*processes, fault);
-  else if (!fault.empty())
-    fail_usage(fault);
+    check_own_devices(*processes, place);
   return load_module(kNccl, launch)
       .open(
           {.launch = launch,
            .host = speaking ? std::move(processes) : nullptr,
-           .cuda_device = device.index()});
+           .cuda_device = device.index(),
+           .cuda_place = place});
 }
 
 int64_t share_of_cores(const Communicator& processes) {

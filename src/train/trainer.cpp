@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "binarised_data.h"
+#include "device_checks.h"
 #include "dry_run.h"
 #include "run_setup.h"
 #include "seqconv/base/log.h"
@@ -35,11 +36,14 @@ at::Device open_training_device(
 }
 
 void check_precision(const TrainingOptions& training, at::Device device) {
-  if (training.precision == Precision::kFloat16 && device.is_cpu())
-    fail_usage(
-        "training.precision is \"float16\", but the model is trained on the "
-        "CPU, which has float32 and bfloat16 alone: set training.precision to "
-        "one of them, or training.device to a CUDA device");
+  const bool asks =
+      device.is_cuda() && training.precision != Precision::kFloat32;
+  const std::string fault = precision_fault(
+      training.precision,
+      device,
+      asks ? compute_capability(device) : ComputeCapability());
+  if (!fault.empty())
+    fail_usage(fault);
 }
 
 void report_setup(const RunSetup& setup) {
@@ -81,7 +85,7 @@ void train_model(
   communicator = open_on_device(std::move(communicator), on_device.device);
   if (request.dry_run) {
     if (communicator->is_first())
-      report_dry_run(request);
+      report_dry_run(on_device, communicator->size());
     return;
   }
   RunSetup setup = set_up_run(on_device, std::move(communicator));

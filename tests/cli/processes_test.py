@@ -133,6 +133,15 @@ class Processes(unittest.TestCase):
             self.assertEqual(
                 run("translate", "--model", support.scratch() / f"of{size}", stdin="1\n").code, 0)
 
+    def test_a_dry_run_guesses_the_memory_of_each_once(self):
+        for cut, wanted in ("false", "optimiser, "), ("true", "a share of the optimiser's state, "):
+            result = self.succeed(together(
+                2, *training("dry", f"training.shard_optimizer={cut}"), "--dry-run"))
+            self.assertRegex(result.message, "memory of each of 2 processes, roughly: [0-9]+ MiB "
+                             "for parameters, gradients and " + wanted)
+            self.assertEqual(result.message.count("roughly: "), 1)
+        self.assertFalse((support.scratch() / "dry").exists())
+
     def test_a_run_goes_on_with_the_same_number_to_the_bit_and_with_another(self):
         self.succeed(together(2, *training("whole")))
         self.succeed(together(2, *training("pieces", "training.max_updates=9")))

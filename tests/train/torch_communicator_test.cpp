@@ -292,6 +292,32 @@ TEST_F(Rendezvous, IsGivenUpWhereNobodyAnswers) {
           variables_["MASTER_PORT"]));
 }
 
+TEST_F(Rendezvous, IsWhereProcessesLearnThatTheyShareADevice) {
+  const auto check = [&](const std::string& first, const std::string& second) {
+    const c10d::TCPStore agent(
+        "localhost",
+        {.port = 0, .isServer = true, .waitWorkers = false});
+    variables_ = {
+        {"MASTER_ADDR", "localhost"},
+        {"MASTER_PORT", std::to_string(agent.getPort())},
+        {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+    run_in_threads(2, [&](const std::shared_ptr<Communicator>& processes) {
+      const int64_t rank = processes->rank();
+      const std::string own = rank == 0 ? first : second;
+      const std::string said = own != "shared" ? "" : "ranks 0 and 1 both have";
+      const auto store = open(rank);
+      const auto meet = [&] { check_own_devices(*store, launch(rank), own); };
+      if (said.empty())
+        EXPECT_NO_THROW(meet());
+      else  // in both
+        EXPECT_THAT(testing::error_of<UsageError>(meet), HasSubstr(said));
+      processes->barrier();
+    });
+  };
+  check("one", "another");
+  check("shared", "shared");
+}
+
 /// Threads as processes on a device that nobody looks for.
 TEST(OpenOnDevice, SaysThatNcclIsNotBuilt) {
   const auto open = [](const std::shared_ptr<Communicator>& processes) {
@@ -317,7 +343,7 @@ TEST(OpenOnDevice, RefusesOneDeviceForSeveralAndDevicesOfTwoKinds) {
   };
   EXPECT_THAT(
       said([](int64_t) { return at::Device(at::kCUDA, 1); }),
-      HasSubstr("gives all 2 of this one cuda:1: set it to cuda"));
+      HasSubstr("ranks 0 and 1 both have "));
   EXPECT_THAT(
       said([](int64_t rank) {
         return rank == 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);

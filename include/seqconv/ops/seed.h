@@ -20,6 +20,9 @@ struct Seed {
   int64_t rows_before = 0;
   int64_t rows = 0;
 
+  /// int64 [], where it lies already, else on the host.
+  at::Tensor as_tensor() const;
+
   /// Number of the first of a tensor's elements, batch axis first.
   int64_t first_of(int64_t elements) const {
     return rows == 0 ? 0 : rows_before * (elements / rows);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "seqconv/base/launch.h"
 #include "seqconv/train/communicator.h"
@@ -8,7 +9,7 @@
 namespace seqconv {
 
 /// Raised whenever anything in this file or in communicator.h changes.
-inline constexpr int kCommunicatorVersion = 4;
+inline constexpr int kCommunicatorVersion = 5;
 
 /// How the processes were started, and what they have already.
 struct CommunicatorRequest {
@@ -16,6 +17,9 @@ struct CommunicatorRequest {
   /// Through which they speak on the host; null where nothing was opened.
   std::shared_ptr<Communicator> host;
   int64_t cuda_device = -1;  ///< where this one's model lies; -1: on the host
+  /// What that device is among all. Without a host it is still to be seen that
+  /// no two processes have the same (shared_device_fault).
+  std::string cuda_place;
 };
 
 /// What a library with a communicator exports, so that the program starts where

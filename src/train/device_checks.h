@@ -1,0 +1,20 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+
+#include "seqconv/torch_backend/device.h"
+#include "seqconv/train/options.h"
+
+/// What a run asks of the device that it trains on.
+namespace seqconv {
+
+/// What is wrong with training in that precision on the device, or "".
+/// `capability` is read for CUDA devices alone.
+std::string precision_fault(
+    Precision precision,
+    at::Device device,
+    ComputeCapability capability);
+
+}  // namespace seqconv
