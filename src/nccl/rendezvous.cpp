@@ -1,6 +1,7 @@
 #include "rendezvous.h"
 
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
@@ -119,7 +120,12 @@ c10::intrusive_ptr<c10d::Store> open_store(
   options.isServer = launch.rank == 0 &&
       (agent == nullptr || agent != std::string_view("True"));
   options.port = address.port;
-  return open_at(address, launch.rank, options);
+  const auto store = open_at(address, launch.rank, options);
+  // torchrun's store outlives the processes that it starts again.
+  const char* restarts = variable("TORCHELASTIC_RESTART_COUNT");
+  return c10::make_intrusive<c10d::PrefixStore>(
+      concat("seqconv/attempt ", restarts ? restarts : "0"),
+      store);
 }
 
 void check_own_devices(

@@ -12,10 +12,11 @@ namespace seqconv {
 /// The store in which the processes of a run find each other. With a `host`
 /// the first process opens one and tells the others where; without, it is at
 /// MASTER_ADDR and MASTER_PORT, where torchrun has opened it
-/// (TORCHELASTIC_USE_AGENT_STORE) or the first process does. Variables are read
-/// through `variable`: ::getenv, but for tests. UsageError for those that are
-/// missing or no good, Error when the store cannot be reached within
-/// `patience`.
+/// (TORCHELASTIC_USE_AGENT_STORE) or the first process does; there each start
+/// of the processes (TORCHELASTIC_RESTART_COUNT) sees what it wrote alone.
+/// Variables are read through `variable`: ::getenv, but for tests. UsageError
+/// for those that are missing or no good, Error when the store cannot be
+/// reached within `patience`.
 c10::intrusive_ptr<c10d::Store> open_store(
     const Launch& launch,
     Communicator* host,

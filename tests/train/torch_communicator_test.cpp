@@ -260,6 +260,23 @@ TEST_F(Rendezvous, IsWhereTorchrunSaysWhoeverOpensIt) {
   run_in_threads(2, meet);
 }
 
+TEST_F(Rendezvous, ForgetsWhatWasSaidBeforeARestart) {
+  const c10d::TCPStore agent(
+      "localhost",
+      {.port = 0, .isServer = true, .waitWorkers = false});
+  variables_ = {
+      {"MASTER_ADDR", "localhost"},
+      {"MASTER_PORT", std::to_string(agent.getPort())},
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  const auto said = [&](const char* restarts) {
+    variables_["TORCHELASTIC_RESTART_COUNT"] = restarts;
+    return open(0)->check({"rank0"});
+  };
+  open(0)->set("rank0", std::vector<uint8_t>(1));
+  EXPECT_TRUE(said("0"));
+  EXPECT_FALSE(said("1"));
+}
+
 TEST_F(Rendezvous, IsToldByTheFirstWhereProcessesSpeakAlready) {
   run_in_threads(2, [&](const std::shared_ptr<Communicator>& processes) {
     const auto store = open(processes->rank(), processes.get());
