@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/gradients.h"
+#include "support/observed.h"
 
 /// Which operators of the dispatcher a piece of code calls: for tests that
 /// count work.
@@ -36,11 +37,7 @@ std::vector<RecordedCall> recorded_calls(const Work& work) {
         {call.name(), std::vector<c10::IValue>(inputs.begin(), inputs.end())});
     return nullptr;
   };
-  const auto handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(start).needsInputs(true).scopes(
-          {at::RecordScope::FUNCTION}));
-  work();
-  at::removeCallback(handle);
+  observed(at::RecordFunctionCallback(start), work);
   return made;
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "support/observed.h"
+
 /// Watches which devices the operators of a piece of code are given. The device
 /// `meta` stands for one that is not there: it has shapes and no values, so
 /// that reading one fails by itself, but most of its operators accept tensors
@@ -78,12 +80,7 @@ std::vector<std::string> calls_of_mixed_devices(const Work& work) {
     if (context != nullptr)
       --moving;
   };
-  const auto handle =
-      at::addThreadLocalCallback(at::RecordFunctionCallback(start, end)
-                                     .needsInputs(true)
-                                     .scopes({at::RecordScope::FUNCTION}));
-  work();
-  at::removeCallback(handle);
+  observed(at::RecordFunctionCallback(start, end), work);
   found = nullptr;
   return calls;
 }
@@ -101,11 +98,7 @@ int64_t bytes_read(const Work& work) {
       *found += static_cast<int64_t>(call.inputs()[0].toTensor().nbytes());
     return nullptr;
   };
-  const auto handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(start).needsInputs(true).scopes(
-          {at::RecordScope::FUNCTION}));
-  work();
-  at::removeCallback(handle);
+  observed(at::RecordFunctionCallback(start), work);
   found = nullptr;
   return bytes;
 }

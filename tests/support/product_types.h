@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/observed.h"
+
 namespace seqconv::testing {
 
 /// Types of the tensors that products of matrices and convolutions are given in
@@ -41,11 +43,7 @@ std::set<std::string> product_types(const Work& work) {
     found->insert(text);
     return nullptr;
   };
-  const auto handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(start).needsInputs(true).scopes(
-          {at::RecordScope::FUNCTION}));
-  work();
-  at::removeCallback(handle);
+  observed(at::RecordFunctionCallback(start), work);
   found = nullptr;
   return calls;
 }

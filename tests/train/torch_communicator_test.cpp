@@ -225,6 +225,21 @@ class Rendezvous : public ::testing::Test {
     return open_store(launch(rank), host, variable, patience);
   }
 
+  /// A store as torchrun's, to which the variables lead.
+  c10::intrusive_ptr<c10d::TCPStore> start_agent() {
+    auto store = c10::make_intrusive<c10d::TCPStore>(
+        "localhost",
+        c10d::TCPStoreOptions{
+            .port = 0,
+            .isServer = true,
+            .waitWorkers = false});
+    variables_ = {
+        {"MASTER_ADDR", "localhost"},
+        {"MASTER_PORT", std::to_string(store->getPort())},
+        {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+    return store;
+  }
+
   std::string refusal(int64_t rank) const {
     return testing::error_of<UsageError>([&] { open(rank); });
   }
@@ -252,22 +267,12 @@ TEST_F(Rendezvous, IsWhereTorchrunSaysWhoeverOpensIt) {
   };
   variables_ = {{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", free_port()}};
   run_in_threads(2, meet);
-  const c10d::TCPStore agent(
-      "localhost",
-      {.port = 0, .isServer = true, .waitWorkers = false});
-  variables_["MASTER_PORT"] = std::to_string(agent.getPort());
-  variables_["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  const auto agent = start_agent();
   run_in_threads(2, meet);
 }
 
 TEST_F(Rendezvous, ForgetsWhatWasSaidBeforeARestart) {
-  const c10d::TCPStore agent(
-      "localhost",
-      {.port = 0, .isServer = true, .waitWorkers = false});
-  variables_ = {
-      {"MASTER_ADDR", "localhost"},
-      {"MASTER_PORT", std::to_string(agent.getPort())},
-      {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  const auto agent = start_agent();
   const auto said = [&](const char* restarts) {
     variables_["TORCHELASTIC_RESTART_COUNT"] = restarts;
     return open(0)->check({"rank0"});
@@ -311,13 +316,7 @@ TEST_F(Rendezvous, IsGivenUpWhereNobodyAnswers) {
 
 TEST_F(Rendezvous, IsWhereProcessesLearnThatTheyShareADevice) {
   const auto check = [&](const std::string& first, const std::string& second) {
-    const c10d::TCPStore agent(
-        "localhost",
-        {.port = 0, .isServer = true, .waitWorkers = false});
-    variables_ = {
-        {"MASTER_ADDR", "localhost"},
-        {"MASTER_PORT", std::to_string(agent.getPort())},
-        {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+    const auto agent = start_agent();
     run_in_threads(2, [&](const std::shared_ptr<Communicator>& processes) {
       const int64_t rank = processes->rank();
       const std::string own = rank == 0 ? first : second;
