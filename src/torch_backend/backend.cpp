@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "seqconv/data/batch.h"
+#include "seqconv/decode/wrapped_decoder.h"
 #include "seqconv/ops/device.h"
 #include "seqconv/torch_backend/guarded.h"
 #include "seqconv/torch_backend/parameters.h"
@@ -23,32 +24,19 @@ std::string name_of(const SequenceModel& model) {
 }
 
 /// A step decoder of modules.
-class TorchDecoder : public StepDecoder {
+class TorchDecoder : public WrappedDecoder {
  public:
-  explicit TorchDecoder(std::unique_ptr<StepDecoder> decoder)
-      : decoder_(std::move(decoder)) {}
+  using WrappedDecoder::WrappedDecoder;
 
-  int64_t sentences() const override { return decoder_->sentences(); }
-  int64_t vocabulary_size() const override {
-    return decoder_->vocabulary_size();
-  }
-  int64_t max_steps() const override { return decoder_->max_steps(); }
   const std::vector<std::vector<Candidate>>& advance(
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) override {
     return *guarded([&] {
-      return &decoder_->advance(parents, tokens, constraints, count);
+      return &WrappedDecoder::advance(parents, tokens, constraints, count);
     });
   }
-
-  std::span<const float> log_probabilities(int64_t row) const override {
-    return decoder_->log_probabilities(row);
-  }
-
- private:
-  std::unique_ptr<StepDecoder> decoder_;
 };
 
 class TorchTranslation : public TranslationBackend {

@@ -10,6 +10,7 @@
 #include "seqconv/base/special_ids.h"
 #include "seqconv/decode/candidates.h"
 #include "seqconv/decode/search.h"
+#include "seqconv/decode/wrapped_decoder.h"
 #include "support/errors.h"
 #include "support/rounds.h"
 #include "test_models.h"
@@ -167,25 +168,19 @@ TEST(DeviceCandidates, SayWhyThereIsNone) {
 }
 
 /// Decodes as on a device.
-class ChoosingThere : public StepDecoder {
+class ChoosingThere : public WrappedDecoder {
  public:
-  explicit ChoosingThere(std::unique_ptr<StepDecoder> decoder)
-      : decoder_(std::move(decoder)) {}
+  using WrappedDecoder::WrappedDecoder;
 
-  int64_t sentences() const override { return decoder_->sentences(); }
-  int64_t vocabulary_size() const override {
-    return decoder_->vocabulary_size();
-  }
-  int64_t max_steps() const override { return decoder_->max_steps(); }
   const std::vector<std::vector<Candidate>>& advance(
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) override {
-    decoder_->advance(parents, tokens, {.keep_probabilities = true}, 1);
+    WrappedDecoder::advance(parents, tokens, {.keep_probabilities = true}, 1);
     std::vector<at::Tensor> rows;
     for (int64_t row = 0; row < std::ssize(tokens); ++row) {
-      const auto numbers = decoder_->log_probabilities(row);
+      const auto numbers = log_probabilities(row);
       rows.push_back(at::from_blob(
           const_cast<float*>(numbers.data()),
           {std::ssize(numbers)},
@@ -194,12 +189,8 @@ class ChoosingThere : public StepDecoder {
     select_rows(at::stack(rows), constraints, count, candidates_);
     return candidates_;
   }
-  std::span<const float> log_probabilities(int64_t row) const override {
-    return decoder_->log_probabilities(row);
-  }
 
  private:
-  std::unique_ptr<StepDecoder> decoder_;
   std::vector<std::vector<Candidate>> candidates_;
 };
 
