@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <istream>
 
 #include "evaluation.h"
@@ -11,6 +12,7 @@
 namespace seqconv::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using Lines = std::vector<std::string>;
 
 /// The texts of each line: one where there is no key. White space at the end
@@ -52,12 +54,43 @@ EvaluationSystem read_system(
   return system;
 }
 
+bool is_same_name(const std::string& one, const std::string& other) {
+  return fs::path(one).lexically_normal() == fs::path(other).lexically_normal();
+}
+
+/// The files of --hypotheses, without a baseline that is named again: it is not
+/// tested against itself ("base.txt *.txt").
+std::vector<std::string> systems_to_read(const EvaluationFlags& flags) {
+  std::vector<std::string> files = flags.hypotheses;
+  if (!flags.paired)
+    return files;
+  const std::string baseline =
+      flags.baseline.empty() ? files.at(0) : flags.baseline;
+  const auto is_baseline = [&](const std::string& file) {
+    return is_same_name(file, baseline);
+  };
+  const auto first = std::ranges::find_if(files, is_baseline);
+  const auto again = std::remove_if(first + 1, files.end(), is_baseline);
+  if (again != files.end())
+    log_info(
+        "--hypotheses names the baseline '",
+        baseline,
+        "' more than once: it is one system");
+  files.erase(again, files.end());
+  if (files.size() < 2)
+    fail_usage(
+        "--paired compares systems, but --hypotheses names '",
+        baseline,
+        "' alone");
+  return files;
+}
+
 std::vector<EvaluationSystem> read_systems(
     const EvaluationFlags& flags,
     std::istream& in) {
   const std::string& key = flags.hypothesis_key;
   std::vector<EvaluationSystem> systems;
-  for (const std::string& file : flags.hypotheses) {
+  for (const std::string& file : systems_to_read(flags)) {
     LineReader reader(file, BadBytes::kReplace);
     systems.push_back(read_system(file, reader, key));
   }
@@ -66,8 +99,9 @@ std::vector<EvaluationSystem> read_systems(
     LineReader reader(in, name, BadBytes::kReplace);
     systems.push_back(read_system(name, reader, key));
   }
-  const auto baseline =
-      std::ranges::find(systems, flags.baseline, &EvaluationSystem::name);
+  const auto baseline = std::ranges::find_if(systems, [&](const auto& system) {
+    return is_same_name(system.name, flags.baseline);
+  });
   if (baseline != systems.end())
     std::rotate(systems.begin(), baseline, baseline + 1);
   return systems;

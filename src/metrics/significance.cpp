@@ -205,6 +205,17 @@ void check_alike(
       other.width());
 }
 
+/// No sample and no exchange tells two such systems apart: chance always makes
+/// differences like theirs.
+bool are_same(
+    const SentenceStatistics& first,
+    const SentenceStatistics& second) {
+  for (size_t i = 0; i < first.sentences(); ++i)
+    if (!std::ranges::equal(first.row(i), second.row(i)))
+      return false;
+  return true;
+}
+
 ComparedSystem compare_pair(
     const SentenceStatistics& baseline,
     const SentenceStatistics& system,
@@ -298,8 +309,11 @@ std::vector<ComparedSystem> compare_systems(
         draw_samples(systems[0], score, samples, random_of(test.resampling))
             .interval(/*exact=*/false);
   std::vector<ComparedSystem> results = {baseline};
-  for (size_t i = 1; i < systems.size(); ++i)
+  for (size_t i = 1; i < systems.size(); ++i) {
     results.push_back(compare_pair(systems[0], systems[i], score, test));
+    if (are_same(systems[0], systems[i]))
+      results.back().p_value = 1;
+  }
   return results;
 }
 

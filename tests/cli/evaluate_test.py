@@ -138,6 +138,35 @@ class Scores(unittest.TestCase):
                                 "--hypotheses", written("h", [""] * 2))
             self.assertEqual(found["score"], score, metric)
 
+    def test_a_copy_of_the_baseline_differs_by_chance_alone(self):
+        reference = written("ref.txt", REFERENCES)
+        base, other, *_ = files()
+        copy = support.scratch() / "copy.txt"
+        copy.write_bytes(base.read_bytes())
+        for metric in "bleu", "chrf", "ter", "rouge", "exact":
+            for kind in "bs", "ar":
+                flags = [metric, "-r", reference, "--paired", kind, "--samples", "100"]
+                found = self.scored(*flags, "--hypotheses", base, copy, other)
+                same, different = ([score["p_value"] for score in system["scores"]]
+                                   for system in found["systems"][1:])
+                self.assertEqual(set(same), {1}, (metric, kind))
+                alone = self.scored(*flags, "--hypotheses", base, other)["systems"][1]["scores"]
+                self.assertEqual(different, [score["p_value"] for score in alone])
+
+    def test_a_baseline_that_is_named_twice_is_one_system(self):
+        reference = written("ref.txt", REFERENCES)
+        base, other, *_ = files()
+        flags = ["bleu", "-r", reference, "--paired", "ar", "--samples", "100", "--hypotheses"]
+        again = f"{base.parent}/./{base.name}"
+        once = self.out(*flags, base, other)
+        for systems in ([base, base, other], [base, other, again]):
+            self.assertEqual(self.out(*flags, *systems), once)
+        self.assertEqual(self.out(*flags, other, base, again, "--baseline", base), once)
+        self.assertIn("more than once", run("evaluate", *flags, base, base, other).message)
+        result = run("evaluate", *flags, base, again)
+        self.assertEqual((result.code, result.out), (2, b""))
+        self.assertIn("--paired compares systems, but --hypotheses names", result.message)
+
     def test_the_baseline_of_a_test_comes_first(self):
         reference = written("ref.txt", REFERENCES)
         found = self.scored(

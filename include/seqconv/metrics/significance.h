@@ -98,8 +98,10 @@ struct ComparedSystem {
 
 /// Compares systems with the first one of them, the baseline, by paired
 /// bootstrap or paired approximate randomisation (Riezler and Maxwell 2005).
-/// The numbers are those of `sacrebleu --paired-bs` and `--paired-ar`. Error
-/// without sentences, or when systems have other numbers of them.
+/// The numbers are those of `sacrebleu --paired-bs` and `--paired-ar`, but for
+/// a system with the baseline's statistics in every sentence: its p-value is 1,
+/// where sacreBLEU has its smallest. Error without sentences, or when systems
+/// have other numbers of them.
 std::vector<ComparedSystem> compare_systems(
     const std::vector<SentenceStatistics>& systems,
     const ScoreOfSums& score,
