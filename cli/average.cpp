@@ -9,6 +9,7 @@
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/model_writing.h"
 #include "seqconv/checkpoint/parameters.h"
 
 namespace seqconv::cli {
@@ -116,17 +117,18 @@ void run_average(const AverageFlags& flags) {
   if (flags.decay < 1)
     warn_of_order(checkpoints);
   check_output_folder(output);
-  create_folder(output);
-  average_safetensors(
-      checkpoints,
-      output / "model.safetensors",
-      metadata_of(flags),
-      flags.decay);
   const fs::path& first = models.front().folder;
-  copy_text_files(first, output);
-  write_file_atomically(
-      output / "config.json",
-      read_file(first / "config.json"));
+  write_model_folder(
+      output,
+      [&](const fs::path& file) {
+        average_safetensors(checkpoints, file, metadata_of(flags), flags.decay);
+      },
+      [&] {
+        copy_text_files(first, output);
+        write_file_atomically(
+            output / "config.json",
+            read_file(first / "config.json"));
+      });
   log_info(
       "averaged ",
       checkpoints.size(),

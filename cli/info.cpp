@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "flags.h"
 #include "program.h"
-#include "seqconv/base/elements.h"
-#include "seqconv/base/log.h"
 #include "seqconv/base/one_line.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/model_description.h"
@@ -43,17 +42,8 @@ bool is_scale(const SafetensorsReader& reader, const std::string& name) {
 void write_parameters(const fs::path& checkpoint, std::ostream& out) {
   const SafetensorsReader reader(checkpoint);
   int64_t parameters = 0;
-  for (const auto& [name, tensor] : reader.tensors()) {
+  for (const auto& [name, tensor] : reader.tensors())
     parameters += is_scale(reader, name) ? 0 : tensor.count();
-    if (const size_t bad = count_not_finite(tensor.type, tensor.data))
-      log_warning(
-          checkpoint.string(),
-          ": of tensor '",
-          name,
-          "' ",
-          bad,
-          " numbers are NaN or infinite: the model cannot be used");
-  }
   out << "checkpoint: " << checkpoint.string() << '\n'
       << "parameters: " << parameters << '\n'
       << "tensors: " << reader.tensors().size() << '\n';
@@ -92,20 +82,38 @@ void write_checkpoints(const fs::path& folder, std::ostream& out) {
     out << "file: " << name << '\n';
 }
 
+// What opening the model asks of its description and its tensors.
+void check_model(const ModelFiles& model) {
+  const std::vector<ParameterShape> wanted = parameters_of_model(model.folder);
+  check_parameters(SafetensorsReader(model.parameters), wanted);
+}
+
+// Tells what can be told of a model that cannot be opened, then why.
 void run_info(const std::string& path, std::ostream& out) {
   const ModelFiles model = find_model(path);
   out << "folder: " << model.folder.string() << '\n';
   for (const char* key : {"format", "format_version", "task"})
     if (model.config.contains(key))
       out << key << ": " << detail::show_json(model.config[key]) << '\n';
-  write_parameters(model.parameters, out);
-  write_vocabularies(model, out);
+  std::string fault;
+  const auto attempt = [&](const auto& part) {
+    try {
+      part();
+    } catch (const Error& error) {
+      if (fault.empty())
+        fault = error.what();
+    }
+  };
+  attempt([&] { write_parameters(model.parameters, out); });
+  attempt([&] { write_vocabularies(model, out); });
   for (const char* key :
        {"architecture", "text", "stream", "decoding", "documents"})
-    if (model.config.contains(key) && model.config[key].is_object()) {
+    if (model.config.contains(key) && model.config[key].is_object())
       write_rows(model.config[key], key, out);
-    }
   write_checkpoints(model.folder, out);
+  attempt([&] { check_model(model); });
+  out.flush();
+  SEQCONV_CHECK(fault.empty(), "the model cannot be used: ", fault);
 }
 
 }  // namespace

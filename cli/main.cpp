@@ -8,9 +8,11 @@
 #include <iostream>
 #include <new>
 
+#include "overwriting.h"
 #include "program.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/mapping_faults.h"
 #include "standard_output.h"
 #include "version.h"
 
@@ -72,6 +74,7 @@ extern "C" void leave_on_signal(int signal) {
 
 // Training replaces the handlers of SIGINT and SIGTERM by its own, which save.
 void prepare_signals() {
+  report_mapping_faults();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGINT, leave_on_signal);
@@ -157,6 +160,7 @@ int run(int argc, char** argv, StandardOutput& out) {
   }
   set_log_level(quiet ? LogLevel::kWarning : LogLevel::kInfo);
   check_working_folder();
+  check_overwriting(app);
   program.run();
   return EXIT_SUCCESS;
 }

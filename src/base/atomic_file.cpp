@@ -33,6 +33,12 @@ bool is_same_file(const fs::path& path, const struct stat& info) {
       other.st_ino == info.st_ino;
 }
 
+/// Neither a link nor a folder: those are nobody's unfinished file.
+bool is_regular(const fs::path& file) {
+  std::error_code none;
+  return fs::is_regular_file(fs::symlink_status(file, none));
+}
+
 /// Of processes that have ended.
 void remove_leftovers_of(const fs::path& target) {
   const std::string name = target.filename().string();
@@ -62,9 +68,11 @@ AtomicFile::AtomicFile(const fs::path& path)
     target_ = path;
   temporary_ =
       replace ? fs::path(concat(target_.string(), kMark, ::getpid())) : target_;
+  if (replace && is_regular(temporary_))  // of an ended process of this number
+    ::unlink(temporary_.c_str());
   fd_ = ::open(
       temporary_.c_str(),
-      O_WRONLY | O_CLOEXEC | O_TRUNC | (replace ? O_CREAT : 0),
+      O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_EXCL : O_TRUNC),
       0644);
   if (fd_ < 0)
     fail_with_reason(errno);
@@ -163,7 +171,7 @@ void remove_unfinished_files(
   for (fs::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const auto file = unfinished_file(at->path());
-    if (file && unwanted(*file))
+    if (file && unwanted(*file) && is_regular(at->path()))
       found.push_back(at->path());
   }
   for (const fs::path& file : found)

@@ -11,6 +11,7 @@
 
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/mapping_faults.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -138,6 +139,7 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
     fail("cannot map '", path.string(), "': ", why);
   }
   data_ = static_cast<const std::byte*>(mapped);
+  note_mapping(data_, size_, path_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -153,8 +155,10 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr)
-    ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr)
+    return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 void MappedFile::release() const {

@@ -9,6 +9,7 @@
 #include "seqconv/base/log.h"
 #include "seqconv/checkpoint/fairseq_architecture.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/model_writing.h"
 #include "tensor_match.h"
 
 namespace seqconv {
@@ -233,9 +234,10 @@ void write_model(
   match(
       sources,
       fairseq_layout(description.options, task, description.vocabulary()));
-  create_folder(output);
-  write_parameters(sources, output / "model.safetensors");
-  write_description(description);
+  write_model_folder(
+      output,
+      [&](const fs::path& file) { write_parameters(sources, file); },
+      [&] { write_description(description); });
 }
 
 }  // namespace
@@ -243,6 +245,7 @@ void write_model(
 void import_checkpoint(const ImportRequest& request) {
   const fs::path output = request.output;
   check_output_folder(output);
+  check_own_config(output);
   check_not_a_source(request);
   Sources sources = open_checkpoints(request);
   const FairseqCheckpoint& first = sources.front().checkpoint;

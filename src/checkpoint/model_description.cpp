@@ -4,6 +4,7 @@
 
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/files.h"
+#include "seqconv/checkpoint/decoding_defaults.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
@@ -271,6 +272,23 @@ VocabularySizes LanguageDescription::vocabulary() const {
   return {0, text.text->vocabulary().size()};
 }
 
+Json decoding_table(const SearchOptions& decoding) {
+  Json table = write_options(decoding);
+  // Older programs, which do not know the key, read what does not need it.
+  if (!decoding.stepwise_length_penalty)
+    table.erase("stepwise_length_penalty");
+  return table;
+}
+
+void write_decoding(const fs::path& folder, const SearchOptions& decoding) {
+  Json config = read_config(folder, Task::kTranslation);
+  const Json table = decoding_table(decoding);
+  if (config.value("decoding", Json()) == table)
+    return;
+  config["decoding"] = table;
+  write_config(folder, config);
+}
+
 void write_description(const TranslationDescription& model) {
   create_folder(model.folder);
   Json config = begin_config(
@@ -279,10 +297,7 @@ void write_description(const TranslationDescription& model) {
       write_architecture(model.options, "adaptive"),
       model.text.max_source_tokens);
   config["text"] = model.text.save(model.folder);
-  config["decoding"] = write_options(model.decoding);
-  // Older programs, which do not know the key, read what does not need it.
-  if (!model.decoding.stepwise_length_penalty)
-    config["decoding"].erase("stepwise_length_penalty");
+  config["decoding"] = decoding_table(model.decoding);
   if (model.documents.format != TextFormat::kText)
     config["documents"] = write_options(model.documents);
   write_config(model.folder, config);

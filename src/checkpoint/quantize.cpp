@@ -7,6 +7,7 @@
 #include "seqconv/base/elements.h"
 #include "seqconv/base/files.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/model_writing.h"
 #include "seqconv/checkpoint/parameters.h"
 #include "seqconv/kernels/packed_linear.h"
 
@@ -101,12 +102,17 @@ void quantize_model(const fs::path& model, const fs::path& output) {
   check_parameters(reader, parameters);
   check_other_folder(output, files);
   check_output_folder(output);
-  create_folder(output);
-  quantize_parameters(reader, parameters, output / "model.safetensors");
-  copy_text_files(files.folder, output);
-  write_file_atomically(
-      output / "config.json",
-      int8_config(files.config).dump(2) + "\n");
+  write_model_folder(
+      output,
+      [&](const fs::path& file) {
+        quantize_parameters(reader, parameters, file);
+      },
+      [&] {
+        copy_text_files(files.folder, output);
+        write_file_atomically(
+            output / "config.json",
+            int8_config(files.config).dump(2) + "\n");
+      });
 }
 
 }  // namespace seqconv

@@ -1,4 +1,5 @@
 #include "seqconv/base/log.h"
+#include "seqconv/base/mapping_faults.h"
 #include "seqconv/base/markdown.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
@@ -31,6 +32,7 @@ void train(
   set_threads(request.config.training.threads);
   // From here on a first signal saves and leaves.
   catch_stop_signals();
+  report_mapping_faults();
   train_model(request, std::move(processes));
 }
 

@@ -1,9 +1,36 @@
 #include "seqconv/pipeline/system.h"
 
+#include "seqconv/base/file_stamps.h"
+#include "seqconv/checkpoint/model_writing.h"
 #include "seqconv/pipeline/shortlist.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
+namespace {
+
+/// A model's description and its parameters are read one after the other, from
+/// a folder into which another model may be written meanwhile
+/// (checkpoint/model_writing.h).
+class DescriptionsInUse {
+ public:
+  void add(const ModelFiles& model) {
+    for (const fs::path& file : description_files(model))
+      stamps_.add(file);
+  }
+  void check() const {
+    if (const auto file = stamps_.changed())
+      fail(
+          "'",
+          file->string(),
+          "' was replaced or changed while the model was being opened: open it "
+          "again");
+  }
+
+ private:
+  FileStamps stamps_;
+};
+
+}  // namespace
 
 TranslationSystem open_translation(
     const std::vector<fs::path>& paths,
@@ -12,8 +39,10 @@ TranslationSystem open_translation(
   SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
   TranslationSystem system;
   std::vector<ModelToRun> models;
+  DescriptionsInUse descriptions;
   for (const fs::path& path : paths) {
     const ModelFiles files = find_model(path);
+    descriptions.add(files);
     TranslationDescription model = read_translation_description(files.folder);
     models.push_back({model.options, model.vocabulary(), files.parameters});
     if (models.size() == 1) {
@@ -32,6 +61,7 @@ TranslationSystem open_translation(
     system.shortlist = std::make_shared<const Shortlist>(
         Shortlist::load(shortlist, system.text));
   system.backend = opener.translation(models);
+  descriptions.check();
   return system;
 }
 
@@ -39,6 +69,8 @@ LanguageSystem open_language_model(
     const fs::path& path,
     const BackendOpener& opener) {
   const ModelFiles files = find_model(path);
+  DescriptionsInUse descriptions;
+  descriptions.add(files);
   LanguageSystem system{read_language_description(files.folder)};
   try {
     system.backend = opener.language(
@@ -46,6 +78,7 @@ LanguageSystem open_language_model(
   } catch (const UsageError& error) {
     fail((files.folder / "config.json").string(), ": ", error.what());
   }
+  descriptions.check();
   return system;
 }
 

@@ -5,6 +5,7 @@
 #include "seqconv/base/log.h"
 #include "seqconv/pipeline/generator.h"
 #include "seqconv/verbs/verbs.h"
+#include "verbs/files_in_use.h"
 
 namespace seqconv::verbs {
 namespace {
@@ -36,6 +37,7 @@ void generate(
     const BackendOpener& opener,
     std::ostream& out) {
   arguments.sampling.validate("");
+  const FilesInUse files({arguments.model});
   const LanguageSystem model = open_language_model(arguments.model, opener);
   char last = '\n';
   const GenerationReport report = generate_text(
@@ -52,6 +54,8 @@ void generate(
       });
   if (last != '\n')
     out << '\n';
+  out.flush();
+  files.check_not_written();
   if (arguments.stats)
     log_info(summary(report), " (", model.backend->name(), ")");
 }

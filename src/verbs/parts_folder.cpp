@@ -17,13 +17,11 @@
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
+#include "verbs/job_files.h"
 
 namespace seqconv::verbs {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kJob = "job.json";
-constexpr const char* kJoin = "join.lock";
 
 std::string text_of(const Json& json) {
   // Messages may quote a file name that is not UTF-8.
@@ -82,7 +80,7 @@ std::string differences(const Json& begun, const Json& now) {
 /// A new file with this content, beside `file` and under a name that no process
 /// of any machine has.
 fs::path write_beside(const fs::path& file, std::string_view content) {
-  std::string name = concat(file.string(), ".XXXXXX");
+  std::string name = concat(file.string(), kNewRecord, "XXXXXX");
   const int fd = ::mkstemp(name.data());
   const bool written = fd >= 0 && ::fchmod(fd, 0644) == 0 &&
       ::write(fd, content.data(), content.size()) == std::ssize(content) &&
@@ -140,19 +138,51 @@ PartsFolder::PartsFolder(const fs::path& output, InputPart part)
     : output_(output),
       folder_(concat(behind_links(output).string(), ".parts")),
       part_(part) {
+  check_place();
   check_output();
 }
 
 void PartsFolder::check_output() const {
+  if (fs::exists(folder_ / kJobRecord) || !fs::exists(output_))
+    return;
   SEQCONV_CHECK(
-      fs::exists(folder_ / kJob) || !fs::exists(output_),
+      fs::is_regular_file(output_),
+      "--output needs the name of a new file, but '",
+      output_.string(),
+      fs::is_directory(output_)
+          ? "' is a folder"
+          : "' is a device or a pipe; without --output translations go to "
+            "standard output");
+  fail(
       "the output '",
       output_.string(),
       "' is there already; to translate anew, delete it or choose another "
       "--output");
 }
 
+void PartsFolder::check_place() const {
+  std::error_code error;
+  const fs::file_type kind = fs::symlink_status(folder_, error).type();
+  SEQCONV_CHECK(
+      kind != fs::file_type::symlink,
+      "the parts of the output need a folder of their own, but '",
+      folder_.string(),
+      "' is a symbolic link: move it away, or choose another --output");
+  if (kind != fs::file_type::directory || fs::exists(folder_ / kJobRecord))
+    return;
+  const std::string other = foreign_entry(folder_, /*begun=*/false);
+  SEQCONV_CHECK(
+      other.empty(),
+      "the parts of the output need the folder '",
+      folder_.string(),
+      "', but that is there with '",
+      other,
+      "' in it, which is no file of this job: move it away, or choose another "
+      "--output");
+}
+
 void PartsFolder::enter(const Json& job) {
+  check_place();
   std::error_code error;
   fs::create_directory(folder_, error);
   SEQCONV_CHECK(
@@ -161,17 +191,22 @@ void PartsFolder::enter(const Json& job) {
       folder_.string(),
       "' for the parts of the output: ",
       error.message());
-  const fs::path file = folder_ / kJob;
+  const fs::path file = folder_ / kJobRecord;
   const std::string content = text_of(job);
   job_ = checksum_text(checksum(content));
   if (!fs::exists(file) && write_new_file(file, content)) {
     // Another process may have joined the parts a moment ago.
     if (fs::exists(output_))
-      fs::remove_all(folder_);
+      remove_job(folder_, part_.count);
     return check_output();
   }
-  const std::string over =
-      concat("delete the folder '", folder_.string(), "' to start over");
+  const std::string other = foreign_entry(folder_, /*begun=*/true);
+  const std::string over = other.empty()
+      ? concat("delete the folder '", folder_.string(), "' to start over")
+      : concat(
+            "choose another --output, as '",
+            other,
+            "' in the folder is no file of this job");
   Json begun;
   try {
     begun = parse_json(read_file(file), file.string());
@@ -272,19 +307,18 @@ JoinedParts PartsFolder::look() const {
 }
 
 JoinedParts PartsFolder::join() const {
-  const JoinLock lock(folder_ / kJoin);
+  const JoinLock lock(folder_ / kJoinLock);
   // Whoever held the lock before has seen this part done, and joined.
-  if (!fs::exists(folder_ / kJob))
+  if (!fs::exists(folder_ / kJobRecord)) {
+    remove_empty_job(folder_);
     return {};
+  }
   JoinedParts joined = look();
   if (joined.missing > 0)
     return joined;
   write_output(joined);
-  // In one step: half a folder would look like a job that goes on.
   joined.here = true;
-  const fs::path done = concat(folder_.string(), ".done-", ::getpid());
-  fs::rename(folder_, done);
-  fs::remove_all(done);
+  remove_job(folder_, part_.count);
   return joined;
 }
 

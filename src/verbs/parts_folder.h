@@ -48,7 +48,8 @@ struct JoinedParts {
 
 class PartsFolder {
  public:
-  /// Error when the output is there and its parts are not: such a job is done.
+  /// Error when the output is there and its parts are not: such a job is done;
+  /// when the folder is a link, or one that no job of ours has made.
   PartsFolder(const std::filesystem::path& output, InputPart part);
 
   /// Begins the job that `job` describes, or goes on with it. Error naming what
@@ -66,7 +67,8 @@ class PartsFolder {
   /// The part's output.
   std::filesystem::path file() const { return name(part_.index, ".out"); }
 
-  /// Writes the output where all parts are done, and removes the folder.
+  /// Writes the output where all parts are done, and removes the job's files,
+  /// with the folder where nothing else is in it.
   JoinedParts join() const;
 
  private:
@@ -75,6 +77,7 @@ class PartsFolder {
   JoinedParts look() const;
   void write_output(const JoinedParts& joined) const;
   void check_output() const;
+  void check_place() const;
 
   std::filesystem::path output_;
   std::filesystem::path folder_;

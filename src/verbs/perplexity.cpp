@@ -9,6 +9,7 @@
 #include "seqconv/data/sentence_reader.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
+#include "verbs/files_in_use.h"
 
 namespace seqconv::verbs {
 namespace {
@@ -104,10 +105,12 @@ void perplexity(
     const BackendOpener& opener,
     std::istream& in,
     std::ostream& out) {
+  const FilesInUse files({arguments.model});
   const LanguageSystem model = open_language_model(arguments.model, opener);
   SentenceReader sentences = open(arguments, model, in);
   FailedLines failed(on_failure(arguments.strict));
   Json result = to_json(measure(model, arguments, sentences, failed));
+  files.check_not_written();
   if (failed.any())
     result["failed_lines"] = failed.count();
   write(result, arguments.format, out);

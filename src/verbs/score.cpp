@@ -8,6 +8,7 @@
 #include "seqconv/pipeline/scorer.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
+#include "verbs/files_in_use.h"
 
 namespace seqconv::verbs {
 namespace {
@@ -120,6 +121,7 @@ void score(
     const ScoreArguments& arguments,
     const BackendOpener& opener,
     std::ostream& out) {
+  const FilesInUse files({arguments.model});
   const TranslationSystem model = open_translation({arguments.model}, opener);
   const PositionLimits limits = model.backend->limits();
   const TranslationText& text = model.text;
@@ -160,6 +162,7 @@ void score(
       targets.ids,
       arguments.batch_tokens,
       arguments.workers);
+  files.check_not_written();
   for (size_t i = 0; i < lines; ++i) {
     const bool read = !sources.failed(i) && !targets.failed(i);
     const bool scored = read && std::isfinite(scores[i]);

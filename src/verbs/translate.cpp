@@ -16,6 +16,7 @@
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/verbs/verbs.h"
 #include "verbs/failed_lines.h"
+#include "verbs/files_in_use.h"
 #include "verbs/input_format.h"
 #include "verbs/part_input.h"
 #include "verbs/part_writer.h"
@@ -118,11 +119,13 @@ class BufferedLines : public TranslationLists {
   BufferedLines(
       const TranslateArguments& arguments,
       const Translator& translator,
+      const FilesInUse& files,
       RequestReader reader,
       std::ostream& out,
       PartFiles* part = nullptr)
       : arguments_(arguments),
         translator_(translator),
+        files_(files),
         reader_(std::move(reader)),
         writer_(
             arguments,
@@ -155,6 +158,7 @@ class BufferedLines : public TranslationLists {
   }
 
   void write(const std::vector<TranslationResult>& results) override {
+    files_.check_not_written();
     Read first = take_first();
     RequestReader::Buffer& buffer = first.buffer;
     for (size_t i = 0; i < results.size(); ++i)
@@ -222,6 +226,7 @@ class BufferedLines : public TranslationLists {
 
   const TranslateArguments& arguments_;
   const Translator& translator_;
+  const FilesInUse& files_;
   RequestReader reader_;
   std::mutex mutex_;
   std::deque<Read> read_;  // and not written yet
@@ -238,12 +243,14 @@ class BufferedLines : public TranslationLists {
 void translate_stream(
     const TranslateArguments& arguments,
     const Translator& translator,
+    const FilesInUse& files,
     std::istream& in,
     std::ostream& out) {
   const TranslationSystem& system = translator.system();
   BufferedLines lines(
       arguments,
       translator,
+      files,
       RequestReader(
           arguments.input,
           in,
@@ -291,6 +298,7 @@ PartFiles open_part(
 void translate_part(
     const TranslateArguments& arguments,
     const Translator& translator,
+    const FilesInUse& files,
     const PartsFolder& folder,
     const Json& job) {
   const std::string& input = arguments.input;
@@ -300,6 +308,7 @@ void translate_part(
   BufferedLines lines(
       arguments,
       translator,
+      files,
       RequestReader(
           part.in,
           input,
@@ -351,7 +360,10 @@ void translate(
   if (!arguments.output.empty()) {
     check_part_input(arguments.input);
     folder.emplace(arguments.output, arguments.part);
+    for (const std::string& model : arguments.models)
+      check_output_file(arguments.output, find_model(model));
   }
+  const FilesInUse files(arguments.models, arguments.shortlist);
   TranslationSystem system = open_translation(
       {arguments.models.begin(), arguments.models.end()},
       opener,
@@ -364,11 +376,12 @@ void translate(
   warn_of_positions(arguments, system.backend->limits().target);
   const Translator translator(std::move(system), options);
   if (!folder)
-    return translate_stream(arguments, translator, in, out);
+    return translate_stream(arguments, translator, files, in, out);
   const Json job = describe_job(arguments, translator);
+  files.check_same();  // so that what is described is what was opened
   folder->enter(job);
   if (const auto lock = folder->lock(); !folder->is_done())
-    translate_part(arguments, translator, *folder, job);
+    translate_part(arguments, translator, files, *folder, job);
   join_parts(arguments, translator.system(), *folder);
 }
 

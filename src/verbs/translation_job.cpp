@@ -2,6 +2,7 @@
 
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/options.h"
+#include "seqconv/checkpoint/model_writing.h"
 #include "verbs/input_format.h"
 #include "verbs/part_input.h"
 
@@ -16,17 +17,9 @@ std::string content_of(const fs::path& file) {
 /// The files of a model that are read to translate.
 Json describe_model(const fs::path& path) {
   const ModelFiles files = find_model(path);
-  Json model = {
-      {"parameters", content_of(files.parameters)},
-      {"config.json", content_of(files.folder / "config.json")}};
-  for (const char* side : {"source", "target"})
-    for (const char* key : {"dictionary", "model"}) {
-      const Json& text = files.config.at("text").at(side);
-      if (!text.contains(key))
-        continue;
-      const std::string name = text.at(key).get<std::string>();
-      model[name] = content_of(files.folder / name);
-    }
+  Json model = {{"parameters", content_of(files.parameters)}};
+  for (const fs::path& file : description_files(files))
+    model[file.filename().string()] = content_of(file);
   return model;
 }
 

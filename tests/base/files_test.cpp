@@ -6,8 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
+
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/file_stamps.h"
+#include "seqconv/base/mapping_faults.h"
 #include "support/ended_process.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
@@ -282,6 +287,48 @@ TEST(MappedFile, OutlivesTheReplacementOfItsFile) {
   const MappedFile file(folder.write("f", "old"));
   write_file_atomically(folder.path() / "f", "new content");
   EXPECT_EQ(mapped_text(file), "old");
+}
+
+TEST(MappedFile, AFileThatIsCutShortEndsAProgramWithItsName) {
+  const testing::TemporaryFolder folder;
+  const std::string name = folder.write("cut", std::string(1 << 16, 'x'));
+  const auto read_what_is_gone = [&] {
+    report_mapping_faults();
+    MappedFile other(name);
+    const MappedFile file(std::move(other));
+    fs::resize_file(name, 10);
+    std::exit(mapped_text(file).back() == 'x' ? 7 : 8);
+  };
+  EXPECT_EXIT(
+      read_what_is_gone(),
+      ::testing::ExitedWithCode(1),
+      "error: '.*cut' was cut short");
+  // What no file of ours has done goes its way.
+  EXPECT_DEATH(
+      {
+        report_mapping_faults();
+        std::raise(SIGBUS);
+      },
+      ::testing::Not(HasSubstr("cut short")));
+}
+
+TEST(FileStamps, TellsWhatWasWrittenToFromWhatWasReplaced) {
+  const testing::TemporaryFolder folder;
+  FileStamps stamps;
+  for (const char* name : {"written", "replaced", "removed"})
+    stamps.add(folder.write(name, "some"));
+  stamps.add(folder.path() / "made");
+  EXPECT_EQ(stamps.changed(), std::nullopt);
+  EXPECT_EQ(stamps.written(), std::nullopt);
+  folder.write("made", "");
+  EXPECT_EQ(stamps.changed(), folder.path() / "made");
+  fs::remove(folder.path() / "removed");
+  EXPECT_EQ(stamps.changed(), folder.path() / "removed");
+  write_file_atomically(folder.path() / "replaced", "more");
+  EXPECT_EQ(stamps.changed(), folder.path() / "replaced");
+  EXPECT_EQ(stamps.written(), std::nullopt);
+  std::ofstream(folder.path() / "written", std::ios::app) << "x";
+  EXPECT_EQ(stamps.written(), folder.path() / "written");
 }
 
 TEST(MappedFile, RefusesWhatIsNoFile) {

@@ -164,6 +164,115 @@ class Joining(Shards):
         self.assertFalse(self.folder.exists())
 
 
+class FoldersOfOthers(Shards):
+    """Only what the program has made is removed, and nothing is written elsewhere."""
+
+    def tree(self, folder):
+        return {path.relative_to(folder): path.is_file() and path.read_bytes()
+                for path in folder.rglob("*")}
+
+    def assert_refused_and_left(self, *words, part=None):
+        source = written("good.src", GOOD)
+        before = self.tree(self.folder)
+        flags = ("--shard", part) if part else ()
+        self.refuse(run(*arguments(source, "--output", self.output, *flags)),
+                    f"'{self.folder}'", "choose another --output", *words)
+        self.assertEqual(self.tree(self.folder), before)
+        self.assertFalse(self.output.exists())
+
+    def test_a_folder_that_holds_anything_else_is_refused(self):
+        for name in ("aa", "notes.txt", "1.out", "1.json", "job.json.backup", "1.txt", "01.lock",
+                     "1.lock/deeper", "more/1.out", "job.json.tmp", "100000.lock"):
+            for part in None, "2/2":
+                with self.subTest(name, part=part):
+                    (self.folder / name).parent.mkdir(parents=True)
+                    (self.folder / name).write_text("mine\n")
+                    self.assert_refused_and_left(name.split("/")[0], part=part)
+                    shutil.rmtree(self.folder)
+
+    def test_a_job_of_another_program_is_not_to_be_deleted(self):
+        self.folder.mkdir()
+        (self.folder / "job.json").write_text('{"parts": 1}')
+        (self.folder / "aa").write_text("mine\n")
+        self.assert_refused_and_left("'aa' in the folder is no file of this job")
+
+    def test_a_link_is_not_followed(self):
+        for target in support.scratch() / "elsewhere", support.scratch() / "nowhere":
+            with self.subTest(target.name):
+                if target.name == "elsewhere":
+                    target.mkdir()
+                self.folder.symlink_to(target)
+                self.assert_refused_and_left("symbolic link")
+                self.folder.unlink()
+                self.assertEqual(target.exists() and list(target.iterdir()), target.exists() and [])
+
+    def test_a_file_in_the_folders_place_stays(self):
+        self.folder.write_text("mine")
+        result = run(*arguments(written("good.src", GOOD), "--output", self.output))
+        self.refuse(result, f"cannot create the folder '{self.folder}'")
+        self.assertEqual(self.folder.read_text(), "mine")
+
+    def test_a_file_that_came_meanwhile_stays_and_is_named(self):
+        source = written("good.src", GOOD)
+        self.succeed(self.shard("1/2", source))
+        names = "notes.txt", "3.out", "job.json.copy"
+        for name in names:
+            (self.folder / name).write_text("mine")
+        (self.folder / "2.out").mkdir()  # where a part should come
+        self.refuse(self.shard("2/2", source), "2.out")
+        (self.folder / "2.out").rmdir()
+        result = self.succeed(self.shard("2/2", source))
+        self.assertIn(f"the folder '{self.folder}' stays: '3.out' in it is no file of this job",
+                      result.message)
+        self.assertEqual(self.output.read_bytes(), run(*arguments(source)).out)
+        self.assertEqual(sorted(self.tree(self.folder)), sorted(map(pathlib.Path, names)))
+        self.output.unlink()
+        self.assert_refused_and_left("'3.out'")
+
+    def test_cleaning_up_that_was_cut_off_is_done_again(self):
+        source = written("good.src", GOOD)
+        wanted = run(*arguments(source)).out
+        self.succeed(self.shard("1/2", source))
+        for left in (["1.json", "1.out", "1.lock", "join.lock"], ["1.out", "1.lock"], ["join.lock"],
+                     ["3.lock"]):
+            with self.subTest(left):
+                self.succeed(self.shard("1/2", source))
+                (self.folder / "3.lock").touch()
+                for path in self.folder.iterdir():
+                    if path.name not in left:
+                        path.unlink()
+                for part in "1/2", "2/2":
+                    self.succeed(self.shard(part, source))
+                self.assertEqual(self.output.read_bytes(), wanted)
+                self.assertEqual(self.folder.exists(), left == ["3.lock"])
+                self.output.unlink()
+        shutil.rmtree(self.folder)
+
+    def test_outputs_that_are_no_new_files_are_refused(self):
+        source = written("good.src", GOOD)
+        os.mkfifo(fifo := support.scratch() / "fifo.out")
+        model = support.copy_model("translated-into")
+        before = self.tree(model)
+        for output, words in (
+            (fifo, "is a device or a pipe"), ("/dev/null", "is a device or a pipe"),
+            (support.scratch(), "is a folder"), (model / "config.json", "a file of the folder that --model reads"),
+            (model / "new.safetensors", "the name of a part of the model"),
+            (model / "training" / "out", "among the files of a training"),
+        ):
+            with self.subTest(output):
+                self.refuse(run(*arguments(source, "--output", output, model=model)), words)
+        self.assertEqual(self.tree(model), before)
+
+    def test_a_link_as_output_stays_one(self):
+        source = written("good.src", GOOD)
+        self.output.symlink_to(target := support.scratch() / "behind.out")
+        self.succeed(run(*arguments(source, "--output", self.output)))
+        self.assertTrue(self.output.is_symlink())
+        self.assertEqual(target.read_bytes(), run(*arguments(source)).out)
+        target.unlink()
+        self.output.unlink()
+
+
 class GoingOn(Shards):
     """After an end of any kind, behind the last result that was recorded."""
 

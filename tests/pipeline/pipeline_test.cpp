@@ -4,6 +4,7 @@
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
+#include "seqconv/checkpoint/model_writing.h"
 #include "seqconv/pipeline/scorer.h"
 #include "seqconv/pipeline/translator.h"
 #include "translation_folder.h"
@@ -242,6 +243,94 @@ TEST_F(PipelineTest, EnsemblesNeedTheSameText) {
   write_file_atomically(root_ / "train", "ganz andere Wörter\n");
   make_model("other", 3);
   EXPECT_THAT(error_with("other"), HasSubstr("differ in: source dictionary"));
+}
+
+/// Does something between a model's description and its parameters.
+class LateBackends : public BackendOpener {
+ public:
+  explicit LateBackends(std::function<void()> meanwhile)
+      : meanwhile_(std::move(meanwhile)) {}
+
+  std::string_view name() const override { return own_.name(); }
+  std::shared_ptr<const TranslationBackend> translation(
+      const std::vector<ModelToRun>& models) const override {
+    meanwhile_();
+    return own_.translation(models);
+  }
+  std::shared_ptr<const LanguageBackend> language(
+      const ModelToRun& model) const override {
+    return own_.language(model);
+  }
+
+ private:
+  TorchBackends own_;
+  std::function<void()> meanwhile_;
+};
+
+TEST_F(PipelineTest, AModelThatIsReplacedWhileItIsOpenedIsNotMixed) {
+  make_model("other", 4);
+  const fs::path own = root_ / "model";
+  const auto take = [&](const char* file) {
+    write_file_atomically(own / file, read_file(root_ / "other" / file));
+  };
+  const auto open = [&](const std::function<void()>& meanwhile) {
+    return message([&] { open_translation({own}, LateBackends(meanwhile)); });
+  };
+  // A training run saves its best model so.
+  EXPECT_EQ(open([&] { take("model.safetensors"); }), "no error");
+  for (const char* file : {"config.json", "dict.txt"})
+    EXPECT_THAT(
+        open([&] {
+          take("model.safetensors");
+          take(file);
+        }),
+        HasSubstr(concat(
+            "'",
+            (own / file).string(),
+            "' was replaced or changed while the model was being opened")));
+  // What average, import and quantize do: there is no moment for a mixture.
+  const auto replace_parameters = [&] {
+    write_model_folder(
+        own,
+        [&](const fs::path& file) {
+          write_file_atomically(
+              file,
+              read_file(root_ / "other" / "model.safetensors"));
+        },
+        [] { throw Error("killed"); });
+  };
+  EXPECT_EQ(message(replace_parameters), "killed");
+  EXPECT_THAT(
+      message([&] { open_translation({own}, TorchBackends()); }),
+      HasSubstr("is not a model folder"));
+  take("config.json");
+  EXPECT_THAT(
+      open([&] { message(replace_parameters); }),
+      HasSubstr("config.json' was replaced or changed"));
+  take("config.json");
+  const auto fail_early = [&] {
+    write_model_folder(
+        own,
+        [](const fs::path&) { throw Error("a full disk"); },
+        [] {});
+  };
+  EXPECT_EQ(message(fail_early), "a full disk");
+  EXPECT_NO_THROW(open_translation({own}, TorchBackends()));
+}
+
+TEST_F(PipelineTest, AConfigOfAnotherProgramIsNotWrittenOver) {
+  const fs::path folder = root_ / "foreign";
+  create_folder(folder);
+  write_file_atomically(folder / "config.json", "{\"model_type\": \"x\"}");
+  EXPECT_THAT(
+      message([&] {
+        write_model_folder(
+            folder,
+            [](const auto&) {},
+            [] {});
+      }),
+      HasSubstr("config.json' is of another program and would be lost"));
+  EXPECT_EQ(read_file(folder / "config.json"), "{\"model_type\": \"x\"}");
 }
 
 TEST_F(PipelineTest, LongLinesAreCutToLearnedPositions) {

@@ -81,7 +81,8 @@ def corrupted_checkpoints():
         yield Case(f"export, data byte {place} is NaN",
                    ["export", "--format", "pytorch", folder,
                     support.scratch() / f"nan-{i}.pt"], 1, "parameter '", "NaN")
-        yield Case(f"info, data byte {place} is NaN", ["info", folder], 0)
+        yield Case(f"info, data byte {place} is NaN", ["info", folder], 1,
+                   "the model cannot be used: ", "parameter '", "NaN")
 
 
 def rewritten_checkpoints():

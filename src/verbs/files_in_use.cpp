@@ -1,0 +1,41 @@
+#include "verbs/files_in_use.h"
+
+#include "seqconv/base/error.h"
+#include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/model_writing.h"
+
+namespace seqconv::verbs {
+
+FilesInUse::FilesInUse(
+    const std::vector<std::string>& models,
+    const std::string& shortlist) {
+  for (const std::string& model : models) {
+    const ModelFiles files = find_model(model);
+    stamps_.add(files.parameters);
+    for (const auto& file : description_files(files))
+      stamps_.add(file);
+  }
+  if (!shortlist.empty())
+    stamps_.add(shortlist);
+}
+
+void FilesInUse::check_same() const {
+  if (const auto file = stamps_.changed())
+    fail(
+        "'",
+        file->string(),
+        "' was replaced or changed while the model was being opened: give the "
+        "same command again");
+}
+
+void FilesInUse::check_not_written() const {
+  if (const auto file = stamps_.written())
+    fail(
+        "'",
+        file->string(),
+        "' was written to while it was in use: results that were made since "
+        "then are worth nothing. Replace files of a model by others, never "
+        "write into them");
+}
+
+}  // namespace seqconv::verbs
