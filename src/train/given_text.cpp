@@ -6,6 +6,7 @@
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
+#include "seqconv/checkpoint/model_description.h"
 #include "seqconv/text/bpe.h"
 #include "seqconv/text/segmenter.h"
 
@@ -122,6 +123,29 @@ void check_subwords(const TrainRequest& request, const TextPipeline& text) {
     other("sentencepiece_model", file);
 }
 
+/// The [text] that a model's run wrote down; an empty table where it is not
+/// there, or what was written is not to be read.
+Json text_of_run(const std::string& model) {
+  const std::filesystem::path file =
+      find_model(model).folder / "training" / "config.toml";
+  std::error_code none;
+  if (!std::filesystem::exists(file, none))
+    return Json::object();
+  try {
+    const Json table = load_toml(file.string());
+    TextOptions checked;
+    read_options(table.at("text"), "text", checked);
+    return table.at("text");
+  } catch (const std::exception& error) {
+    log_warning(
+        "what the text of '",
+        model,
+        "' was learned with is not known: ",
+        error.what());
+    return Json::object();
+  }
+}
+
 void report_unused(const TrainRequest& request) {
   std::string unused;
   for (const std::string& key : request.named_text)
@@ -137,6 +161,18 @@ void report_unused(const TrainRequest& request) {
 }
 
 }  // namespace
+
+Json with_learning_keys(const TrainRequest& request, Json text) {
+  if (request.init_from.empty())
+    return text;
+  const Json given = write_options(request.config.text);
+  const Json learned = text_of_run(request.init_from);
+  for (const char* key : kLearningKeys)
+    text[key] = learned.value(key, given[key]);
+  for (const char* key : kFileKeys)
+    text[key] = learned.value(key, given[key]);
+  return text;
+}
 
 void check_given_text(
     const TrainRequest& request,

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/json.h"
 #include "seqconv/text/text_pipeline.h"
 #include "seqconv/train/trainer.h"
 
@@ -25,5 +26,11 @@ void check_given_text(
     const TrainRequest& request,
     const TextOptions& given,
     const std::vector<GivenSide>& sides);
+
+/// `text`, the options of a text that came with another model, with those that
+/// no folder has: what learning reads, and files. They are as in the
+/// training/config.toml of that model or, where it has none, in the run's own
+/// configuration: whoever learns anew with them learns what that one did.
+Json with_learning_keys(const TrainRequest& request, Json text);
 
 }  // namespace seqconv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "seqconv/train/optimizer.h"
 #include "seqconv/train/update_sums.h"
@@ -35,6 +36,7 @@ struct Position {
 
   double seconds = 0;           ///< of training, without validation
   int64_t metrics_records = 0;  ///< lines of metrics.jsonl that belong to it
+  std::vector<int64_t> checkpoints;  ///< the updates of those that it keeps
   Optimizer::Scalars optimizer;
 
   template <class Visitor>
@@ -61,6 +63,7 @@ struct Position {
     v("validations_without_gain", validations_without_gain, "");
     v("seconds", seconds, "");
     v("metrics_records", metrics_records, "");
+    v("checkpoints", checkpoints, "");
     v("optimizer", optimizer, "");
   }
 };

@@ -57,25 +57,60 @@ fs::path RunFolder::checkpoint(int64_t update) const {
 
 void remove_old_checkpoints(
     const RunFolder& folder,
-    int64_t update,
+    std::vector<int64_t>& own,
     int64_t keep) {
-  std::error_code error;
-  std::vector<std::pair<int64_t, fs::path>> found;
-  for (const auto& entry :
-       fs::directory_iterator(folder.checkpoints(), error)) {
-    const int64_t own = update_of(entry.path().filename().string());
-    if (own >= 0 && own <= update)
-      found.emplace_back(own, entry.path());
-  }
-  std::sort(found.begin(), found.end());
-  const auto kept = std::min(static_cast<size_t>(keep), found.size());
-  for (size_t i = 0; i + kept < found.size(); ++i)
-    if (!fs::remove(found[i].second, error) && error)
+  const auto kept = std::min(static_cast<size_t>(keep), own.size());
+  const auto end = own.end() - static_cast<std::ptrdiff_t>(kept);
+  for (auto old = own.begin(); old != end; ++old) {
+    const fs::path file = folder.checkpoint(*old);
+    std::error_code error;
+    if (!fs::remove(file, error) && error)
       log_warning(
           "cannot remove the old checkpoint '",
-          found[i].second.string(),
+          file.string(),
           "': ",
           error.message());
+  }
+  own.erase(own.begin(), end);
+}
+
+std::vector<int64_t> other_checkpoints(
+    const RunFolder& folder,
+    const std::vector<int64_t>& own) {
+  std::vector<int64_t> others;
+  std::error_code error;
+  for (const auto& entry :
+       fs::directory_iterator(folder.checkpoints(), error)) {
+    const int64_t update = update_of(entry.path().filename().string());
+    if (update >= 0 && std::ranges::find(own, update) == own.end())
+      others.push_back(update);
+  }
+  std::ranges::sort(others);
+  return others;
+}
+
+fs::path set_aside(const fs::path& file) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(file, error)))
+    return {};
+  fs::path other;
+  for (int number = 1;; ++number) {
+    other = file.parent_path() /
+        concat(file.stem().string(),
+               ".other-",
+               number,
+               file.extension().string());
+    if (!fs::exists(fs::symlink_status(other, error)))
+      break;
+  }
+  fs::rename(file, other, error);
+  SEQCONV_CHECK(
+      !error,
+      "'",
+      file.string(),
+      "' is of another run and cannot be renamed: ",
+      error.message());
+  return other;
 }
 
 void remove_leftovers(const RunFolder& folder, bool own) {

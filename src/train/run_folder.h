@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 namespace seqconv {
 
@@ -31,11 +32,24 @@ struct RunFolder {
   bool holds_state() const { return std::filesystem::exists(state()); }
 };
 
-/// Deletes the oldest checkpoints up to `update`, all but the last `keep`.
+/// Deletes the checkpoints of the updates `own`, in ascending order, all but
+/// the last `keep`, which remain in `own`. Whatever else lies there is
+/// another's.
 void remove_old_checkpoints(
     const RunFolder& folder,
-    int64_t update,
+    std::vector<int64_t>& own,
     int64_t keep);
+
+/// The updates, in ascending order, of checkpoints in the folder that are none
+/// of `own`.
+std::vector<int64_t> other_checkpoints(
+    const RunFolder& folder,
+    const std::vector<int64_t>& own);
+
+/// Gives a file of another run, in whose place one of this run comes, a name
+/// that no run writes to: "NAME.other-1.EXTENSION", which is returned, or ""
+/// where there is no file.
+std::filesystem::path set_aside(const std::filesystem::path& file);
 
 /// Deletes the unfinished files (base/atomic_file.h) of processes that have
 /// ended, and with `own` those of this one: another of its number left them.

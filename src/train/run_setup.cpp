@@ -4,12 +4,15 @@
 #include <ATen/core/grad_mode.h>
 
 #include "agreement.h"
+#include "given_text.h"
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
+#include "seqconv/checkpoint/decoding_defaults.h"
 #include "seqconv/checkpoint/model_description.h"
+#include "seqconv/checkpoint/model_writing.h"
 #include "seqconv/data/fairseq_data.h"
 #include "seqconv/ops/device.h"
 #include "settings.h"
@@ -91,19 +94,56 @@ void take_folder(const TrainRequest& request, RunSetup& setup) {
     remove_leftovers(folder, /*own=*/true);
 }
 
+/// Neither their checkpoints are this run's, nor are the records that were
+/// written with them.
+void leave_other_runs(const RunFolder& folder) {
+  if (std::filesystem::is_empty(folder.checkpoints()))
+    return;
+  log_warning(
+      "'",
+      folder.checkpoints().string(),
+      "' holds checkpoints of another run, which stay there");
+  if (!std::filesystem::exists(folder.metrics()))
+    return;
+  for (const auto& file : {folder.metrics(), folder.settings()})
+    if (const auto other = set_aside(file); !other.empty())
+      log_warning(
+          "'",
+          file.string(),
+          "' of that run is called '",
+          other.filename().string(),
+          "' now");
+}
+
+/// After a state was put back to an earlier update, for example.
+void warn_of_other_checkpoints(const RunSetup& setup) {
+  const auto others =
+      other_checkpoints(setup.folder, setup.resumed->checkpoints);
+  if (others.empty())
+    return;
+  log_warning(
+      "'",
+      setup.folder.checkpoints().string(),
+      "' holds ",
+      others.size() == 1 ? "a checkpoint" : "checkpoints",
+      " that the state of the run does not count as its own, from update ",
+      others.front(),
+      others.size() == 1 ? "" : concat(" to ", others.back()),
+      ": training.keep_last leaves ",
+      others.size() == 1 ? "it" : "them",
+      " alone");
+}
+
 void begin(const TrainRequest& request, Json inputs, RunSetup& setup) {
-  if (!std::filesystem::is_empty(setup.folder.checkpoints()))
-    log_warning(
-        "'",
-        setup.folder.checkpoints().string(),
-        "' holds checkpoints of another run, which stay there");
+  leave_other_runs(setup.folder);
   if (request.init_from.empty())
     log_info("preparing the text");
   setup.task->create(request);
   stop_if_asked();
   setup.settings = {
       {"config", write_options(setup.config)},
-      {"text", write_options(setup.task->text_options())}};
+      {"text",
+       with_learning_keys(request, write_options(setup.task->text_options()))}};
   setup.task->write_config(setup.folder.root);
   write_settings(setup);
   add_text_inputs(setup, inputs);
@@ -151,8 +191,12 @@ void go_on(Json inputs, RunSetup& setup) {
   check_same_inputs(inputs_before, inputs);
   setup.task->open(setup.folder.root);
   write_settings(setup);
+  // What the run is told anew is the model's too, as validation has it.
+  if (setup.config.task == Task::kTranslation)
+    write_decoding(setup.folder.root, setup.config.decoding);
   encode_data(setup, inputs);
   setup.resumed = saved.position;
+  warn_of_other_checkpoints(setup);
 }
 
 /// In another process than the first: opens what that one has prepared.
@@ -177,6 +221,57 @@ void share_parameters(Communicator& processes, const SequenceModel& model) {
     if (!parameter.is_cpu())
       parameter.copy_(ops::to_device(here, parameter.device()));
   }
+}
+
+/// The files that a run writes into its folder when it begins or saves.
+std::vector<std::filesystem::path> written_files(const RunFolder& folder) {
+  std::vector<std::filesystem::path> files = {
+      folder.config(),
+      folder.best(),
+      folder.state(),
+      folder.metrics(),
+      folder.settings()};
+  for (const std::string side : {"", "source.", "target."})
+    for (const char* text : {"dict.txt", "bpe.codes", "sentencepiece.model"})
+      files.push_back(folder.root / (side + text));
+  return files;
+}
+
+/// Error for files of the configuration that the run would write over.
+void check_inputs_stay(const TrainRequest& request) {
+  const auto check = [&](const char* key, const std::string& file) {
+    std::error_code none;
+    if (file.empty())
+      return;
+    std::vector<std::filesystem::path> written =
+        written_files(RunFolder{request.output});
+    written.push_back(request.output);
+    for (const std::filesystem::path& place : written)
+      if (std::filesystem::equivalent(place, file, none))
+        fail_usage(
+            "--output would write over a file that ",
+            key,
+            " reads: '",
+            place.string(),
+            place == file ? std::string("'") : concat("' is '", file, "'"),
+            "; choose another folder");
+  };
+  const DataOptions& data = request.config.data;
+  for (const auto& [key, files] :
+       {std::pair{"data.train_source", &data.train_source},
+        {"data.train_target", &data.train_target},
+        {"data.valid_source", &data.valid_source},
+        {"data.valid_target", &data.valid_target},
+        {"data.train", &data.train},
+        {"data.valid", &data.valid}})
+    for (const std::string& file : *files)
+      check(key, file);
+  const TextOptions& text = request.config.text;
+  check("text.bpe_codes", text.bpe_codes);
+  check("text.sentencepiece_model", text.sentencepiece_model);
+  check("text.source_dictionary", text.source_dictionary);
+  check("text.target_dictionary", text.target_dictionary);
+  check("text.dictionary", text.dictionary);
 }
 
 }  // namespace
@@ -209,13 +304,17 @@ void check_output(const TrainRequest& request) {
         "' already holds a model, but no '",
         folder.state().string(),
         "' to go on from: choose another folder (--init-from starts there with "
-        "this model), or move the files of this one away and begin without "
-        "--resume");
+        "this model), or move the files of this one away, with those of its "
+        "training, and begin without --resume");
   if (request.resume && !state)
     fail_usage(
         "nothing to resume: there is no '",
         folder.state().string(),
         "'; leave out --resume to begin");
+  if (request.resume)
+    return;
+  check_own_config(folder.root);
+  check_inputs_stay(request);
 }
 
 Json describe_files(const DataOptions& data) {

@@ -1,8 +1,11 @@
 #include "run_writer.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
+#include "seqconv/base/checksum.h"
+#include "seqconv/base/log.h"
 #include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv {
@@ -39,6 +42,46 @@ void RunWriter::write_parameters(
   averaged.end();
 }
 
+void RunWriter::write_checkpoint(
+    Position& position,
+    ParameterAverage& average) {
+  const std::filesystem::path file = setup_.folder.checkpoint(position.update);
+  auto& own = position.checkpoints;
+  const bool is_own = std::ranges::find(own, position.update) != own.end();
+  std::filesystem::path other;
+  if (writes_ && !is_own)
+    other = set_aside(file);
+  try {
+    write_parameters(file, position, average);
+  } catch (...) {
+    std::error_code none;
+    if (!other.empty() && !std::filesystem::exists(file, none))
+      std::filesystem::rename(other, file, none);
+    throw;
+  }
+  if (!is_own)
+    own.push_back(position.update);
+  if (!other.empty())
+    settle_other(file, other);
+}
+
+void RunWriter::settle_other(
+    const std::filesystem::path& file,
+    const std::filesystem::path& other) {
+  // A run that was killed before its state counted the checkpoint, or whose
+  // state was put back, writes the same once more.
+  if (std::filesystem::file_size(file) == std::filesystem::file_size(other) &&
+      file_checksum(file) == file_checksum(other))
+    std::filesystem::remove(other);
+  else
+    log_warning(
+        "the checkpoint '",
+        file.string(),
+        "' of another run is called '",
+        other.filename().string(),
+        "' now");
+}
+
 void RunWriter::save_averaged(
     const std::filesystem::path& file,
     const Position& position,
@@ -60,12 +103,12 @@ void RunWriter::write_state(Position& position, const RunTensors& tensors) {
   save_state(setup_.folder.state(), position, setup_.settings, tensors);
 }
 
-void RunWriter::clean_up(const Position& position) {
+void RunWriter::clean_up(Position& position) {
   if (!writes_)
     return;
   remove_old_checkpoints(
       setup_.folder,
-      position.update,
+      position.checkpoints,
       setup_.config.training.keep_last);
   if (setup_.lock->held())
     remove_leftovers(setup_.folder, /*own=*/false);

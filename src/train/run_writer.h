@@ -26,12 +26,20 @@ class RunWriter {
       const std::filesystem::path& file,
       const Position& position,
       ParameterAverage& average);
+  /// A checkpoint of the present update, which `position` notes. One that
+  /// another run has left under this name is set aside.
+  void write_checkpoint(Position& position, ParameterAverage& average);
   /// The state of the run; notes in `position` how many records belong to it.
   void write_state(Position& position, const RunTensors& tensors);
-  /// Deletes old checkpoints and what other processes left unfinished.
-  void clean_up(const Position& position);
+  /// Deletes the run's old checkpoints and what other processes left
+  /// unfinished.
+  void clean_up(Position& position);
 
  private:
+  /// A checkpoint that is written, and what was there before under its name.
+  static void settle_other(
+      const std::filesystem::path& file,
+      const std::filesystem::path& other);
   /// The parameters, for which their average stands if one is kept.
   void save_averaged(
       const std::filesystem::path& file,

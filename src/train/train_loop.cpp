@@ -288,10 +288,7 @@ void TrainLoop::save_checkpoint() {
     return;
   position_.saved_update = position_.update;
   if (training().keep_last > 0)
-    writer_.write_parameters(
-        setup_.folder.checkpoint(position_.update),
-        position_,
-        average_);
+    writer_.write_checkpoint(position_, average_);
   // Without validation text, or while no loss was finite, the last is the best.
   if (!position_.has_best)
     writer_.write_parameters(setup_.folder.best(), position_, average_);

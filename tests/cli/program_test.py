@@ -593,7 +593,241 @@ class Average(unittest.TestCase):
         self.assertIn("must be another folder than the model's own", result.message)
 
 
+class Overwriting(unittest.TestCase):
+    """What a verb reads is never what it writes, by whatever name."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = support.scratch() / "overwriting"
+        cls.model = support.copy_model("overwriting/model")
+        cls.other = cls.place / "other"
+        (cls.other / "training").mkdir(parents=True)
+        records = (cls.model / "training/metrics.jsonl").read_bytes()
+        for path, content in (
+            (cls.other / "training/metrics.jsonl", records), (cls.place / "kept.jsonl", records),
+            (cls.place / "source", b"1 2\n"), (cls.place / "target", b"eins zwei\n"),
+        ):
+            path.write_bytes(content)
+        cls.checkpoint = next((cls.model / "training/checkpoints").iterdir())
+
+    def tree(self):
+        return {path: path.read_bytes() for path in self.place.rglob("*") if path.is_file()}
+
+    def spellings(self, path):
+        """Names of the same file, each for a moment."""
+        yield path
+        yield f"{path.parent}/./../{path.parent.name}/{path.name}"
+        name = support.scratch() / f"another-{path.name}"
+        for link in (lambda: name.symlink_to(path), lambda: name.hardlink_to(path)):
+            link()
+            yield name
+            name.unlink()
+
+    def refuse(self, result, *wanted):
+        self.assertEqual((result.code, result.out), (1, b""), result.message)
+        self.assertEqual(result.message.count("error: "), 1, result.message)
+        for words in wanted:
+            self.assertIn(words, result.message)
+
+    def test_a_file_that_is_read_is_not_written_over(self):
+        model, other, place = self.model, self.other, self.place
+        texts = "--source", place / "source", "--target", place / "target"
+        learn = ["shortlist", "--model", model, *texts, "--output"]
+        inspect = ["inspect", "--model", model, "--output"]
+        pytorch = ["export", "--format", "pytorch"]
+        before = self.tree()
+        for verb, output, more, words in (
+            (inspect, place / "kept.jsonl", ["--run", place / "kept.jsonl"],
+             "--output names a file that --run reads"),
+            (inspect, other / "training/metrics.jsonl", ["--run", other],
+             "a file of the folder that --run reads"),
+            (inspect, model / "dict.txt", [], "a file of the folder that --model reads"),
+            (learn, place / "source", [], "--output names a file that --source reads"),
+            (learn, place / "target", [], "--output names a file that --target reads"),
+            (learn, self.checkpoint, [], "a file of the folder that --model reads"),
+            ([*pytorch, model], model / "dict.txt", [], "OUT would replace a file of the folder"),
+            ([*pytorch, self.checkpoint], self.checkpoint, [], "OUT names a file that DIR reads"),
+            ([*pytorch, self.checkpoint], model / "config.json", [], "the folder that DIR reads"),
+            (["translate", "--model", model, "--input", place / "source", "--output"],
+             place / "source", [], "--output names a file that --input reads"),
+            (["summarise", "--model", model, "--input", place / "source", "--output"],
+             model / "model.safetensors", [], "a file of the folder that --model reads"),
+        ):
+            for spelled in self.spellings(output):
+                with self.subTest(verb=verb[0], output=spelled):
+                    self.refuse(run(*verb, spelled, *more), words, "would be lost")
+                    self.assertEqual(self.tree(), before)
+
+    def test_a_folder_that_is_read_is_not_written_into(self):
+        place, model = self.place, self.model
+        data = support.ROOT / "tests/checkpoint/data"
+        dictionary = place / "dict.txt"
+        dictionary.write_bytes((data / "dict.txt").read_bytes())
+        link = place / "linked-model"
+        link.symlink_to(model)
+        linked = place / "linked"
+        linked.mkdir()
+        (linked / "dict.txt").symlink_to(model / "dict.txt")
+        imported = ["import", "--checkpoint", data / "published.pt", "--source-dictionary",
+                    dictionary, "--target-dictionary", dictionary, "--output", place]
+        own = "must be another folder than the model's own, which "
+        before = self.tree()
+        for arguments, words in (
+            (["quantize", "--model", model, "--output", link], own + "--model reads"),
+            (["quantize", "--model", link, "--output", linked], own + "--model reads"),
+            (["average", model, "--output", linked], own + "CHECKPOINT reads"),
+            (["train", support.config(), "--init-from", link, "--output", model],
+             own + "--init-from reads"),
+            (["train", support.config(), "--init-from", self.checkpoint, "--output", model],
+             own + "--init-from reads"),
+            (imported, "would replace a file that --source-dictionary reads"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refuse(run(*arguments), words)
+                self.assertEqual(self.tree(), before)
+        for path in dictionary, link, linked / "dict.txt":
+            path.unlink()
+
+    def test_a_run_does_not_write_over_its_data(self):
+        output = self.place / "run"
+        output.mkdir()
+        text = output / "dict.txt"
+        text.write_text("1 2\n" * 100)
+        for key in "data.train_source", "text.source_dictionary":
+            for output in output, text:
+                result = run("train", support.config(), "--output", output, "--set", f"{key}={text}")
+                self.assertEqual(result.code, 2, result.message)
+                self.assertIn(f"--output would write over a file that {key} reads", result.message)
+                self.assertEqual(text.read_text(), "1 2\n" * 100)
+
+    def test_a_model_of_another_program_is_not_written_over(self):
+        data = support.ROOT / "tests/checkpoint/data"
+        texts = [flag for side in ("source", "target")
+                 for flag in (f"--{side}-dictionary", data / "dict.txt")]
+        folder = self.place / "foreign"
+        folder.mkdir()
+        (folder / "config.json").write_text('{"model_type": "marian"}')
+        (folder / "model.safetensors").write_bytes(b"theirs")
+        before = self.tree()
+        for arguments in (
+            ["import", "--checkpoint", data / "published.pt", *texts],
+            ["average", self.model], ["quantize", "--model", self.model],
+            ["train", support.config(), "--init-from", self.model],
+        ):
+            with self.subTest(arguments[0]):
+                result = run(*arguments, "--output", folder)
+                self.assertIn(result.code, (1, 2))
+                self.assertEqual(result.message.count("error: "), 1, result.message)
+                self.assertEqual(self.tree(), before)
+        (folder / "model.safetensors").unlink()
+        self.refuse(run("train", support.config(), "--output", folder),
+                    "config.json' is of another program and would be lost")
+
+    def test_standard_output_is_not_what_is_read(self):
+        place, model = self.place, self.model
+        source = place / "stream"
+        source.write_text("1 2\n")
+        translate = ["translate", "--model", model]
+        for arguments, target, streams, words in (
+            ([*translate, "--input", source], source, {}, "a file that --input reads"),
+            (translate, source, {"stdin": source}, "a file that standard input reads"),
+            (["tokenize", "-l", "de"], source, {"stdin": source}, "that standard input reads"),
+            (["evaluate", "bleu", "-r", source], source, {}, "a file that --reference reads"),
+            (["info", model], model / "config.json", {}, "of the folder that DIR reads"),
+        ):
+            with self.subTest(arguments=arguments), open(target, "ab") as out, \
+                    open(streams.get("stdin", "/dev/null"), "rb") as into:
+                before = target.read_bytes()
+                done = subprocess.run([support.PROGRAM, *arguments], stdin=into, stdout=out,
+                                      stderr=subprocess.PIPE, timeout=support.TIMEOUT)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("standard output ", done.stderr.decode())
+                self.assertIn(words, done.stderr.decode())
+                self.assertEqual(target.read_bytes(), before)
+        # Another new file of the model's folder is a good place.
+        with open(model / "info.txt", "wb") as out:
+            done = subprocess.run([support.PROGRAM, "info", model], stdout=out)
+        self.assertEqual(done.returncode, 0)
+        (model / "info.txt").unlink()
+
+
+class FilesThatChange(unittest.TestCase):
+    """A model whose files are written to while they are in use gives no wrong text."""
+
+    def translate_in_two_steps(self, name, change, *flags):
+        """What comes before the change, the exit code and what is said."""
+        model = support.copy_model(name)
+        process = subprocess.Popen(
+            [support.PROGRAM, "translate", "--model", model, "--buffer-lines", "1", "--threads",
+             "1", *flags],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        lines = []
+        for number in range(2):
+            process.stdin.write(b"1 2 3 4 5 6 7 8 9\n")
+            process.stdin.flush()
+            if number == 0:
+                lines.append(process.stdout.readline())
+                change(model)
+        rest, message = process.communicate(timeout=support.TIMEOUT)
+        self.assertTrue(lines[0].endswith(b"\n"))
+        return lines[0], rest, process.returncode, message.decode()
+
+    def test_a_file_that_is_written_over_is_noticed(self):
+        def spoil(model):
+            data = bytearray((model / "model.safetensors").read_bytes())
+            data[-4000:] = bytes(4000)
+            (model / "model.safetensors").write_bytes(data)  # the same file
+
+        def cut(model):
+            os.truncate(model / "model.safetensors", 100)
+
+        for change in spoil, cut:
+            with self.subTest(change.__name__):
+                _, rest, code, message = self.translate_in_two_steps("changed-in-place", change)
+                self.assertEqual((rest, code), (b"", 1), message)
+                self.assertEqual(message.count("error: "), 1, message)
+                self.assertRegex(message, "model.safetensors' was (cut short|written to)")
+
+    def test_a_file_that_is_replaced_or_removed_does_not_disturb(self):
+        def replace(model):
+            other = model / "new"
+            other.write_bytes((support.language_model() / "model.safetensors").read_bytes())
+            other.rename(model / "model.safetensors")
+
+        def remove(model):
+            (model / "model.safetensors").unlink()
+
+        for change in replace, remove:
+            with self.subTest(change.__name__):
+                first, rest, code, message = self.translate_in_two_steps("replaced", change)
+                self.assertEqual((rest, code, message), (first, 0, ""))
+
+
 class Info(unittest.TestCase):
+    def test_tells_what_it_can_of_a_model_that_cannot_be_opened_and_why(self):
+        other = (support.language_model() / "model.safetensors").read_bytes()
+        whole = (support.model() / "dict.txt").read_bytes()
+        for name, file, content, words, told in (
+            ("other tensors", "model.safetensors", other, "no tensor 'encoder", True),
+            ("no tensors", "model.safetensors", b"garbage", "model.safetensors", False),
+            ("other text", "dict.txt", whole[:len(whole) // 2], "dict.txt", True),
+            ("no text", "dict.txt", None, "dict.txt", True),
+        ):
+            with self.subTest(name):
+                folder = support.copy_model("info-of-a-spoilt-model")
+                (folder / file).unlink()
+                if content is not None:
+                    (folder / file).write_bytes(content)
+                result = run("info", folder)
+                opened = run("translate", "--model", folder, stdin="1\n")
+                self.assertEqual((result.code, opened.code), (1, 1), result.message)
+                self.assertIn("error: the model cannot be used: ", result.message)
+                self.assertIn(words, result.message)
+                self.assertIn("architecture.dim: 16", result.out.decode())
+                self.assertIn("decoding.beam: ", result.out.decode())
+                self.assertEqual("parameters: " in result.out.decode(), told)
+
     def test_states_architecture_and_size(self):
         result = run("info", support.model())
         self.assertEqual((result.code, result.err), (0, b""))

@@ -98,6 +98,82 @@ class Runs(unittest.TestCase):
             self.assertEqual(result.code, 0, result.message)
             self.assertIn("text.sentencepiece_user_symbols", result.message)
 
+    def test_what_the_text_was_learned_with_stays_known_to_a_run_from_another_model(self):
+        place = support.scratch() / "learned-with"
+        small = place / "small.toml"
+        place.mkdir()
+        small.write_text(support.config().read_text().replace(
+            'subword = "none"', 'subword = "bpe"\nsubword_size = 3'))
+        words = place / "words.src"
+        words.write_text("".join(
+            line.replace(" ", "") + "\n" for line in
+            (support.data() / "train.src").read_text().splitlines()))
+        data = ["--set", f"data.train_source={words}"]
+
+        def trained(name, configuration, *flags):
+            result = run("train", configuration, "--output", place / name, *flags)
+            self.assertEqual(result.code, 0, result.message)
+            return (place / name / "training/config.toml").read_text()
+
+        first = trained("first", small, *data)
+        self.assertIn("subword_size = 3", first)
+        second = trained("second", support.config(), *data, "--init-from", place / "first",
+                         "--set", "text.subword=bpe")
+        self.assertIn("subword_size = 3", second)
+        trained("third", place / "second/training/config.toml")
+        for side in ("bpe.codes", "dict.txt"):
+            self.assertEqual((place / "first" / side).read_bytes(),
+                             (place / "third" / side).read_bytes())
+        # A model without its run does not say; then the configuration does.
+        (place / "first/training/config.toml").unlink()
+        self.assertEqual(trained("fourth", small, *data, "--init-from", place / "first"), first)
+        # Going on changes nothing of it.
+        self.assertEqual(trained("second", place / "second/training/config.toml", "--resume"),
+                         second)
+
+    def test_decoding_that_a_resumed_run_is_told_is_the_models(self):
+        folder = support.copy_model("decoding-anew")
+        config = json.loads((folder / "config.json").read_text())
+        told = {"beam": 3, "length_penalty": 0.5, "max_length_b": 7}
+        sets = [flag for key, value in told.items()
+                for flag in ("--set", f"decoding.{key}={value}")]
+        more = ["--resume", "--set", "training.max_updates=6"]
+        result = run("train", support.config(), "--output", folder, *more, *sets)
+        self.assertEqual(result.code, 0, result.message)
+        self.assertNotEqual(config["decoding"]["beam"], 3)
+        config["decoding"].update(told)
+        self.assertEqual(json.loads((folder / "config.json").read_text()), config)
+        before = (folder / "config.json").stat().st_ino
+        self.assertEqual(run("train", folder / "training/config.toml", "--output", folder,
+                             "--resume").code, 0)
+        self.assertEqual((folder / "config.json").stat().st_ino, before)
+
+    def test_checkpoints_of_another_run_stay(self):
+        folder = support.copy_model("another-run")
+        checkpoints = folder / "training/checkpoints"
+        result = run("train", support.config(), "--output", folder, "--resume",
+                     "--set", "training.save_every=1", "--set", "training.max_updates=7",
+                     "--set", "training.keep_last=9")
+        self.assertEqual(result.code, 0, result.message)
+        others = {path.name: path.read_bytes() for path in checkpoints.iterdir()}
+        records = (folder / "training/metrics.jsonl").read_bytes()
+        (folder / "model.safetensors").unlink()
+        (folder / "training/state.safetensors").unlink()
+        result = run("train", support.config(), "--output", folder, "--set", "training.seed=2",
+                     "--set", "training.save_every=3", "--set", "training.max_updates=11",
+                     "--set", "training.keep_last=2")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("holds checkpoints of another run, which stay there", result.message)
+        self.assertIn("update-00000006.other-1.safetensors' now", result.message)
+        found = {path.name: path.read_bytes() for path in checkpoints.iterdir()}
+        self.assertEqual(
+            sorted(found),
+            sorted({name.replace("06.", "06.other-1.") for name in others}
+                   | {"update-00000009.safetensors", "update-00000011.safetensors"}))
+        for name, content in others.items():
+            self.assertEqual(found[name.replace("06.", "06.other-1.")], content)
+        self.assertEqual((folder / "training/metrics.other-1.jsonl").read_bytes(), records)
+
     def test_a_log_that_lost_records_is_told_of(self):
         wanted = "4 of the 7 records that the run has written"
         folder = support.copy_model("lost-records")

@@ -43,7 +43,9 @@ TEST_F(Checkpoints, NamesHaveEightDigitsOrMore) {
 }
 
 TEST_F(Checkpoints, TheLastOnesStayAndOtherFilesAreNotTouched) {
-  remove_old_checkpoints(run_, 120000000, 2);
+  std::vector<int64_t> own = {5, 90, 100, 120000000};
+  remove_old_checkpoints(run_, own, 2);
+  EXPECT_EQ(own, (std::vector<int64_t>{100, 120000000}));
   EXPECT_EQ(
       names(run_.checkpoints()),
       (std::set<std::string>{
@@ -53,20 +55,51 @@ TEST_F(Checkpoints, TheLastOnesStayAndOtherFilesAreNotTouched) {
           "update-120000000.safetensors"}));
 }
 
-TEST_F(Checkpoints, LaterOnesThanThePresentAreNotCounted) {
-  remove_old_checkpoints(run_, 100, 1);
+TEST_F(Checkpoints, ThoseOfOthersAreNeitherCountedNorTouched) {
+  std::vector<int64_t> own = {7, 90};  // the first is gone already
+  remove_old_checkpoints(run_, own, 1);
+  EXPECT_EQ(own, (std::vector<int64_t>{90}));
+  EXPECT_EQ(names(run_.checkpoints()).size(), 6u);
+  own = {90, 101};
+  EXPECT_EQ(
+      other_checkpoints(run_, own),
+      (std::vector<int64_t>{5, 100, 120000000}));
+  remove_old_checkpoints(run_, own, 1);
   EXPECT_EQ(
       names(run_.checkpoints()),
       (std::set<std::string>{
           "keep.safetensors",
           "update-mine.safetensors",
+          "update-00000005.safetensors",
           "update-00000100.safetensors",
           "update-120000000.safetensors"}));
 }
 
 TEST_F(Checkpoints, MoreThanThereAreIsNoError) {
-  remove_old_checkpoints(run_, 120000000, 50);
+  std::vector<int64_t> own = {5, 90};
+  remove_old_checkpoints(run_, own, 50);
   EXPECT_EQ(names(run_.checkpoints()).size(), 6u);
+  EXPECT_EQ(own.size(), 2u);
+}
+
+TEST_F(Checkpoints, OneOfAnotherRunGetsANameThatNoRunWritesTo) {
+  const auto file = run_.checkpoint(90);
+  EXPECT_EQ(set_aside(run_.checkpoint(91)), "");
+  EXPECT_EQ(set_aside(file).filename(), "update-00000090.other-1.safetensors");
+  temporary_.write("training/checkpoints/update-00000090.safetensors", "");
+  EXPECT_EQ(set_aside(file).filename(), "update-00000090.other-2.safetensors");
+  EXPECT_EQ(names(run_.checkpoints()).size(), 7u);
+  EXPECT_EQ(
+      other_checkpoints(run_, {}),
+      (std::vector<int64_t>{5, 100, 120000000}));
+}
+
+TEST_F(Checkpoints, AnUnfinishedFileIsNeitherALinkNorAFolder) {
+  const std::string dead =
+      concat("model.safetensors.tmp-", testing::ended_process());
+  std::filesystem::create_directory(temporary_.path() / dead);
+  remove_leftovers(run_, /*own=*/false);
+  EXPECT_TRUE(std::filesystem::exists(temporary_.path() / dead));
 }
 
 TEST_F(Checkpoints, UnfinishedFilesOfEndedProcessesGo) {

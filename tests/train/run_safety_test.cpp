@@ -151,6 +151,85 @@ TEST_F(RestartedRun, AModelWithoutAStateStaysAndTheMessageSaysTheWayOut) {
       HasSubstr("checkpoints' holds checkpoints of another run"));
 }
 
+/// Names of what is in the folder of checkpoints, and their sizes.
+class RunsInOneFolder : public RestartedRun {
+ protected:
+  RunsInOneFolder() {
+    config_.training.save_every = 2;
+    config_.training.keep_last = 10;
+    config_.training.max_updates = 8;
+    train_model(request("run"));
+  }
+
+  /// "2 4 6" for the checkpoints of these updates, with the marks of files
+  /// that were set aside.
+  std::string checkpoints() const {
+    std::set<std::string> names;
+    for (const auto& entry :
+         fs::directory_iterator(path("run") / "training" / "checkpoints"))
+      names.insert(entry.path().stem().string());
+    std::string all;
+    for (const std::string& name : names)
+      all += concat(
+          all.empty() ? "" : " ",
+          name.substr(name.find_first_not_of("update-0")));
+    return all;
+  }
+
+  std::string content(const std::string& stem) const {
+    return read_file(
+        path("run") / "training" / "checkpoints" /
+        concat("update-0000000", stem, ".safetensors"));
+  }
+
+  void move_model_and_state_away() {
+    for (const char* file : {"model.safetensors", "training/state.safetensors"})
+      fs::remove(path("run") / file);
+  }
+};
+
+TEST_F(RunsInOneFolder, KeepTheLastOfThisOneAndAllOfTheOther) {
+  move_model_and_state_away();
+  const std::string four = content("4");
+  const std::string records =
+      read_file(path("run") / "training" / "metrics.jsonl");
+  config_.training.seed = 2;
+  config_.training.max_updates = 7;
+  config_.training.save_every = 3;
+  config_.training.keep_last = 2;
+  train_model(request("run"));  // saves 3, 6 and 7
+  EXPECT_EQ(checkpoints(), "2 4 6 6.other-1 7 8");
+  EXPECT_TRUE(four == content("4"));
+  EXPECT_FALSE(content("6") == content("6.other-1"));
+  EXPECT_TRUE(
+      records == read_file(path("run") / "training" / "metrics.other-1.jsonl"));
+  // It knows its own ones when it goes on.
+  config_.training.max_updates = 9;
+  EXPECT_THAT(
+      warnings_of(resume("run")),
+      HasSubstr("does not count as its own, from update 2 to 8"));
+  EXPECT_EQ(checkpoints(), "2 4 6.other-1 7 8 9");
+}
+
+TEST_F(RunsInOneFolder, AStateThatWasPutBackCountsThoseThatItKnows) {
+  fs::copy_file(path("run") / "training" / "state.safetensors", path("at-8"));
+  config_.training.max_updates = 14;
+  train_model(resume("run"));
+  EXPECT_EQ(checkpoints(), "2 4 6 8 10 12 14");
+  fs::copy_file(
+      path("at-8"),
+      path("run") / "training" / "state.safetensors",
+      fs::copy_options::overwrite_existing);
+  config_.training.save_every = 5;
+  config_.training.keep_last = 2;
+  config_.training.max_updates = 15;
+  EXPECT_THAT(
+      warnings_of(resume("run")),
+      HasSubstr("does not count as its own, from update 10 to 14"));
+  // 10 came to the same numbers once more: it is this run's now.
+  EXPECT_EQ(checkpoints(), "10 12 14 15");
+}
+
 TEST_F(RestartedRun, WhatAKilledSaveLeftGoesWithTheNextStartOrSave) {
   config_.training.save_every = 2;
   train_model(request("run"));
