@@ -10,7 +10,9 @@
 
 #include "program.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/files_under_way.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/signals.h"
 #include "standard_output.h"
 #include "version.h"
 
@@ -67,6 +69,7 @@ constexpr const char* kExamples =
     "SIGHUP and SIGUSR1.";
 
 extern "C" void leave_on_signal(int signal) {
+  remove_files_under_way();
   ::_exit(128 + signal);
 }
 
@@ -74,8 +77,8 @@ extern "C" void leave_on_signal(int signal) {
 void prepare_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGINT, leave_on_signal);
-  std::signal(SIGTERM, leave_on_signal);
+  handle_signal(SIGINT, leave_on_signal);
+  handle_signal(SIGTERM, leave_on_signal);
 }
 
 int report(const std::string& message, int code) {

@@ -103,14 +103,16 @@ Launch find_launch(const std::function<const char*(const char*)>& variable) {
   return {};
 }
 
-bool give_way(int64_t rank) {
+bool give_way(int64_t rank, std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   constexpr milliseconds kSlice(50);
-  const int before = stop_signal();
-  milliseconds left(rank > 0 ? 2000 + 100 * std::min<int64_t>(rank, 50) : 0);
+  const int64_t before = stop_signals();
+  milliseconds left(0);
+  if (rank > 0)
+    left = time + milliseconds(100 * std::min<int64_t>(rank, 50));
   for (; left > milliseconds(0); left -= kSlice) {
     std::this_thread::sleep_for(kSlice);
-    if (stop_signal() != before)
+    if (stop_signals() != before)
       return false;
   }
   return true;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -192,8 +193,12 @@ void run_together(Communicator& processes, const std::function<void()>& work) {
   } catch (const Error& error) {
     if (processes.size() == 1)
       throw;
-    const bool may_speak = give_way(processes.rank());
+    // All leave together, or the first alone: it speaks, and ends the others.
     const bool all = dynamic_cast<const Interrupted*>(&error) != nullptr;
+    const bool may_speak =
+        give_way(processes.rank(), std::chrono::seconds(all ? 30 : 2));
+    if (all && !may_speak)
+      std::_Exit(error.exit_code());  // the first has spoken, and ends this one
     if (may_speak && (processes.is_first() || !all))
       log_line(LogLevel::kError, error.what());
     processes.abort(error.exit_code());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,9 +24,12 @@ std::string started_text(const Launch& launch);
 /// `variable`: ::getenv, but for tests.
 Launch find_launch(const std::function<const char*(const char*)>& variable);
 
-/// What all processes meet, the first one says: each other one waits a little,
-/// so that its starter may end it meanwhile. False when that asked it to stop,
-/// with a signal that is caught: then there is nothing more to say.
-bool give_way(int64_t rank);
+/// What all processes meet, the first one says: each other one waits `time`,
+/// and a little more by its rank, so that its starter may end it meanwhile.
+/// False when that asked it to stop, with a signal that is caught: then there
+/// is nothing more to say.
+bool give_way(
+    int64_t rank,
+    std::chrono::milliseconds time = std::chrono::seconds(2));
 
 }  // namespace seqconv
