@@ -142,7 +142,15 @@ std::shared_ptr<Communicator> open_communicator() {
   const Launch launch = own_launch();
   if (launch.size == 1)
     return std::make_shared<SingleProcess>();
-  if (launch.starter == "torchrun")
+  if (launch.size == 0) {
+    give_way(launch.rank);
+    fail_usage(
+        started_text(launch),
+        ": processes train together when Open MPI's mpirun starts them, or "
+        "srun "
+        "--mpi=pmix, and on GPUs also torchrun");
+  }
+  if (launch.has_meeting_place)
     return std::make_shared<SilentProcesses>(launch);
   try {
     return open_mpi(launch);

@@ -194,8 +194,27 @@ class Starting(Refusals):
         self.assert_refused_once(result, "torchrun", "mpirun -np 2 seqconv train")
 
     def test_a_starter_that_mpi_knows_nothing_of_is_refused(self):
-        result = self.started_as(SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
-        self.assert_refused_once(result, "srun has started 2 processes", "MPI finds 1")
+        for starter, variables in (
+                ("srun", {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}),
+                ("MVAPICH's mpirun_rsh",
+                 {"MV2_COMM_WORLD_SIZE": "2", "MV2_COMM_WORLD_RANK": "0"})):
+            result = self.started_as(**variables)
+            self.assert_refused_once(result, f"{starter} has started 2 processes", "MPI finds 1")
+
+    def test_processes_of_other_launchers_do_not_each_train_a_model_of_their_own(self):
+        result = self.started_as(
+            WORLD_SIZE="2", RANK="0", MASTER_ADDR="localhost", MASTER_PORT="29500")
+        self.assert_refused_once(
+            result, "a launcher of PyTorch's has started 2 processes (WORLD_SIZE=2)",
+            "mpirun -np 2 seqconv train")
+        for variable in "PALS_RANKID", "PMIX_RANK":
+            result = self.started_as(**{variable: "0"})
+            self.assert_refused_once(
+                result, f"({variable}=0) and does not say how many there are", "mpirun")
+            result = run("translate", "--model", support.model(), stdin="1\n",
+                         env={**os.environ, variable: "0"})
+            self.assertEqual(result.code, 2)
+            self.assert_refused_once(result, f"({variable}=0)", "--shard")
 
     def test_processes_of_a_machine_have_equal_shares_of_its_cores(self):
         environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
