@@ -11,8 +11,10 @@
 #include "overwriting.h"
 #include "program.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/files_under_way.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/mapping_faults.h"
+#include "seqconv/base/signals.h"
 #include "standard_output.h"
 #include "version.h"
 
@@ -69,6 +71,7 @@ constexpr const char* kExamples =
     "SIGHUP and SIGUSR1.";
 
 extern "C" void leave_on_signal(int signal) {
+  remove_files_under_way();
   ::_exit(128 + signal);
 }
 
@@ -77,8 +80,8 @@ void prepare_signals() {
   report_mapping_faults();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGINT, leave_on_signal);
-  std::signal(SIGTERM, leave_on_signal);
+  handle_signal(SIGINT, leave_on_signal);
+  handle_signal(SIGTERM, leave_on_signal);
 }
 
 int report(const std::string& message, int code) {

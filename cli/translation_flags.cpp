@@ -157,6 +157,11 @@ void read_part(TranslateFlags& flags, const Launch& launch) {
   }
   if (launch.size == 1)
     return;
+  if (launch.size == 0)
+    fail_usage(
+        started_text(launch),
+        ": --shard I/N says which part of an input is this one's, --shard 1/1 "
+        "that it works alone");
   if (!files)
     fail_usage(
         started_text(launch),

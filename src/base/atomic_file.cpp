@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -22,6 +23,9 @@ namespace {
 
 /// Stands between a file's name and the process that writes it.
 constexpr std::string_view kMark = ".tmp-";
+
+/// Bytes that go to the system at a time.
+constexpr size_t kPiece = size_t{16} << 20;
 
 fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : ".";
@@ -70,6 +74,7 @@ AtomicFile::AtomicFile(const fs::path& path)
       replace ? fs::path(concat(target_.string(), kMark, ::getpid())) : target_;
   if (replace && is_regular(temporary_))  // of an ended process of this number
     ::unlink(temporary_.c_str());
+  under_way_.begin(replace ? temporary_.c_str() : "");
   fd_ = ::open(
       temporary_.c_str(),
       O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_EXCL : O_TRUNC),
@@ -95,13 +100,15 @@ void AtomicFile::fail_with_reason(int error) const {
 void AtomicFile::write(const void* data, size_t size) {
   const char* bytes = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t n = ::write(fd_, bytes, size);
+    const ssize_t n = ::write(fd_, bytes, std::min(size, kPiece));
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
       fail_with_reason(errno);
     bytes += n;
     size -= static_cast<size_t>(n);
+    size_ += n;
+    under_way_.grew();
   }
 }
 
@@ -119,7 +126,23 @@ void AtomicFile::write_at(int64_t offset, const void* data, size_t size) {
   }
 }
 
+void AtomicFile::flush_pieces() {
+  constexpr auto kPieceLength = static_cast<int64_t>(kPiece);
+  constexpr unsigned kHow = SYNC_FILE_RANGE_WAIT_BEFORE |
+      SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  for (int64_t at = 0; at < size_; at += kPieceLength) {
+    if (::sync_file_range(fd_, at, kPieceLength, kHow) == 0) {
+      under_way_.grew();
+      continue;
+    }
+    if (errno == EIO || errno == ENOSPC || errno == EDQUOT)
+      fail_with_reason(errno);
+    return;  // the file system knows no pieces
+  }
+}
+
 void AtomicFile::flush() {
+  flush_pieces();
   // Devices and pipes cannot be flushed and say so with EINVAL.
   if (::fsync(fd_) != 0 && errno != EINVAL)
     fail_with_reason(errno);
@@ -129,14 +152,17 @@ void AtomicFile::commit() {
   flush();
   const int fd = std::exchange(fd_, -1);
   const bool closed = ::close(fd) == 0;
-  if (temporary_ == target_ && closed)
+  if (temporary_ == target_ && closed) {
+    under_way_.end();
     return;
+  }
   if (!closed || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
     const int error = errno;
     if (temporary_ != target_)
       ::unlink(temporary_.c_str());
     fail_with_reason(error);
   }
+  under_way_.end();
   // The new name is on the disk when its folder is; some file systems refuse.
   const int parent = ::open(folder_of(target_).c_str(), O_RDONLY | O_CLOEXEC);
   if (parent >= 0) {

@@ -1,6 +1,7 @@
 #include "seqconv/base/launch.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -13,14 +14,16 @@
 namespace seqconv {
 namespace {
 
-/// Variables that say how many processes were started, and which this one is.
+/// Variables that say how many processes were started, and which this one is;
+/// null where a starter has none.
 struct Starter {
   const char* name;
   const char* size;
   const char* rank;
   const char* local_size;
   const char* local_rank;
-  const char* sign;  ///< must be there too
+  std::array<const char*, 3> signs{};  ///< must be there too
+  bool has_meeting_place = false;
 };
 
 // The innermost first: what starts others is itself started by a batch system.
@@ -29,27 +32,67 @@ constexpr Starter kStarters[] = {
      "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_RANK",
-     nullptr},
+     "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"torchrun",
      "WORLD_SIZE",
      "RANK",
      "LOCAL_WORLD_SIZE",
      "LOCAL_RANK",
-     "TORCHELASTIC_RUN_ID"},
+     {"TORCHELASTIC_RUN_ID"},
+     /*has_meeting_place=*/true},
+    {"MVAPICH's mpirun_rsh",
+     "MV2_COMM_WORLD_SIZE",
+     "MV2_COMM_WORLD_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE",
+     "MV2_COMM_WORLD_LOCAL_RANK"},
+    {"MVAPICH's mpirun_rsh",
+     "MVP_COMM_WORLD_SIZE",
+     "MVP_COMM_WORLD_RANK",
+     "MVP_COMM_WORLD_LOCAL_SIZE",
+     "MVP_COMM_WORLD_LOCAL_RANK"},
+    {"PALS",
+     "PMI_SIZE",
+     "PMI_RANK",
+     "PMI_LOCAL_SIZE",
+     "PMI_LOCAL_RANK",
+     {"PALS_RANKID"}},
+    {"Flux",
+     "FLUX_JOB_SIZE",
+     "FLUX_TASK_RANK",
+     nullptr,
+     "FLUX_TASK_LOCAL_ID",
+     {"FLUX_TASK_RANK"}},
+    {"jsrun",
+     "JSM_NAMESPACE_SIZE",
+     "JSM_NAMESPACE_RANK",
+     "JSM_NAMESPACE_LOCAL_SIZE",
+     "JSM_NAMESPACE_LOCAL_RANK"},
     {"MPICH's mpirun",
      "PMI_SIZE",
      "PMI_RANK",
      "MPI_LOCALNRANKS",
-     "MPI_LOCALRANKID",
-     nullptr},
+     "MPI_LOCALRANKID"},
     // SLURM_NTASKS is there in batch scripts too, which are one process.
     {"srun",
      "SLURM_STEP_NUM_TASKS",
      "SLURM_PROCID",
      "SLURM_STEP_TASKS_PER_NODE",
-     "SLURM_LOCALID",
-     nullptr}};
+     "SLURM_LOCALID"},
+    // That of Kubernetes, for one. Behind srun, whose scripts may set these
+    // too.
+    {"a launcher of PyTorch's",
+     "WORLD_SIZE",
+     "RANK",
+     "LOCAL_WORLD_SIZE",
+     "LOCAL_RANK",
+     {"RANK", "MASTER_ADDR", "MASTER_PORT"},
+     /*has_meeting_place=*/true},
+    // These count for themselves alone.
+    {"PALS", nullptr, "PALS_RANKID", nullptr, "PALS_LOCAL_RANKID"},
+    {"ALPS", nullptr, "ALPS_APP_PE", nullptr, nullptr},
+    {"PMIx", nullptr, "PMIX_RANK", nullptr, "PMIX_LOCAL_RANK"}};
+
+using Variables = std::function<const char*(const char*)>;
 
 /// The number that a text begins with. `whole`: nothing may follow.
 std::optional<int64_t> number(const char* text, bool whole) {
@@ -63,8 +106,17 @@ std::optional<int64_t> number(const char* text, bool whole) {
   return value;
 }
 
-std::optional<int64_t> number(const char* text) {
-  return number(text, /*whole=*/true);
+std::optional<int64_t> number(const Variables& variable, const char* name) {
+  return number(name ? variable(name) : nullptr, /*whole=*/true);
+}
+
+/// Whether a starter's variables are there, that of the number among them.
+bool has_started(const Starter& starter, const Variables& variable) {
+  const auto is_missing = [&](const char* sign) {
+    return sign != nullptr && variable(sign) == nullptr;
+  };
+  return number(variable, starter.size ? starter.size : starter.rank) &&
+      std::ranges::none_of(starter.signs, is_missing);
 }
 
 /// SLURM's is "4(x2),3": four on each of two machines, then three.
@@ -76,6 +128,12 @@ int64_t local_number(const char* text, int64_t size) {
 }  // namespace
 
 std::string started_text(const Launch& launch) {
+  if (launch.size == 0)
+    return concat(
+        launch.starter,
+        " has started this process (",
+        launch.variable,
+        ") and does not say how many there are");
   return concat(
       launch.starter,
       " has started ",
@@ -85,32 +143,39 @@ std::string started_text(const Launch& launch) {
       ")");
 }
 
-Launch find_launch(const std::function<const char*(const char*)>& variable) {
+Launch find_launch(const Variables& variable) {
   for (const Starter& starter : kStarters) {
-    const auto size = number(variable(starter.size));
-    if (!size || (starter.sign != nullptr && variable(starter.sign) == nullptr))
+    if (!has_started(starter, variable))
       continue;
-    if (*size <= 1)
+    const bool counted = starter.size != nullptr;
+    const char* told = counted ? starter.size : starter.rank;
+    const int64_t value = *number(variable, told);
+    if (counted && value <= 1)
       return {};
     return {
         .starter = starter.name,
-        .variable = concat(starter.size, "=", *size),
-        .rank = number(variable(starter.rank)).value_or(0),
-        .size = *size,
-        .local_size = local_number(variable(starter.local_size), *size),
-        .local_rank = number(variable(starter.local_rank)).value_or(0)};
+        .variable = concat(told, "=", value),
+        .rank = number(variable, starter.rank).value_or(0),
+        .size = counted ? value : 0,
+        .local_size = local_number(
+            starter.local_size ? variable(starter.local_size) : nullptr,
+            counted ? value : 1),
+        .local_rank = number(variable, starter.local_rank).value_or(0),
+        .has_meeting_place = starter.has_meeting_place};
   }
   return {};
 }
 
-bool give_way(int64_t rank) {
+bool give_way(int64_t rank, std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   constexpr milliseconds kSlice(50);
-  const int before = stop_signal();
-  milliseconds left(rank > 0 ? 2000 + 100 * std::min<int64_t>(rank, 50) : 0);
+  const int64_t before = stop_signals();
+  milliseconds left(0);
+  if (rank > 0)
+    left = time + milliseconds(100 * std::min<int64_t>(rank, 50));
   for (; left > milliseconds(0); left -= kSlice) {
     std::this_thread::sleep_for(kSlice);
-    if (stop_signal() != before)
+    if (stop_signals() != before)
       return false;
   }
   return true;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -141,7 +142,15 @@ std::shared_ptr<Communicator> open_communicator() {
   const Launch launch = own_launch();
   if (launch.size == 1)
     return std::make_shared<SingleProcess>();
-  if (launch.starter == "torchrun")
+  if (launch.size == 0) {
+    give_way(launch.rank);
+    fail_usage(
+        started_text(launch),
+        ": processes train together when Open MPI's mpirun starts them, or "
+        "srun "
+        "--mpi=pmix, and on GPUs also torchrun");
+  }
+  if (launch.has_meeting_place)
     return std::make_shared<SilentProcesses>(launch);
   try {
     return open_mpi(launch);
@@ -192,8 +201,12 @@ void run_together(Communicator& processes, const std::function<void()>& work) {
   } catch (const Error& error) {
     if (processes.size() == 1)
       throw;
-    const bool may_speak = give_way(processes.rank());
+    // All leave together, or the first alone: it speaks, and ends the others.
     const bool all = dynamic_cast<const Interrupted*>(&error) != nullptr;
+    const bool may_speak =
+        give_way(processes.rank(), std::chrono::seconds(all ? 30 : 2));
+    if (all && !may_speak)
+      std::_Exit(error.exit_code());  // the first has spoken, and ends this one
     if (may_speak && (processes.is_first() || !all))
       log_line(LogLevel::kError, error.what());
     processes.abort(error.exit_code());

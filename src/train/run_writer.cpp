@@ -6,6 +6,7 @@
 
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/signals.h"
 #include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv {
@@ -34,12 +35,14 @@ void RunWriter::write_parameters(
     const std::filesystem::path& file,
     const Position& position,
     ParameterAverage& average) {
-  if (!writes_ && !average.is_cut())
-    return;
-  ParameterAverage::InUse averaged(average);
-  if (writes_)
-    save_averaged(file, position, average);
-  averaged.end();
+  const Saving saving;
+  if (writes_ || average.is_cut()) {
+    ParameterAverage::InUse averaged(average);
+    if (writes_)
+      save_averaged(file, position, average);
+    averaged.end();
+  }
+  wait_for_the_first();
 }
 
 void RunWriter::write_checkpoint(
@@ -96,11 +99,16 @@ void RunWriter::save_averaged(
 }
 
 void RunWriter::write_state(Position& position, const RunTensors& tensors) {
+  const Saving saving;
   if (writes_)
     position.metrics_records = metrics_->records();
-  else if (!tensors.shares.is_cut())
-    return;
-  save_state(setup_.folder.state(), position, setup_.settings, tensors);
+  if (writes_ || tensors.shares.is_cut())
+    save_state(setup_.folder.state(), position, setup_.settings, tensors);
+  wait_for_the_first();
+}
+
+void RunWriter::wait_for_the_first() const {
+  setup_.communicator->barrier();
 }
 
 void RunWriter::clean_up(Position& position) {

@@ -12,7 +12,8 @@ namespace seqconv {
 
 /// What a run writes into its folder while it trains: records, checkpoints, its
 /// state. The first process does it; the others give it what they keep their
-/// share of.
+/// share of, and wait until a file is whole: one that went on could fail or
+/// leave, and who has started it would end the first in the middle.
 class RunWriter {
  public:
   /// `setup` must outlive the writer.
@@ -45,6 +46,7 @@ class RunWriter {
       const std::filesystem::path& file,
       const Position& position,
       const ParameterAverage& average) const;
+  void wait_for_the_first() const;
 
   const RunSetup& setup_;
   bool writes_;

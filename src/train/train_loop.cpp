@@ -126,6 +126,7 @@ void TrainLoop::begin_update() {
 /// The next of this process; where none is left, the update ends.
 void TrainLoop::take_batch() {
   watch_.start();
+  state_is_last_ = false;
   const int64_t begin = position_.batch - position_.micro_batch;
   const int64_t update = begin / training().accumulate;  // of the epoch
   if (!own_.empty()) {
@@ -228,6 +229,7 @@ void TrainLoop::validate() {
       result.scores.emplace_back(metrics[i], scores[i]);
   }
   averaged.end();
+  state_is_last_ = false;
   result.best = is_gain(result) && can_be_saved();
   keep_best(result);
   const Json record = validation_record(position_, result);
@@ -300,7 +302,7 @@ void TrainLoop::save_state_file() {
   updates_->read();
   position_.optimizer = optimizer_.scalars();
   writer_.write_state(position_, tensors());
-  has_state_ = true;
+  has_state_ = state_is_last_ = true;
 }
 
 void TrainLoop::stop_if_asked() {
@@ -318,11 +320,13 @@ int TrainLoop::any_signal() {
 }
 
 void TrainLoop::stop_for(int signal) {
+  const Saving saving;
   progress_.clear();
-  const bool saved = can_be_saved();
-  if (saved)
+  const bool saved = state_is_last_ || can_be_saved();
+  if (saved && !state_is_last_)
     save_state_file();
   writer_.write_record(end_record(position_, "interrupted"));
+  processes().barrier();  // with the first, which alone writes
   throw Interrupted(
       signal,
       concat(

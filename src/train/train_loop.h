@@ -52,7 +52,7 @@ class TrainLoop {
   void stop_if_asked();
   /// That any process was sent; 0 if none was.
   int any_signal();
-  /// Saves the state and throws Interrupted.
+  /// Saves the state and throws Interrupted, in all processes.
   [[noreturn]] void stop_for(int signal);
   void finish(const std::string& reason);
 
@@ -78,7 +78,8 @@ class TrainLoop {
   std::vector<UpdateBatch> own_;  // of the update, still to be taken
   Position position_;
   std::unique_ptr<Updates> updates_;
-  bool has_state_;  // whether the folder holds one of this run
+  bool has_state_;              // whether the folder holds one of this run
+  bool state_is_last_ = false;  // whether it is of this very place
   RunWriter writer_;
   Progress progress_;
   Stopwatch watch_;

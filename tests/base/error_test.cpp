@@ -3,12 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <csignal>
-#include <thread>
 
 #include "seqconv/base/log.h"
-#include "seqconv/base/signals.h"
 #include "support/errors.h"
 
 namespace seqconv {
@@ -77,44 +74,6 @@ TEST(Log, AMessageIsOneLineOfUtf8WhateverItQuotes) {
   EXPECT_EQ(
       ::testing::internal::GetCapturedStderr(),
       "warning: 'a\xEF\xBF\xBD b  c [31m   z'\ngr\xC3\xBC\xC3\x9F\n");
-}
-
-TEST(Signals, TheFirstOneSetsAFlagAndTheNextAtOnceChangeNothing) {
-  for (const int first : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-    ASSERT_EQ(stop_signal(), 0);
-    catch_stop_signals();
-    std::raise(first);
-    EXPECT_EQ(stop_signal(), first);
-    for (const int next : {SIGHUP, SIGUSR1, SIGTERM, SIGINT, first})
-      std::raise(next);
-    EXPECT_EQ(stop_signal(), first);
-    set_stop_signal(0);
-  }
-}
-
-TEST(Signals, ASecondWishOfAUserASecondLaterEndsTheProgram) {
-  catch_stop_signals();
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM})
-    std::raise(signal);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1010));
-  std::raise(SIGHUP);  // not a user's
-  std::raise(SIGUSR1);
-  for (const int signal : {SIGINT, SIGTERM})
-    EXPECT_EXIT(std::raise(signal), ::testing::KilledBySignal(signal), "");
-  EXPECT_EQ(stop_signal(), SIGHUP);
-  set_stop_signal(0);
-}
-
-TEST(Signals, ThatAreIgnoredStayIgnored) {
-  std::signal(SIGHUP, SIG_IGN);  // as nohup does
-  catch_stop_signals();
-  std::raise(SIGHUP);
-  EXPECT_EQ(stop_signal(), 0);
-  std::raise(SIGTERM);
-  std::raise(SIGHUP);
-  EXPECT_EQ(stop_signal(), SIGTERM);
-  set_stop_signal(0);
-  std::signal(SIGHUP, SIG_DFL);
 }
 
 }  // namespace

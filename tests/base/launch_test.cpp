@@ -2,7 +2,10 @@
 
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 
+#include "seqconv/base/error.h"
 #include "seqconv/base/launch.h"
 
 namespace seqconv {
@@ -39,6 +42,77 @@ TEST(Launch, EveryStarterIsKnownByItsVariables) {
       launch_of({{"SLURM_STEP_NUM_TASKS", "16"}, {"SLURM_PROCID", "5"}}).rank,
       5);
   EXPECT_EQ(launch_of({{"PMI_SIZE", "2"}}).starter, "MPICH's mpirun");
+  const std::tuple<const char*, const char*, const char*> others[] = {
+      {"MVAPICH's mpirun_rsh", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},
+      {"MVAPICH's mpirun_rsh", "MVP_COMM_WORLD_SIZE", "MVP_COMM_WORLD_RANK"},
+      {"Flux", "FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
+      {"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"}};
+  for (const auto& [starter, size, rank] : others) {
+    const Launch launch = launch_of({{size, "6"}, {rank, "5"}});
+    EXPECT_EQ(launch.starter, starter);
+    EXPECT_EQ(launch.size, 6);
+    EXPECT_EQ(launch.rank, 5);
+    EXPECT_FALSE(launch.has_meeting_place);
+  }
+  const Launch pals = launch_of(
+      {{"PALS_RANKID", "3"},
+       {"PMI_SIZE", "4"},
+       {"PMI_RANK", "3"},
+       {"PMI_LOCAL_SIZE", "2"},
+       {"PMI_LOCAL_RANK", "1"}});
+  EXPECT_EQ(started_text(pals), "PALS has started 4 processes (PMI_SIZE=4)");
+  EXPECT_EQ(pals.local_size, 2);
+  EXPECT_EQ(pals.local_rank, 1);
+}
+
+TEST(Launch, WhatPyTorchsLaunchersSetIsKnownWhereAllOfItIsThere) {
+  const std::map<std::string, const char*> all = {
+      {"WORLD_SIZE", "4"},
+      {"RANK", "2"},
+      {"MASTER_ADDR", "job-master-0"},
+      {"MASTER_PORT", "23456"}};
+  const Launch launch = launch_of(all);
+  EXPECT_EQ(
+      started_text(launch),
+      "a launcher of PyTorch's has started 4 processes (WORLD_SIZE=4)");
+  EXPECT_EQ(launch.rank, 2);
+  EXPECT_EQ(launch.local_size, 1);
+  EXPECT_TRUE(launch.has_meeting_place);
+  for (const auto& [name, value] : all) {
+    auto others = all;
+    others.erase(name);
+    EXPECT_EQ(launch_of(others).size, 1) << name;
+  }
+  auto started_by_srun = all;
+  started_by_srun["SLURM_STEP_NUM_TASKS"] = "4";
+  EXPECT_EQ(launch_of(started_by_srun).starter, "srun");
+  auto torchrun_in_a_pod = all;
+  torchrun_in_a_pod["TORCHELASTIC_RUN_ID"] = "x";
+  EXPECT_EQ(launch_of(torchrun_in_a_pod).starter, "torchrun");
+}
+
+TEST(Launch, StartersThatDoNotCountAreNamedToo) {
+  const std::pair<const char*, const char*> starters[] = {
+      {"PALS", "PALS_RANKID"},
+      {"ALPS", "ALPS_APP_PE"},
+      {"PMIx", "PMIX_RANK"}};
+  for (const auto& [starter, variable] : starters) {
+    const Launch launch = launch_of({{variable, "3"}});
+    EXPECT_EQ(launch.size, 0);
+    EXPECT_EQ(launch.rank, 3);
+    EXPECT_EQ(
+        started_text(launch),
+        concat(
+            starter,
+            " has started this process (",
+            variable,
+            "=3) and does not say how many there are"));
+  }
+  // Who counts says more, also that there is but one.
+  EXPECT_EQ(
+      launch_of({{"PMIX_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).size,
+      1);
+  EXPECT_EQ(launch_of({{"PALS_RANKID", "0"}, {"PMI_SIZE", "1"}}).size, 1);
 }
 
 TEST(Launch, WhatSlurmStartsMayItselfStartProcesses) {

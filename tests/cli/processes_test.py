@@ -194,8 +194,27 @@ class Starting(Refusals):
         self.assert_refused_once(result, "torchrun", "mpirun -np 2 seqconv train")
 
     def test_a_starter_that_mpi_knows_nothing_of_is_refused(self):
-        result = self.started_as(SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
-        self.assert_refused_once(result, "srun has started 2 processes", "MPI finds 1")
+        for starter, variables in (
+                ("srun", {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}),
+                ("MVAPICH's mpirun_rsh",
+                 {"MV2_COMM_WORLD_SIZE": "2", "MV2_COMM_WORLD_RANK": "0"})):
+            result = self.started_as(**variables)
+            self.assert_refused_once(result, f"{starter} has started 2 processes", "MPI finds 1")
+
+    def test_processes_of_other_launchers_do_not_each_train_a_model_of_their_own(self):
+        result = self.started_as(
+            WORLD_SIZE="2", RANK="0", MASTER_ADDR="localhost", MASTER_PORT="29500")
+        self.assert_refused_once(
+            result, "a launcher of PyTorch's has started 2 processes (WORLD_SIZE=2)",
+            "mpirun -np 2 seqconv train")
+        for variable in "PALS_RANKID", "PMIX_RANK":
+            result = self.started_as(**{variable: "0"})
+            self.assert_refused_once(
+                result, f"({variable}=0) and does not say how many there are", "mpirun")
+            result = run("translate", "--model", support.model(), stdin="1\n",
+                         env={**os.environ, variable: "0"})
+            self.assertEqual(result.code, 2)
+            self.assert_refused_once(result, f"({variable}=0)", "--shard")
 
     def test_processes_of_a_machine_have_equal_shares_of_its_cores(self):
         environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
@@ -396,6 +415,75 @@ class Ends(unittest.TestCase):
             self.assertEqual(message.count("the state is saved"), 1, message)
             self.assertEqual(records(output, "end")[-1]["reason"], "interrupted")
             self.assert_goes_on(output)
+
+    def start_slowly(self, output, size, seconds, *settings, resume=False):
+        """A run that takes so long to write a state; its folder."""
+        start = mpirun(size) if size > 1 else []
+        job = subprocess.Popen(
+            [*start, *support.slow_disk("state.safetensors.tmp-", seconds),
+             os.fspath(support.PROGRAM),
+             *training(output, "training.max_updates=1000000", *self.QUIET, *settings),
+             *(["--resume"] if resume else [])],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(job.stderr.close)
+        self.addCleanup(job.kill)
+        return job, support.scratch() / output / "training"
+
+    def wait_until(self, condition, job):
+        while not condition():
+            self.assertIsNone(job.poll(), "it ended by itself")
+            time.sleep(0.02)
+
+    def test_no_process_leaves_or_is_ended_while_the_first_one_writes(self):
+        first = "training.save_every=1000000"  # the state that is saved is the first one
+        shares = ["training.shard_optimizer=true", "training.ema_decay=0.9"]
+        jobs = []
+        for size, rank, sent, settings in (
+                (1, 0, signal.SIGTERM, []), (2, 1, signal.SIGUSR1, []),
+                (3, 2, signal.SIGTERM, shares)):
+            jobs.append((f"slow{size}", size, rank, sent, settings,
+                         *self.start_slowly(f"slow{size}", size, 5, first, *settings)))
+        processes = {}
+        for output, size, rank, sent, _, job, training_folder in jobs:
+            metrics = training_folder / "metrics.jsonl"
+            self.wait_until(lambda: metrics.exists() and metrics.read_bytes(), job)
+            ranks = ranks_of(support.scratch() / output) if size > 1 else {0: job.pid}
+            self.assertEqual(sorted(ranks), list(range(size)))
+            processes[output] = ranks
+            os.kill(ranks[rank], sent)
+        for *_, job, training_folder in jobs:
+            self.wait_until(lambda: list(training_folder.glob("state.safetensors.tmp-*")), job)
+        for _ in range(2):  # those of launchers, which come again and again
+            time.sleep(1.1)
+            for ranks in processes.values():
+                for process in ranks.values():
+                    os.kill(process, signal.SIGTERM)
+        for output, _, _, sent, settings, job, training_folder in jobs:
+            message = self.end(job)
+            self.assertEqual(job.returncode, 128 + sent, message)
+            self.assertEqual(message.count("the state is saved"), 1, message)
+            self.assertEqual(list(training_folder.glob("*.tmp-*")), [])
+            self.assertGreater(position(output)["batch"], 0)
+            result = run(*training(output, *self.QUIET, *settings), "--resume", "--dry-run")
+            self.assertEqual(result.code, 0, result.message)
+
+    def test_a_second_ctrl_c_ends_what_writes_and_the_older_state_stays(self):
+        result = run(*training("hurried", *self.QUIET, "training.max_updates=2"))
+        self.assertEqual(result.code, 0, result.message)
+        before = state("hurried")
+        metrics = support.scratch() / "hurried" / "training" / "metrics.jsonl"
+        records_before = len(metrics.read_bytes())
+        job, training_folder = self.start_slowly(
+            "hurried", 1, 60, "training.save_every=1000000", resume=True)
+        self.wait_until(lambda: len(metrics.read_bytes()) > records_before, job)
+        job.send_signal(signal.SIGINT)
+        self.wait_until(lambda: list(training_folder.glob("*.tmp-*")), job)
+        time.sleep(1.1)
+        job.send_signal(signal.SIGINT)
+        self.end(job)
+        self.assertEqual(job.returncode, -signal.SIGINT)
+        self.assertEqual(list(training_folder.glob("*.tmp-*")), [])
+        self.assertEqual(state("hurried"), before)
 
     def test_a_signal_to_one_rank_in_a_validation_stops_all_and_it_is_made_again(self):
         files = {side: support.scratch() / f"validated.{side}" for side in ("src", "tgt")}

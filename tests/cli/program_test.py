@@ -962,11 +962,11 @@ class Evaluate(unittest.TestCase):
 
 
 class Signals(unittest.TestCase):
-    def start(self, *arguments):
+    def start(self, *arguments, before=(), **options):
         process = subprocess.Popen(
-            [support.PROGRAM, *arguments],
+            [*before, support.PROGRAM, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE, **options,
         )
         self.addCleanup(process.kill)
         return process
@@ -981,6 +981,52 @@ class Signals(unittest.TestCase):
             process.send_signal(number)
             process.communicate(timeout=support.TIMEOUT)
             self.assertEqual(process.returncode, 128 + number)
+
+    def test_signals_that_are_ignored_at_the_start_stay_ignored(self):
+        """As nohup has it, and a shell without job control for its jobs in the background."""
+        numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1
+
+        def ignore():
+            for number in numbers:
+                signal.signal(number, signal.SIG_IGN)
+
+        def still_runs(process):
+            for number in numbers:
+                process.send_signal(number)
+            time.sleep(0.2)
+            return process.poll() is None
+
+        for arguments in (["tokenize", "--language", "en"],
+                          ["translate", "--model", support.model(), "--buffer-lines", "1"]):
+            process = self.start(*arguments, preexec_fn=ignore)
+            self.assertTrue(still_runs(process), arguments)
+            process.communicate(b"2\n", timeout=support.TIMEOUT)
+            self.assertEqual(process.returncode, 0)
+        process = self.start(
+            "train", support.config(), "--output", support.scratch() / "ignoring",
+            "--set", "training.max_updates=100000",
+            "--set", "training.validate_every=1000000", preexec_fn=ignore)
+        for line in process.stderr:
+            if re.search(rb"\bupdate\b|\bupd", line):
+                break
+        self.assertTrue(still_runs(process))
+        process.kill()
+
+    def test_what_ends_in_the_middle_of_a_file_deletes_it(self):
+        folder = support.copy_model("ended")
+        model = folder / "model.safetensors"
+        before = model.read_bytes()
+        process = self.start(
+            "quantize", "--model", folder, "--output", support.scratch() / "quantized",
+            before=support.slow_disk("model.safetensors.tmp-", 60))
+        while not (left := list((support.scratch() / "quantized").glob("*.tmp-*"))):
+            self.assertIsNone(process.poll(), "it ended by itself")
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=support.TIMEOUT)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assertFalse(left[0].exists())
+        self.assertEqual(model.read_bytes(), before)
 
     def interrupted_training(self, folder, numbers, updates):
         process = self.start(

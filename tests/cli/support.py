@@ -2,6 +2,7 @@
 
 SEQCONV_BINARY_DIR names the build folder (ctest sets it). SEQCONV_FORK_SERVER
 names the library of fork_server.cpp; without it each run starts anew.
+SEQCONV_SLOW_DISK names that of slow_disk.cpp.
 """
 
 import atexit
@@ -10,6 +11,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -24,6 +26,12 @@ TIMEOUT = 120  # seconds; nothing here takes more than a few
 FORK_SERVER = os.environ.get("SEQCONV_FORK_SERVER")
 SERVERS = ForkServers(
     PROGRAM, FORK_SERVER, BUILD / "lib" / "libseqconv_engine.so", TIMEOUT)
+
+# A program leaves ignored what was ignored when it started, as for whoever runs the
+# tests in the background.
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Result:
@@ -61,6 +69,13 @@ def run(*arguments, stdin=b"", **options):
         **options,
     )
     return Result(done.returncode, done.stdout or b"", done.stderr)
+
+
+def slow_disk(name, seconds):
+    """What to put before a command for which the files whose path holds `name` take so
+    much longer to be written."""
+    return ["env", f"LD_PRELOAD={os.environ['SEQCONV_SLOW_DISK']}",
+            f"SLOW_DISK_FILE={name}", f"SLOW_DISK_SECONDS={seconds}"]
 
 
 @functools.cache

@@ -1,7 +1,12 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <fstream>
+#include <thread>
 
 #include "seqconv/base/options.h"
 #include "seqconv/base/signals.h"
@@ -316,6 +321,51 @@ TEST_P(ProcessesThrough, AllStopAfterTheUpdateInWhichOneGotASignal) {
   rest.output = path("others");
   train_together(4, rest);
   expect_close("one", "others");
+}
+
+TEST_P(ProcessesThrough, NobodyLeavesWhileTheFirstStillWrites) {
+  constexpr int64_t kLast = 16;  // where asking is dear, it is done here too
+  for (const bool validating : {false, true}) {
+    config_.training.validate_every = validating ? 8 : 1000;
+    const TrainRequest fresh = request(validating ? "validating" : "training");
+    const auto state = fresh.output / "training" / "state.safetensors";
+    std::atomic<int> left = 0;
+    // A writer waits for who reads a pipe.
+    std::thread reader([&] {
+      while (!std::filesystem::is_fifo(state))
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::ifstream written(state, std::ios::binary);
+      char byte = 0;
+      EXPECT_TRUE(written.read(&byte, 1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      EXPECT_EQ(left, 0);
+      while (written.read(&byte, 1))
+        ;
+    });
+    EXPECT_THROW(
+        run(3,
+            [&](const auto& communicator) {
+              try {
+                train(
+                    fresh,
+                    [&](const RunSetup&, const Position& position) {
+                      if (position.update != kLast || communicator->rank() != 2)
+                        return;
+                      std::filesystem::remove(state);
+                      ASSERT_EQ(::mkfifo(state.c_str(), 0600), 0);
+                      set_stop_signal(SIGTERM);
+                    },
+                    communicator);
+              } catch (const Interrupted&) {
+                ++left;
+                throw;
+              }
+            }),
+        Interrupted);
+    set_stop_signal(0);
+    reader.join();
+    EXPECT_EQ(left, 3);
+  }
 }
 
 TEST_P(ProcessesThrough, GoOnInTheMiddleOfAnUpdateThatOneBegan) {

@@ -7,14 +7,17 @@
 #include <optional>
 #include <string>
 
+#include "seqconv/base/files_under_way.h"
+
 namespace seqconv {
 
 /// A file that appears under its name only when commit() has put all of it on
 /// the disk; until then, and after an error, the old file stays. A symbolic
 /// link stays too, it is the file behind it that is replaced. A device or a
 /// pipe (/dev/stdout) is written directly, there is nothing to replace. What
-/// ended processes left of the same file is deleted. Errors name the file and
-/// the system's reason.
+/// ended processes left of the same file is deleted. A signal handler that ends
+/// the program may delete what is not finished (base/files_under_way.h). Errors
+/// name the file and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -35,11 +38,16 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail_with_reason(int error) const;
+  /// Puts the bytes on the disk piece by piece, as a slow disk is known by them
+  /// from one that hangs.
+  void flush_pieces();
 
   std::filesystem::path path_;       // for messages
   std::filesystem::path target_;     // the file behind links
   std::filesystem::path temporary_;  // the target itself for a device
   int fd_ = -1;
+  int64_t size_ = 0;  // of what was appended
+  FileUnderWay under_way_;
 };
 
 /// What an AtomicFile that was not committed is called: the name that it was to

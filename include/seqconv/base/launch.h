@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -11,21 +12,28 @@ struct Launch {
   std::string starter;   ///< "mpirun", "torchrun", "srun"; "" for one process
   std::string variable;  ///< that tells the number of processes
   int64_t rank = 0;
-  int64_t size = 1;
+  int64_t size = 1;        ///< 0: who has started them does not tell
   int64_t local_size = 1;  ///< of them on this machine, where it is told
   int64_t local_rank = 0;  ///< among those, likewise
+  /// Whether they find each other at MASTER_ADDR and MASTER_PORT, as PyTorch's.
+  bool has_meeting_place = false;
 };
 
-/// "mpirun has started 4 processes (OMPI_COMM_WORLD_SIZE=4)", as errors begin.
+/// "mpirun has started 4 processes (OMPI_COMM_WORLD_SIZE=4)", as errors begin;
+/// of those whose number is unknown "... and does not say how many there are".
 std::string started_text(const Launch& launch);
 
-/// Reads the variables that Open MPI, torchrun, MPICH and SLURM set, through
-/// `variable`: ::getenv, but for tests.
+/// Reads the variables that starters of processes set (Open MPI, MPICH,
+/// MVAPICH, torchrun and others of PyTorch's, SLURM, PALS, Flux, jsrun, PMIx),
+/// through `variable`: ::getenv, but for tests.
 Launch find_launch(const std::function<const char*(const char*)>& variable);
 
-/// What all processes meet, the first one says: each other one waits a little,
-/// so that its starter may end it meanwhile. False when that asked it to stop,
-/// with a signal that is caught: then there is nothing more to say.
-bool give_way(int64_t rank);
+/// What all processes meet, the first one says: each other one waits `time`,
+/// and a little more by its rank, so that its starter may end it meanwhile.
+/// False when that asked it to stop, with a signal that is caught: then there
+/// is nothing more to say.
+bool give_way(
+    int64_t rank,
+    std::chrono::milliseconds time = std::chrono::seconds(2));
 
 }  // namespace seqconv
