@@ -6,13 +6,13 @@ namespace seqconv {
 namespace fs = std::filesystem;
 
 TranslationSystem open_translation(
-    const std::vector<fs::path>& paths,
+    const std::vector<RootedPath>& paths,
     const BackendOpener& opener,
     const fs::path& shortlist) {
   SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
   TranslationSystem system;
   std::vector<ModelToRun> models;
-  for (const fs::path& path : paths) {
+  for (const RootedPath& path : paths) {
     const ModelFiles files = find_model(path);
     TranslationDescription model = read_translation_description(files.folder);
     models.push_back({model.options, model.vocabulary(), files.parameters});
@@ -36,7 +36,7 @@ TranslationSystem open_translation(
 }
 
 LanguageSystem open_language_model(
-    const fs::path& path,
+    const RootedPath& path,
     const BackendOpener& opener) {
   const ModelFiles files = find_model(path);
   LanguageSystem system{read_language_description(files.folder)};

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "seqconv/train/optimizer.h"
+#include "seqconv/train/optimizer_scalars.h"
 #include "seqconv/train/update_sums.h"
 
 namespace seqconv {
@@ -35,7 +35,7 @@ struct Position {
 
   double seconds = 0;           ///< of training, without validation
   int64_t metrics_records = 0;  ///< lines of metrics.jsonl that belong to it
-  Optimizer::Scalars optimizer;
+  OptimizerScalars optimizer;
 
   template <class Visitor>
   void visit(Visitor& v) {

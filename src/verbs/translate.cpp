@@ -352,10 +352,11 @@ void translate(
     check_part_input(arguments.input);
     folder.emplace(arguments.output, arguments.part);
   }
-  TranslationSystem system = open_translation(
-      {arguments.models.begin(), arguments.models.end()},
-      opener,
-      arguments.shortlist);
+  std::vector<RootedPath> models;
+  for (const std::string& model : arguments.models)
+    models.emplace_back(model, arguments.links);
+  TranslationSystem system =
+      open_translation(models, opener, arguments.shortlist);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
   options.sampling = arguments.sampling;
