@@ -30,6 +30,7 @@ constexpr const char* kAverageExamples =
 struct AverageFlags {
   std::string output;
   std::vector<std::string> inputs;
+  Links links = Links::kInside;
   double decay = 1;
 };
 
@@ -45,9 +46,9 @@ uint64_t update_of(const SafetensorsReader& checkpoint) {
 }
 
 /// The last checkpoints weigh most: they should be the later ones.
-void warn_of_order(const std::vector<fs::path>& checkpoints) {
+void warn_of_order(const std::vector<RootedPath>& checkpoints) {
   uint64_t before = 0;
-  for (const fs::path& checkpoint : checkpoints) {
+  for (const RootedPath& checkpoint : checkpoints) {
     const uint64_t update = update_of(SafetensorsReader(checkpoint));
     if (update > 0 && update < before) {
       log_warning(
@@ -78,12 +79,11 @@ void check_same(const ModelFiles& first, const ModelFiles& other) {
 }
 
 /// The models of the command line, which can be averaged.
-std::vector<ModelFiles> models_to_average(
-    const std::vector<std::string>& inputs) {
+std::vector<ModelFiles> models_to_average(const AverageFlags& flags) {
   std::vector<ModelFiles> models;
   std::vector<ParameterShape> parameters;
-  for (const std::string& input : inputs) {
-    models.push_back(find_model(input));
+  for (const std::string& input : flags.inputs) {
+    models.push_back(find_model({input, flags.links}));
     check_same(models.front(), models.back());
     if (parameters.empty())  // all of them have those of the first
       parameters = parameters_of_model(models.front().folder);
@@ -107,9 +107,9 @@ void run_average(const AverageFlags& flags) {
     fail_usage(
         "--ema-decay must be above 0 and at most 1, but got ",
         flags.decay);
-  const std::vector<ModelFiles> models = models_to_average(flags.inputs);
+  const std::vector<ModelFiles> models = models_to_average(flags);
   const fs::path output = flags.output;
-  std::vector<fs::path> checkpoints;
+  std::vector<RootedPath> checkpoints;
   for (const ModelFiles& model : models) {
     check_other_folder(output, model);
     checkpoints.push_back(model.parameters);
@@ -117,7 +117,7 @@ void run_average(const AverageFlags& flags) {
   if (flags.decay < 1)
     warn_of_order(checkpoints);
   check_output_folder(output);
-  const fs::path& first = models.front().folder;
+  const RootedPath& first = models.front().folder;
   write_model_folder(
       output,
       [&](const fs::path& file) {
@@ -158,6 +158,7 @@ void add_average(Program& program) {
           flags->inputs,
           ".safetensors files inside model folders, or model folders")
       ->required();
+  add_follow_links(verb, flags->links);
   verb.callback(
       [&program, flags] { program.run = [flags] { run_average(*flags); }; });
 }

@@ -20,7 +20,7 @@ constexpr const char* kExportExamples =
 
 struct ExportFlags {
   ExportFormat format = ExportFormat::kPytorch;
-  std::string model;
+  RootedPath model;
   std::string output;
 };
 
@@ -33,9 +33,11 @@ void add_export(Program& program) {
       "Write a model's parameters as a PyTorch file",
       kExportExamples);
   add_choice(verb, "--format", flags->format, "fairseq or pytorch")->required();
-  verb.add_option("DIR", flags->model, "Model folder or checkpoint")
+  add_path(verb, "DIR", flags->model, "Model folder or checkpoint")
+      ->type_name("")
       ->required();
   verb.add_option("OUT", flags->output, "File to write")->required();
+  add_follow_links(verb, flags->model);
   verb.callback([&program, flags] {
     program.run = [flags] {
       export_model(flags->model, flags->format, flags->output);

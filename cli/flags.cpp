@@ -43,14 +43,49 @@ CLI::Option* add_integer(
       ->default_str(std::to_string(value));
 }
 
-CLI::Option* add_model(CLI::App& app, std::string& model) {
-  return app
-      .add_option(
-          "-m,--model",
-          model,
-          "Model folder (its best checkpoint) or a .safetensors file in one")
-      ->type_name("DIR")
-      ->required();
+namespace {
+
+constexpr const char* kFollowLinks =
+    "Links in folders that are read may lead out of them, as in a trusted "
+    "cache";
+
+}  // namespace
+
+CLI::Option* add_follow_links(CLI::App& app, Links& links) {
+  return app.add_flag_callback(
+      "--follow-links",
+      [&links] { links = Links::kAnywhere; },
+      kFollowLinks);
+}
+
+CLI::Option* add_follow_links(CLI::App& app, RootedPath& folder) {
+  return app.add_flag_callback(
+      "--follow-links",
+      [&folder] { folder = RootedPath(folder.path(), Links::kAnywhere); },
+      kFollowLinks);
+}
+
+CLI::Option* add_path(
+    CLI::App& app,
+    const std::string& flag,
+    RootedPath& path,
+    const std::string& help) {
+  return app.add_option_function<std::string>(
+      flag,
+      [&path](const std::string& given) {
+        path = RootedPath(given, path.links());
+      },
+      help);
+}
+
+CLI::Option* add_model(CLI::App& app, RootedPath& model) {
+  CLI::Option* const option = add_path(
+      app,
+      "-m,--model",
+      model,
+      "Model folder (its best checkpoint) or a .safetensors file in one");
+  add_follow_links(app, model);
+  return option->type_name("DIR")->required();
 }
 
 CLI::Option* add_strict(CLI::App& app, bool& strict) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "seqconv/base/options.h"
+#include "seqconv/base/rooted_path.h"
 
 namespace seqconv::cli {
 
@@ -26,8 +27,20 @@ CLI::Option* add_integer(
     int64_t low,
     int64_t high = std::numeric_limits<int32_t>::max());
 
-/// Adds `-m,--model DIR`, which must be given.
-CLI::Option* add_model(CLI::App& app, std::string& model);
+/// Adds `--follow-links`: files of folders may be links out of them.
+CLI::Option* add_follow_links(CLI::App& app, Links& links);
+/// The same for a folder, whose path stays.
+CLI::Option* add_follow_links(CLI::App& app, RootedPath& folder);
+
+/// Adds `flag` for a path; what its links may do stays.
+CLI::Option* add_path(
+    CLI::App& app,
+    const std::string& flag,
+    RootedPath& path,
+    const std::string& help);
+
+/// Adds `-m,--model DIR`, which must be given, and `--follow-links`.
+CLI::Option* add_model(CLI::App& app, RootedPath& model);
 
 /// Adds `--strict`: the first line that fails ends the run.
 CLI::Option* add_strict(CLI::App& app, bool& strict);

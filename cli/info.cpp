@@ -39,7 +39,7 @@ bool is_scale(const SafetensorsReader& reader, const std::string& name) {
       reader.contains(name.substr(0, name.size() - scale_name("").size()));
 }
 
-void write_parameters(const fs::path& checkpoint, std::ostream& out) {
+void write_parameters(const RootedPath& checkpoint, std::ostream& out) {
   const SafetensorsReader reader(checkpoint);
   int64_t parameters = 0;
   for (const auto& [name, tensor] : reader.tensors())
@@ -63,9 +63,7 @@ void write_vocabularies(const ModelFiles& model, std::ostream& out) {
     const Json& name = inside(inside(text, key), "dictionary");
     if (name.is_string())
       out << "vocabulary" << label << ": "
-          << Vocabulary::load(
-                 model.folder / fs::path(name.get<std::string>()).filename())
-                 .size()
+          << Vocabulary::load(model.folder / name.get<std::string>()).size()
           << '\n';
   }
 }
@@ -89,7 +87,7 @@ void check_model(const ModelFiles& model) {
 }
 
 // Tells what can be told of a model that cannot be opened, then why.
-void run_info(const std::string& path, std::ostream& out) {
+void run_info(const RootedPath& path, std::ostream& out) {
   const ModelFiles model = find_model(path);
   out << "folder: " << model.folder.string() << '\n';
   for (const char* key : {"format", "format_version", "task"})
@@ -119,12 +117,15 @@ void run_info(const std::string& path, std::ostream& out) {
 }  // namespace
 
 void add_info(Program& program) {
-  auto path = std::make_shared<std::string>();
+  auto path = std::make_shared<RootedPath>();
   CLI::App& verb = program.add_verb(
       "info",
       "Describe a model: architecture, parameters, text, checkpoints",
       kInfoExamples);
-  verb.add_option("DIR", *path, "Model folder or checkpoint")->required();
+  add_path(verb, "DIR", *path, "Model folder or checkpoint")
+      ->type_name("")
+      ->required();
+  add_follow_links(verb, *path);
   verb.callback([&program, path] {
     program.run = [&program, path] { run_info(*path, program.out); };
   });

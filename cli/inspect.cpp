@@ -51,7 +51,7 @@ constexpr const char* kInspectExamples =
 constexpr size_t kMostSymbols = 200;
 
 struct InspectFlags {
-  std::string model;
+  RootedPath model;
   std::string text;
   CLI::Option* text_given = nullptr;
   std::vector<std::string> runs;
@@ -75,13 +75,14 @@ void read_runs(
     const InspectFlags& flags,
     const ModelFiles& files,
     Inspected& model) {
-  std::vector<fs::path> paths, found;
+  std::vector<fs::path> paths;
+  std::vector<RootedPath> found;
   if (const auto own = report::metrics_file(files.folder)) {
     paths.push_back(files.folder);
     found.push_back(*own);
   }
   for (const std::string& run : flags.runs) {
-    const auto file = report::metrics_file(run);
+    const auto file = report::metrics_file({run, flags.model.links()});
     if (!file)
       fail(
           "the run '",
@@ -195,7 +196,7 @@ void probe_translator(
     source = described.text.source->encode(flags.text);
     check_count(source.size());
     const TranslationSystem system =
-        open_translation({fs::path(flags.model)}, RuntimeBackends());
+        open_translation({flags.model}, RuntimeBackends());
     target = translated(system, flags.text, model);
     if (const int64_t most = system.backend->limits().source; most > 0)
       source.resize(std::min(source.size(), static_cast<size_t>(most) - 1));
@@ -248,7 +249,7 @@ void write_charts(const InspectFlags& flags, const Inspected& model) {
   if (model.runs.empty())
     fail(
         "there are no curves to draw: '",
-        flags.model,
+        flags.model.string(),
         "' has no training/metrics.jsonl with records, and no --run is given");
   const fs::path folder = flags.output;
   check_output_folder(folder);

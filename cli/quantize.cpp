@@ -19,7 +19,7 @@ constexpr const char* kQuantizeExamples =
     "  seqconv translate --model runs/my-int8 < in.txt > out.txt";
 
 struct QuantizeFlags {
-  std::string model;
+  RootedPath model;
   std::string output;
 };
 
@@ -31,12 +31,13 @@ void add_quantize(Program& program) {
       "quantize",
       "Round a model's matrices to 8 bits: smaller and quicker",
       kQuantizeExamples);
-  verb.add_option("--model", flags->model, "Model folder or checkpoint")
+  add_path(verb, "--model", flags->model, "Model folder or checkpoint")
       ->type_name("DIR")
       ->required();
   verb.add_option("-o,--output", flags->output, "Model folder to write")
       ->type_name("DIR")
       ->required();
+  add_follow_links(verb, flags->model);
   verb.callback([&program, flags] {
     program.run = [flags] {
       quantize_model(flags->model, flags->output);

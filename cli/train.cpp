@@ -76,6 +76,7 @@ void add_train(Program& program) {
           arguments.init_from,
           "Start from this model's weights and vocabulary (fine-tuning)")
       ->type_name("DIR");
+  add_follow_links(verb, arguments.links);
   verb.add_flag(
       "--dry-run",
       arguments.dry_run,

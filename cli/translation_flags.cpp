@@ -205,6 +205,7 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
       "several vote")
       ->type_name("DIR")
       ->required();
+  add_follow_links(verb, arguments.links);
   add_search_flags(verb, flags);
   verb.add_option(
           "--input",

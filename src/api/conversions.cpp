@@ -87,6 +87,10 @@ int64_t check_options_without_shortlist(const RuntimeOptions& options) {
   return check_options(options);
 }
 
+RootedPath to_path(const std::string& model, const RuntimeOptions& options) {
+  return {model, options.follow_links ? Links::kAnywhere : Links::kInside};
+}
+
 RuntimeBackends to_backends(const RuntimeOptions& options) {
   switch (options.compute) {
     case ComputeType::kModel:

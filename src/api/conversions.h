@@ -12,6 +12,9 @@ int64_t check_options(const RuntimeOptions& options);
 /// The same of what does not translate, which takes no shortlist.
 int64_t check_options_without_shortlist(const RuntimeOptions& options);
 
+/// A model's folder or file, with what its links may do.
+RootedPath to_path(const std::string& model, const RuntimeOptions& options);
+
 /// OptionError for a type that there is not.
 RuntimeBackends to_backends(const RuntimeOptions& options);
 

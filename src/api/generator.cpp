@@ -41,8 +41,9 @@ class Generator::Impl {
 Generator::Generator(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
         const int64_t threads = check_options_without_shortlist(options);
-        return std::make_unique<Impl>(
-            Impl{open_language_model(model, to_backends(options)), threads});
+        return std::make_unique<Impl>(Impl{
+            open_language_model(to_path(model, options), to_backends(options)),
+            threads});
       })) {}
 
 Generator::~Generator() = default;

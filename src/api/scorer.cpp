@@ -16,7 +16,7 @@ Scorer::Scorer(const std::string& model, const RuntimeOptions& options)
         const int64_t threads = check_options_without_shortlist(options);
         return std::make_unique<Impl>(Impl{
             {.batch_tokens = options.batch_tokens, .workers = threads},
-            open_translation({model}, to_backends(options))});
+            open_translation({to_path(model, options)}, to_backends(options))});
       })) {}
 
 Scorer::~Scorer() = default;

@@ -64,11 +64,11 @@ Translator::Translator(
     const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
         const int64_t threads = check_options(options);
+        std::vector<RootedPath> paths;
+        for (const std::string& model : models)
+          paths.push_back(to_path(model, options));
         return std::make_unique<Impl>(
-            open_translation(
-                {models.begin(), models.end()},
-                to_backends(options),
-                options.shortlist),
+            open_translation(paths, to_backends(options), options.shortlist),
             options,
             threads);
       })) {}

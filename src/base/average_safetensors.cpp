@@ -81,7 +81,7 @@ std::vector<float> mean_of_tensor(
 }  // namespace
 
 void average_safetensors(
-    const std::vector<std::filesystem::path>& files,
+    const std::vector<RootedPath>& files,
     const std::filesystem::path& output,
     const std::map<std::string, std::string>& metadata,
     double decay) {

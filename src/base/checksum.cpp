@@ -25,7 +25,7 @@ uint64_t checksum(const std::string& text) {
   return checksum(std::as_bytes(std::span(text)));
 }
 
-uint64_t file_checksum(const std::filesystem::path& file) {
+uint64_t file_checksum(const RootedPath& file) {
   const MappedFile mapped(file);
   return checksum(mapped.bytes());
 }

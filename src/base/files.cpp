@@ -1,6 +1,5 @@
 #include "seqconv/base/files.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,29 +37,25 @@ class Descriptor {
   int fd_;
 };
 
-/// Checks that a descriptor was opened and is no folder.
-struct stat inspect(const fs::path& path, const Descriptor& fd) {
+size_t size_of(const fs::path& path, const Descriptor& fd) {
   struct stat info {};
-  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
-    const std::string why = reason();
-    fail("cannot read '", path.string(), "': ", why);
-  }
   SEQCONV_CHECK(
-      !S_ISDIR(info.st_mode),
+      ::fstat(fd.get(), &info) == 0,
       "cannot read '",
       path.string(),
-      "': a file was wanted, but it is a folder");
-  return info;
+      "': ",
+      reason());
+  return static_cast<size_t>(info.st_size);
 }
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const struct stat info = inspect(path, fd);
+std::string read_file(const RootedPath& path) {
+  const Descriptor fd(path.open(/*or_stream=*/true));
+  const size_t size = size_of(path, fd);
   std::string content;
-  if (static_cast<uint64_t>(info.st_size) <= kMaxWhole)
-    content.reserve(static_cast<size_t>(info.st_size));
+  if (size <= kMaxWhole)
+    content.reserve(size);
   char buffer[1 << 16];
   for (;;) {  // read to the end: pipes and devices have no size
     const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
@@ -71,8 +66,7 @@ std::string read_file(const fs::path& path) {
       return content;
     content.append(buffer, static_cast<size_t>(n));
     SEQCONV_CHECK(
-        content.size() <= kMaxWhole &&
-            static_cast<uint64_t>(info.st_size) <= kMaxWhole,
+        content.size() <= kMaxWhole && size <= kMaxWhole,
         "cannot read '",
         path.string(),
         "': more than 4 GiB, too large to be read whole");
@@ -120,16 +114,9 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   file.commit();
 }
 
-MappedFile::MappedFile(const fs::path& path) : path_(path) {
-  // Not blocking: opening a pipe would otherwise wait for a writer.
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const struct stat info = inspect(path, fd);
-  SEQCONV_CHECK(
-      S_ISREG(info.st_mode),
-      "cannot map '",
-      path.string(),
-      "': an ordinary file was wanted, but it is a device or a pipe");
-  size_ = static_cast<size_t>(info.st_size);
+MappedFile::MappedFile(const RootedPath& path) : path_(path.path()) {
+  const Descriptor fd(path.open());
+  size_ = size_of(path_, fd);
   if (size_ == 0)
     return;
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);

@@ -26,6 +26,14 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
       size_t max_depth,
       const std::string& where,
       RepeatedKeys repeated = RepeatedKeys::kReject) {
+    // The library takes one for the end, and says nothing of what follows.
+    const size_t nul = text.find('\0');
+    SEQCONV_CHECK(
+        nul == std::string_view::npos,
+        where,
+        ": not valid JSON: byte ",
+        nul + 1,
+        " is NUL");
     JsonGuard guard(max_depth, where, repeated);
     nlohmann::json::sax_parse(text.begin(), text.end(), &guard);
   }

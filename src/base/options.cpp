@@ -170,23 +170,6 @@ void merge(Json& into, const Json& from) {
   }
 }
 
-Json parse_toml_file(const std::string& file) {
-  const std::string text = read_file(file);
-  reject_deep_keys(text, file);
-  try {
-    return to_json(toml::parse(text, file), file);
-  } catch (const toml::parse_error& error) {
-    fail_usage(
-        file,
-        ":",
-        error.source().begin.line,
-        ":",
-        error.source().begin.column,
-        ": ",
-        error.description());
-  }
-}
-
 /// Reads files and what they include; knows which are open, so that a circle
 /// is an error and not a hang.
 class TomlLoader {
@@ -194,6 +177,11 @@ class TomlLoader {
   explicit TomlLoader(std::filesystem::path named) : named_(std::move(named)) {}
 
   Json load(const std::filesystem::path& path) {
+    return load(path, read_file(path));
+  }
+
+ private:
+  Json load(const std::filesystem::path& path, const std::string& text) {
     std::error_code ignored;  // reading it will say what is wrong with it
     const auto id = std::filesystem::weakly_canonical(path, ignored);
     const std::string file = path.string();
@@ -201,7 +189,7 @@ class TomlLoader {
       fail_usage(file, ": the file includes itself");
     if (++files_ > kMaxIncludes)
       fail_usage(file, ": more than ", kMaxIncludes, " files are included");
-    Json own = parse_toml_file(file);
+    Json own = parse_toml(text, file);
     const auto include = own.find("include");
     if (include == own.end())
       return own;
@@ -214,7 +202,7 @@ class TomlLoader {
             file,
             ": include must be a file name, but got ",
             detail::show_json(name));
-      merge(merged, load(included(path, name.get<std::string>())));
+      merge(merged, load_included(included(path, name.get<std::string>())));
     }
     open_.pop_back();
     own.erase("include");
@@ -222,7 +210,16 @@ class TomlLoader {
     return merged;
   }
 
- private:
+  /// Any ordinary file: a configuration names the data and the output too, so
+  /// whoever runs it trusts it. A pipe is not waited for.
+  Json load_included(const std::filesystem::path& path) {
+    const MappedFile file{path};
+    return load(
+        path,
+        {reinterpret_cast<const char*>(file.bytes().data()),
+         file.bytes().size()});
+  }
+
   std::filesystem::path included(
       const std::filesystem::path& from,
       const std::filesystem::path& name) const {
@@ -332,6 +329,22 @@ std::vector<std::string> split_key(
 }
 
 }  // namespace
+
+Json parse_toml(const std::string& text, const std::string& file) {
+  reject_deep_keys(text, file);
+  try {
+    return to_json(toml::parse(text, file), file);
+  } catch (const toml::parse_error& error) {
+    fail_usage(
+        file,
+        ":",
+        error.source().begin.line,
+        ":",
+        error.source().begin.column,
+        ": ",
+        error.description());
+  }
+}
 
 Json load_toml(const std::string& path, const std::string& named) {
   return TomlLoader(named).load(path);

@@ -30,8 +30,8 @@ constexpr TypeInfo kTypes[] = {
 };
 
 constexpr size_t kMaxHeader = 100'000'000;  // the format's own limit
-constexpr size_t kMaxDepth = 4;  // object, tensor, list; deeper is an attack
 constexpr const char* kMetadata = "__metadata__";
+constexpr std::string_view kBlanks = " \t\n\r";  // JSON's
 
 /// Keys in a tree: a header may hold a million of them.
 using Header = nlohmann::json;
@@ -43,10 +43,8 @@ const TypeInfo& info(ElementType type) {
   fail("unknown element type ", static_cast<int>(type));
 }
 
-Header
-parse_header(const char* begin, const char* end, const std::string& file) {
-  const std::string_view text(begin, static_cast<size_t>(end - begin));
-  JsonGuard::check(text, kMaxDepth, file + ": header");
+Header parse_header(std::string_view text, const std::string& file) {
+  JsonGuard::check(text, kMaxJsonDepth, file + ": header");
   return Header::parse(text);
 }
 
@@ -57,17 +55,39 @@ struct Entry {
   size_t end;
 };
 
+std::string shown(const Header& value) {
+  return shorten(value.dump(-1, ' ', false, Header::error_handler_t::replace));
+}
+
+/// The value of a tensor's key.
+const Header&
+member(const Header& entry, const char* key, const std::string& where) {
+  SEQCONV_CHECK(
+      entry.is_object(),
+      where,
+      ": an object with dtype, shape and data_offsets was wanted, but got ",
+      shown(entry));
+  const auto found = entry.find(key);
+  SEQCONV_CHECK(
+      found != entry.end(),
+      where,
+      ": the key '",
+      key,
+      "' is missing");
+  return *found;
+}
+
 /// A list of whole numbers that fit into int64.
 std::vector<int64_t>
 parse_sizes(const Header& entry, const char* key, const std::string& where) {
-  const Header& list = entry.at(key);
+  const Header& list = member(entry, key, where);
   SEQCONV_CHECK(
       list.is_array(),
       where,
       ": ",
       key,
       " must be a list, but got ",
-      list.dump());
+      shown(list));
   std::vector<int64_t> sizes;
   for (const Header& size : list) {
     SEQCONV_CHECK(
@@ -75,11 +95,56 @@ parse_sizes(const Header& entry, const char* key, const std::string& where) {
             size.get<uint64_t>() <=
                 static_cast<uint64_t>(std::numeric_limits<int64_t>::max()),
         where,
-        ": sizes must be whole numbers from 0 to 2^63 - 1, but got ",
-        size.dump());
+        ": ",
+        key,
+        " must hold whole numbers from 0 to 2^63 - 1, but got ",
+        shown(size));
     sizes.push_back(size.get<int64_t>());
   }
   return sizes;
+}
+
+/// The element type that a tensor names.
+const TypeInfo& parse_type(const Header& entry, const std::string& where) {
+  const Header& name = member(entry, "dtype", where);
+  std::string known;
+  for (const TypeInfo& type : kTypes) {
+    if (name == std::string(type.name))
+      return type;
+    known += concat(known.empty() ? "" : ", ", type.name);
+  }
+  fail(
+      where,
+      ": an element type (dtype) of ",
+      known,
+      " was wanted, but got ",
+      shown(name));
+}
+
+/// Texts by their names; there may be none.
+std::map<std::string, std::string> parse_metadata(
+    const Header& table,
+    const std::string& file) {
+  std::map<std::string, std::string> metadata;
+  if (table.is_null())
+    return metadata;
+  const std::string where = concat(file, ": ", kMetadata);
+  SEQCONV_CHECK(
+      table.is_object(),
+      where,
+      " must be an object of texts, but got ",
+      shown(table));
+  for (const auto& [key, value] : table.items()) {
+    SEQCONV_CHECK(
+        value.is_string(),
+        where,
+        ": '",
+        shorten(key),
+        "' must be a text, but got ",
+        shown(value));
+    metadata[key] = value.get<std::string>();
+  }
+  return metadata;
 }
 
 /// Bytes of a tensor; Error where the product overflows.
@@ -87,17 +152,19 @@ size_t byte_size(
     const std::vector<int64_t>& shape,
     size_t element,
     const std::string& where) {
-  uint64_t bytes = element;
-  for (const int64_t size : shape) {
-    const auto n = static_cast<uint64_t>(size);
+  uint64_t bytes = 1;
+  const auto multiply = [&](uint64_t n) {
     SEQCONV_CHECK(
         n == 0 || bytes <= std::numeric_limits<int64_t>::max() / n,
         where,
         ": the shape ",
-        Header(shape).dump(),
+        shape_text(shape),
         " is too large");
     bytes *= n;
-  }
+  };
+  for (const int64_t size : shape)
+    multiply(static_cast<uint64_t>(size));
+  multiply(element);
   return bytes;
 }
 
@@ -106,18 +173,9 @@ Entry parse_entry(
     const Header& j,
     std::span<const std::byte> data,
     const std::string& where) {
-  const auto type_name = j.at("dtype").get<std::string>();
-  const auto* type = std::find_if(
-      std::begin(kTypes),
-      std::end(kTypes),
-      [&](const TypeInfo& t) { return t.name == type_name; });
-  SEQCONV_CHECK(
-      type != std::end(kTypes),
-      where,
-      ": unknown element type ",
-      type_name);
-  Entry entry{name, {type->type, parse_sizes(j, "shape", where), {}}, 0, 0};
-  const size_t bytes = byte_size(entry.view.shape, type->size, where);
+  const TypeInfo& type = parse_type(j, where);
+  Entry entry{name, {type.type, parse_sizes(j, "shape", where), {}}, 0, 0};
+  const size_t bytes = byte_size(entry.view.shape, type.size, where);
   const auto offsets = parse_sizes(j, "data_offsets", where);
   SEQCONV_CHECK(
       offsets.size() == 2,
@@ -197,8 +255,7 @@ int64_t TensorView::count() const {
   return n;
 }
 
-SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
-    : file_(path) {
+SafetensorsReader::SafetensorsReader(const RootedPath& path) : file_(path) {
   const std::string name = path.string();
   const std::span<const std::byte> bytes = file_.bytes();
   uint64_t header_size = 0;
@@ -217,27 +274,26 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
       " bytes is announced, but the file has ",
       bytes.size(),
       " (truncated, or not a safetensors file)");
-  const char* begin = reinterpret_cast<const char*>(bytes.data()) + 8;
+  const std::string_view text(
+      reinterpret_cast<const char*>(bytes.data()) + 8,
+      header_size);
+  const size_t first = text.find_first_not_of(kBlanks);
   SEQCONV_CHECK(
-      header_size > 0 && *begin == '{',
+      first != std::string_view::npos && text[first] == '{',
       name,
       ": the header does not start with '{' (not a safetensors file)");
-  const Header header = parse_header(begin, begin + header_size, name);
+  const Header header = parse_header(text, name);
   const std::span<const std::byte> data = bytes.subspan(8 + header_size);
   std::vector<Entry> entries;
-  try {
-    for (const auto& [key, value] : header.items()) {
-      if (key == kMetadata)
-        metadata_ = value.get<std::map<std::string, std::string>>();
-      else
-        entries.push_back(parse_entry(
-            key,
-            value,
-            data,
-            concat(name, ": tensor '", key, "'")));
-    }
-  } catch (const Header::exception& error) {
-    fail(name, ": the header is malformed: ", error.what());
+  for (const auto& [key, value] : header.items()) {
+    if (key == kMetadata)
+      metadata_ = parse_metadata(value, name);
+    else
+      entries.push_back(parse_entry(
+          key,
+          value,
+          data,
+          concat(name, ": tensor '", shorten(key), "'")));
   }
   check_no_holes(entries, data.size(), name);
   for (Entry& entry : entries)
@@ -307,8 +363,8 @@ std::string header_text(
     std::string text = header.dump();
     text.append((8 - text.size() % 8) % 8, ' ');
     return text;
-  } catch (const Header::exception& error) {
-    fail(path.string(), ": names and metadata must be UTF-8: ", error.what());
+  } catch (const Header::exception&) {
+    fail(path.string(), ": names and metadata must be UTF-8");
   }
 }
 

@@ -23,7 +23,7 @@ struct ExportedModel {
   TaskSettings settings{};
 };
 
-ExportedModel read_model(const fs::path& folder) {
+ExportedModel read_model(const RootedPath& folder) {
   const Task task = task_of_model(folder);
   if (task == Task::kTranslation) {
     const auto model = read_translation_description(folder);
@@ -195,7 +195,7 @@ void export_fairseq(
 }  // namespace
 
 void export_model(
-    const fs::path& model,
+    const RootedPath& model,
     ExportFormat format,
     const fs::path& output) {
   const ModelFiles files = find_model(model);

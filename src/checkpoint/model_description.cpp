@@ -100,7 +100,7 @@ TaskWords words_of(Task task) {
   fail("unknown task ", static_cast<int>(task));
 }
 
-Task task_in(const Json& config, const fs::path& folder) {
+Task task_in(const Json& config, const RootedPath& folder) {
   const std::string key = (folder / "config.json").string() + ": task";
   const Json name =
       config.value("task", Json(std::string(enum_name(Task::kTranslation))));
@@ -112,7 +112,7 @@ Task task_in(const Json& config, const fs::path& folder) {
   return parse_enum<Task>(name.get<std::string>(), key);
 }
 
-void check_task(Task task, Task wanted, const fs::path& folder) {
+void check_task(Task task, Task wanted, const RootedPath& folder) {
   SEQCONV_CHECK(
       task == wanted,
       "'",
@@ -162,10 +162,11 @@ void check_format(const Json& config, const std::string& file) {
 }
 
 /// config.json, an object of a format that this program reads.
-Json read_config(const fs::path& folder) {
-  const fs::path file = folder / "config.json";
+Json read_config(const RootedPath& folder) {
+  const RootedPath file = folder / "config.json";
+  std::error_code none;
   SEQCONV_CHECK(
-      fs::is_regular_file(file),
+      fs::symlink_status(file, none).type() != fs::file_type::not_found,
       "'",
       folder.string(),
       "' is not a model folder: it has no config.json");
@@ -181,7 +182,7 @@ Json read_config(const fs::path& folder) {
   return config;
 }
 
-Json read_config(const fs::path& folder, Task wanted) {
+Json read_config(const RootedPath& folder, Task wanted) {
   Json config = read_config(folder);
   check_task(task_in(config, folder), wanted, folder);
   return config;
@@ -235,7 +236,7 @@ void write_config(const fs::path& folder, const Json& config) {
 
 /// Reads and checks one part of config.json; errors name the file.
 template <class Read>
-void read_part(const fs::path& folder, const Read& read) {
+void read_part(const RootedPath& folder, const Read& read) {
   try {
     read();
   } catch (const UsageError& error) {
@@ -247,7 +248,7 @@ void read_part(const fs::path& folder, const Read& read) {
 void check_version_says_all(
     const Json& config,
     const TextOptions& text,
-    const fs::path& folder,
+    const RootedPath& folder,
     int64_t max_source_tokens = 0) {
   const NeededVersion needed =
       version_of(text, config["architecture"], max_source_tokens);
@@ -314,9 +315,9 @@ void write_description(const LanguageDescription& model) {
   write_config(model.folder, config);
 }
 
-TranslationDescription read_translation_description(const fs::path& folder) {
+TranslationDescription read_translation_description(const RootedPath& folder) {
   const Json config = read_config(folder, Task::kTranslation);
-  TranslationDescription model{.folder = folder};
+  TranslationDescription model{.folder = folder.path()};
   read_part(folder, [&] {
     read_options(config["architecture"], "architecture", model.options);
     model.options.validate("architecture");
@@ -336,9 +337,9 @@ TranslationDescription read_translation_description(const fs::path& folder) {
   return model;
 }
 
-LanguageDescription read_language_description(const fs::path& folder) {
+LanguageDescription read_language_description(const RootedPath& folder) {
   const Json config = read_config(folder, Task::kLanguageModel);
-  LanguageDescription model{.folder = folder};
+  LanguageDescription model{.folder = folder.path()};
   read_part(folder, [&] {
     read_options(config["architecture"], "architecture", model.options);
     model.options.validate("architecture", Task::kLanguageModel);
@@ -352,11 +353,11 @@ LanguageDescription read_language_description(const fs::path& folder) {
   return model;
 }
 
-Task task_of_model(const fs::path& folder) {
+Task task_of_model(const RootedPath& folder) {
   return task_in(read_config(folder), folder);
 }
 
-ModelFiles find_model(const fs::path& path) {
+ModelFiles find_model(const RootedPath& path) {
   std::error_code error;
   SEQCONV_CHECK(
       fs::exists(path, error),
@@ -366,7 +367,7 @@ ModelFiles find_model(const fs::path& path) {
   ModelFiles files{path, path / "model.safetensors", {}};
   if (!fs::is_directory(path, error)) {
     check_checkpoint_name(path);
-    files = {folder_of_checkpoint(path), path, {}};
+    files = {{folder_of_checkpoint(path), path.links()}, path, {}};
   }
   files.config = read_config(files.folder);
   return files;

@@ -16,7 +16,7 @@ constexpr const char* kTraining = "training";
 /// Whether config.json says so; it may be one that this program cannot read.
 bool is_model_folder(const fs::path& folder) {
   std::error_code none;
-  const fs::path file = folder / "config.json";
+  const RootedPath file = RootedPath(folder, Links::kAnywhere) / "config.json";
   return fs::is_regular_file(file, none) &&
       read_file(file).find("\"seqconv-model\"") != std::string::npos;
 }
@@ -39,7 +39,7 @@ bool is_model_file_name(const std::string& name) {
 
 }  // namespace
 
-std::vector<ParameterShape> parameters_of_model(const fs::path& folder) {
+std::vector<ParameterShape> parameters_of_model(const RootedPath& folder) {
   const auto list = [](Task task, const auto& model) {
     return list_parameters(model.options, task, model.vocabulary());
   };
@@ -134,12 +134,12 @@ void check_other_folder(const fs::path& output, const ModelFiles& model) {
       ": its best checkpoint would be lost");
 }
 
-void copy_text_files(const fs::path& from, const fs::path& to) {
-  for (const auto& entry : fs::directory_iterator(from)) {
+void copy_text_files(const RootedPath& from, const fs::path& to) {
+  for (const auto& entry : fs::directory_iterator(from.path())) {
     const fs::path name = entry.path().filename();
     if (entry.is_regular_file() && name.extension() != ".safetensors" &&
         name != "config.json" && !unfinished_file(name))
-      write_file_atomically(to / name, read_file(entry.path()));
+      write_file_atomically(to / name, read_file(from / name));
   }
 }
 

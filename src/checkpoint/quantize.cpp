@@ -93,7 +93,7 @@ void quantize_parameters(
   stream_safetensors(output, tensors, {{"weights", "int8"}});
 }
 
-void quantize_model(const fs::path& model, const fs::path& output) {
+void quantize_model(const RootedPath& model, const fs::path& output) {
   const ModelFiles files = find_model(model);
   const std::vector<ParameterShape> parameters =
       parameters_of_model(files.folder);

@@ -28,6 +28,8 @@ void train(
   request.output = arguments.output;
   request.resume = arguments.resume;
   request.init_from = arguments.init_from;
+  request.links = arguments.links;
+  request.config.data.links = arguments.links;
   request.dry_run = arguments.dry_run;
   set_threads(request.config.training.threads);
   // From here on a first signal saves and leaves.

@@ -33,14 +33,14 @@ class DescriptionsInUse {
 }  // namespace
 
 TranslationSystem open_translation(
-    const std::vector<fs::path>& paths,
+    const std::vector<RootedPath>& paths,
     const BackendOpener& opener,
     const fs::path& shortlist) {
   SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
   TranslationSystem system;
   std::vector<ModelToRun> models;
   DescriptionsInUse descriptions;
-  for (const fs::path& path : paths) {
+  for (const RootedPath& path : paths) {
     const ModelFiles files = find_model(path);
     descriptions.add(files);
     TranslationDescription model = read_translation_description(files.folder);
@@ -66,7 +66,7 @@ TranslationSystem open_translation(
 }
 
 LanguageSystem open_language_model(
-    const fs::path& path,
+    const RootedPath& path,
     const BackendOpener& opener) {
   const ModelFiles files = find_model(path);
   DescriptionsInUse descriptions;

@@ -58,17 +58,17 @@ void add_record(const std::string& line, const std::string& where, Run& run) {
 
 }  // namespace
 
-std::optional<fs::path> metrics_file(const fs::path& path) {
+std::optional<RootedPath> metrics_file(const RootedPath& path) {
   std::error_code error;
-  if (fs::is_regular_file(path, error) && path.extension() == ".jsonl")
+  if (fs::is_regular_file(path, error) && path.path().extension() == ".jsonl")
     return path;
-  const fs::path file = path / "training" / "metrics.jsonl";
-  if (fs::exists(file, error))
+  const RootedPath file = path / "training" / "metrics.jsonl";
+  if (fs::exists(fs::symlink_status(file, error)))
     return file;
   return std::nullopt;
 }
 
-Run read_run(const fs::path& file, std::string name) {
+Run read_run(const RootedPath& file, std::string name) {
   Run run{std::move(name)};
   const std::string text = read_file(file);
   int64_t number = 0, damaged = 0;

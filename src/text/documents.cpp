@@ -1,6 +1,9 @@
 #include "seqconv/text/documents.h"
 
+#include <sstream>
+
 #include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
@@ -65,11 +68,13 @@ std::string sentence_lines(std::string_view summary) {
   }
 }
 
-Story read_story(const std::filesystem::path& file) {
+Story read_story(const RootedPath& file) {
+  std::istringstream text(read_file(file));
+  LineReader reader(text, file.string(), BadBytes::kReject);
   Story story;
   std::string* part = &story.article;
   std::string line;
-  for (LineReader reader(file); reader.next(line);) {
+  while (reader.next(line)) {
     if (trimmed(line) == "@highlight")
       part = &story.highlights.emplace_back();
     else

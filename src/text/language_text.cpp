@@ -4,6 +4,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/json_fields.h"
 #include "seqconv/base/options.h"
 #include "seqconv/text/symbol_count.h"
 #include "seqconv/text/unicode.h"
@@ -136,7 +137,7 @@ Json LanguageText::save(const fs::path& folder) const {
   return json;
 }
 
-LanguageText LanguageText::load(const fs::path& folder, const Json& text) {
+LanguageText LanguageText::load(const RootedPath& folder, const Json& text) {
   SEQCONV_CHECK(
       !text.contains("source"),
       folder.string(),
@@ -147,15 +148,17 @@ LanguageText LanguageText::load(const fs::path& folder, const Json& text) {
     TextOptions& options = loaded.options;
     load_common_options(text, options);
     load_language(options, text, "language", options.language);
-    loaded.knows_unknown = text.at("unknown").get<bool>();
-    const Json& side = text.at("side");
+    loaded.knows_unknown = json_value<bool>(text, "text", "unknown");
+    const Json& side = json_field(text, "text", "side");
     loaded.text = load_side(
         folder,
         options,
         Preparation(options, options.language),
-        side);
-    loaded.samples = check_samples(folder.string(), *loaded.text, side);
-  } catch (const Json::exception& error) {
+        side,
+        "text.side");
+    loaded.samples =
+        check_samples(folder.string(), *loaded.text, side, "text.side");
+  } catch (const UsageError& error) {
     fail_malformed(folder, error);
   }
   return loaded;

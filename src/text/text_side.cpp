@@ -4,6 +4,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/json_fields.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kSamples = 5;
 constexpr size_t kLongestSample = 1000;  // bytes
+constexpr const char* kText = "text";    // of config.json
 
 SegmenterPointer read_segmenter(
     Subword subword,
@@ -66,21 +68,20 @@ Json save_samples(
   return samples;
 }
 
-/// The path of a file that the model's configuration names.
-fs::path inside(const fs::path& folder, const Json& name, const char* key) {
-  const fs::path file(name.get<std::string>());
-  bool stays = !file.empty() && !file.has_root_path();
-  for (const fs::path& part : file)
-    stays = stays && part != "..";
+/// A file that the model's configuration names.
+RootedPath
+inside(const RootedPath& folder, const std::string& name, const char* what) {
+  const std::string outward = outward_name(name);
   SEQCONV_CHECK(
-      stays,
+      outward.empty(),
       folder.string(),
       ": ",
-      key,
+      what,
       " must name a file inside the model folder, but got '",
-      file.string(),
-      "'");
-  return folder / file;
+      shorten(name),
+      "': ",
+      outward);
+  return folder / name;
 }
 
 std::string list_ids(const std::vector<int32_t>& ids) {
@@ -165,19 +166,27 @@ Json save_side(
 }
 
 std::shared_ptr<const TextPipeline> load_side(
-    const fs::path& folder,
+    const RootedPath& folder,
     const TextOptions& options,
     const Preparation& preparation,
-    const Json& side) {
-  const fs::path dictionary =
-      inside(folder, side.at("dictionary"), "text dictionary");
-  fs::path model;
-  if (*model_file(options.subword) != '\0')
-    model = inside(folder, side.at("model"), "text model");
-  const SegmenterPointer segmenter = read_segmenter(
-      options.subword,
-      model.empty() ? std::string() : read_file(model),
-      model.string());
+    const Json& side,
+    const std::string& path) {
+  const RootedPath dictionary = inside(
+      folder,
+      json_value<std::string>(side, path, "dictionary"),
+      "text dictionary");
+  std::string model;
+  std::string name;
+  if (*model_file(options.subword) != '\0') {
+    const RootedPath file = inside(
+        folder,
+        json_value<std::string>(side, path, "model"),
+        "text model");
+    model = read_file(file);
+    name = file.string();
+  }
+  const SegmenterPointer segmenter =
+      read_segmenter(options.subword, model, name);
   const auto vocabulary =
       std::make_shared<Vocabulary>(Vocabulary::load(dictionary));
   return std::make_shared<TextPipeline>(
@@ -199,21 +208,24 @@ void save_common_options(const TextOptions& options, Json& text) {
 }
 
 void load_common_options(const Json& text, TextOptions& options) {
+  const auto flag = [&](const char* key) {
+    return json_value<bool>(text, kText, key);
+  };
   options.subword = parse_enum<Subword>(
-      text.at("subword").get<std::string>(),
+      json_value<std::string>(text, kText, "subword"),
       "text.subword");
-  options.lowercase = text.at("lowercase").get<bool>();
+  options.lowercase = flag("lowercase");
   options.subword_fallback =
-      text.contains("subword_fallback") && text["subword_fallback"].get<bool>();
+      text.contains("subword_fallback") && flag("subword_fallback");
   if (!text.contains("tokenizer"))
     return;
   options.tokenizer = parse_enum<Tokenizer>(
-      text.at("tokenizer").get<std::string>(),
+      json_value<std::string>(text, kText, "tokenizer"),
       "text.tokenizer");
   if (options.tokenizer == Tokenizer::kNone)
     return;
-  options.moses_escape = text.at("moses_escape").get<bool>();
-  options.moses_split_dashes = text.at("moses_split_dashes").get<bool>();
+  options.moses_escape = flag("moses_escape");
+  options.moses_split_dashes = flag("moses_split_dashes");
 }
 
 void save_language(
@@ -232,7 +244,7 @@ void load_language(
     std::string& language) {
   if (options.tokenizer == Tokenizer::kNone)
     return;
-  language = text.at(key).get<std::string>();
+  language = json_value<std::string>(text, kText, key);
   check_language(language, concat("text.", key));
 }
 
@@ -253,11 +265,13 @@ std::string first_difference(const Json& a, const Json& b) {
 std::vector<std::string> check_samples(
     const std::string& where,
     const TextPipeline& pipeline,
-    const Json& side) {
+    const Json& side,
+    const std::string& path) {
   std::vector<std::string> lines;
-  for (const Json& sample : side.at("samples")) {
-    const auto line = sample.at("line").get<std::string>();
-    const auto recorded = sample.at("ids").get<std::vector<int32_t>>();
+  const std::string place = path + ".samples";
+  for (const Json& sample : json_list(side, path, "samples")) {
+    const auto line = json_value<std::string>(sample, place, "line");
+    const std::vector<int32_t> recorded = json_ids(sample, place, "ids");
     const std::vector<int32_t> ids = pipeline.encode(line);
     SEQCONV_CHECK(
         ids == recorded,
@@ -274,7 +288,7 @@ std::vector<std::string> check_samples(
   return lines;
 }
 
-void fail_malformed(const fs::path& folder, const Json::exception& error) {
+void fail_malformed(const RootedPath& folder, const UsageError& error) {
   fail(
       folder.string(),
       ": the text part of the model's configuration is malformed: ",

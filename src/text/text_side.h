@@ -74,11 +74,13 @@ Json save_side(
     const std::vector<std::string>& samples);
 
 /// Reads the files that a side's object names; they must be inside `folder`.
+/// `path` leads to the object in config.json, "text.source".
 std::shared_ptr<const TextPipeline> load_side(
-    const std::filesystem::path& folder,
+    const RootedPath& folder,
     const TextOptions& options,
     const Preparation& preparation,
-    const Json& side);
+    const Json& side,
+    const std::string& path);
 
 /// Writes what a model's text says of its options, whatever its task: subword
 /// and lowercase, and of falling back and the tokenizer only where there are
@@ -113,11 +115,12 @@ std::string first_difference(const Json& a, const Json& b);
 std::vector<std::string> check_samples(
     const std::string& where,
     const TextPipeline& pipeline,
-    const Json& side);
+    const Json& side,
+    const std::string& path);
 
 /// Error for a "text" object that lacks a key or has another type there.
 [[noreturn]] void fail_malformed(
-    const std::filesystem::path& folder,
-    const Json::exception& error);
+    const RootedPath& folder,
+    const UsageError& error);
 
 }  // namespace seqconv

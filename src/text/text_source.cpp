@@ -50,14 +50,14 @@ std::string story_side(
     const TextSource& source,
     const std::string& name,
     const std::string& where) {
-  const Story story = read_story(source.folders, name, where);
+  const Story story = read_story(source, name, where);
   if (source.side == PairSide::kSource)
     return story.article;
   SEQCONV_CHECK(
       !story.highlights.empty(),
       where,
       ": ",
-      find_story(source.folders, name, where).string(),
+      find_story(source, name, where).string(),
       ": a story must have a line \"@highlight\" with a sentence below, but "
       "has none");
   return summary_line(story.highlights);
@@ -104,8 +104,8 @@ std::string TextSourceReader::text_of(const std::string& line) const {
   fail("unknown format of text ", static_cast<int>(source_.format));
 }
 
-fs::path find_story(
-    const std::vector<std::string>& folders,
+RootedPath find_story(
+    const TextSource& source,
     const std::string& name,
     const std::string& where) {
   const std::string wanted = story_name(name);
@@ -113,13 +113,20 @@ fs::path find_story(
       !wanted.empty(),
       where,
       ": the name of a story was wanted, but the line is blank");
+  const std::string outward = outward_name(wanted);
   std::string looked;
   std::error_code none;
-  for (const std::string& folder : folders) {
-    for (const char* ending : {"", ".story"})
-      if (const fs::path file = fs::path(folder) / (wanted + ending);
-          fs::is_regular_file(file, none))
+  for (const std::string& folder : source.folders) {
+    for (const char* ending : {"", ".story"}) {
+      if (!outward.empty())
+        continue;
+      const RootedPath file =
+          RootedPath(folder, source.links) / (wanted + ending);
+      // Opening says what is wrong with one that is no ordinary file.
+      if (fs::exists(fs::symlink_status(file, none)) &&
+          !fs::is_directory(file, none))
         return file;
+    }
     looked += concat(looked.empty() ? "'" : " or '", folder, "'");
   }
   fail(
@@ -127,24 +134,25 @@ fs::path find_story(
       ": there is no story '",
       shorten(wanted),
       "', with or without '.story', in ",
-      looked);
+      looked,
+      outward.empty() ? "" : ": as a name, " + outward);
 }
 
 Story read_story(
-    const std::vector<std::string>& folders,
+    const TextSource& source,
     const std::string& name,
     const std::string& where) {
-  const fs::path file = find_story(folders, name, where);
+  const RootedPath file = find_story(source, name, where);
   return located([&] { return where; }, [&] { return read_story(file); });
 }
 
-std::vector<fs::path> files_of(const TextSource& source) {
-  std::vector<fs::path> files = {source.file};
+std::vector<RootedPath> files_of(const TextSource& source) {
+  std::vector<RootedPath> files = {source.file};
   if (source.format != TextFormat::kStory)
     return files;
   LineReader names(source.file);
   for (std::string name; names.next(name);)
-    files.push_back(find_story(source.folders, name, names.where()));
+    files.push_back(find_story(source, name, names.where()));
   return files;
 }
 

@@ -2,6 +2,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/json_fields.h"
 #include "seqconv/base/options.h"
 #include "seqconv/text/text_pipeline.h"
 #include "text_side.h"
@@ -37,9 +38,10 @@ bool names_dictionaries(const TextOptions& options) {
 }
 
 /// Names of the files of one side.
-std::string file_names(const Json& side) {
-  return side.at("dictionary").get<std::string>() + " " +
-      side.value("model", std::string());
+std::string file_names(const Json& side, const std::string& path) {
+  return json_value<std::string>(side, path, "dictionary") + " " +
+      (side.contains("model") ? json_value<std::string>(side, path, "model")
+                              : std::string());
 }
 
 /// The other side of a joined vocabulary: the same pipeline, or one that
@@ -65,7 +67,7 @@ Json save_options(const TranslationText& saved) {
 }
 
 /// What save_options said of the cut, in the folder's text.
-int64_t load_source_cut(const fs::path& folder, const Json& text) {
+int64_t load_source_cut(const RootedPath& folder, const Json& text) {
   if (!text.contains(kSourceCut))
     return 0;
   const Json& most = text[kSourceCut];
@@ -81,32 +83,33 @@ int64_t load_source_cut(const fs::path& folder, const Json& text) {
 }
 
 void load_sides(
-    const fs::path& folder,
+    const RootedPath& folder,
     const Json& text,
     TranslationText& loaded) {
-  const Json& source = text.at("source");
-  const Json& target = text.at("target");
+  static const std::string kSource = "text.source", kTarget = "text.target";
+  const Json& source = json_field(text, "text", "source");
+  const Json& target = json_field(text, "text", "target");
   const TextOptions& options = loaded.options;
   const Preparation source_lines(options, options.source_language);
   const Preparation target_lines(options, options.target_language);
-  loaded.source = load_side(folder, options, source_lines, source);
+  loaded.source = load_side(folder, options, source_lines, source, kSource);
   if (options.joined) {
     SEQCONV_CHECK(
-        file_names(source) == file_names(target),
+        file_names(source, kSource) == file_names(target, kTarget),
         folder.string(),
         ": a joined vocabulary needs the same files on both sides, but got ",
-        file_names(source),
+        file_names(source, kSource),
         " and ",
-        file_names(target));
+        file_names(target, kTarget));
     loaded.target = other_side(loaded.source, target_lines);
   } else {
-    loaded.target = load_side(folder, options, target_lines, target);
+    loaded.target = load_side(folder, options, target_lines, target, kTarget);
   }
   const std::string where = folder.string();
   loaded.source_samples =
-      check_samples(where + ", source side", *loaded.source, source);
+      check_samples(where + ", source side", *loaded.source, source, kSource);
   loaded.target_samples =
-      check_samples(where + ", target side", *loaded.target, target);
+      check_samples(where + ", target side", *loaded.target, target, kTarget);
 }
 
 }  // namespace
@@ -188,7 +191,7 @@ Json TranslationText::save(const fs::path& folder) const {
 }
 
 TranslationText TranslationText::load(
-    const fs::path& folder,
+    const RootedPath& folder,
     const Json& text) {
   SEQCONV_CHECK(
       !text.contains("side"),
@@ -201,10 +204,10 @@ TranslationText TranslationText::load(
     load_common_options(text, options);
     load_language(options, text, "source_language", options.source_language);
     load_language(options, text, "target_language", options.target_language);
-    options.joined = text.at("joined").get<bool>();
+    options.joined = json_value<bool>(text, "text", "joined");
     loaded.max_source_tokens = load_source_cut(folder, text);
     load_sides(folder, text, loaded);
-  } catch (const Json::exception& error) {
+  } catch (const UsageError& error) {
     fail_malformed(folder, error);
   }
   return loaded;

@@ -4,9 +4,11 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/files.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv {
@@ -159,9 +161,14 @@ std::vector<CountedSymbol> read_symbol_counts(
   return rows;
 }
 
-Vocabulary Vocabulary::load(const std::filesystem::path& path) {
+Vocabulary Vocabulary::load(const RootedPath& path) {
+  return parse(read_file(path), path.string());
+}
+
+Vocabulary Vocabulary::parse(const std::string& text, const std::string& name) {
   Vocabulary vocabulary;
-  LineReader reader(path);
+  std::istringstream stream(text);
+  LineReader reader(stream, name, BadBytes::kReject);
   std::string line;
   while (reader.next(line)) {
     Entry entry = parse_entry(line, reader.where());
@@ -179,7 +186,7 @@ Vocabulary Vocabulary::load(const std::filesystem::path& path) {
   }
   SEQCONV_CHECK(
       vocabulary.size() > kSpecialIds,
-      path.string(),
+      name,
       ": a dictionary was wanted, but the file is empty");
   return vocabulary;
 }

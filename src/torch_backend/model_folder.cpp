@@ -3,9 +3,8 @@
 #include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv {
-namespace fs = std::filesystem;
 
-LoadedModel load_model_config(const fs::path& folder, at::Device device) {
+LoadedModel load_model_config(const RootedPath& folder, at::Device device) {
   LoadedModel loaded{read_translation_description(folder)};
   const VocabularySizes vocabulary = loaded.vocabulary();
   loaded.model = TranslationModel(
@@ -18,7 +17,7 @@ LoadedModel load_model_config(const fs::path& folder, at::Device device) {
 }
 
 LoadedLanguageModel load_language_model_config(
-    const fs::path& folder,
+    const RootedPath& folder,
     at::Device device) {
   LoadedLanguageModel loaded{read_language_description(folder)};
   try {
@@ -33,7 +32,7 @@ LoadedLanguageModel load_language_model_config(
   return loaded;
 }
 
-LoadedModel load_model(const fs::path& path, at::Device device) {
+LoadedModel load_model(const RootedPath& path, at::Device device) {
   const ModelFiles files = find_model(path);
   LoadedModel loaded = load_model_config(files.folder, device);
   load_parameters(files.parameters, *loaded.model);
@@ -42,7 +41,7 @@ LoadedModel load_model(const fs::path& path, at::Device device) {
 }
 
 LoadedLanguageModel load_language_model(
-    const fs::path& path,
+    const RootedPath& path,
     at::Device device) {
   const ModelFiles files = find_model(path);
   LoadedLanguageModel loaded = load_language_model_config(files.folder, device);

@@ -66,7 +66,7 @@ void save_parameters(
   write_safetensors(file, views, metadata);
 }
 
-void load_parameters(const fs::path& file, torch::nn::Module& model) {
+void load_parameters(const RootedPath& file, torch::nn::Module& model) {
   at::NoGradGuard no_grad;
   const SafetensorsReader reader(file);
   refuse_int8(reader, "LibTorch");

@@ -3,9 +3,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
-#include <string_view>
 
-#include "seqconv/base/checksum.h"
 #include "seqconv/base/elements.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/safetensors.h"
@@ -15,11 +13,9 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kFormat = "seqconv-training-state-";  // + version
 constexpr const char* kParameters = "parameters";
 constexpr const char* kGradients = "gradients";
 constexpr const char* kAverage = "average";
-constexpr const char* kChecksum = "checksum";
 const std::string kOptimizer = "optimizer.";  // + name
 
 using Buffers = std::map<std::string, at::Tensor>;  // by names in the file
@@ -57,85 +53,6 @@ std::string layout_of(const FlatParameters& parameters) {
   for (const ParameterSlot& slot : parameters.slots())
     layout.push_back({slot.name, slot.shape, slot.offset});
   return layout.dump();
-}
-
-using Metadata = std::map<std::string, std::string>;
-
-/// Over the tensors and all metadata but the checksum itself.
-std::string checksum_of(
-    const std::map<std::string, TensorView>& views,
-    const Metadata& metadata) {
-  uint64_t sum = 0;
-  for (const auto& [key, value] : metadata)
-    if (key != kChecksum)
-      sum = checksum(std::as_bytes(std::span(value)), sum);
-  for (const auto& [name, view] : views)
-    sum = checksum(view.data, sum);
-  return checksum_text(sum);
-}
-
-const std::string& metadata_at(
-    const SafetensorsReader& reader,
-    const char* key) {
-  const auto found = reader.metadata().find(key);
-  SEQCONV_CHECK(
-      found != reader.metadata().end(),
-      reader.path().string(),
-      ": not a training state, its metadata lack '",
-      key,
-      "'");
-  return found->second;
-}
-
-Json parse_metadata(const SafetensorsReader& reader, const char* key) {
-  try {
-    return Json::parse(metadata_at(reader, key));
-  } catch (const Json::exception& error) {
-    fail(
-        reader.path().string(),
-        ": metadata '",
-        key,
-        "' are damaged: ",
-        error.what());
-  }
-}
-
-/// Error for a file that is no state, or one of another version.
-void check_version(const SafetensorsReader& reader) {
-  const std::string& format = metadata_at(reader, "format");
-  const std::string wanted = concat(kFormat, kStateVersion);
-  SEQCONV_CHECK(
-      format == wanted,
-      reader.path().string(),
-      ": this program reads training states of format '",
-      wanted,
-      "', but got '",
-      format,
-      format.starts_with(kFormat)
-          ? "': another version of seqconv wrote it; resume with that one, or "
-            "start another run from the model with --init-from"
-          : "'");
-}
-
-/// Error for numbers of batches and updates that no run counts to.
-void check_position(const fs::path& file, const Position& position) {
-  const std::pair<const char*, int64_t> counts[] = {
-      {"epoch", position.epoch},
-      {"batch", position.batch},
-      {"update", position.update},
-      {"micro_batch", position.micro_batch},
-      {"skips_in_a_row", position.skips_in_a_row},
-      {"updates_at_loss_scale", position.updates_at_loss_scale},
-      {"metrics_records", position.metrics_records},
-      {"optimizer.steps", position.optimizer.steps}};
-  for (const auto& [key, count] : counts)
-    SEQCONV_CHECK(
-        count >= 0,
-        file.string(),
-        ": the training state is damaged: its ",
-        key,
-        " must be >= 0, but got ",
-        count);
 }
 
 size_t count_negative(const at::Tensor& values) {
@@ -238,12 +155,12 @@ void save_state(
     tensor = ops::to_host(tensor);
     views[name] = {ElementType::kF32, {tensor.numel()}, bytes_of(tensor)};
   }
-  Metadata metadata = {
-      {"format", concat(kFormat, kStateVersion)},
+  std::map<std::string, std::string> metadata = {
+      {"format", state_format()},
       {"position", write_options(position).dump()},
       {"settings", settings.dump()},
       {"layout", layout_of(tensors.parameters)}};
-  metadata[kChecksum] = checksum_of(views, metadata);
+  metadata["checksum"] = state_checksum(views, metadata);
   write_safetensors(file, views, metadata);
 }
 
@@ -261,36 +178,13 @@ std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors) {
   return std::nullopt;
 }
 
-SavedState read_state(const fs::path& file) {
-  const SafetensorsReader reader(file);
-  check_version(reader);
-  SEQCONV_CHECK(
-      metadata_at(reader, kChecksum) ==
-          checksum_of(reader.tensors(), reader.metadata()),
-      file.string(),
-      ": the training state is damaged, its checksum does not fit; restore "
-      "the file from a copy, or train anew from a checkpoint with --init-from");
-  SavedState saved;
-  saved.settings = parse_metadata(reader, "settings");
-  try {
-    read_options(
-        parse_metadata(reader, "position"),
-        "position",
-        saved.position);
-  } catch (const UsageError& error) {
-    fail(file.string(), ": ", error.what());
-  }
-  check_position(file, saved.position);
-  return saved;
-}
-
 void load_state_tensors(
-    const fs::path& file,
+    const RootedPath& file,
     const Position& position,
     const RunTensors& tensors) {
   const SafetensorsReader reader(file);
   SEQCONV_CHECK(
-      metadata_at(reader, "layout") == layout_of(tensors.parameters),
+      state_metadata(reader, "layout") == layout_of(tensors.parameters),
       file.string(),
       ": the training state belongs to a model with other parameters");
   const bool accumulating = position.micro_batch > 0;

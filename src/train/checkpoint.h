@@ -8,18 +8,12 @@
 #include <span>
 #include <string>
 
-#include "position.h"
-#include "seqconv/base/options.h"
+#include "saved_state.h"
 #include "seqconv/nn/flat_parameters.h"
 #include "seqconv/train/flat_shares.h"
+#include "seqconv/train/optimizer.h"
 
 namespace seqconv {
-
-/// The version of training states. Whoever changes what a state's buffers or
-/// position mean, or how the numbers that follow are drawn from them, raises it
-/// and leaves a state of the version before in tests/checkpoint/folders:
-/// docs/model_folder.md has the rule.
-inline constexpr int64_t kStateVersion = 1;
 
 /// The tensors of a run: parameters, gradients under way, optimiser state, and
 /// the parameters' moving average where one is kept.
@@ -55,17 +49,11 @@ struct UnsoundTensor {
 /// infinite: their update will be skipped.
 std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors);
 
-/// What save_state wrote, read back in two steps: the texts first, the tensors
-/// when the model stands. Error for a file that is truncated, damaged, from
-/// another version of the program, for another model or with numbers that no
-/// run can go on with. A process takes its share.
-struct SavedState {
-  Position position;
-  Json settings;
-};
-SavedState read_state(const std::filesystem::path& file);
+/// The second step of reading it back, after read_state, when the model stands.
+/// Error for a state of another model or with numbers that no run can go on
+/// with. A process takes its share.
 void load_state_tensors(
-    const std::filesystem::path& file,
+    const RootedPath& file,
     const Position& position,
     const RunTensors& tensors);
 

@@ -117,6 +117,7 @@ TextSource DataOptions::source_of(const std::string& file, PairSide side)
   source.side = side;
   source.key = side == PairSide::kSource ? source_key : target_key;
   source.folders = stories;
+  source.links = links;
   return source;
 }
 

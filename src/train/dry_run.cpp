@@ -157,7 +157,7 @@ void report_new_run(const TrainRequest& request, int64_t processes) {
 }
 
 void report_resumed_run(const TrainRequest& request) {
-  const RunFolder folder{request.output};
+  const RunFolder folder{{request.output, request.links}};
   const SavedState saved = read_state(folder.state());
   resumed_settings(saved.settings, write_options(request.config));
   log_info(

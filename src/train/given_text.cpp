@@ -125,21 +125,21 @@ void check_subwords(const TrainRequest& request, const TextPipeline& text) {
 
 /// The [text] that a model's run wrote down; an empty table where it is not
 /// there, or what was written is not to be read.
-Json text_of_run(const std::string& model) {
-  const std::filesystem::path file =
+Json text_of_run(const RootedPath& model) {
+  const RootedPath file =
       find_model(model).folder / "training" / "config.toml";
   std::error_code none;
-  if (!std::filesystem::exists(file, none))
+  if (!std::filesystem::exists(file.path(), none))
     return Json::object();
   try {
-    const Json table = load_toml(file.string());
+    const Json table = parse_toml(read_file(file), file.string());
     TextOptions checked;
     read_options(table.at("text"), "text", checked);
     return table.at("text");
   } catch (const std::exception& error) {
     log_warning(
         "what the text of '",
-        model,
+        model.string(),
         "' was learned with is not known: ",
         error.what());
     return Json::object();
@@ -166,7 +166,7 @@ Json with_learning_keys(const TrainRequest& request, Json text) {
   if (request.init_from.empty())
     return text;
   const Json given = write_options(request.config.text);
-  const Json learned = text_of_run(request.init_from);
+  const Json learned = text_of_run({request.init_from, request.links});
   for (const char* key : kLearningKeys)
     text[key] = learned.value(key, given[key]);
   for (const char* key : kFileKeys)

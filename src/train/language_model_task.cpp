@@ -29,7 +29,7 @@ class LanguageModelTask : public TrainingTask {
       take_from(request);
   }
 
-  void open(const fs::path& folder) override {
+  void open(const RootedPath& folder) override {
     loaded_ = load_language_model_config(folder, device_);
   }
 
@@ -84,7 +84,8 @@ class LanguageModelTask : public TrainingTask {
   }
 
   void take_from(const TrainRequest& request) {
-    const LoadedLanguageModel given = load_language_model(request.init_from);
+    const LoadedLanguageModel given =
+        load_language_model({request.init_from, request.links});
     check_same_architecture(config_.model, given.options, request.init_from);
     check_given_text(
         request,

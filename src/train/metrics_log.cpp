@@ -54,16 +54,17 @@ void warn_of_damage(const std::string& file, const Kept& kept, int64_t wanted) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t records)
-    : path_(file) {
+MetricsLog::MetricsLog(const RootedPath& file, int64_t records)
+    : path_(file.path()) {
   Kept kept;
+  std::error_code none;
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, none)))
+    kept = kept_lines(read_file(file), records);
   if (records > 0) {
-    if (std::filesystem::exists(file))
-      kept = kept_lines(read_file(file), records);
     warn_of_damage(file.string(), kept, records);
   }
   records_ = kept.records;
-  fd_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const bool open =
       fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(kept.bytes)) == 0;
   if (!open) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "seqconv/base/json.h"
+#include "seqconv/base/rooted_path.h"
 
 namespace seqconv {
 
@@ -14,7 +15,7 @@ class MetricsLog {
   /// Opens the file and cuts it back to its first `records` lines: what came
   /// after the state that a run resumes from will come again. Warns where it
   /// holds fewer, or lines that are no records.
-  MetricsLog(const std::filesystem::path& file, int64_t records);
+  MetricsLog(const RootedPath& file, int64_t records);
   MetricsLog(const MetricsLog&) = delete;
   ~MetricsLog();
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "seqconv/train/optimizer.h"
+#include "seqconv/train/optimizer_scalars.h"
 #include "seqconv/train/update_sums.h"
 
 namespace seqconv {
@@ -37,7 +37,7 @@ struct Position {
   double seconds = 0;           ///< of training, without validation
   int64_t metrics_records = 0;  ///< lines of metrics.jsonl that belong to it
   std::vector<int64_t> checkpoints;  ///< the updates of those that it keeps
-  Optimizer::Scalars optimizer;
+  OptimizerScalars optimizer;
 
   template <class Visitor>
   void visit(Visitor& v) {

@@ -20,7 +20,7 @@ std::string stamp_checksum(Json stamp) {
 }
 
 /// The stamp of earlier work, or null when there is none to be used.
-Json read_stamp(const fs::path& file, const Json& inputs) {
+Json read_stamp(const RootedPath& file, const Json& inputs) {
   if (!fs::exists(file))
     return {};
   const std::string text = read_file(file);
@@ -41,7 +41,7 @@ Json read_stamp(const fs::path& file, const Json& inputs) {
 }
 
 /// Error for the first file that is not what the stamp says.
-void check_files(const fs::path& folder, const Json& stamp) {
+void check_files(const RootedPath& folder, const Json& stamp) {
   const Json files = stamp.value(kFiles, Json::object());
   for (const auto& [name, sum] : files.items())
     SEQCONV_CHECK(
@@ -98,15 +98,17 @@ PreparedData prepare_data(
     const Json& inputs,
     const CorpusRecipe& train,
     const std::optional<CorpusRecipe>& valid) {
-  const Json stamp = read_stamp(folder / "stamp.json", inputs);
+  const Json stamp = read_stamp(RootedPath(folder) / "stamp.json", inputs);
   if (!stamp.is_null()) {
     try {
       check_files(folder, stamp);
       return open_data(folder, stamp, train, valid);
     } catch (const Error& error) {
       log_warning(error.what(), "; the data are encoded again");
-    } catch (const Json::exception& error) {
-      log_warning(error.what(), "; the data are encoded again");
+    } catch (const Json::exception&) {
+      log_warning(
+          (folder / "stamp.json").string(),
+          " is damaged; the data are encoded again");
     }
   }
   const Json written = write_data(folder, inputs, train, valid);

@@ -120,7 +120,10 @@ void remove_leftovers(const RunFolder& folder, bool own) {
     return file.process == ::getpid() ? own : !process_lives(file.process);
   };
   for (const fs::path& place :
-       {folder.root, folder.training(), folder.checkpoints(), folder.data()})
+       {folder.root.path(),
+        folder.training(),
+        folder.checkpoints(),
+        folder.data()})
     remove_unfinished_files(place, unwanted);
 }
 

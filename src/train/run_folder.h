@@ -4,19 +4,19 @@
 #include <filesystem>
 #include <vector>
 
+#include "seqconv/base/rooted_path.h"
+
 namespace seqconv {
 
 /// Where a training run keeps what, inside its model folder.
 struct RunFolder {
-  std::filesystem::path root;
+  RootedPath root;
 
   std::filesystem::path config() const { return root / "config.json"; }
   std::filesystem::path best() const { return root / "model.safetensors"; }
   std::filesystem::path training() const { return root / "training"; }
-  std::filesystem::path state() const {
-    return training() / "state.safetensors";
-  }
-  std::filesystem::path metrics() const { return training() / "metrics.jsonl"; }
+  RootedPath state() const { return root / "training/state.safetensors"; }
+  RootedPath metrics() const { return root / "training/metrics.jsonl"; }
   /// Holds files for TensorBoard.
   std::filesystem::path events() const { return training() / "tensorboard"; }
   std::filesystem::path settings() const { return training() / "config.toml"; }

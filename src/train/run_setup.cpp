@@ -165,23 +165,16 @@ void warn_of_another_number(const char* what, int64_t before, int64_t present) {
 
 /// Takes the settings of a state over, and gives its description of the data.
 Json take_settings(const Json& saved, RunSetup& setup) {
-  try {
-    Json config = resumed_settings(saved, write_options(setup.config));
-    const Json text = saved.value("text", config["text"]);
-    setup.settings = {{"config", std::move(config)}, {"text", text}};
-    const int64_t threads = at::get_num_threads();
-    warn_of_another_number("threads", saved.value("threads", threads), threads);
-    warn_of_another_number(
-        "processes",
-        saved.value("processes", int64_t{1}),
-        setup.communicator->size());
-    return saved.value("inputs", Json::object());
-  } catch (const Json::exception& error) {
-    fail(
-        setup.folder.state().string(),
-        ": the settings of the run are malformed: ",
-        error.what());
-  }
+  Json config = resumed_settings(saved, write_options(setup.config));
+  const Json text = saved.value("text", config["text"]);
+  setup.settings = {{"config", std::move(config)}, {"text", text}};
+  const int64_t threads = at::get_num_threads();
+  warn_of_another_number("threads", saved.value("threads", threads), threads);
+  warn_of_another_number(
+      "processes",
+      saved.value("processes", int64_t{1}),
+      setup.communicator->size());
+  return saved.value("inputs", Json::object());
 }
 
 void go_on(Json inputs, RunSetup& setup) {
@@ -277,7 +270,7 @@ void check_inputs_stay(const TrainRequest& request) {
 }  // namespace
 
 void check_output(const TrainRequest& request) {
-  const RunFolder folder{request.output};
+  const RunFolder folder{{request.output, request.links}};
   if (request.output.empty())
     fail_usage("training needs an output folder (--output)");
   if (request.resume && !request.init_from.empty())
@@ -347,7 +340,7 @@ RunSetup set_up_run(
   RunSetup setup;
   setup.communicator = std::move(communicator);
   setup.config = request.config;
-  setup.folder.root = request.output;
+  setup.folder.root = {request.output, request.links};
   setup.task = make_task(request.config, request.device);
   Communicator& processes = *setup.communicator;
   const Json inputs = describe_files(request.config.data);

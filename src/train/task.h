@@ -23,7 +23,7 @@ class TrainingTask {
   /// the seed, or both from --init-from. Nothing is written.
   virtual void create(const TrainRequest& request) = 0;
   /// Text and (freshly drawn) model of a run that has begun in `folder`.
-  virtual void open(const std::filesystem::path& folder) = 0;
+  virtual void open(const RootedPath& folder) = 0;
   /// Writes config.json and the text's files into `folder`.
   virtual void write_config(const std::filesystem::path& folder) = 0;
 

@@ -77,7 +77,7 @@ class TranslationTask : public TrainingTask {
     loaded_.text.max_source_tokens = config_.data.max_source_tokens;
   }
 
-  void open(const fs::path& folder) override {
+  void open(const RootedPath& folder) override {
     loaded_ = load_model_config(folder, device_);
     loaded_.decoding = config_.decoding;
   }
@@ -160,7 +160,7 @@ class TranslationTask : public TrainingTask {
   }
 
   void take_from(const TrainRequest& request) {
-    const LoadedModel given = load_model(request.init_from);
+    const LoadedModel given = load_model({request.init_from, request.links});
     check_same_architecture(config_.model, given.options, request.init_from);
     const TextOptions& text = config_.text;
     check_given_text(

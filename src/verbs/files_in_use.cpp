@@ -7,9 +7,9 @@
 namespace seqconv::verbs {
 
 FilesInUse::FilesInUse(
-    const std::vector<std::string>& models,
+    const std::vector<RootedPath>& models,
     const std::string& shortlist) {
-  for (const std::string& model : models) {
+  for (const RootedPath& model : models) {
     const ModelFiles files = find_model(model);
     stamps_.add(files.parameters);
     for (const auto& file : description_files(files))

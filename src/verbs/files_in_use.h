@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "seqconv/base/file_stamps.h"
+#include "seqconv/base/rooted_path.h"
 
 namespace seqconv::verbs {
 
@@ -12,7 +13,7 @@ class FilesInUse {
  public:
   /// Before they are opened. Errors of find_model. `shortlist`: "" for none.
   explicit FilesInUse(
-      const std::vector<std::string>& models,
+      const std::vector<RootedPath>& models,
       const std::string& shortlist = {});
 
   /// Error where another file has come in the place of one since then, or one

@@ -113,7 +113,10 @@ void RequestReader::read_named_story(
     RequestOrigin& origin) const {
   const std::string& name = sentences_->line();
   origin.members = {text_member("id", name)};
-  const Story story = read_story(format_.stories, name, sentences_->where());
+  TextSource source(sentences_->where());
+  source.folders = format_.stories;
+  source.links = format_.links;
+  const Story story = read_story(source, name, sentences_->where());
   origin.members.push_back(text_member("article", story.article));
   origin.members.push_back(text_member(
       "highlights",

@@ -31,6 +31,7 @@ struct InputFormat {
   /// may have several, or be a list of them.
   std::string document_key{};
   std::vector<std::string> stories{};  ///< folders of story files
+  Links links = Links::kInside;        ///< of those folders
 };
 
 /// Translation requests, a buffer at a time, from a file or a stream: plain

@@ -356,18 +356,19 @@ void translate(
     const BackendOpener& opener,
     std::istream& in,
     std::ostream& out) {
+  std::vector<RootedPath> models;
+  for (const std::string& model : arguments.models)
+    models.emplace_back(model, arguments.links);
   std::optional<PartsFolder> folder;
   if (!arguments.output.empty()) {
     check_part_input(arguments.input);
     folder.emplace(arguments.output, arguments.part);
-    for (const std::string& model : arguments.models)
+    for (const RootedPath& model : models)
       check_output_file(arguments.output, find_model(model));
   }
-  const FilesInUse files(arguments.models, arguments.shortlist);
-  TranslationSystem system = open_translation(
-      {arguments.models.begin(), arguments.models.end()},
-      opener,
-      arguments.shortlist);
+  const FilesInUse files(models, arguments.shortlist);
+  TranslationSystem system =
+      open_translation(models, opener, arguments.shortlist);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
   options.sampling = arguments.sampling;

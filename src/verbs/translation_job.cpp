@@ -7,15 +7,14 @@
 #include "verbs/part_input.h"
 
 namespace seqconv::verbs {
-namespace fs = std::filesystem;
 namespace {
 
-std::string content_of(const fs::path& file) {
+std::string content_of(const RootedPath& file) {
   return checksum_text(file_checksum(file));
 }
 
 /// The files of a model that are read to translate.
-Json describe_model(const fs::path& path) {
+Json describe_model(const RootedPath& path) {
   const ModelFiles files = find_model(path);
   Json model = {{"parameters", content_of(files.parameters)}};
   for (const fs::path& file : description_files(files))
@@ -45,7 +44,7 @@ Json describe_job(
       {"input", fingerprint(arguments.input)}};
   job["models"] = Json::array();
   for (const std::string& model : arguments.models)
-    job["models"].push_back(describe_model(model));
+    job["models"].push_back(describe_model({model, arguments.links}));
   job["backend"] = system.backend->name();
   if (!arguments.shortlist.empty())
     job["shortlist"] = content_of(arguments.shortlist);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models.h"
+#include "support/temporary_folder.h"
 
 /// The library through its header: what a request asks for and gets.
 namespace seqconv::api {
@@ -61,6 +62,37 @@ TEST(ApiTranslator, ChoosesAmongTheWordsOfAShortlist) {
   };
   EXPECT_GT(other_words(free), 0U);
   EXPECT_EQ(other_words(bound), 0U);
+}
+
+TEST(ApiTranslator, FollowsLinksOutOfAFolderOnlyWhereItIsTold) {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder cache;
+  for (const auto& entry : fs::directory_iterator(kModel))
+    fs::create_symlink(entry.path(), cache.path() / entry.path().filename());
+  const std::string model = cache.path();
+  const auto error = [](const auto& open) -> std::string {
+    try {
+      open();
+    } catch (const ModelError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(
+      error([&] { Translator translator(model); }),
+      HasSubstr("links lead out of it; follow_links"));
+  EXPECT_THAT(error([&] { Scorer scorer(model); }), HasSubstr("follow_links"));
+  const Translator trusted(model, {.follow_links = true}), real(kModel);
+  EXPECT_EQ(
+      trusted.translate("dalan mira").text,
+      real.translate("dalan mira").text);
+  EXPECT_EQ(error([&] { Scorer scorer(model, {.follow_links = true}); }), "");
+  // Names still lead nowhere else, and a pipe is not waited for.
+  fs::remove(cache.path() / "source.dict.txt");
+  ASSERT_EQ(::mkfifo((cache.path() / "source.dict.txt").c_str(), 0600), 0);
+  EXPECT_THAT(
+      error([&] { Translator translator(model, {.follow_links = true}); }),
+      HasSubstr("it is a pipe"));
 }
 
 TEST(ApiTranslator, DoesNothingForNoRequest) {

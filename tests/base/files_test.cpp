@@ -335,10 +335,15 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
   TemporaryFolder folder;
   const auto pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  for (const fs::path& path : {pipe, fs::path("/dev/zero")})
-    EXPECT_THAT(
+  for (const auto& [path, kind] :
+       {std::pair{pipe, "a pipe"}, {fs::path("/dev/zero"), "a device"}})
+    EXPECT_EQ(
         error_of([&] { MappedFile file(path); }),
-        HasSubstr("it is a device or a pipe"));
+        concat(
+            "cannot read '",
+            path.string(),
+            "': an ordinary file was wanted, but it is ",
+            kind));
   EXPECT_THAT(
       error_of([&] { MappedFile file(folder.path()); }),
       HasSubstr("it is a folder"));

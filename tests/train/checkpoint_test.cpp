@@ -240,6 +240,29 @@ TEST_F(TrainingState, AModelFileIsNoState) {
       HasSubstr("not a training state, its metadata lack 'format'"));
 }
 
+TEST_F(TrainingState, SettingsOfAnotherKindAreNamed) {
+  LittleRun run;
+  const auto message = [&](const Json& settings) {
+    save_state(file(), run.position, settings, run.tensors());
+    return testing::error_of([&] { read_state(file()); });
+  };
+  for (const auto& [settings, wanted] :
+       {std::pair<Json, const char*>{3, "an object was wanted, but got 3"},
+        {Json::array(), "an object was wanted, but got []"},
+        {{{"config", "x"}}, "config cannot be \"x\""},
+        {{{"config", {{"text", 1}}}}, "text cannot be 1"},
+        {{{"text", Json()}}, "text cannot be null"},
+        {{{"inputs", Json::array()}}, "inputs cannot be []"},
+        {{{"threads", "many"}}, "threads cannot be \"many\""},
+        {{{"processes", 1.5}}, "processes cannot be 1.5"}})
+    EXPECT_EQ(
+        message(settings),
+        concat(
+            file().string(),
+            ": the settings of the run are malformed: ",
+            wanted));
+}
+
 TEST_F(TrainingState, OtherVersionsAreRefusedByName) {
   const std::string known = "seqconv-training-state-";
   for (const std::string version : {"2", "0", "-1", "1.0", "01", "abc", ""}) {

@@ -82,6 +82,9 @@ struct RuntimeOptions {
   /// A file of `seqconv shortlist`: words that translations choose among. For a
   /// Translator alone; "": all words.
   std::string shortlist{};
+  /// Files of a model folder may be links out of it, as in caches that are made
+  /// of such links; else they are an error. Only where the folder is trusted.
+  bool follow_links = false;
 };
 
 /// How translations are searched for; what is not given is the model's own.

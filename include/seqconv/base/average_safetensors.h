@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/rooted_path.h"
+
 namespace seqconv {
 
 /// Writes the mean of checkpoints, tensor by tensor, as float32; the sums are
@@ -15,7 +17,7 @@ namespace seqconv {
 /// numbers; Error otherwise, naming the file and the tensor. The output is
 /// written atomically and may be one of the inputs.
 void average_safetensors(
-    const std::vector<std::filesystem::path>& files,
+    const std::vector<RootedPath>& files,
     const std::filesystem::path& output,
     const std::map<std::string, std::string>& metadata,
     double decay = 1);

@@ -2,9 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
+
+#include "seqconv/base/rooted_path.h"
 
 namespace seqconv {
 
@@ -13,7 +14,7 @@ namespace seqconv {
 uint64_t checksum(std::span<const std::byte> bytes, uint64_t start = 0);
 
 /// The checksum of a file's content.
-uint64_t file_checksum(const std::filesystem::path& file);
+uint64_t file_checksum(const RootedPath& file);
 
 /// The checksum of a text.
 uint64_t checksum(const std::string& text);

@@ -6,11 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "seqconv/base/rooted_path.h"
+
 namespace seqconv {
 
-/// The whole file as bytes, up to 4 GiB. Error names the file and the system's
-/// reason.
-std::string read_file(const std::filesystem::path& path);
+/// The whole file as bytes, up to 4 GiB; a path that the user gave may be a
+/// pipe too. Error names the file and the system's reason, or what was wanted.
+std::string read_file(const RootedPath& path);
 
 /// Writes to a temporary file beside `path`, flushes it to disk and renames it:
 /// after a crash or a full disk the old content is still there. Error names the
@@ -31,11 +33,12 @@ std::filesystem::path behind_links(const std::filesystem::path& path);
 /// missing folders have been made. It has no slash at its end.
 std::filesystem::path resolve_path(const std::filesystem::path& path);
 
-/// A read-only memory mapping. An empty file maps to an empty span.
+/// A read-only memory mapping of an ordinary file. An empty file maps to an
+/// empty span.
 class MappedFile {
  public:
   MappedFile() = default;
-  explicit MappedFile(const std::filesystem::path& path);
+  explicit MappedFile(const RootedPath& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();

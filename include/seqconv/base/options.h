@@ -261,6 +261,9 @@ std::vector<OptionRow> describe_options(const std::string& path) {
 /// line.
 Json load_toml(const std::string& path, const std::string& named = "");
 
+/// The same of a text that came from `file`; `include` is a key like others.
+Json parse_toml(const std::string& text, const std::string& file);
+
 /// Sets `key.sub = value` from "key.sub=value". The value is read as TOML
 /// (numbers, booleans, lists, quoted strings); anything else is a string.
 void apply_override(Json& table, const std::string& assignment);

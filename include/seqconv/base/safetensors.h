@@ -38,7 +38,7 @@ struct TensorView {
 /// name the file and the tensor.
 class SafetensorsReader {
  public:
-  explicit SafetensorsReader(const std::filesystem::path& path);
+  explicit SafetensorsReader(const RootedPath& path);
 
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const {

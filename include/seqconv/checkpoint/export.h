@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/base/rooted_path.h"
 
 namespace seqconv {
 
@@ -30,7 +31,7 @@ struct EnumNames<ExportFormat> {
 /// model that fairseq has no modules for; Error for an output that is a file of
 /// a model folder or of a training.
 void export_model(
-    const std::filesystem::path& model,
+    const RootedPath& model,
     ExportFormat format,
     const std::filesystem::path& output);
 

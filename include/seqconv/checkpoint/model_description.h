@@ -7,6 +7,7 @@
 #include "seqconv/architecture/options.h"
 #include "seqconv/architecture/parameters.h"
 #include "seqconv/base/options.h"
+#include "seqconv/base/rooted_path.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/data/stream_corpus.h"
 #include "seqconv/decode/search.h"
@@ -51,25 +52,24 @@ void write_description(const LanguageDescription& model);
 /// Reads what write_description wrote. Errors name the file: no config.json,
 /// unknown format version, a model of another task, wrong options, vocabulary
 /// that does not fit.
-TranslationDescription read_translation_description(
-    const std::filesystem::path& folder);
-LanguageDescription read_language_description(
-    const std::filesystem::path& folder);
+TranslationDescription read_translation_description(const RootedPath& folder);
+LanguageDescription read_language_description(const RootedPath& folder);
 
 /// The task of a model folder; the same errors.
-Task task_of_model(const std::filesystem::path& folder);
+Task task_of_model(const RootedPath& folder);
 
 /// A model folder as files.
 struct ModelFiles {
-  std::filesystem::path folder;      ///< holds config.json
-  std::filesystem::path parameters;  ///< a .safetensors file
-  Json config;                       ///< config.json, an object
+  RootedPath folder;      ///< holds config.json
+  RootedPath parameters;  ///< a .safetensors file
+  Json config;            ///< config.json, an object
 };
 
 /// `path` is a model folder (then its model.safetensors, the best checkpoint,
 /// is meant) or a .safetensors file of parameters somewhere below one. Error
-/// when it is neither, or config.json is not of a version that is read.
-ModelFiles find_model(const std::filesystem::path& path);
+/// when it is neither, or config.json is not of a version that is read. The
+/// folder's files may be links as those of `path` may.
+ModelFiles find_model(const RootedPath& path);
 
 /// Error, beginning with `what` ("checkpoints to average"), unless two models
 /// are of one task and turn lines into the same ids: see difference().
@@ -87,8 +87,7 @@ void check_same_text(
 
 /// The parameters that a folder's config.json tells. It reads the whole
 /// description.
-std::vector<ParameterShape> parameters_of_model(
-    const std::filesystem::path& folder);
+std::vector<ParameterShape> parameters_of_model(const RootedPath& folder);
 
 /// The nearest folder at or above `path` that holds a training run, "" for
 /// none. `path` need not be there; it may lead through links and "..".
@@ -110,9 +109,7 @@ void check_other_folder(
 
 /// Copies a model folder's vocabularies, codes and what else it has beside
 /// parameters and config.json, which comes last: until then there is no model.
-void copy_text_files(
-    const std::filesystem::path& from,
-    const std::filesystem::path& to);
+void copy_text_files(const RootedPath& from, const std::filesystem::path& to);
 
 /// Error when the file `output`, to be written from a model, is its file of
 /// parameters, would replace a file of any model folder or could be taken for

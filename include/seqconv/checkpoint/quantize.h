@@ -22,7 +22,7 @@ void quantize_parameters(
 /// already, and an output that is the model's own folder or belongs to a
 /// training.
 void quantize_model(
-    const std::filesystem::path& model,
+    const RootedPath& model,
     const std::filesystem::path& output);
 
 }  // namespace seqconv

@@ -20,6 +20,7 @@ struct TrainArguments {
   std::string output;
   bool resume = false;
   std::string init_from;
+  Links links = Links::kInside;  ///< of --init-from, stories and a resumed run
   bool dry_run = false;
 };
 
@@ -36,7 +37,7 @@ struct BackendArguments {
 enum class ConfigFormat { kToml, kMarkdown };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 10;
+inline constexpr int kEngineVersion = 11;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They

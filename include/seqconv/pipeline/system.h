@@ -30,7 +30,7 @@ struct LanguageSystem : LanguageDescription {
 struct ModelToRun {
   ModelOptions options;
   VocabularySizes vocabulary;
-  std::filesystem::path parameters;  ///< a .safetensors file
+  RootedPath parameters;  ///< a .safetensors file
 };
 
 /// What can run models. Errors of both functions: a parameter missing, left
@@ -54,11 +54,11 @@ class BackendOpener {
 /// "" for none, is the file of one: errors as of Shortlist::load, before a
 /// model's parameters are read.
 TranslationSystem open_translation(
-    const std::vector<std::filesystem::path>& paths,
+    const std::vector<RootedPath>& paths,
     const BackendOpener& opener,
     const std::filesystem::path& shortlist = {});
 LanguageSystem open_language_model(
-    const std::filesystem::path& path,
+    const RootedPath& path,
     const BackendOpener& opener);
 
 }  // namespace seqconv

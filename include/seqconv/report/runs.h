@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/rooted_path.h"
+
 /// What training runs wrote of themselves: training/metrics.jsonl
 /// (docs/metrics.md).
 namespace seqconv::report {
@@ -28,14 +30,13 @@ struct Run {
 
 /// The file of a run: `path` itself where it is one, else that of the model
 /// folder `path`; nothing where that folder has none.
-std::optional<std::filesystem::path> metrics_file(
-    const std::filesystem::path& path);
+std::optional<RootedPath> metrics_file(const RootedPath& path);
 
 /// Reads such a file. A line that is no record (a run that was killed may have
 /// left half of one) is left out, and a note says so; numbers that are not
 /// finite, or as large as 1e30, are left out. Error for a file without any
 /// record of training or validation.
-Run read_run(const std::filesystem::path& file, std::string name);
+Run read_run(const RootedPath& file, std::string name);
 
 /// The last part of each path, or the whole path where two would be the same.
 std::vector<std::string> run_names(

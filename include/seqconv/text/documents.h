@@ -1,9 +1,10 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "seqconv/base/rooted_path.h"
 
 /// Documents and summaries, whose lines are sentences, as single lines of text,
 /// which is what models read and write (docs/summarising.md).
@@ -31,6 +32,6 @@ struct Story {
 };
 
 /// Error when it cannot be read or is not UTF-8 (with file and line).
-Story read_story(const std::filesystem::path& file);
+Story read_story(const RootedPath& file);
 
 }  // namespace seqconv

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqconv/base/json.h"
+#include "seqconv/base/rooted_path.h"
 #include "seqconv/text/text_pipeline.h"
 
 namespace seqconv {
@@ -42,9 +43,7 @@ struct LanguageText {
   /// Reads what save() wrote and re-encodes the samples; Error when one id
   /// differs ("wrong vocabulary for this model"), and for the text of a
   /// translation model. File names in `text` must stay inside `folder`.
-  static LanguageText load(
-      const std::filesystem::path& folder,
-      const Json& text);
+  static LanguageText load(const RootedPath& folder, const Json& text);
 };
 
 /// What makes two texts turn lines into other ids, or ids into other lines, as

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "seqconv/base/json.h"
+#include "seqconv/base/rooted_path.h"
 #include "seqconv/text/preparation.h"
 #include "seqconv/text/text_options.h"
 #include "seqconv/text/vocabulary.h"
@@ -91,9 +92,7 @@ struct TranslationText {
   /// Reads what save() wrote and re-encodes the samples; Error when one id
   /// differs ("wrong vocabulary for this model"), and for the text of a
   /// language model. File names in `text` must stay inside `folder`.
-  static TranslationText load(
-      const std::filesystem::path& folder,
-      const Json& text);
+  static TranslationText load(const RootedPath& folder, const Json& text);
 };
 
 /// What makes two texts turn lines into other ids, or ids into other lines: a

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/base/rooted_path.h"
 #include "seqconv/text/documents.h"
 #include "seqconv/text/unicode.h"
 
@@ -61,6 +62,7 @@ struct TextSource {
   PairSide side = PairSide::kSource;
   std::string key{};                   ///< kJson: with dots (json_texts)
   std::vector<std::string> folders{};  ///< kStory: where the stories are
+  Links links = Links::kInside;        ///< kStory: of those folders
 };
 
 /// Reads texts one by one, each as one line: the sentences of a target, where
@@ -97,21 +99,21 @@ class TextSourceReader {
   LineReader lines_;
 };
 
-/// The file of a story in the first of the folders that has it: with or without
-/// ".story", under its name or, where that is an address (http://...), the
-/// SHA-1 digest of it. Error behind `where` when none does.
-std::filesystem::path find_story(
-    const std::vector<std::string>& folders,
+/// The file of a story in the first of the source's folders that has it: with
+/// or without ".story", under its name or, where that is an address
+/// (http://...), the SHA-1 digest of it. Error behind `where` when none does.
+RootedPath find_story(
+    const TextSource& source,
     const std::string& name,
     const std::string& where);
 
 /// The story there. Errors of find_story and read_story, behind `where`.
 Story read_story(
-    const std::vector<std::string>& folders,
+    const TextSource& source,
     const std::string& name,
     const std::string& where);
 
 /// The files that a source is read from: its own and, behind it, its stories.
-std::vector<std::filesystem::path> files_of(const TextSource& source);
+std::vector<RootedPath> files_of(const TextSource& source);
 
 }  // namespace seqconv

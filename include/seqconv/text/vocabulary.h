@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "seqconv/base/rooted_path.h"
 #include "seqconv/base/special_ids.h"
 
 namespace seqconv {
@@ -42,7 +43,9 @@ class Vocabulary {
 
   /// Reads dict.txt: "symbol count" a line, split at the last space. Errors
   /// name file and line (no count, duplicate symbol, invalid UTF-8, empty).
-  static Vocabulary load(const std::filesystem::path& path);
+  static Vocabulary load(const RootedPath& path);
+  /// The same for its text; `name` is for errors.
+  static Vocabulary parse(const std::string& text, const std::string& name);
   /// The text of dict.txt, byte for byte as fairseq writes it.
   std::string to_text() const;
 

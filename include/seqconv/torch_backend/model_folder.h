@@ -1,7 +1,5 @@
 #pragma once
 
-#include <filesystem>
-
 #include "seqconv/checkpoint/model_description.h"
 #include "seqconv/models/language_model.h"
 #include "seqconv/models/translation_model.h"
@@ -22,20 +20,18 @@ struct LoadedLanguageModel : LanguageDescription {
 
 /// Opens a model: the same paths and errors as pipeline/system.h. Its
 /// parameters are born on `device`.
-LoadedModel load_model(
-    const std::filesystem::path& path,
-    at::Device device = at::kCPU);
+LoadedModel load_model(const RootedPath& path, at::Device device = at::kCPU);
 LoadedLanguageModel load_language_model(
-    const std::filesystem::path& path,
+    const RootedPath& path,
     at::Device device = at::kCPU);
 
 /// The same for a folder without its parameters, which stay unset until
 /// somebody fills them: for resuming.
 LoadedModel load_model_config(
-    const std::filesystem::path& folder,
+    const RootedPath& folder,
     at::Device device = at::kCPU);
 LoadedLanguageModel load_language_model_config(
-    const std::filesystem::path& folder,
+    const RootedPath& folder,
     at::Device device = at::kCPU);
 
 }  // namespace seqconv

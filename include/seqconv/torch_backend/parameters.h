@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "seqconv/base/rooted_path.h"
+
 namespace seqconv {
 
 /// Parameters by name, as safetensors (float32), written atomically.
@@ -16,8 +18,6 @@ void save_parameters(
 
 /// Fills `model` from a safetensors file; every name and shape must fit, and
 /// every number be finite.
-void load_parameters(
-    const std::filesystem::path& file,
-    torch::nn::Module& model);
+void load_parameters(const RootedPath& file, torch::nn::Module& model);
 
 }  // namespace seqconv

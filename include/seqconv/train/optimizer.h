@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "seqconv/train/optimizer_scalars.h"
 #include "seqconv/train/options.h"
 
 namespace seqconv {
@@ -47,17 +48,7 @@ class Optimizer {
   /// them restores the state.
   const std::map<std::string, at::Tensor>& tensors() const { return tensors_; }
 
-  /// The scalars of the state: visited like options.
-  struct Scalars {
-    int64_t steps = 0;                  ///< made so far
-    double previous_learning_rate = 0;  ///< of the last step, 0 before it
-
-    template <class Visitor>
-    void visit(Visitor& v) {
-      v("steps", steps, "Steps made");
-      v("previous_learning_rate", previous_learning_rate, "Of the last step");
-    }
-  };
+  using Scalars = OptimizerScalars;
   Scalars& scalars() { return scalars_; }
   const Scalars& scalars() const { return scalars_; }
 

@@ -38,6 +38,7 @@ struct DataOptions {
   std::string source_key;
   std::string target_key;
   std::vector<std::string> stories;
+  Links links = Links::kInside;  ///< of the folders of stories; no key
   int64_t max_source_tokens = 0;
   int64_t max_target_tokens = 0;
   StreamOptions stream;

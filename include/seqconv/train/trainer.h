@@ -19,7 +19,9 @@ struct TrainRequest {
   std::filesystem::path output;  ///< model folder
   bool resume = false;           ///< go on from training/state.safetensors
   std::string init_from;         ///< model folder or checkpoint, "" = none
-  bool dry_run = false;          ///< check, report sizes, train nothing
+  /// Of init_from and of output, where a run goes on.
+  Links links = Links::kInside;
+  bool dry_run = false;  ///< check, report sizes, train nothing
   /// Where the model is trained: train_model opens training.device.
   at::Device device = at::kCPU;
   /// Keys of [text] that the configuration gives, and does not leave at their

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/base/rooted_path.h"
 #include "seqconv/decode/sample.h"
 #include "seqconv/decode/search.h"
 #include "seqconv/pipeline/shortlist.h"
@@ -44,6 +45,7 @@ struct InputPart {
 
 struct TranslateArguments {
   std::vector<std::string> models;
+  Links links = Links::kInside;  ///< of models, and of the folders of stories
   SearchOptions search;
   std::vector<std::string> search_given;  ///< keys set on the command line;
                                           ///< the model's defaults fill others
@@ -69,7 +71,7 @@ struct TranslateArguments {
 };
 
 struct ShortlistArguments {
-  std::string model;
+  RootedPath model;
   std::vector<std::string> sources;  ///< training text, and its translation
   std::vector<std::string> targets;
   std::string output;
@@ -77,7 +79,7 @@ struct ShortlistArguments {
 };
 
 struct ScoreArguments {
-  std::string model;
+  RootedPath model;
   std::string source;
   std::string target;
   int64_t batch_tokens = 4096;
@@ -86,7 +88,7 @@ struct ScoreArguments {
 };
 
 struct PerplexityArguments {
-  std::string model;
+  RootedPath model;
   std::string input;           ///< a file of text or binarised; "": the stream
   int64_t block = 0;           ///< tokens; 0 = as it was trained
   int64_t context_window = 0;  ///< tokens of a block that are read again
@@ -97,7 +99,7 @@ struct PerplexityArguments {
 };
 
 struct GenerateArguments {
-  std::string model;
+  RootedPath model;
   std::string prompt;
   int64_t length = 200;  ///< tokens
   int64_t seed = 1;

@@ -22,14 +22,17 @@ def is_clean(message):
 
 class Case:
     """One run. `code`: the exit code, or several that are right; `wanted`:
-    words that the message must hold (only asked for when the run fails)."""
+    words that the message must hold (only asked for when the run fails);
+    `never`: a word that must not come out at all."""
 
-    def __init__(self, name, arguments, code, *wanted, stdin=b"", **options):
+    def __init__(self, name, arguments, code, *wanted, stdin=b"", never=None,
+                 **options):
         self.name = name
         self.arguments = arguments
         self.codes = (code,) if isinstance(code, int) else code
         self.wanted = wanted
         self.stdin = stdin
+        self.never = never
         self.options = options
 
     @property
@@ -51,6 +54,10 @@ class Case:
             return f"{said}\nwanted exit code {self.codes}"
         if "terminate called" in message or "Sanitizer" in message:
             return said
+        if self.never and self.never.encode() in result.out + result.err:
+            return f"{said}\n{self.never!r} must not come out"
+        if "json.exception" in message:
+            return f"{said}\na library's text"
         if "internal error" in message:
             return f"{said}\nan error of ours must have a message of ours"
         if not is_clean(result.err):
