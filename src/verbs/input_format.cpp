@@ -51,7 +51,8 @@ InputFormat input_format(
   InputFormat input{
       summary.input_format.value_or(trained.format),
       summary.source_key,
-      summary.stories};
+      summary.stories,
+      /*summaries=*/true};
   if (input.format == TextFormat::kJson && input.document_key.empty())
     input.document_key = trained.source_key;
   check_input(summary, input);
