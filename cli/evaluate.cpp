@@ -72,6 +72,8 @@ void warn_unsegmented(const Lines& hypotheses, const BleuOptions& options) {
         "finds tokens there");
 }
 
+const std::string kTokenizerFlag = "--tokenize,--tokenizer";
+
 /// BLEU's options with what its tokenizers want.
 struct BleuFlags : BleuOptions {
   std::string spm_model;
@@ -80,9 +82,11 @@ struct BleuFlags : BleuOptions {
 
 LineTokenizer mecab_tokenizer(const std::string& dictionary) {
   if (has_mecab() && dictionary.empty())
-    fail_usage("--tokenizer ja-mecab needs the folder of MeCab's dictionary in "
-               "--mecab-dictionary (/var/lib/mecab/dic/ipadic-utf8 of Debian's "
-               "mecab-ipadic-utf8)");
+    fail_usage(
+        typed_name(kTokenizerFlag),
+        " ja-mecab needs the folder of MeCab's dictionary in "
+        "--mecab-dictionary (/var/lib/mecab/dic/ipadic-utf8 of Debian's "
+        "mecab-ipadic-utf8)");
   const MecabTokenizer tokenizer(dictionary);
   return {
       .split =
@@ -97,8 +101,13 @@ LineTokenizer tokenizer_of(const BleuFlags& options) {
     return mecab_tokenizer(options.mecab_dictionary);
   if (!options.mecab_dictionary.empty())
     fail_usage("--mecab-dictionary is for --tokenizer ja-mecab");
-  if (options.spm_model.empty())
+  if (options.spm_model.empty()) {
+    if (options.tokenizer == BleuTokenizer::kSpm)
+      fail_usage(
+          typed_name(kTokenizerFlag),
+          " spm needs a SentencePiece model in --spm-model");
     return {};
+  }
   const std::string model = read_file(options.spm_model);
   return {
       .split = [segmenter =
@@ -242,24 +251,26 @@ void add_metric(
   struct State {
     EvaluationFlags flags;
     Options options;
+    std::unique_ptr<FlagVisitor> visitor;
   };
   auto state = std::make_shared<State>();
   CLI::App& verb = *evaluate.add_subcommand(name, summary);
   verb.fallthrough();
   verb.footer(kEvaluateExamples);
   add_common_flags(verb, state->flags);
-  FlagVisitor visitor(
+  state->visitor = std::make_unique<FlagVisitor>(
       verb,
       "Metric",
-      {{"tokenizer", "--tokenize"},
-       {"smoothing", "--smooth"},
-       {"exceptions", "--rouge-exceptions"}});
-  state->options.visit(visitor);
+      std::map<std::string, std::string>{
+          {"tokenizer", "--tokenize"},
+          {"smoothing", "--smooth"},
+          {"exceptions", "--rouge-exceptions"}});
+  state->options.visit(*state->visitor);
   add_own_flags(verb, state->options);
   add_significance_flags(verb, state->flags);
   verb.callback([&program, state] {
     program.run = [&program, state] {
-      state->options.validate("-");
+      state->options.validate(OptionNames(state->visitor->names()));
       const MakeMetric make = maker_of<Metric>(state->options);
       make();  // what is wrong with it is said before anything is read
       const EvaluationText text = read_evaluation_text(state->flags, std::cin);

@@ -125,6 +125,9 @@ void check_flags(const EvaluationFlags& flags) {
         "'");
   if (flags.samples != 0 && !flags.confidence && !flags.paired)
     fail_usage("--samples is for --confidence and --paired");
+  if (flags.samples != 0)
+    Resampling{.samples = flags.samples, .seed = flags.seed}.validate(
+        OptionNames({{"samples", "--samples"}, {"seed", "--seed"}}));
 }
 
 }  // namespace

@@ -7,8 +7,43 @@
 #include "seqconv/base/error.h"
 
 namespace seqconv::cli {
-std::string first_name(const std::string& flags) {
-  return flags.substr(0, flags.find(','));
+namespace {
+
+/// A function's own, so that it is there before any flag is added.
+std::vector<std::string>& command_line() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+bool was_typed(const std::string& name) {
+  return std::ranges::any_of(command_line(), [&](const std::string& word) {
+    return word == name || word.starts_with(name + "=");
+  });
+}
+
+}  // namespace
+
+void remember_command_line(int argc, const char* const* argv) {
+  command_line().assign(argv, argv + argc);
+}
+
+std::string typed_name(const std::string& flags) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= flags.size();) {
+    const size_t end = std::min(flags.find(',', begin), flags.size());
+    names.push_back(flags.substr(begin, end - begin));
+    if (names.back().starts_with('!'))
+      names.back().erase(0, 1);
+    begin = end + 1;
+  }
+  const auto typed = std::ranges::find_if(names, was_typed);
+  if (typed != names.end())
+    return *typed;
+  const auto is_long = [](const std::string& name) {
+    return name.starts_with("--");
+  };
+  const auto longer = std::ranges::find_if(names, is_long);
+  return longer == names.end() ? names.front() : *longer;
 }
 
 CLI::Option* add_integer(
@@ -28,7 +63,7 @@ CLI::Option* add_integer(
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || stop != end || number < low || number > high)
       fail_usage(
-          first_name(flag),
+          typed_name(flag),
           " must be a whole number from ",
           low,
           " to ",
@@ -106,7 +141,7 @@ CLI::Option* add_real(
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || stop != end || !std::isfinite(number))
       fail_usage(
-          first_name(flag),
+          typed_name(flag),
           " must be a finite number, but got '",
           text,
           "'");
@@ -133,6 +168,13 @@ std::vector<std::string> FlagVisitor::given() const {
     if (option->count() > 0)
       keys.push_back(key);
   return keys;
+}
+
+std::map<std::string, std::string> FlagVisitor::names() const {
+  std::map<std::string, std::string> names;
+  for (const auto& [key, option] : options_)
+    names[key] = typed_name(flag_name(key));
+  return names;
 }
 
 std::string FlagVisitor::flag_name(const std::string& key) const {

@@ -8,13 +8,18 @@
 #include <type_traits>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/base/options.h"
 #include "seqconv/base/rooted_path.h"
 
 namespace seqconv::cli {
 
-/// "--a" of "--a,--b", for messages.
-std::string first_name(const std::string& flags);
+/// Remembers how the flags of this process are typed, for messages.
+void remember_command_line(int argc, const char* const* argv);
+
+/// One of the names of a flag, "-a,--b,!--no-b", for messages: the one that was
+/// typed, or else the first long one.
+std::string typed_name(const std::string& flags);
 
 /// Adds `--name N` for a whole number within [low, high], which the help says
 /// too. Unlike CLI11's own reader it takes nothing but digits and refuses what
@@ -70,7 +75,7 @@ CLI::Option* add_choice(
       .add_option_function<std::string>(
           flag,
           [&value, flag](const std::string& name) {
-            value = parse_enum<E>(name, first_name(flag));
+            value = parse_enum<E>(name, typed_name(flag));
           },
           help)
       ->type_name("NAME")
@@ -111,6 +116,8 @@ class FlagVisitor {
 
   /// Keys that the command line has set.
   std::vector<std::string> given() const;
+  /// The flags by their keys, as they were typed where they were.
+  std::map<std::string, std::string> names() const;
 
  private:
   std::string flag_name(const std::string& key) const;

@@ -34,6 +34,9 @@ void run_generate(GenerateFlags& flags, std::ostream& out) {
     flags.arguments.prompt = skip_byte_order_mark(read_file(flags.prompt_file));
   }
   flags.arguments.workers = workers(flags.backend);
+  auto names = flags.sampling->names();
+  names["length"] = "--length";
+  flags.arguments.names = OptionNames(std::move(names));
   verbs::generate(flags.arguments, backend(flags.backend), out);
 }
 

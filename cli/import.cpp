@@ -29,6 +29,7 @@ struct ImportFlags {
   ImportRequest request;
   bool ema = false;
   std::string preset;
+  std::map<std::string, std::string> names;  // of text, by its keys
 };
 
 void run_import(ImportFlags flags) {
@@ -43,12 +44,27 @@ void run_import(ImportFlags flags) {
   text.subword = !text.bpe_codes.empty()  ? Subword::kBpe
       : !text.sentencepiece_model.empty() ? Subword::kSentencePiece
                                           : Subword::kNone;
+  text.validate(OptionNames(flags.names));
   if (!flags.preset.empty())
     request.preset = read_preset(flags.preset);
   import_checkpoint(request);
 }
 
-void add_text(CLI::App& verb, TextOptions& text) {
+void add_text(CLI::App& verb, ImportFlags& flags) {
+  TextOptions& text = flags.request.text;
+  flags.names = {
+      {"tokenizer", "--tokenizer"},
+      {"source_language", "--source-language"},
+      {"target_language", "--target-language"},
+      {"language", "--language"},
+      {"moses_escape", "--moses-escape"},
+      {"moses_split_dashes", "--moses-split-dashes"},
+      {"bpe_codes", "--bpe-codes"},
+      {"sentencepiece_model", "--sentencepiece"},
+      {"lowercase", "--lowercase"},
+      {"source_dictionary", "--source-dictionary"},
+      {"target_dictionary", "--target-dictionary"},
+      {"dictionary", "--dictionary"}};
   const auto file =
       [&](const char* flag, std::string& value, const char* help) {
         verb.add_option(flag, value, help)->type_name("FILE")->group("Text");
@@ -117,7 +133,7 @@ void add_import(Program& program) {
           "What the checkpoint does not say: a configuration "
           "(lightconv_wmt_en_de_big) or file")
       ->type_name("NAME");
-  add_text(verb, request.text);
+  add_text(verb, *flags);
   verb.callback(
       [&program, flags] { program.run = [flags] { run_import(*flags); }; });
 }

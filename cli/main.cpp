@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -8,6 +9,8 @@
 #include <iostream>
 #include <new>
 
+#include "flags.h"
+#include "help.h"
 #include "overwriting.h"
 #include "program.h"
 #include "seqconv/base/error.h"
@@ -115,6 +118,19 @@ int report(const std::string& message, int code) {
                       : concat("; did you mean '", nearest, "'?"));
 }
 
+// An empty value is a variable that nobody has set. A prompt may be one.
+void reject_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = typed_name(names_of_option(*option));
+    const auto& values = option->results();
+    if (option->get_type_size() != 0 && name != "--prompt" && name != "-p" &&
+        std::ranges::find(values, "") != values.end())
+      fail_usage(name, " must have a value, but got ''");
+  }
+  for (const CLI::App* verb : app.get_subcommands())
+    reject_empty_values(*verb);
+}
+
 // Where it has been deleted, no relative path leads anywhere, and LibTorch's
 // mathematics library ends the program with a message of its own.
 void check_working_folder() {
@@ -128,11 +144,13 @@ void check_working_folder() {
 }
 
 int run(int argc, char** argv, StandardOutput& out) {
+  remember_command_line(argc, argv);
   CLI::App app(
       "Trains and runs attention-free translation and language models:\n"
       "LightConv, DynamicConv, TaLK convolutions (and self-attention to "
       "compare).",
       "seqconv");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(36);
   app.footer(kExamples);
   app.require_subcommand(0, 1);
@@ -161,6 +179,7 @@ int run(int argc, char** argv, StandardOutput& out) {
     std::cerr << app.help();
     return kUsage;
   }
+  reject_empty_values(app);
   set_log_level(quiet ? LogLevel::kWarning : LogLevel::kInfo);
   check_working_folder();
   check_overwriting(app);

@@ -67,6 +67,10 @@ void add_perplexity(Program& program) {
   verb.callback([&program, flags] {
     program.run = [&program, flags] {
       flags->arguments.workers = workers(flags->backend);
+      flags->arguments.names = OptionNames(
+          {{"block", "--block"},
+           {"context_window", "--context-window"},
+           {"batch_tokens", "--batch-tokens"}});
       verbs::perplexity(
           flags->arguments,
           backend(flags->backend),

@@ -1,5 +1,6 @@
 #include "engine_loader.h"
 #include "flags.h"
+#include "help.h"
 #include "program.h"
 #include "seqconv/base/markdown.h"
 
@@ -29,17 +30,11 @@ constexpr const char* kIntroduction =
     "page\n"
     "is written by `tools/make_reference.sh`.\n";
 
-// "`-m,--model DIR`", "`CONFIG`"; repeated ones and lists with dots.
+// "`-m,--model DIR` (repeatable)", "`CONFIG`".
 std::string spelling(const CLI::Option& option) {
-  const bool positional = option.get_positional();
-  std::string text =
-      positional ? option.get_name(true) : option.get_name(false, true);
-  if (!positional && option.get_type_size() != 0 &&
-      !option.get_type_name().empty())
-    text += " " + option.get_type_name();
-  if (option.get_expected_max() > 1)
-    text += " ...";
-  return markdown_code(text);
+  const std::string text =
+      markdown_code(names_of_option(option) + values_of_option(option));
+  return is_repeatable(option) ? text + " (repeatable)" : text;
 }
 
 std::string table(const CLI::App& verb) {

@@ -53,7 +53,10 @@ void add_shortlist(Program& program) {
   flags->options = std::make_unique<FlagVisitor>(verb, "Learning");
   arguments.options.visit(*flags->options);
   verb.callback([&program, flags] {
-    program.run = [flags] { verbs::shortlist(flags->arguments); };
+    program.run = [flags] {
+      flags->arguments.names = OptionNames(flags->options->names());
+      verbs::shortlist(flags->arguments);
+    };
   });
 }
 

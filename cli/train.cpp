@@ -63,7 +63,7 @@ void add_train(Program& program) {
       verb,
       "--set",
       arguments.overrides,
-      "Override a key of the configuration; repeatable")
+      "Override a key of the configuration")
       ->type_name("KEY=VALUE");
   verb.add_option(
           "-o,--output",

@@ -9,41 +9,47 @@
 
 #include "seqconv/base/launch.h"
 #include "seqconv/base/threads.h"
+#include "seqconv/decode/sampled_search.h"
 
 namespace seqconv::cli {
 namespace {
 
 /// What is wrong whatever the model's own settings are: they may have a wider
-/// beam than the default, which n-best lists must fit into.
+/// beam than the default, which n-best lists must fit into, and other lengths.
 void check_search(const TranslateArguments& arguments) {
   SearchOptions search = arguments.search;
-  const auto& given = arguments.search_given;
-  if (std::find(given.begin(), given.end(), "beam") == given.end())
+  const auto given = [&](const char* key) {
+    return std::ranges::count(arguments.search_given, key) > 0;
+  };
+  if (!given("beam") || arguments.sampling)
     search.beam = std::clamp(search.n_best, search.beam, kMaxBeam);
-  search.validate("");
+  if (!given("min_length") || !given("max_length_b"))
+    return search.check_values(arguments.names);
+  search.validate(arguments.names);
 }
 
 /// What is asked for of draws, where translations are drawn.
 void read_sampling(TranslateFlags& flags) {
-  const auto& searched = flags.arguments.search_given;
-  const std::vector<std::string> given = flags.sampling->given();
-  if (!flags.sample) {
-    if (!given.empty() || flags.seed->count() > 0)
-      fail_usage(
-          "temperature, top-k, top-p, ban-unknown and seed are those of draws: "
-          "they need --sample");
+  TranslateArguments& arguments = flags.arguments;
+  arguments.ban_unknown = flags.sampling_options.ban_unknown;
+  flags.sampling_options.validate(arguments.names);
+  if (flags.sample) {
+    refuse_beside_draws(arguments.search_given, arguments.names);
+    arguments.sampling = flags.sampling_options;
     return;
   }
-  for (const auto& [key, flag] :
-       {std::pair{"beam", "--beam"},
-        {"stepwise_length_penalty", "--stepwise-length-penalty"}})
-    if (std::find(searched.begin(), searched.end(), key) != searched.end())
-      fail_usage(
-          flag,
-          " is that of a search, but --sample draws translations; --n-best "
-          "says how many");
-  flags.sampling_options.validate("");
-  flags.arguments.sampling = flags.sampling_options;
+  std::vector<std::string> given = flags.sampling->given();
+  if (flags.seed->count() > 0)
+    given.emplace_back("seed");
+  refuse_without_draws(given, arguments.names, "--sample");
+}
+
+/// The flags of search and sampling, by their keys.
+OptionNames names_of(const TranslateFlags& flags) {
+  std::map<std::string, std::string> names = {{"seed", "--seed"}};
+  names.merge(flags.search->names());
+  names.merge(flags.sampling->names());
+  return OptionNames(std::move(names));
 }
 
 void add_shortlist_flag(CLI::App& verb, TranslateFlags& flags) {
@@ -88,6 +94,7 @@ void add_search_flags(CLI::App& verb, TranslateFlags& flags) {
       ->group("Sampling");
   flags.sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
   flags.sampling_options.visit(*flags.sampling);
+  verb.get_option("--ban-unknown")->group("Search");  // which heeds it too
   flags.seed = add_integer(
       verb,
       "--seed",
@@ -181,8 +188,9 @@ void translate_flags(
     std::ostream& out) {
   TranslateArguments& arguments = flags.arguments;
   arguments.search_given = flags.search->given();
-  check_search(arguments);
+  arguments.names = names_of(flags);
   read_sampling(flags);
+  check_search(arguments);
   check_shortlist(flags);
   read_part(flags, launch);
   // A person at the keyboard waits for each answer.

@@ -4,12 +4,15 @@
 #include <sstream>
 
 #include "guarded.h"
+#include "seqconv/base/random.h"
 #include "seqconv/base/threads.h"
+#include "seqconv/decode/sampled_search.h"
 
 namespace seqconv::api {
 namespace {
 
 constexpr int64_t kMostThreads = 1024;
+constexpr uint64_t kStandardSeed = 1;  // the program's as well
 
 template <class T>
 void set(T& option, const std::optional<T>& given) {
@@ -31,6 +34,21 @@ SearchOptions to_search(const SearchSettings& given, SearchOptions options) {
   if (!given.n_best)
     options.n_best = std::min(options.n_best, options.beam);
   return options;
+}
+
+/// What is a search's alone beside draws; "": nothing.
+std::string fault_beside_draws(const SearchSettings& search) {
+  std::vector<std::string> given;
+  if (search.beam)
+    given.emplace_back("beam");
+  if (search.stepwise_length_penalty)
+    given.emplace_back("stepwise_length_penalty");
+  try {
+    refuse_beside_draws(given, "");
+    return "";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
 }
 
 Translation to_translation(const seqconv::Translation& found) {
@@ -119,14 +137,18 @@ seqconv::SamplingOptions to_sampling(const SamplingSettings& settings) {
 
 seqconv::TranslationRequest to_request(
     const TranslationRequest& request,
-    const SearchOptions& defaults) {
+    const SearchOptions& defaults,
+    uint64_t number) {
   seqconv::TranslationRequest result{
       .line = request.text,
       .target_prefix = request.target_prefix,
-      .search = to_search(request.search, defaults)};
+      .search = to_search(request.search, defaults),
+      .ban_unknown = request.search.ban_unknown};
   if (request.sampling) {
     result.sampling = to_sampling(*request.sampling);
-    result.seed = request.sampling->seed;
+    result.seed =
+        request.sampling->seed.value_or(mix_words(kStandardSeed, number));
+    result.error = fault_beside_draws(request.search);
   }
   return result;
 }

@@ -20,10 +20,11 @@ RuntimeBackends to_backends(const RuntimeOptions& options);
 
 seqconv::SamplingOptions to_sampling(const SamplingSettings& settings);
 
-/// defaults: the model's own.
+/// defaults: the model's own; number: the request's in its call, from 1.
 seqconv::TranslationRequest to_request(
     const TranslationRequest& request,
-    const SearchOptions& defaults);
+    const SearchOptions& defaults,
+    uint64_t number);
 
 /// Status, error and notes. Where there is not memory enough for them the
 /// result says that.

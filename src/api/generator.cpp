@@ -26,7 +26,7 @@ class Generator::Impl {
         system,
         request.prompt,
         {.length = request.length,
-         .seed = static_cast<int64_t>(request.sampling.seed),
+         .seed = static_cast<int64_t>(request.sampling.seed.value_or(1)),
          .sampling = sampling,
          .show_prompt = false,
          .stop = stop,

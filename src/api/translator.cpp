@@ -35,8 +35,9 @@ class Translator::Impl {
         queue_(alone_, threads) {}
 
   seqconv::TranslationRequest converted(
-      const TranslationRequest& request) const {
-    return to_request(request, translator_.options().search);
+      const TranslationRequest& request,
+      uint64_t number = 1) const {
+    return to_request(request, translator_.options().search, number);
   }
 
   void run(
@@ -44,7 +45,7 @@ class Translator::Impl {
       const TranslationHooks& hooks) const {
     std::vector<seqconv::TranslationRequest> all;
     for (const TranslationRequest& request : requests)
-      all.push_back(converted(request));
+      all.push_back(converted(request, all.size() + 1));
     translator_.translate(all, hooks);
   }
 

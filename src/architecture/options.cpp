@@ -13,19 +13,32 @@ std::string write_list(const std::vector<int64_t>& list) {
   return Json(list).dump();
 }
 
-void check_not_adaptive(
-    const AdaptiveOptions& options,
+/// Translation models may have an adaptive softmax, with words of its own.
+void check_input_not_adaptive(
+    const ModelOptions& model,
     const std::string& path) {
-  const Json given = write_options(options);
+  const bool softmax = !model.adaptive.softmax_cutoffs.empty();
+  const Json given = write_options(model.adaptive);
   const Json defaults = write_options(AdaptiveOptions{});
-  for (const auto& [key, value] : given.items())
-    if (value != defaults[key])
+  for (const auto& [key, value] : given.items()) {
+    const bool of_softmax =
+        key.starts_with("softmax_") || key == "fairseq_compatible";
+    if (value != defaults[key] && !(softmax && of_softmax))
       fail_usage(
           path,
-          ".",
+          ".adaptive.",
           key,
-          " is for language models (task = \"language_model\"), but the task "
-          "is translation");
+          of_softmax ? " has no effect without softmax_cutoffs"
+                     : " is for language models (task = \"language_model\"), "
+                       "but the task is translation");
+  }
+  if (softmax && model.tie != Tying::kNone)
+    fail_usage(
+        path,
+        ".tie must be \"none\" where a translation model has an adaptive "
+        "softmax, whose words are its own, but got \"",
+        enum_name(model.tie),
+        "\"");
 }
 
 /// What a decoder alone cannot have.
@@ -262,7 +275,8 @@ void ModelOptions::validate(const std::string& path, Task task) const {
   switch (task) {
     case Task::kTranslation:
       check_stack({encoder, "encoder", /*attends=*/false}, dim, path);
-      check_not_adaptive(adaptive, path + ".adaptive");
+      check_input_not_adaptive(*this, path);
+      check_adaptive(*this, path);
       break;
     case Task::kLanguageModel:
       check_language_model(*this, path);

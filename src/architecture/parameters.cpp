@@ -183,7 +183,6 @@ void check_vocabulary(
           " source and ",
           vocabulary.target,
           " target symbols");
-    return;
   }
   const auto check = [&](const char* key, const std::vector<int64_t>& cutoffs) {
     if (!cutoffs.empty() && cutoffs.back() > vocabulary.target)

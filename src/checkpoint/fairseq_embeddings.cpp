@@ -337,7 +337,7 @@ void deduce_embeddings(Clues& clues, Task task, ModelOptions& options) {
   SEQCONV_CHECK(
       !clues.has_prefix("decoder.embed_tokens.char_embeddings"),
       clues.where(),
-      ": embeddings of characters are not supported");
+      ": embeddings of characters (character_embeddings) are not supported");
   if (clues.has(kBands + "0.0.weight"))
     read_bands(clues, options);
   if (clues.has_prefix(kSoftmax))

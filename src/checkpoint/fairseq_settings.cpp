@@ -174,7 +174,7 @@ Json fairseq_settings(
   model["share_decoder_input_output_embed"] =
       options.tie != Tying::kNone && options.adaptive.softmax_cutoffs.empty();
   add_positions(model, options, task);
-  if (!translates)
+  if (!translates || !options.adaptive.softmax_cutoffs.empty())
     add_adaptive(model, options);
   return {
       {"_name", nullptr},

@@ -295,7 +295,9 @@ void write_description(const TranslationDescription& model) {
   Json config = begin_config(
       Task::kTranslation,
       model.text.options,
-      write_architecture(model.options, "adaptive"),
+      write_architecture(
+          model.options,
+          model.options.adaptive.softmax_cutoffs.empty() ? "adaptive" : ""),
       model.text.max_source_tokens);
   config["text"] = model.text.save(model.folder);
   config["decoding"] = decoding_table(model.decoding);
@@ -323,7 +325,7 @@ TranslationDescription read_translation_description(const RootedPath& folder) {
     model.options.validate("architecture");
     if (config.contains("decoding")) {
       read_options(config["decoding"], "decoding", model.decoding);
-      model.decoding.validate("decoding");
+      model.decoding.check_values("decoding");
     }
     if (config.contains("documents"))
       read_options(config["documents"], "documents", model.documents);

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "seqconv/base/error.h"
-#include "seqconv/base/options.h"
 #include "seqconv/base/random.h"
 
 namespace seqconv {
@@ -47,19 +46,19 @@ double uniform_number(uint64_t seed, uint64_t index) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-void SamplingOptions::validate(const std::string& path) const {
-  const auto key = [&](const char* name) {
-    return detail::join_key(path, name);
-  };
+void SamplingOptions::validate(const OptionNames& names) const {
   if (!(temperature >= 0 && std::isfinite(temperature)))
     fail_usage(
-        key("temperature"),
+        names("temperature"),
         " must be a finite number of at least 0, but got ",
         temperature);
   if (top_k < 0)
-    fail_usage(key("top_k"), " must be at least 0, but got ", top_k);
+    fail_usage(names("top_k"), " must be at least 0, but got ", top_k);
   if (!(top_p > 0 && top_p <= 1))
-    fail_usage(key("top_p"), " must be above 0 and at most 1, but got ", top_p);
+    fail_usage(
+        names("top_p"),
+        " must be above 0 and at most 1, but got ",
+        top_p);
 }
 
 Sampler::Sampler(const SamplingOptions& options) : options_(options) {

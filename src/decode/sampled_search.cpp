@@ -226,13 +226,37 @@ SearchOptions without_beam(SearchOptions options) {
   return options;
 }
 
+void refuse_beside_draws(
+    const std::vector<std::string>& given,
+    const OptionNames& names) {
+  for (const std::string& key : given)
+    if (key == "beam" || key == "stepwise_length_penalty")
+      fail_usage(
+          names(key),
+          " is that of a search, but translations are drawn; ",
+          names("n_best"),
+          " says how many");
+}
+
+void refuse_without_draws(
+    const std::vector<std::string>& given,
+    const OptionNames& names,
+    const std::string& draw) {
+  for (const std::string& key : given)
+    if (key != "ban_unknown")  // which a search heeds too
+      fail_usage(
+          names(key),
+          " is that of draws, but translations are searched for: it needs ",
+          draw);
+}
+
 std::vector<std::vector<Hypothesis>> sampled_search(
     StepDecoder& decoder,
     const std::vector<SampledInput>& inputs,
     const SearchOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded) {
-  without_beam(options).validate("");
+  without_beam(options).check_values("");
   std::vector<SearchInput> sentences;
   for (const SampledInput& input : inputs)
     sentences.push_back(input.sentence);

@@ -1,14 +1,12 @@
 #include "seqconv/decode/search.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "decode/beam.h"
 #include "decode/constraints.h"
 #include "decode/search_inputs.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/option_checks.h"
-#include "seqconv/base/options.h"
 #include "seqconv/decode/candidates.h"
 
 namespace seqconv {
@@ -16,28 +14,30 @@ namespace {
 
 // A model that never says </s> must come to an end all the same.
 constexpr double kMaxLengthFactor = 1000;
-constexpr double kMaxLengthConstant = 1e6;
 
-void check_at_least(
-    const std::string& path,
-    const char* key,
-    double value,
-    double least) {
-  if (!std::isfinite(value) || value < least)
-    fail_usage(
-        detail::join_key(path, key),
-        " must be at least ",
-        least,
-        ", but got ",
-        value);
-}
+// Powers of any length that a translation has are finite numbers above 0.
+constexpr double kMaxLengthPenalty = 50;
+// A float holds it, and log-probabilities beside it.
+constexpr double kMaxUnknownPenalty = 1e30;
+constexpr int64_t kMostTokens = 1'000'000;
 
-void check_finite(const std::string& path, const char* key, double value) {
-  if (!std::isfinite(value))
+/// UsageError where no translation is both as long and as short as wanted,
+/// however long its source is.
+void check_lengths(const OptionNames& names, const SearchOptions& options) {
+  // One token, the default, is one where there is room for it.
+  const bool room = options.max_length_a > 0 ||
+      options.min_length <= std::max<int64_t>(options.max_length_b, 1);
+  if (!room)
     fail_usage(
-        detail::join_key(path, key),
-        " must be a finite number, but got ",
-        value);
+        names("min_length"),
+        " must be at most ",
+        names("max_length_b"),
+        " (",
+        options.max_length_b,
+        ") where ",
+        names("max_length_a"),
+        " is 0, but got ",
+        options.min_length);
 }
 
 /// The beams of all sentences and the decoder's rows that belong to them.
@@ -166,30 +166,41 @@ class Search {
 
 }  // namespace
 
-void SearchOptions::validate(const std::string& path) const {
-  check_between<int64_t>(path, "beam", beam, 1, kMaxBeam);
+void SearchOptions::check_values(const OptionNames& names) const {
+  check_between<int64_t>(names, "beam", beam, 1, kMaxBeam);
   if (n_best < 1 || n_best > beam)
     fail_usage(
-        detail::join_key(path, "n_best"),
+        names("n_best"),
         " must be between 1 and the beam (",
         beam,
         "), but got ",
         n_best);
-  check_finite(path, "length_penalty", length_penalty);
-  check_between(path, "max_length_a", max_length_a, 0.0, kMaxLengthFactor);
   check_between(
-      path,
-      "max_length_b",
-      static_cast<double>(max_length_b),
-      0.0,
-      kMaxLengthConstant);
-  check_at_least(path, "min_length", static_cast<double>(min_length), 0);
-  check_at_least(
-      path,
+      names,
+      "length_penalty",
+      length_penalty,
+      -kMaxLengthPenalty,
+      kMaxLengthPenalty);
+  check_between(names, "max_length_a", max_length_a, 0.0, kMaxLengthFactor);
+  check_between<int64_t>(names, "max_length_b", max_length_b, 0, kMostTokens);
+  check_between<int64_t>(names, "min_length", min_length, 0, kMostTokens);
+  check_between<int64_t>(
+      names,
       "no_repeat_ngram",
-      static_cast<double>(no_repeat_ngram),
-      0);
-  check_finite(path, "unknown_penalty", unknown_penalty);
+      no_repeat_ngram,
+      0,
+      kMostTokens);
+  check_between(
+      names,
+      "unknown_penalty",
+      unknown_penalty,
+      -kMaxUnknownPenalty,
+      kMaxUnknownPenalty);
+}
+
+void SearchOptions::validate(const OptionNames& names) const {
+  check_values(names);
+  check_lengths(names, *this);
 }
 
 int64_t maximum_length(
@@ -211,7 +222,7 @@ std::vector<std::vector<Hypothesis>> search(
     const std::vector<SearchInput>& inputs,
     const SearchOptions& options,
     std::span<const int32_t> excluded) {
-  options.validate("");
+  options.check_values("");
   decode::check_inputs(decoder, inputs, excluded);
   return Search(decoder, inputs, options, excluded).run();
 }

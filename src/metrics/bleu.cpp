@@ -155,26 +155,21 @@ std::string precision_list(const BleuScore& score) {
 
 }  // namespace
 
-void BleuOptions::validate(const std::string& path) const {
-  const auto reject = [&](const char* key, const char* style_name) {
+void BleuOptions::validate(const OptionNames& names) const {
+  const auto reject = [&](const char* key) {
     fail_usage(
-        path,
-        ".",
-        key,
+        names(key),
         " has no effect with ",
-        path,
-        ".style = '",
-        style_name,
-        "'");
+        names.setting("style", enum_name(style)));
   };
   const BleuOptions defaults;
   if (style == BleuStyle::kSacreBleu) {
     if (compound_split)
-      reject("compound_split", "sacrebleu");
+      reject("compound_split");
     return;
   }
   if (tokenizer != defaults.tokenizer && tokenizer != BleuTokenizer::kNone)
-    reject("tokenizer", "multi-bleu");
+    reject("tokenizer");
 }
 
 std::string_view language_without_words(

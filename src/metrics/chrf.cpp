@@ -141,14 +141,12 @@ Real f_score(std::span<const Real> sums, const ChrfOptions& options) {
 
 }  // namespace
 
-void ChrfOptions::validate(const std::string& path) const {
+void ChrfOptions::validate(const OptionNames& names) const {
   const auto check =
       [&](const char* key, int64_t value, int64_t least, int64_t most) {
         if (value < least || value > most)
           fail_usage(
-              path,
-              ".",
-              key,
+              names(key),
               " must be from ",
               least,
               " to ",

@@ -176,18 +176,18 @@ std::vector<RougeValues> Rouge::Comparison::compare(
   return values;
 }
 
-void RougeOptions::validate(const std::string& path) const {
+void RougeOptions::validate(const OptionNames& names) const {
   if (order < 1 || order > 9)
-    fail_usage(path, ".order must be from 1 to 9, but got ", order);
+    fail_usage(names("order"), " must be from 1 to 9, but got ", order);
   if (!(alpha >= 0 && alpha <= 1))
-    fail_usage(path, ".alpha must be from 0 to 1, but got ", alpha);
+    fail_usage(names("alpha"), " must be from 0 to 1, but got ", alpha);
   const RougeOptions defaults;
   const auto reject = [&](const char* key, const std::string& setting) {
-    fail_usage(path, ".", key, " has no effect with ", path, ".", setting);
+    fail_usage(names(key), " has no effect with ", setting);
   };
   if (style == RougeStyle::kRougeScore) {
     const std::string setting =
-        concat("style = '", enum_name(RougeStyle::kRougeScore), "'");
+        names.setting("style", enum_name(RougeStyle::kRougeScore));
     if (references != defaults.references)
       reject("combine", setting);
     if (alpha != defaults.alpha)
@@ -196,7 +196,7 @@ void RougeOptions::validate(const std::string& path) const {
       reject("exceptions", setting);
   }
   if (!stem && !exceptions.empty())
-    reject("exceptions", "stem = false");
+    reject("exceptions", names.off("stem"));
 }
 
 RougeStatistics& RougeStatistics::operator+=(const RougeStatistics& other) {

@@ -273,11 +273,11 @@ std::vector<double> SentenceStatistics::sums() const {
   return sums;
 }
 
-void Resampling::validate(const std::string& path) const {
+void Resampling::validate(const OptionNames& names) const {
   if (samples < 2)
-    fail_usage(path, ".samples must be at least 2, but got ", samples);
+    fail_usage(names("samples"), " must be at least 2, but got ", samples);
   if (seed < 0)
-    fail_usage(path, ".seed must be at least 0, but got ", seed);
+    fail_usage(names("seed"), " must be at least 0, but got ", seed);
 }
 
 ConfidenceInterval bootstrap_interval(

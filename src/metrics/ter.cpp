@@ -26,15 +26,14 @@ const char* yes_or_no(bool value) {
 
 }  // namespace
 
-void TerOptions::validate(const std::string& path) const {
+void TerOptions::validate(const OptionNames& names) const {
   if (asian_support && !normalized && !no_punct)
     fail_usage(
-        path,
-        ".asian_support has no effect without ",
-        path,
-        ".normalized or ",
-        path,
-        ".no_punct");
+        names("asian_support"),
+        " has no effect without ",
+        names("normalized"),
+        " or ",
+        names("no_punct"));
 }
 
 TerStatistics& TerStatistics::operator+=(const TerStatistics& other) {

@@ -52,10 +52,17 @@ std::vector<int32_t> prompt_ids(
   }
 }
 
-void check_length(const LanguageSystem& model, int64_t prompt, int64_t length) {
+void check_length(
+    const LanguageSystem& model,
+    int64_t prompt,
+    const GenerationOptions& options) {
   const int64_t most = model.backend->max_tokens();
+  const int64_t length = options.length;
   if (length < 1)
-    fail_usage("the length must be at least one token, but got ", length);
+    fail_usage(
+        options.names("length"),
+        " must be at least 1 token, but got ",
+        length);
   if (length - 1 > most - prompt)  // their sum may be no integer
     fail_usage(
         "the model's learned positions reach ",
@@ -64,7 +71,9 @@ void check_length(const LanguageSystem& model, int64_t prompt, int64_t length) {
         prompt,
         " (its begin counted) and ",
         length,
-        " were to follow");
+        " (",
+        options.names("length"),
+        ") were to follow");
 }
 
 }  // namespace
@@ -107,7 +116,7 @@ GenerationReport generate_alone(
     const GenerationOptions& options,
     const std::function<void(const std::string&)>& write) {
   const std::vector<int32_t> ids = prompt_ids(model.text, prompt);
-  check_length(model, std::ssize(ids), options.length);
+  check_length(model, std::ssize(ids), options);
   TextStream text(model.text.text);
   const auto show = [&](int32_t id) {
     if (const std::string fresh = text.add(id); !fresh.empty())

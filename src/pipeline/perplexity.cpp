@@ -19,27 +19,34 @@ constexpr int64_t kBuffered = 8;
 PerplexityOptions settle(
     const LanguageSystem& model,
     PerplexityOptions options) {
+  const OptionNames& names = options.names;
   const bool lines = model.stream.samples == SampleKind::kLines;
   if (lines && (options.context_window > 0 || options.block > 0))
     fail_usage(
-        "this model was trained on single lines (data.samples = \"lines\"): it "
-        "has no blocks and no context window");
+        names(options.block > 0 ? "block" : "context_window"),
+        " is for models of blocks, but this one was trained on single lines "
+        "(data.samples = \"lines\")");
   if (options.block == 0)
     options.block = model.stream.block_tokens;
   if (!lines && options.context_window >= options.block)
     fail_usage(
-        "the context window must be smaller than the block of ",
+        names("context_window"),
+        " must be smaller than the block of ",
         options.block,
         " tokens, which has a new token then, but got ",
         options.context_window);
   if (!lines && options.block > model.backend->max_tokens())
     fail_usage(
-        "the block must be at most the model's ",
+        names("block"),
+        " must be at most the model's ",
         model.backend->max_tokens(),
         " learned positions, but got ",
         options.block);
   if (options.batch_tokens < 1)
-    fail_usage("batch_tokens must be >= 1, but got ", options.batch_tokens);
+    fail_usage(
+        names("batch_tokens"),
+        " must be >= 1, but got ",
+        options.batch_tokens);
   return options;
 }
 

@@ -114,10 +114,10 @@ void insert_word(std::vector<int32_t>& words, int32_t word) {
 
 }  // namespace
 
-void ShortlistOptions::validate(const std::string& path) const {
-  check_between<int64_t>(path, "per_word", per_word, 1, 10'000);
-  check_between<int64_t>(path, "common", common, 0, 1'000'000);
-  check_between<int64_t>(path, "iterations", iterations, 1, 100);
+void ShortlistOptions::validate(const OptionNames& names) const {
+  check_between<int64_t>(names, "per_word", per_word, 1, 10'000);
+  check_between<int64_t>(names, "common", common, 0, 1'000'000);
+  check_between<int64_t>(names, "iterations", iterations, 1, 100);
 }
 
 Shortlist::Shortlist(const TranslationText& text)

@@ -1,6 +1,7 @@
 #include "seqconv/pipeline/translator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -19,6 +20,7 @@ namespace seqconv {
 struct Translator::Sentence {
   const SearchOptions* search = nullptr;
   const std::optional<SamplingOptions>* sampling = nullptr;
+  bool ban_unknown = false;
   uint64_t seed = 1;
   std::vector<int32_t> source;
   SearchInput input;
@@ -29,6 +31,7 @@ struct Translator::Sentence {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();  // of steps
+const OptionNames kKeys("");
 
 /// Error for ids that the vocabulary does not have.
 void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
@@ -39,6 +42,22 @@ void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
         vocabulary.size() - 1,
         ", but got ",
         id);
+}
+
+/// Those of each sentence that have a probability; NoProbability where one has
+/// none.
+std::vector<std::vector<Hypothesis>> possible(
+    std::vector<std::vector<Hypothesis>> found) {
+  for (std::vector<Hypothesis>& of_sentence : found) {
+    std::erase_if(of_sentence, [](const Hypothesis& hypothesis) {
+      return !std::isfinite(hypothesis.score);
+    });
+    if (of_sentence.empty())
+      throw NoProbability(
+          "no translation is left that the model holds possible and "
+          "min_length, no_repeat_ngram and ban_unknown allow");
+  }
+  return found;
 }
 
 /// UsageError for options that make no sense together.
@@ -75,8 +94,8 @@ Translator::Translator(
   validate(options_.search, options_.sampling, "search");
   if (system_.shortlist != nullptr && !system_.backend->limits_words())
     fail_usage(
-        "a shortlist must be for a model in the runtime: no other backend "
-        "takes one");
+        "a shortlist must be for a model of one softmax in the runtime: no "
+        "other backend takes one, and no adaptive softmax");
 }
 
 std::vector<int32_t> Translator::source_ids(
@@ -121,6 +140,20 @@ SearchInput Translator::search_input(
     result.notes.push_back(std::move(note));
   const int64_t steps = or_no_limit(system_.backend->limits().target);
   const int64_t most = maximum_length(search, source_length, steps);
+  const OptionNames& names = request.search ? kKeys : options_.names;
+  if (most < search.min_length && most < steps - 1)
+    result.notes.push_back(concat(
+        "a translation has at most ",
+        most,
+        " tokens by ",
+        names("max_length_a"),
+        " and ",
+        names("max_length_b"),
+        ", fewer than ",
+        names("min_length"),
+        " (",
+        search.min_length,
+        ")"));
   if (std::ssize(input.prefix) > most) {
     result.notes.push_back(concat(
         "a target prefix of ",
@@ -128,8 +161,9 @@ SearchInput Translator::search_input(
         " tokens is cut to the ",
         most,
         " that ",
-        most == steps - 1 ? "the model's learned positions"
-                          : "max_length_a and max_length_b",
+        most == steps - 1
+            ? "the model's learned positions"
+            : concat(names("max_length_a"), " and ", names("max_length_b")),
         " allow"));
     input.prefix.resize(static_cast<size_t>(most));
   }
@@ -141,9 +175,13 @@ Translator::Sentence Translator::prepare(
     TranslationResult& result) const {
   Sentence sentence{
       .search = request.search ? &*request.search : &options_.search,
-      .sampling = request.sampling ? &request.sampling : &options_.sampling,
+      .sampling = request.search || request.sampling ? &request.sampling
+                                                     : &options_.sampling,
+      .ban_unknown = request.ban_unknown.value_or(options_.ban_unknown),
       .seed = request.seed,
       .result = &result};
+  if (!request.error.empty())
+    throw UsageError(request.error);
   validate(*sentence.search, *sentence.sampling, "");
   sentence.source = source_ids(request, result);
   if (sentence.source.empty() && !request.target_prefix.empty())
@@ -189,22 +227,32 @@ std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
       : system_.backend->start_within(sources, words);
 }
 
+/// Tokens that never come, ascending.
+std::vector<int32_t> Translator::excluded(const Sentence& sentence) const {
+  const auto padding = system_.text.target->vocabulary().padding();
+  std::vector<int32_t> tokens(padding.begin(), padding.end());
+  if (sentence.ban_unknown)
+    tokens.insert(std::ranges::lower_bound(tokens, kUnknownId), kUnknownId);
+  return tokens;
+}
+
 /// Those of a batch: searched for, or drawn.
 std::vector<std::vector<Hypothesis>> Translator::hypotheses(
     const Group& group,
     StepDecoder& decoder) const {
   const SearchOptions& options = *group.front()->search;
-  const auto excluded = system_.text.target->vocabulary().padding();
+  const std::vector<int32_t> excluded = this->excluded(*group.front());
   if (const auto& sampling = *group.front()->sampling) {
     std::vector<SampledInput> inputs;
     for (const Sentence* sentence : group)
       inputs.push_back({sentence->input, sentence->seed});
-    return sampled_search(decoder, inputs, options, *sampling, excluded);
+    return possible(
+        sampled_search(decoder, inputs, options, *sampling, excluded));
   }
   std::vector<SearchInput> inputs;
   for (const Sentence* sentence : group)
     inputs.push_back(sentence->input);
-  return search(decoder, inputs, options, excluded);
+  return possible(search(decoder, inputs, options, excluded));
 }
 
 /// One batch; NoProbability when one of it has none, Stopped when the caller
@@ -215,21 +263,26 @@ void Translator::translate_batch(const Group& group, const StopQuestion& stop)
     throw Stopped();
   StoppableDecoder decoder(start(group), stop);
   const auto found = hypotheses(group, decoder);
-  std::vector<std::vector<Translation>> translations(group.size());
-  std::vector<std::string> notes(group.size());
+  struct Done {
+    std::vector<Translation> translations;
+    std::string note;
+  };
+  std::vector<Done> done;
   for (size_t row = 0; row < group.size(); ++row) {
+    Done& own = done.emplace_back();
     for (const Hypothesis& hypothesis : found[row])
-      translations[row].push_back(
+      own.translations.push_back(
           to_translation(hypothesis, *system_.text.target));
-    notes[row] = cut_note(*group[row], found[row].front());
+    own.note = cut_note(*group[row], found[row].front());
     std::vector<std::string>& all = group[row]->result->notes;
     all.reserve(all.size() + 1);
   }
   // From here on nothing is thrown.
   for (size_t row = 0; row < group.size(); ++row) {
-    group[row]->result->translations = std::move(translations[row]);
-    if (!notes[row].empty())
-      group[row]->result->notes.push_back(std::move(notes[row]));
+    TranslationResult& result = *group[row]->result;
+    result.translations = std::move(done[row].translations);
+    if (!done[row].note.empty())
+      result.notes.push_back(std::move(done[row].note));
   }
 }
 
@@ -260,7 +313,8 @@ std::vector<Translator::Group> Translator::batches(
   for (const Sentence& sentence : sentences) {
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
       return *of.front()->search == *sentence.search &&
-          *of.front()->sampling == *sentence.sampling;
+          *of.front()->sampling == *sentence.sampling &&
+          of.front()->ban_unknown == sentence.ban_unknown;
     });
     if (found == alike.end())
       found = alike.insert(alike.end(), Group{});

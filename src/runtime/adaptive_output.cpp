@@ -32,6 +32,7 @@ class AdaptiveOutput : public Output {
       const float* hidden,
       float* out,
       Workspace& space) const override;
+  bool has_logits() const override { return false; }
   const WordLogits& logits() const override {
     fail("an adaptive softmax has bands of words, not one row of logits");
   }

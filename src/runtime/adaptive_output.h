@@ -4,7 +4,7 @@
 
 namespace seqconv::runtime {
 
-/// Adaptive softmax (Grave et al. 2017) of a language model.
+/// Adaptive softmax (Grave et al. 2017).
 std::unique_ptr<Output> make_adaptive_output(
     const ModelOptions& options,
     const Weights& weights,

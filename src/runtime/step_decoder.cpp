@@ -16,6 +16,8 @@ struct Voter {
   Sources sources;
   PastSteps past;
   std::optional<ListedOutput> listed;  ///< where not all words may come
+
+  const Output& output() const { return model->decoder().output(); }
 };
 
 class RuntimeDecoder : public StepDecoder {
@@ -61,7 +63,8 @@ class RuntimeDecoder : public StepDecoder {
       int64_t count) override {
     follow(parents);
     Workspace::Frame frame(space_);
-    const bool whole = voters_.size() > 1 || constraints.keep_probabilities;
+    const bool whole = voters_.size() > 1 || constraints.keep_probabilities ||
+        !voters_[0].output().has_logits();
     const float* next =
         whole ? vote(parents, tokens, frame) : logits(parents, tokens, frame);
     kept_.clear();
@@ -124,7 +127,8 @@ class RuntimeDecoder : public StepDecoder {
       kept_[first + static_cast<size_t>(row.token(i))] = row.logits[i];
   }
 
-  /// Logits of one model's next tokens, row after row.
+  /// Logits of one model's next tokens, row after row; log-probabilities of an
+  /// adaptive softmax, which has no others.
   void run(
       Voter& voter,
       std::span<const int32_t> parents,
@@ -144,8 +148,10 @@ class RuntimeDecoder : public StepDecoder {
         space_);
     if (voter.listed)
       voter.listed->logits(sentence_of_row_, hidden, out, space_);
+    else if (voter.output().has_logits())
+      voter.output().logits().run(rows, hidden, out, space_);
     else
-      decoder.output().logits().run(rows, hidden, out, space_);
+      voter.output().log_probabilities(rows, hidden, out, space_);
   }
 
   /// Those of the only model.
@@ -168,7 +174,10 @@ class RuntimeDecoder : public StepDecoder {
     float* const all = frame.take(size * models);
     for (int64_t m = 0; m < models; ++m) {
       float* own = all + m * size;
-      run(voters_[static_cast<size_t>(m)], parents, tokens, own);
+      Voter& voter = voters_[static_cast<size_t>(m)];
+      run(voter, parents, tokens, own);
+      if (!voter.output().has_logits())
+        continue;
       for (size_t row = 0; row < tokens.size(); own += size_of(row++))
         kernels::log_softmax_row(own, size_of(row));
     }

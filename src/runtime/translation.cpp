@@ -24,7 +24,11 @@ class RuntimeTranslation : public TranslationBackend {
     return runtime::make_step_decoder(models_, sources);
   }
 
-  bool limits_words() const override { return true; }
+  bool limits_words() const override {
+    return std::ranges::all_of(models_, [](const auto& model) {
+      return model->decoder().output().has_logits();
+    });
+  }
   std::unique_ptr<StepDecoder> start_within(
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& words) const override {
@@ -34,6 +38,9 @@ class RuntimeTranslation : public TranslationBackend {
         sources.size(),
         " and ",
         words.size());
+    SEQCONV_CHECK(
+        limits_words(),
+        "an adaptive softmax takes no lists of words: its bands are its own");
     return runtime::make_step_decoder(
         models_,
         sources,

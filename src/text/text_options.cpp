@@ -47,8 +47,7 @@ const char* given_dictionary(const TextOptions& options) {
 }
 
 /// UsageError when a vocabulary that nothing is left out of has limits.
-template <class Key>
-void check_limits(const TextOptions& options, const Key& key) {
+void check_limits(const TextOptions& options, const OptionNames& key) {
   if (options.min_count == 1 && options.max_vocabulary == 0)
     return;
   const std::string limit =
@@ -63,21 +62,20 @@ void check_limits(const TextOptions& options, const Key& key) {
     fail_usage(
         limit,
         " has no effect with ",
-        key("subword"),
-        " = 'bytes': its vocabulary is all 256 bytes");
+        key.setting("subword", enum_name(options.subword)),
+        ": its vocabulary is all 256 bytes");
 }
 
 /// UsageError when Moses tokens are wanted where they make no sense, or their
 /// settings without them.
-template <class Key>
-void check_tokenizer(const TextOptions& options, const Key& key) {
+void check_tokenizer(const TextOptions& options, const OptionNames& key) {
   const bool moses = options.tokenizer == Tokenizer::kMoses;
   const auto needs_moses = [&](const char* name) {
     fail_usage(
         key(name),
         " needs ",
-        key("tokenizer"),
-        concat(" = 'moses', but that is '", enum_name(options.tokenizer), "'"));
+        key.setting("tokenizer", enum_name(Tokenizer::kMoses)),
+        concat(", but that is '", enum_name(options.tokenizer), "'"));
   };
   if (!moses && options.moses_escape)
     needs_moses("moses_escape");
@@ -94,17 +92,17 @@ void check_tokenizer(const TextOptions& options, const Key& key) {
       (options.subword == Subword::kCharacters ||
        options.subword == Subword::kBytes))
     fail_usage(
-        key("tokenizer"),
-        " = 'moses' makes words, but ",
-        key("subword"),
-        concat(" = '", enum_name(options.subword)),
-        "' reads blanks and signs as they are; use none, bpe or sentencepiece");
+        key.setting("tokenizer", enum_name(options.tokenizer)),
+        " makes words, but ",
+        key.setting("subword", enum_name(options.subword)),
+        " reads blanks and signs as they are; use none, bpe or sentencepiece");
 }
 
 /// UsageError for wishes about a SentencePiece model that is not trained, and
 /// for symbols that cannot be pieces of one.
-template <class Key>
-void check_sentencepiece_training(const TextOptions& options, const Key& key) {
+void check_sentencepiece_training(
+    const TextOptions& options,
+    const OptionNames& key) {
   const char* const wish = options.sentencepiece_byte_fallback
       ? "sentencepiece_byte_fallback"
       : "sentencepiece_user_symbols";
@@ -115,19 +113,14 @@ void check_sentencepiece_training(const TextOptions& options, const Key& key) {
     fail_usage(
         key(wish),
         " needs ",
-        key("subword"),
-        concat(
-            " = 'sentencepiece', but that is '",
-            enum_name(options.subword),
-            "'"));
+        key.setting("subword", enum_name(Subword::kSentencePiece)),
+        concat(", but that is '", enum_name(options.subword), "'"));
   if (!options.sentencepiece_model.empty())
     fail_usage(
         key(wish),
         " is for a model that is trained, but ",
-        key("sentencepiece_model"),
-        " = '",
-        options.sentencepiece_model,
-        "' is taken as it is");
+        key.setting("sentencepiece_model", options.sentencepiece_model),
+        " is taken as it is");
   std::set<std::string> seen(kSpecialSymbols.begin(), kSpecialSymbols.end());
   if (options.sentencepiece_byte_fallback)
     seen.insert(byte_symbols().begin(), byte_symbols().end());
@@ -150,19 +143,15 @@ void check_sentencepiece_training(const TextOptions& options, const Key& key) {
 
 }  // namespace
 
-void TextOptions::validate(const std::string& path) const {
-  const auto key = [&](const char* name) {
-    return path.empty() ? std::string(name) : path + "." + name;
-  };
+void TextOptions::validate(const OptionNames& key) const {
   const auto check_file =
       [&](const char* file_key, const std::string& file, Subword wanted) {
         if (!file.empty() && subword != wanted)
           fail_usage(
               key(file_key),
               " needs ",
-              key("subword"),
-              concat(" = '", enum_name(wanted)),
-              concat("', but that is '", enum_name(subword), "'"));
+              key.setting("subword", enum_name(wanted)),
+              concat(", but that is '", enum_name(subword), "'"));
       };
   check_file("bpe_codes", bpe_codes, Subword::kBpe);
   check_file(

@@ -82,11 +82,14 @@ void check_language_model_training(const TrainConfig& config) {
   if (write_options(config.decoding) != write_options(SearchOptions{}))
     fail_usage("[decoding] is for translation, but the task is "
                "language_model; `seqconv generate` has flags of its own");
-  if (training.label_smoothing > 0 &&
+}
+
+void check_smoothing(const TrainConfig& config) {
+  if (config.training.label_smoothing > 0 &&
       !config.model.adaptive.softmax_cutoffs.empty())
     fail_usage(
         "training.label_smoothing must be 0 with an adaptive softmax, but got ",
-        training.label_smoothing);
+        config.training.label_smoothing);
 }
 
 void check_text(const TextOptions& text) {
@@ -240,6 +243,7 @@ void TrainConfig::validate() const {
         missing = "data.valid";
       break;
   }
+  check_smoothing(*this);
   model.validate("model", task);
   check_text(text);
   check_batching(batching);

@@ -36,7 +36,7 @@ void generate(
     const GenerateArguments& arguments,
     const BackendOpener& opener,
     std::ostream& out) {
-  arguments.sampling.validate("");
+  arguments.sampling.validate(arguments.names);
   const FilesInUse files({arguments.model});
   const LanguageSystem model = open_language_model(arguments.model, opener);
   char last = '\n';
@@ -46,7 +46,8 @@ void generate(
       {.length = arguments.length,
        .seed = arguments.seed,
        .sampling = arguments.sampling,
-       .workers = arguments.workers},
+       .workers = arguments.workers,
+       .names = arguments.names},
       [&](const std::string& text) {
         out << text;
         out.flush();

@@ -52,7 +52,8 @@ InputFormat input_format(
       summary.input_format.value_or(trained.format),
       summary.source_key,
       summary.stories,
-      arguments.links};
+      arguments.links,
+      /*summaries=*/true};
   if (input.format == TextFormat::kJson && input.document_key.empty())
     input.document_key = trained.source_key;
   check_input(summary, input);

@@ -37,7 +37,8 @@ TextCost measure(
       {.block = arguments.block,
        .context_window = arguments.context_window,
        .batch_tokens = arguments.batch_tokens,
-       .workers = arguments.workers});
+       .workers = arguments.workers,
+       .names = arguments.names});
   while (sentences.next()) {
     const std::string where = sentences.where();
     const auto ids =

@@ -3,6 +3,9 @@
 #include "seqconv/base/json_texts.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/fairseq_data.h"
+#include "seqconv/text/documents.h"
+#include "seqconv/text/unicode.h"
+#include "verbs/request_options.h"
 
 namespace seqconv::verbs {
 namespace {
@@ -28,8 +31,26 @@ std::optional<std::string> string_field(
       name,
       "\" must be a string, but got ",
       shorten(found->value));
-  // A line break inside would become two lines of output.
-  return clean_line(Json::parse(found->value).get_ref<const std::string&>());
+  return Json::parse(found->value).get<std::string>();
+}
+
+/// A beginning of a summary, whose lines are sentences; the last of them has
+/// ended where only a line end follows.
+std::string summary_beginning(const std::string& text) {
+  std::string line = summary_line({text});
+  const std::string follows = text + '.';
+  const auto lines = split_lines(follows);
+  if (!line.empty() && lines.size() > 1 &&
+      document_line({std::string(lines.back())}) == ".")
+    line += concat(" ", kSentenceEnd);
+  return line;
+}
+
+std::optional<std::string> text_field(
+    const std::vector<JsonMember>& members,
+    const std::string& where) {
+  auto text = string_field(members, "text", where);
+  return text ? std::optional(clean_line(*text)) : std::nullopt;
 }
 
 JsonMember text_member(const std::string& name, const std::string& text) {
@@ -64,8 +85,10 @@ RequestReader::RequestReader(
     const std::string& input,
     std::istream& in,
     InputFormat format,
-    const TextPipeline& text)
-    : text_(text), format_(std::move(format)) {
+    const Translator& translator)
+    : options_(translator.options()),
+      text_(*translator.system().text.source),
+      format_(std::move(format)) {
   if (format_.format != TextFormat::kText && is_fairseq_data(input))
     fail_usage(
         format_.document_key.empty() && format_.stories.empty()
@@ -77,7 +100,7 @@ RequestReader::RequestReader(
   if (input.empty())
     sentences_.emplace(in, "standard input", BadBytes::kReplace);
   else
-    sentences_.emplace(input, text.vocabulary().size(), BadBytes::kReplace);
+    sentences_.emplace(input, text_.vocabulary().size(), BadBytes::kReplace);
 }
 
 RequestReader::RequestReader(
@@ -85,8 +108,10 @@ RequestReader::RequestReader(
     const std::string& name,
     int64_t lines_before,
     InputFormat format,
-    const TextPipeline& text)
-    : text_(text), format_(std::move(format)) {
+    const Translator& translator)
+    : options_(translator.options()),
+      text_(*translator.system().text.source),
+      format_(std::move(format)) {
   sentences_.emplace(piece, name, BadBytes::kReplace, lines_before);
 }
 
@@ -132,8 +157,14 @@ void RequestReader::read_object(
   auto members = json_members(line, where);
   if (members)
     origin.members = std::move(*members);
+  // What says that a line failed is ours; an earlier run may have said it.
+  std::erase_if(origin.members, [&](const JsonMember& member) {
+    return (member.name == "error" || member.name == "line") &&
+        !is_document(member.name);
+  });
   const std::string& key = format_.document_key;
-  const auto text = key.empty() ? string_field(origin.members, "text", where)
+  // A line break inside would become two lines of output.
+  const auto text = key.empty() ? text_field(origin.members, where)
       : members ? std::optional(document_in(origin.members, key, where))
                 : std::nullopt;
   SEQCONV_CHECK(
@@ -143,9 +174,35 @@ void RequestReader::read_object(
       key.empty() ? "text" : key,
       "\", but got ",
       shorten(line));
-  request.target_prefix =
-      string_field(origin.members, "target_prefix", where).value_or("");
+  request.target_prefix = read_prefix(origin);
+  const auto own = located(
+      [&] { return where; },
+      [&] {
+        return read_request_options(
+            origin.members,
+            [&](const std::string& name) { return is_document(name); },
+            options_);
+      });
+  if (own) {
+    request.search = own->search;
+    request.sampling = own->sampling;
+    request.ban_unknown = own->ban_unknown;
+    origin.seed = own->seed;
+  }
   request.ids = encode(*text);
+}
+
+std::string RequestReader::read_prefix(const RequestOrigin& origin) const {
+  const std::string text =
+      string_field(origin.members, "target_prefix", sentences_->where())
+          .value_or("");
+  return clean_line(format_.summaries ? summary_beginning(text) : text);
+}
+
+/// Whether a member is, or holds, what is translated.
+bool RequestReader::is_document(const std::string& name) const {
+  const std::string& key = format_.document_key;
+  return !key.empty() && (name == key || name == key.substr(0, key.find('.')));
 }
 
 std::vector<int32_t> RequestReader::encode(const std::string& text) const {

@@ -22,6 +22,8 @@ struct RequestOrigin {
   std::string where;
   /// Where the line is and why it cannot be translated; "": it can.
   std::string error;
+  std::optional<uint64_t> seed{};  ///< of its draws, where it says one
+  bool several = false;            ///< it asks for several results
 };
 
 /// What the lines of an input are.
@@ -32,6 +34,7 @@ struct InputFormat {
   std::string document_key{};
   std::vector<std::string> stories{};  ///< folders of story files
   Links links = Links::kInside;        ///< of those folders
+  bool summaries = false;  ///< line ends of a prefix stand between sentences
 };
 
 /// Translation requests, a buffer at a time, from a file or a stream: plain
@@ -45,24 +48,26 @@ class RequestReader {
     int64_t first_line = 1;  ///< number of the first request's line
   };
 
-  /// Reads the file `input`, or `in` when it is "". `text` is the source side
-  /// of the model; it must outlive the reader. UsageError for anything else
-  /// than text in binarised data.
+  /// Reads the file `input`, or `in` when it is "". `translator`, which must
+  /// outlive the reader, has the source side of the model, and options for what
+  /// requests leave open. UsageError for anything else than text in binarised
+  /// data.
   RequestReader(
       const std::string& input,
       std::istream& in,
       InputFormat format,
-      const TextPipeline& text);
+      const Translator& translator);
 
   /// Reads plain lines, objects or names from a stream that is a piece of a
   /// file: `name` is the file's, for messages, and `lines_before` the number of
-  /// its lines in front. Stream and `text` must outlive the reader.
+  /// its lines in front. Stream and `translator` must outlive the
+  /// reader.
   RequestReader(
       std::istream& piece,
       const std::string& name,
       int64_t lines_before,
       InputFormat format,
-      const TextPipeline& text);
+      const Translator& translator);
 
   /// Up to `count` requests; false when there are none left. Error when the
   /// input cannot be read on, once what came before it has been given out.
@@ -79,9 +84,12 @@ class RequestReader {
   void read_object(TranslationRequest& request, RequestOrigin& origin) const;
   void read_named_story(TranslationRequest& request, RequestOrigin& origin)
       const;
+  std::string read_prefix(const RequestOrigin& origin) const;
+  bool is_document(const std::string& name) const;
   std::vector<int32_t> encode(const std::string& text) const;
 
   std::optional<SentenceReader> sentences_;
+  const TranslatorOptions& options_;
   const TextPipeline& text_;
   InputFormat format_;
   std::exception_ptr failure_;  // of reading, to be thrown by the next read

@@ -62,19 +62,15 @@ Json summaries_of(const Translations& translations, bool several) {
   return several || list.empty() ? list : list[0];
 }
 
-// Results of an earlier run, under the same key, would look like ours; a "line"
-// that came in stays, as the message says the number too.
+// Results of an earlier run, under the same key, would look like ours.
 std::string
 failure_object(RequestOrigin origin, const std::string& key, int64_t number) {
-  bool numbered = false;
   std::erase_if(origin.members, [&](const JsonMember& member) {
-    numbered |= member.name == "line";
     return member.name == key;
   });
-  std::vector<std::pair<std::string, Json>> ours = {{"error", origin.error}};
-  if (!numbered)
-    ours.emplace_back("line", number);
-  return with_members(origin.members, ours);
+  return with_members(
+      origin.members,
+      {{"error", origin.error}, {"line", number}});
 }
 
 }  // namespace
@@ -95,7 +91,9 @@ std::string ResultWriter::result_object(
     const Translations& result) const {
   return with_members(
       origin.members,
-      {{key_, summaries_ ? summaries_of(result, several_) : list_of(result)}});
+      {{key_,
+        summaries_ ? summaries_of(result, several_ || origin.several)
+                   : list_of(result)}});
 }
 
 void ResultWriter::write(

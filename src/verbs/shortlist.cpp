@@ -52,7 +52,7 @@ summary(const ShortlistReport& report, double seconds, int64_t vocabulary) {
 }  // namespace
 
 void shortlist(const ShortlistArguments& arguments) {
-  arguments.options.validate("");
+  arguments.options.validate(arguments.names);
   const TranslationDescription model =
       read_translation_description(find_model(arguments.model).folder);
   check_shortlist_output(arguments);

@@ -77,7 +77,7 @@ SearchOptions merge_search(
     search.n_best = std::min(search.n_best, search.beam);
   if (arguments.sampling)
     search = without_beam(search);
-  search.validate("");
+  search.validate(arguments.names);
   return search;
 }
 
@@ -90,7 +90,7 @@ void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
     if (positions > 0 && value >= positions &&
         std::ranges::count(arguments.search_given, key) > 0)
       log_warning(
-          key,
+          arguments.names(key),
           " is ",
           value,
           ", but a translation has at most ",
@@ -127,12 +127,10 @@ class BufferedLines : public TranslationLists {
         translator_(translator),
         files_(files),
         reader_(std::move(reader)),
-        writer_(
+        format_(output_format(
             arguments,
-            output_format(
-                arguments,
-                input_format(arguments, translator.system().documents)),
-            translator.options().search.n_best > 1),
+            input_format(arguments, translator.system().documents))),
+        writer_(arguments, format_, several()),
         progress_(part == nullptr ? PartProgress{} : part->out.progress()),
         replaced_before_(progress_.replaced),
         failed_(on_failure(arguments.strict), progress_.failed),
@@ -145,10 +143,12 @@ class BufferedLines : public TranslationLists {
     if (!reader_.read(arguments_.buffer_lines, buffer))
       return false;
     requests.swap(buffer.requests);
-    for (size_t i = 0; i < requests.size(); ++i)
-      requests[i].seed = mix_words(
-          static_cast<uint64_t>(arguments_.seed),
-          static_cast<uint64_t>(buffer.first_line) + i);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const auto number = static_cast<uint64_t>(buffer.first_line) + i;
+      requests[i].seed = buffer.origins[i].seed.value_or(
+          mix_words(static_cast<uint64_t>(arguments_.seed), number));
+      settle_results(requests[i], buffer.origins[i]);
+    }
     next.offset = part_ == nullptr ? 0 : part_->in.position();
     next.lines = reader_.count();
     next.replaced = replaced_before_ + reader_.replaced_lines();
@@ -189,6 +189,23 @@ class BufferedLines : public TranslationLists {
   const PartProgress& progress() const { return progress_; }
 
  private:
+  /// Whether all lines have several results, if their requests do not say.
+  bool several() const { return translator_.options().search.n_best > 1; }
+
+  /// Lines of text are one a request where none has several.
+  void settle_results(TranslationRequest& request, RequestOrigin& origin)
+      const {
+    origin.several = request.search && request.search->n_best > 1;
+    if (!origin.several || several() || format_ == OutputFormat::kJson)
+      return;
+    origin.error = concat(
+        origin.where,
+        ": n_best above 1 needs ",
+        "--format json, or --n-best above 1 for all lines, but got ",
+        request.search->n_best);
+    request = {};
+  }
+
   /// A buffer, and how far the input is read behind it.
   struct Read {
     RequestReader::Buffer buffer;
@@ -230,6 +247,7 @@ class BufferedLines : public TranslationLists {
   RequestReader reader_;
   std::mutex mutex_;
   std::deque<Read> read_;  // and not written yet
+  OutputFormat format_;
   ResultWriter writer_;
   PartProgress progress_;  // of what is written
   int64_t replaced_before_;
@@ -255,7 +273,7 @@ void translate_stream(
           arguments.input,
           in,
           input_format(arguments, system.documents),
-          *system.text.source),
+          translator),
       out);
   translator.translate(lines);
   lines.finish();
@@ -314,7 +332,7 @@ void translate_part(
           input,
           part.out.progress().lines,
           input_format(arguments, system.documents),
-          *system.text.source),
+          translator),
       part.out.stream(),
       &part);
   translator.translate(lines);
@@ -372,6 +390,8 @@ void translate(
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
   options.sampling = arguments.sampling;
+  options.ban_unknown = arguments.ban_unknown;
+  options.names = arguments.names;
   options.batch_tokens = arguments.batch_tokens;
   options.workers = arguments.workers;
   warn_of_positions(arguments, system.backend->limits().target);

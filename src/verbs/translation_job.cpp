@@ -49,6 +49,8 @@ Json describe_job(
   if (!arguments.shortlist.empty())
     job["shortlist"] = content_of(arguments.shortlist);
   job["search"] = write_options(translator.options().search);
+  if (arguments.ban_unknown)
+    job["ban_unknown"] = true;
   if (arguments.sampling) {
     job["sampling"] = write_options(*arguments.sampling);
     job["seed"] = arguments.seed;

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -246,6 +247,114 @@ TEST(ApiErrors, AbsurdRequestsAreInvalid) {
   EXPECT_THAT(
       error([](auto& search) { search.length_penalty = INFINITY; }),
       HasSubstr("length_penalty"));
+}
+
+TEST(ApiErrors, NumbersBeyondTheirTypesAreInvalid) {
+  const Translator translator(kModel);
+  for (const double number :
+       {std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300, -1e300}) {
+    std::vector<TranslationRequest> all(6, request("dalan"));
+    all[0].search.length_penalty = number;
+    all[1].search.max_length_a = number;
+    all[2].search.unknown_penalty = number;
+    all[3].sampling = SamplingSettings{.temperature = number};
+    all[4].sampling = SamplingSettings{.top_p = number};
+    all[5].search.min_length = int64_t{1} << 40;
+    const auto results = translator.translate(all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i == 3 && number == 1e300)  // all tokens alike
+        continue;
+      EXPECT_EQ(results[i].status, Status::kInvalid) << i << ' ' << number;
+      EXPECT_THAT(results[i].error, HasSubstr(" must be ")) << i;
+    }
+  }
+}
+
+TEST(ApiErrors, ContradictionsAreInvalidAndNameBoth) {
+  const Translator translator(kModel);
+  const auto error = [&](auto change) {
+    TranslationRequest own = request("dalan");
+    change(own);
+    const auto result = translator.translate(std::vector{own}).at(0);
+    EXPECT_EQ(result.status, Status::kInvalid);
+    EXPECT_EQ(translator.translate_async(own).get().error, result.error);
+    return result.error;
+  };
+  EXPECT_EQ(
+      error([](auto& own) { own.search.min_length = 13; }),
+      "min_length must be at most max_length_b (12) where max_length_a is 0, "
+      "but got 13");
+  EXPECT_THAT(
+      error([](auto& own) {
+        own.sampling = SamplingSettings{};
+        own.search.beam = 7;
+      }),
+      HasSubstr("beam is that of a search, but translations are drawn"));
+  EXPECT_THAT(
+      error([](auto& own) {
+        own.sampling = SamplingSettings{};
+        own.search.stepwise_length_penalty = true;
+      }),
+      HasSubstr("stepwise_length_penalty is that of a search"));
+}
+
+TEST(ApiErrors, AResultWithoutAProbabilityHasFailed) {
+  const Translator translator(kUnlimitedModel);
+  std::vector<TranslationRequest> all(3, request("dalan"));
+  for (TranslationRequest& own : all) {
+    own.search.max_length_b = 500;
+    own.search.no_repeat_ngram = 1;
+  }
+  all[0].search.min_length = 400;  // more words than there are
+  all[1].search.min_length = 400;
+  all[1].sampling = SamplingSettings{};
+  const auto results = translator.translate(all);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(results[i].status, Status::kFailed);
+    EXPECT_THAT(results[i].error, HasSubstr("no translation is left"));
+    EXPECT_TRUE(results[i].translations.empty());
+  }
+  ASSERT_TRUE(results[2].ok()) << results[2].error;
+  EXPECT_TRUE(std::isfinite(results[2].translations.at(0).score));
+}
+
+TEST(ApiDraws, OfEqualRequestsDifferUnlessTheySayTheirSeed) {
+  const Translator translator(kModel, {.threads = 2});
+  TranslationRequest own = request("dalan mira");
+  own.sampling = SamplingSettings{.temperature = 2};
+  const auto texts = [&] {
+    std::vector<std::string> texts;
+    for (const auto& result : translator.translate(std::vector(12, own)))
+      texts.push_back(result.translations.at(0).text);
+    return texts;
+  };
+  const std::vector<std::string> free = texts();
+  EXPECT_GT(std::set(free.begin(), free.end()).size(), 6U);
+  EXPECT_EQ(texts(), free);
+  EXPECT_EQ(
+      translator.translate_async(own).get().translations.at(0).text,
+      free[0]);
+  own.sampling->seed = 7;
+  const std::vector<std::string> seeded = texts();
+  EXPECT_EQ(seeded, std::vector(12, seeded[0]));
+}
+
+TEST(ApiTranslator, NeverGivesUnknownWordsThatAreBanned) {
+  const Translator translator(kModel);
+  std::vector<TranslationRequest> all(4, request("dalan mira"));
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].search.unknown_penalty = -30;
+    all[i].search.ban_unknown = i % 2 == 1;
+    if (i > 1)
+      all[i].sampling = SamplingSettings{.seed = 3};
+  }
+  const auto results = translator.translate(all);
+  for (size_t i = 0; i < all.size(); ++i) {
+    ASSERT_TRUE(results[i].ok()) << results[i].error;
+    const auto& tokens = results[i].translations.at(0).tokens;
+    const auto unknown = std::count(tokens.begin(), tokens.end(), "<unk>");
+    EXPECT_EQ(unknown == 0, i % 2 == 1) << i;
+  }
 }
 
 TEST(ApiScorer, GivesLogProbabilities) {

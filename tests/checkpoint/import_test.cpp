@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 
+#include "seqconv/checkpoint/export.h"
 #include "seqconv/checkpoint/fairseq_checkpoint.h"
 #include "seqconv/checkpoint/model_description.h"
 #include "seqconv/checkpoint/pytorch_writer.h"
@@ -256,6 +257,104 @@ std::string renamed_checkpoint(
   const auto file = folder.path() / "renamed.pt";
   write_pytorch(file, content);
   return file.string();
+}
+
+/// published.pt with an adaptive softmax of words 0 to 5 and a tail of half the
+/// width in place of its output matrix; element i of each matrix is i / 8.
+class AdaptiveCheckpoint {
+ public:
+  explicit AdaptiveCheckpoint(const std::filesystem::path& file) {
+    const FairseqCheckpoint published(
+        synthetic("published.pt"),
+        CheckpointWeights::kTrained);
+    Json arguments = published.arguments();
+    arguments["adaptive_softmax_cutoff"] = "6";
+    arguments["adaptive_softmax_factor"] = 2.0;
+    arguments["adaptive_softmax_dropout"] = 0.125;
+    arguments["tie_adaptive_weights"] = false;
+    arguments["tie_adaptive_proj"] = false;
+    content_.settings = {{"cfg", {{"model", arguments}}}};
+    for (const auto& [name, tensor] : published.tensors()) {
+      if (name == "decoder.embed_out")
+        continue;
+      std::vector<std::byte>& own = bytes_.emplace_back();
+      tensor.visit([&](std::span<const std::byte> piece) {
+        own.insert(own.end(), piece.begin(), piece.end());
+      });
+      content_.tensors.push_back({name, {tensor.type, tensor.shape, own}});
+    }
+    const std::string softmax = "decoder.adaptive_softmax.";
+    add(softmax + "head.weight", {7, 4});
+    add(softmax + "tail.0.0.weight", {2, 4});
+    add(softmax + "tail.0.2.weight", {6, 2});
+    write_pytorch(file, content_);
+  }
+
+  static std::vector<double> numbers(size_t count) {
+    std::vector<double> numbers(count);
+    for (size_t i = 0; i < count; ++i)
+      numbers[i] = static_cast<double>(i) / 8;
+    return numbers;
+  }
+
+ private:
+  void add(const std::string& name, const std::vector<int64_t>& shape) {
+    std::vector<float>& own = floats_.emplace_back();
+    for (const double number :
+         numbers(static_cast<size_t>(shape[0] * shape[1])))
+      own.push_back(static_cast<float>(number));
+    content_.tensors.push_back(
+        {name, {ElementType::kF32, shape, std::as_bytes(std::span(own))}});
+  }
+
+  PyTorchContent content_{{}, "model", {}};
+  std::deque<std::vector<std::byte>> bytes_;
+  std::deque<std::vector<float>> floats_;
+};
+
+TEST(Import, ReadsAnAdaptiveSoftmaxOfATranslationModelAndExportsIt) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "adaptive.pt";
+  const AdaptiveCheckpoint checkpoint(file);
+  ImportRequest request = synthetic_import({}, folder.path() / "m");
+  request.checkpoints = {file};
+  import_checkpoint(request);
+  const auto model = read_translation_description(request.output);
+  const AdaptiveOptions& adaptive = model.options.adaptive;
+  EXPECT_EQ(adaptive.softmax_cutoffs, std::vector<int64_t>{6});
+  EXPECT_EQ(adaptive.softmax_factor, 2);
+  EXPECT_EQ(adaptive.softmax_dropout, 0.125);
+  EXPECT_TRUE(adaptive.input_cutoffs.empty());
+  EXPECT_EQ(model.options.tie, Tying::kNone);
+  const SafetensorsReader written(request.output + "/model.safetensors");
+  for (const auto& [name, shape] :
+       {std::pair<std::string, std::vector<int64_t>>{"head", {7, 4}},
+        {"tail0_projection", {2, 4}},
+        {"tail0_words", {6, 2}}}) {
+    const TensorView& view = written.at("output.adaptive." + name);
+    EXPECT_EQ(view.shape, shape) << name;
+    EXPECT_EQ(
+        values_of(view),
+        AdaptiveCheckpoint::numbers(static_cast<size_t>(view.count())));
+  }
+  EXPECT_FALSE(written.tensors().contains("output.weight"));
+
+  const auto exported = folder.path() / "exported.pt";
+  export_model(request.output, ExportFormat::kFairseq, exported);
+  const FairseqCheckpoint theirs(exported, CheckpointWeights::kTrained);
+  EXPECT_TRUE(
+      theirs.tensors().contains("decoder.adaptive_softmax.tail.0.2.weight"));
+  EXPECT_EQ(theirs.arguments().at("adaptive_softmax_cutoff"), "6");
+  EXPECT_EQ(theirs.arguments().at("adaptive_softmax_dropout"), 0.125);
+  request.checkpoints = {exported};
+  request.output = folder.path() / "again";
+  import_checkpoint(request);
+  expect_same_tensors(
+      folder.path() / "again" / "model.safetensors",
+      folder.path() / "m" / "model.safetensors");
+  EXPECT_EQ(
+      write_options(read_translation_description(request.output).options),
+      write_options(model.options));
 }
 
 TEST(Import, DropsWhatWrappersPutInFrontOfAllNames) {

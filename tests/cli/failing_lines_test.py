@@ -123,8 +123,17 @@ class Requests(unittest.TestCase):
             '{"id":12345678901234567890123,"text":5,"x":[1.10],"error":"standard input:1: '), answer)
         self.assertEqual(json.loads(answer)["line"], 1)
         self.assertNotIn("translations", json.loads(answer))
-        (answer,) = requests("--format", "json", stdin='{"line": "my own"}').lines
-        self.assertEqual(json.loads(answer)["line"], "my own")
+
+    def test_error_and_line_are_those_of_a_failed_line_alone(self):
+        result = requests("--format", "json", stdin="".join(
+            line + "\n" for line in (
+                '{"line": 99, "text": "1"}', '{"line": 99, "text": 3}', '{"text": 3}',
+                '{"error": "of an earlier run", "line": 7, "text": "1", "id": 1}')))
+        self.assertEqual(result.code, 1)
+        answers = [json.loads(line) for line in result.lines]
+        self.assertEqual([answer.get("line") for answer in answers], [None, 2, 3, None])
+        self.assertEqual(["error" in answer for answer in answers], [False, True, True, False])
+        self.assertEqual(list(answers[3]), ["text", "id", "translations"])
 
     def test_good_lines_are_written_across_buffers(self):
         lines = "".join(f"{bad}\n{GOOD}\n" for bad in BAD)
@@ -162,6 +171,144 @@ class Requests(unittest.TestCase):
                      "--input", folder / "a.bin")
         self.assertEqual((result.code, len(result.lines)), (1, 1), result.message)
         self.assertIn("sentence 2", result.message)
+
+
+class Options(unittest.TestCase):
+    """Fields of a request that are options."""
+
+    @staticmethod
+    def translate(*flags, stdin):
+        length = () if "--max-length-b" in flags else ("--max-length-b", "5")
+        return run("translate", "--model", support.model(), *length, *flags, stdin=stdin)
+
+    def requests(self, *flags, stdin):
+        return self.translate("--json-input", *flags, stdin=stdin)
+
+    def one(self, *flags, **fields):
+        result = self.requests(
+            "--format", "json", *flags, stdin=json.dumps({"text": "1 2", **fields}))
+        self.assertEqual(result.code, 0, result.message)
+        answer = json.loads(result.lines[0])
+        self.assertEqual({**answer, "translations": 0}, {"text": "1 2", **fields, "translations": 0})
+        return answer["translations"]
+
+    def flags(self, *flags, stdin="1 2\n"):
+        result = self.translate("--format", "json", *flags, stdin=stdin)
+        self.assertEqual(result.code, 0, result.message)
+        return [json.loads(line)["translations"] for line in result.lines]
+
+    def test_are_those_of_the_command_line(self):
+        seen = []
+        for flags, fields in (
+            ((), {}),
+            (("--beam", "1"), {"beam": 1}),
+            (("--beam", "3", "--n-best", "3"), {"beam": 3, "n_best": 3}),
+            (("--n-best", "2"), {"n_best": 2}),
+            (("--length-penalty", "0.5"), {"length_penalty": 0.5}),
+            (("--length-penalty", "2"), {"length_penalty": 2}),
+            (("--max-length-a", "0.5", "--max-length-b", "1"),
+             {"max_length_a": 0.5, "max_length_b": 1}),
+            (("--min-length", "4"), {"min_length": 4}),
+            (("--no-repeat-ngram", "1"), {"no_repeat_ngram": 1}),
+            (("--unknown-penalty", "-9"), {"unknown_penalty": -9.0}),
+            (("--ban-unknown", "--unknown-penalty", "-9"),
+             {"ban_unknown": True, "unknown_penalty": -9}),
+            (("--stepwise-length-penalty", "--length-penalty", "3"),
+             {"stepwise_length_penalty": True, "length_penalty": 3}),
+            (("--sample", "--temperature", "0"), {"sample": True, "temperature": 0}),
+        ):
+            with self.subTest(fields):
+                own = self.one(**fields)
+                self.assertEqual(own, self.flags(*flags)[0])
+                seen.append(json.dumps(own))
+        self.assertGreater(len(set(seen)), 7)  # they do something
+
+    def test_hold_for_their_request_alone(self):
+        lines = [{"text": "1 2"}, {"text": "1 2", "max_length_b": 1}, {"text": "1 2"}]
+        result = self.requests("--format", "json", stdin="".join(json.dumps(x) + "\n" for x in lines))
+        lengths = [len(json.loads(line)["translations"][0]["token_scores"])
+                   for line in result.lines]
+        self.assertEqual(lengths[1], 2)
+        self.assertEqual(lengths[0], lengths[2])
+        self.assertGreater(lengths[0], 2)
+
+    def test_a_request_may_be_drawn_or_not(self):
+        draws = [self.one(sample=True, seed=seed, n_best=4, top_k=20) for seed in range(4)]
+        self.assertEqual([len(one) for one in draws], [4] * 4)
+        self.assertGreater(len({json.dumps(one) for one in draws}), 1)
+        self.assertEqual(self.one(sample=True, seed=2, n_best=4, top_k=20), draws[2])
+        self.assertEqual(self.one("--sample", seed=2, n_best=4, top_k=20), draws[2])
+        self.assertEqual(self.one("--sample", sample=False), self.one())
+        # Without a seed of its own the line's number is mixed in.
+        same = json.dumps({"text": "1 2", "sample": True, "temperature": 3}) + "\n"
+        many = self.requests("--format", "json", stdin=same * 8)
+        drawn = self.flags("--sample", "--temperature", "3", stdin="1 2\n" * 8)
+        self.assertEqual([json.loads(line)["translations"] for line in many.lines], drawn)
+        self.assertGreater(len(set(map(json.dumps, drawn))), 1)
+
+    def test_that_make_no_sense_fail_their_line(self):
+        for fields, *wanted in (
+            ('"beam": "5"', "beam must be a whole number, but got \"5\""),
+            ('"beam": 1.5', "beam must be a whole number, but got 1.5"),
+            ('"beam": null', "beam must be a whole number, but got null"),
+            ('"beam": 0', "beam must be between 1 and 1000000, but got 0"),
+            ('"beam": 18446744073709551616', "beam must be a whole number"),
+            ('"beam": 1, "be\\u0061m": 2', '"beam" comes twice'),
+            ('"n_best": 3, "beam": 2', "n_best must be between 1 and the beam (2)"),
+            ('"length_penalty": true', "length_penalty must be a number, but got true"),
+            ('"length_penalty": 1e999', "standard input:2"),
+            ('"length_penalty": 1e300', "length_penalty must be between -50 and 50"),
+            ('"unknown_penalty": 1e39', "unknown_penalty must be between -1e+30 and 1e+30"),
+            ('"min_length": 1099511627776', "min_length must be between 0 and 1000000"),
+            ('"min_length": 6', "min_length must be at most max_length_b (5) where max_length_a"),
+            ('"no_repeat_ngram": -1', "no_repeat_ngram must be between 0 and 1000000"),
+            ('"stepwise_length_penalty": 1', "stepwise_length_penalty must be true or false"),
+            ('"sample": "yes"', "sample must be true or false"),
+            ('"sample": true, "top_p": 0', "top_p must be above 0"),
+            ('"sample": true, "top_k": -1', "top_k must be at least 0"),
+            ('"sample": true, "temperature": -1', "temperature must be a finite number"),
+            ('"sample": true, "seed": -1', "seed must be at least 0"),
+            ('"sample": true, "beam": 2', "beam is that of a search", "n_best says how many"),
+            ('"sample": true, "stepwise_length_penalty": true', "stepwise_length_penalty is that"),
+            ('"temperature": 0.5', "temperature is that of draws", '"sample": true'),
+            ('"seed": 3', "seed is that of draws"),
+            ('"ban_unknown": 1', "ban_unknown must be true or false"),
+        ):
+            with self.subTest(fields):
+                result = self.requests("--format", "json",
+                                  stdin=f'{GOOD}\n{{"text": "1", {fields}}}\n{GOOD}\n')
+                self.assertEqual((result.code, len(result.lines)), (1, 3), result.message)
+                failed = json.loads(result.lines[1])
+                self.assertEqual(failed["line"], 2)
+                for words in ("standard input:2: ", *wanted):
+                    self.assertIn(words, failed["error"])
+                self.assertIn("1 of 3 lines failed (2)", result.message)
+
+    def test_lists_need_a_place_for_them(self):
+        line = '{"text": "1 2", "n_best": 2}'
+        result = self.requests(stdin=f"{GOOD}\n{line}\n")
+        self.assertEqual((result.code, len(result.lines)), (1, 2))
+        self.assertIn("standard input:2: n_best above 1 needs --format json", result.message)
+        numbered = self.requests("--n-best", "2", stdin=f'{line}\n{{"text": "1", "n_best": 1}}\n')
+        self.assertEqual([one.split("\t")[0] for one in numbered.lines], ["1", "1", "2"])
+
+    def test_a_search_can_do_without_unknown_words(self):
+        wanted = self.flags("--unknown-penalty", "-30", stdin="1 2\n3\n")
+        self.assertIn("<unk>", wanted[0][0]["tokens"])
+        banned = self.flags("--ban-unknown", "--unknown-penalty", "-30", stdin="1 2\n3\n")
+        self.assertNotIn("<unk>", json.dumps(banned))
+        self.assertEqual(banned, self.flags("--unknown-penalty", "1e30", stdin="1 2\n3\n"))
+        for flags in (("--backend", "libtorch"), ("--beam", "1"), ("--n-best", "5")):
+            self.assertNotIn("<unk>", json.dumps(
+                self.flags("--ban-unknown", "--unknown-penalty", "-30", *flags)))
+
+    def test_no_possible_translation_is_a_failed_line(self):
+        result = self.requests("--format", "json", "--max-length-b", "500",
+                               "--no-repeat-ngram", "1",
+                               stdin='{"text": "1", "min_length": 400}\n{"text": "1"}\n')
+        self.assertEqual((result.code, len(result.lines)), (1, 2), result.message)
+        self.assertIn("no translation is left", json.loads(result.lines[0])["error"])
+        self.assertNotIn("null", result.lines[1])
 
 
 class Fields(unittest.TestCase):

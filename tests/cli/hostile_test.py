@@ -20,6 +20,7 @@ from hostile import (
     command_line,
     configurations,
     documents,
+    flags,
     imports,
     inspections,
     language_models,
@@ -44,6 +45,7 @@ FILES = [
     inspections,
     shortlists,
     documents,
+    flags,
 ]
 FAMILIES = [family for file in FILES for family in file.FAMILIES]
 

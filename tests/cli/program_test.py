@@ -415,7 +415,7 @@ class Translate(unittest.TestCase):
         self.assertEqual((fewer.code, len(fewer.out.splitlines())), (0, 2), fewer.message)
         narrow = run("translate", "--model", support.model(), "--n-best", "8", stdin="1 2\n")
         self.assertEqual(narrow.code, 2)
-        self.assertIn("n_best must be between 1 and the beam (5), but got 8", narrow.message)
+        self.assertIn("--n-best must be between 1 and the beam (5), but got 8", narrow.message)
 
     def test_no_repeated_word_does_not_keep_a_sentence_from_ending(self):
         arguments = ["translate", "--model", support.model(), "--format", "json"]
@@ -433,7 +433,7 @@ class Translate(unittest.TestCase):
         long = json.dumps({"text": "1", "target_prefix": "eins " * 13})
         result = self.translate("--json-input", stdin='{"text": "1"}\n' + long)
         self.assertIn("standard input:2: a target prefix of 13 tokens is cut to "
-                      "the 12 that max_length_a", result.message)
+                      "the 12 that --max-length-a and --max-length-b", result.message)
 
     def test_any_byte_of_a_translation_leaves_it_one_line(self):
         folder = support.scratch() / "bytes"

@@ -209,6 +209,32 @@ class Summaries(unittest.TestCase):
         self.assertEqual(failed["line"], 2)
         self.assertIn('there is no "chat.lines"', failed["error"])
 
+    def test_lines_of_a_beginning_are_sentences(self):
+        document = {"chat": {"lines": "Ann ! tea\nBob ! fish"}}
+        found = [json.loads(line)["summary_text"] for line in self.summarise(stdin="".join(
+            json.dumps({**document, "target_prefix": prefix}) + "\n" for prefix in (
+                "rice.\nsalt.", "rice. \u2424 salt.", "rice.\r\n\n salt.", "rice. salt.",
+                "rice.\n", "rice. \u2424"))).lines]
+        self.assertEqual(found[0].split("\n")[0], "rice.")
+        self.assertTrue(found[0].startswith("rice.\nsalt."), found[0])
+        self.assertEqual(found[:3], [found[0]] * 3)
+        self.assertTrue(found[3].startswith("rice. salt."), found[3])
+        self.assertEqual(found[4], found[5])
+        self.assertTrue(found[4].startswith("rice.\n"), found[4])
+
+    def test_a_field_may_be_an_option_or_the_document(self):
+        document = {"chat": {"lines": "Ann ! tea\nBob ! fish"}}
+        one, several, failed, own = self.summarise(
+            "--source-key", "chat.lines", code=1, stdin="".join(
+                json.dumps({**document, **fields}) + "\n" for fields in (
+                    {}, {"n_best": 2}, {"beam": "wide"}, {"error": 1, "line": 2}))).lines
+        self.assertEqual(json.loads(several)["summary_text"][0], json.loads(one)["summary_text"])
+        self.assertIn("beam must be a whole number", json.loads(failed)["error"])
+        self.assertEqual(own, one)
+        listed = self.summarise("--source-key", "beam", stdin=json.dumps(
+            {"beam": document["chat"]["lines"]})).lines[0]
+        self.assertEqual(json.loads(listed)["summary_text"], json.loads(one)["summary_text"])
+
     def test_info_says_how_documents_are_read(self):
         said = run("info", self.model).out.decode()
         for wanted in ("format_version: 5", f"text.max_source_tokens: {TAIL + 1}",

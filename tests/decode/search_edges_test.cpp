@@ -182,23 +182,62 @@ TEST(SearchErrors, NameTheOptionAndItsRange) {
       "decoding.n_best must be between 1 and the beam (5), but got 0");
   wanted(
       [](O& o) { o.length_penalty = std::nan(""); },
-      "decoding.length_penalty must be a finite number, but got nan");
+      "decoding.length_penalty must be between -50 and 50, but got nan");
   wanted(
       [](O& o) { o.max_length_a = -0.5; },
       "decoding.max_length_a must be between 0 and 1000, but got -0.5");
   wanted(
       [](O& o) { o.max_length_b = -1; },
-      "decoding.max_length_b must be between 0 and 1e+06, but got -1");
+      "decoding.max_length_b must be between 0 and 1000000, but got -1");
   wanted(
       [](O& o) { o.min_length = -1; },
-      "decoding.min_length must be at least 0, but got -1");
+      "decoding.min_length must be between 0 and 1000000, but got -1");
+  wanted(
+      [](O& o) { o.min_length = int64_t{1} << 40; },
+      "decoding.min_length must be between 0 and 1000000, but got "
+      "1099511627776");
   wanted(
       [](O& o) { o.no_repeat_ngram = -2; },
-      "decoding.no_repeat_ngram must be at least 0, but got -2");
+      "decoding.no_repeat_ngram must be between 0 and 1000000, but got -2");
   wanted(
       [](O& o) { o.unknown_penalty = HUGE_VAL; },
-      "decoding.unknown_penalty must be a finite number, but got inf");
+      "decoding.unknown_penalty must be between -1e+30 and 1e+30, but got inf");
+  wanted(
+      [](O& o) { o.unknown_penalty = 1e39; },
+      "decoding.unknown_penalty must be between -1e+30 and 1e+30, but got "
+      "1e+39");
+  wanted(
+      [](O& o) { o.length_penalty = -1e300; },
+      "decoding.length_penalty must be between -50 and 50, but got -1e+300");
   EXPECT_NO_THROW(SearchOptions().validate("decoding"));
+}
+
+TEST(SearchErrors, NameBothOptionsOfAContradiction) {
+  SearchOptions options;
+  options.min_length = 10;
+  options.max_length_b = 5;
+  const OptionNames flags(
+      {{"min_length", "--min-length"},
+       {"max_length_a", "--max-length-a"},
+       {"max_length_b", "--max-length-b"}});
+  for (const auto& [names, message] :
+       {std::pair<OptionNames, std::string>{
+            "decoding",
+            "decoding.min_length must be at most decoding.max_length_b (5) "
+            "where decoding.max_length_a is 0, but got 10"},
+        {flags,
+         "--min-length must be at most --max-length-b (5) where "
+         "--max-length-a is 0, but got 10"}}) {
+    try {
+      options.validate(names);
+      ADD_FAILURE() << "no error, but wanted: " << message;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(std::string(error.what()), message);
+    }
+  }
+  options.max_length_a = 0.1;  // long sources have long translations
+  EXPECT_NO_THROW(options.validate("decoding"));
+  EXPECT_NO_THROW(SearchOptions{.max_length_b = 0}.validate("decoding"));
 }
 
 }  // namespace

@@ -281,14 +281,28 @@ TEST(LanguageModelOptions, CutoffsMustFitTheVocabulary) {
       "symbols, but got 41");
 }
 
-TEST(LanguageModelOptions, TranslationHasNoBands) {
+TEST(LanguageModelOptions, TranslationHasNoBandsOfInput) {
   ModelOptions options = testing::small_options(BlockKind::kDynamicConv);
+  const auto error = [&] {
+    return testing::error_of<UsageError>([&] { options.validate("model"); });
+  };
   options.adaptive.softmax_cutoffs = {10};
+  options.tie = Tying::kDecoder;
   EXPECT_EQ(
-      testing::error_of<UsageError>([&] { options.validate("model"); }),
-      "model.adaptive.softmax_cutoffs is for language models (task = "
-      "\"language_model\"), but "
-      "the task is translation");
+      error(),
+      "model.tie must be \"none\" where a translation model has an adaptive "
+      "softmax, whose words are its own, but got \"decoder\"");
+  options.tie = Tying::kNone;
+  EXPECT_NO_THROW(options.validate("model"));
+  options.adaptive.input_cutoffs = {10};
+  EXPECT_EQ(
+      error(),
+      "model.adaptive.input_cutoffs is for language models (task = "
+      "\"language_model\"), but the task is translation");
+  options.adaptive = {.softmax_dropout = 0.1};
+  EXPECT_EQ(
+      error(),
+      "model.adaptive.softmax_dropout has no effect without softmax_cutoffs");
 }
 
 }  // namespace

@@ -114,5 +114,19 @@ TEST(ParameterListBands, AreThoseOfALanguageModel) {
   }
 }
 
+TEST(ParameterListBands, AreThoseOfATranslationModelsOutput) {
+  for (const auto& cutoffs : {std::vector<int64_t>{10, 20}, {48}})
+    for (const int64_t width : {0, 28}) {
+      ModelOptions options = testing::small_options(BlockKind::kDynamicConv);
+      options.tie = Tying::kNone;
+      options.output_dim = width;
+      options.adaptive.softmax_cutoffs = cutoffs;
+      const TranslationModel model(options, kSource, kTarget);
+      expect_listed(
+          *model,
+          list_parameters(options, Task::kTranslation, {kSource, kTarget}));
+    }
+}
+
 }  // namespace
 }  // namespace seqconv

@@ -147,7 +147,7 @@ TEST_F(Generator, GivesAsManyTokensAsAsked) {
   EXPECT_EQ(
       testing::error_of<UsageError>(
           [&] { generate(model, "eins", {.length = 0}); }),
-      "the length must be at least one token, but got 0");
+      "length must be at least 1 token, but got 0");
 }
 
 TEST_F(Generator, LearnedPositionsBoundTheLength) {

@@ -309,6 +309,19 @@ TEST(RuntimeEnsemble, VotesLikeLibTorch) {
   }
 }
 
+TEST(RuntimeEnsemble, HasAdaptiveSoftmaxesThatTakeNoLists) {
+  std::vector<Variant> variants;
+  testing::add_adaptive(variants);
+  ModelOptions plain = variants[0].options;
+  plain.adaptive = {};
+  const RandomTranslation models(
+      {variants[0].options, plain, variants[1].options});
+  expect_same_searches(models);
+  const Backend backend = models.open(runtime());
+  EXPECT_FALSE(backend->limits_words());
+  EXPECT_THROW(backend->start_within({{4, 5}}, {{2, 4}}), Error);
+}
+
 TEST(RuntimeThreads, GiveTheBytesOfOne) {
   for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
     SCOPED_TRACE(name);

@@ -76,10 +76,29 @@ inline void add_models(std::vector<Variant>& variants) {
       options->activation_dropout = options->weight_dropout = 0.4;
 }
 
+/// Translation models whose output is an adaptive softmax.
+inline void add_adaptive(std::vector<Variant>& variants) {
+  const auto add = [&](const std::string& name, auto change) {
+    variants.push_back(
+        variant(name, BlockKind::kDynamicConv, [](StackOptions&) {}));
+    ModelOptions& options = variants.back().options;
+    options.tie = Tying::kNone;
+    options.adaptive.softmax_cutoffs = {7, 20};
+    options.adaptive.softmax_factor = 2;
+    change(options);
+  };
+  add("AdaptiveTranslation", [](ModelOptions&) {});
+  add("AdaptiveTranslationOfOneTail", [](ModelOptions& options) {
+    options.adaptive.softmax_cutoffs = {5};
+    options.output_dim = 17;
+  });
+}
+
 inline std::vector<Variant> runtime_variants() {
   std::vector<Variant> variants = all_variants();
   add_sizes(variants);
   add_models(variants);
+  add_adaptive(variants);
   return variants;
 }
 

@@ -88,6 +88,8 @@ struct RuntimeOptions {
 };
 
 /// How translations are searched for; what is not given is the model's own.
+/// Options that contradict each other, also min_length above the longest
+/// translation of any source, make a request invalid.
 struct SearchSettings {
   std::optional<int64_t> beam{};    ///< hypotheses kept; 1: greedy
   std::optional<int64_t> n_best{};  ///< translations given, at most the beam
@@ -97,24 +99,30 @@ struct SearchSettings {
   std::optional<int64_t> min_length{};
   std::optional<int64_t> no_repeat_ngram{};  ///< 0: off
   std::optional<double> unknown_penalty{};
+  bool ban_unknown = false;  ///< <unk> comes in prefixes alone, in draws too
   /// Finished hypotheses stay in the beam, compared by score at every step.
   std::optional<bool> stepwise_length_penalty{};
 };
 
-/// How tokens are drawn.
+/// How tokens are drawn. All of it holds together: bans, then temperature,
+/// top_k and top_p.
 struct SamplingSettings {
   double temperature = 1;  ///< 0: the most probable
   int64_t top_k = 0;       ///< only so many of the most probable; 0: all
   double top_p = 1;        ///< only the most probable that reach this sum
   bool ban_unknown = false;
-  uint64_t seed = 1;  ///< the same one gives the same text
+  /// The same one gives the same text. Not given: 1 and, of translations, the
+  /// request's number in its call, so that equal requests have draws of their
+  /// own; `seqconv translate --sample` gives line by line the same.
+  std::optional<uint64_t> seed{};
 };
 
 /// What became of a request.
 enum class Status {
   kOk,
   kInvalid,      ///< its text or options make no sense to the model
-  kFailed,       ///< the model gives it no finite probability
+  kFailed,       ///< the model gives it no finite probability, or its options
+                 ///< leave no possible translation
   kOutOfMemory,  ///< there is not memory enough for it
   kCancelled,    ///< before it was done
 };
@@ -132,7 +140,8 @@ struct TranslationRequest {
   std::string text{};
   std::string target_prefix{};  ///< how the translation must begin
   SearchSettings search{};
-  /// n_best translations are drawn instead of searched for, where given.
+  /// n_best translations are drawn instead of searched for, where given; then
+  /// a beam or stepwise_length_penalty, which are a search's, are invalid.
   std::optional<SamplingSettings> sampling{};
 };
 

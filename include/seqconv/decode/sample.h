@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/decode/candidates.h"
 
 namespace seqconv {
@@ -28,8 +29,8 @@ struct SamplingOptions {
     v("ban_unknown", ban_unknown, "Never <unk>");
   }
 
-  /// UsageError when a value makes no sense; `path` prefixes the keys.
-  void validate(const std::string& path) const;
+  /// UsageError when a value makes no sense; messages have these names.
+  void validate(const OptionNames& names) const;
 
   bool operator==(const SamplingOptions&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/decode/step_decoder.h"
 
 namespace seqconv {
@@ -29,7 +30,8 @@ struct SearchOptions {
     v("beam", beam, "Hypotheses kept a sentence, 1 to 1,000,000; 1 = greedy");
     v("length_penalty",
       length_penalty,
-      "Scores are divided by length^X; larger favours longer output");
+      "Scores are divided by length^X; larger favours longer output; -50 to "
+      "50");
     v("stepwise_length_penalty",
       stepwise_length_penalty,
       "Finished hypotheses stay in the beam and compete by their scores");
@@ -41,17 +43,23 @@ struct SearchOptions {
       max_length_b,
       "b of a x source length + b, the most tokens without </s>; 0 to "
       "1,000,000");
-    v("min_length", min_length, "Fewest tokens, </s> not counted, at least 0");
+    v("min_length",
+      min_length,
+      "Fewest tokens, </s> not counted; 0 to 1,000,000");
     v("no_repeat_ngram",
       no_repeat_ngram,
-      "No n-gram of this size twice; 0 = off");
+      "No n-gram of this size twice, at most 1,000,000; 0 = off");
     v("unknown_penalty",
       unknown_penalty,
-      "Subtracted from the log-probability of <unk>");
+      "Subtracted from the log-probability of <unk>; -1e30 to 1e30");
   }
 
-  /// UsageError when a value makes no sense; `path` prefixes the keys.
-  void validate(const std::string& path) const;
+  /// UsageError when values make no sense, alone or together; messages have
+  /// these names.
+  void validate(const OptionNames& names) const;
+
+  /// The same of each value alone, and of n_best within the beam.
+  void check_values(const OptionNames& names) const;
 
   bool operator==(const SearchOptions&) const = default;
 };

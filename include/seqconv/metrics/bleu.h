@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/base/option_names.h"
 #include "seqconv/metrics/sums.h"
 #include "seqconv/metrics/tokenizers.h"
 
@@ -61,7 +62,7 @@ struct BleuOptions {
   }
 
   /// UsageError for keys that the chosen style does not have.
-  void validate(const std::string& path = "bleu") const;
+  void validate(const OptionNames& names = "bleu") const;
 };
 
 /// Counts over sentences, from which BLEU follows. Sums of them are the counts

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/metrics/sums.h"
 
 namespace seqconv {
@@ -32,7 +33,7 @@ struct ChrfOptions {
   }
 
   /// UsageError for values out of range.
-  void validate(const std::string& path = "chrf") const;
+  void validate(const OptionNames& names = "chrf") const;
 };
 
 /// N-grams of one order.

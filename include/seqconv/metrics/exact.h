@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/metrics/sums.h"
 
 namespace seqconv {
@@ -18,7 +19,7 @@ struct ExactOptions {
   }
 
   /// Nothing can be wrong.
-  void validate(const std::string& /*path*/ = "exact") const {}
+  void validate(const OptionNames& /*names*/ = "exact") const {}
 };
 
 /// Counts over sentences. Sums of them are the counts of the sentences

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/base/option_names.h"
 
 namespace seqconv {
 
@@ -79,7 +80,7 @@ struct RougeOptions {
 
   /// UsageError for values out of range and for keys that the chosen style does
   /// not have.
-  void validate(const std::string& path = "rouge") const;
+  void validate(const OptionNames& names = "rouge") const;
 };
 
 /// One measure, each from 0 to 100.

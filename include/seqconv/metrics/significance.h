@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/base/option_names.h"
 #include "seqconv/metrics/sums.h"
 
 namespace seqconv {
@@ -53,7 +54,7 @@ struct Resampling {
   }
 
   /// UsageError for less than two samples and a seed below 0.
-  void validate(const std::string& path = "resampling") const;
+  void validate(const OptionNames& names = "resampling") const;
 };
 
 /// The interval of a system's score by bootstrap resampling (Koehn 2004):

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/metrics/sums.h"
 
 namespace seqconv {
@@ -28,7 +29,7 @@ struct TerOptions {
   }
 
   /// UsageError for asian_support without what it changes.
-  void validate(const std::string& path = "ter") const;
+  void validate(const OptionNames& names = "ter") const;
 };
 
 /// Counts over sentences, from which TER follows. Sums of them are the counts

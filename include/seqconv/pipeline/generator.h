@@ -42,6 +42,7 @@ struct GenerationOptions {
   bool show_prompt = true;  ///< it is written first
   StopQuestion stop{};      ///< once it is true no token follows
   int64_t workers = 1;      ///< threads that share the work at a token
+  OptionNames names{""};    ///< of the length, in messages
 };
 
 struct GenerationReport {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/pipeline/system.h"
 
 namespace seqconv {
@@ -14,6 +15,7 @@ struct PerplexityOptions {
   int64_t context_window = 0;   ///< of a block, those read again, not scored
   int64_t batch_tokens = 4096;  ///< padding counted
   int64_t workers = 1;          ///< batches scored at a time
+  OptionNames names{""};        ///< of these, in messages
 };
 
 /// What a text costs under a model. Every line's end is predicted, so it counts

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "seqconv/base/option_names.h"
 #include "seqconv/text/symbol_count.h"
 #include "seqconv/text/text_pipeline.h"
 
@@ -34,8 +35,8 @@ struct ShortlistOptions {
       "Iterations of word alignment (IBM model 1), 1 to 100");
   }
 
-  /// UsageError when a value makes no sense; `path` prefixes the keys.
-  void validate(const std::string& path) const;
+  /// UsageError when a value makes no sense; messages have these names.
+  void validate(const OptionNames& names) const;
 };
 
 /// What a shortlist was learned from, and what it does there.

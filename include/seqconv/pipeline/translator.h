@@ -26,6 +26,10 @@ struct TranslatorOptions {
   SearchOptions search;  ///< of requests without their own
   /// Of requests without their own: drawn, not searched for, where given.
   std::optional<SamplingOptions> sampling;
+  /// Of requests without their own: <unk> comes in prefixes alone.
+  bool ban_unknown = false;
+  /// What notes call the search's options.
+  OptionNames names{""};
   int64_t batch_tokens = 4096;  ///< source tokens of a batch, padding counted
   int64_t workers = 1;          ///< batches translated at a time
 };
@@ -36,12 +40,15 @@ struct TranslationRequest {
   std::string target_prefix{};
   /// The sentence as ids without </s>, where given: `line` is not read then.
   std::optional<std::vector<int32_t>> ids{};
-  /// Its own search, where given.
+  /// Its own search, where given: `sampling` is its own then as well.
   std::optional<SearchOptions> search{};
   /// Its own sampling, where given: then n_best translations are drawn, and
   /// the beam counts for nothing.
   std::optional<SamplingOptions> sampling{};
+  std::optional<bool> ban_unknown{};  ///< its own, where given
   uint64_t seed = 1;  ///< with which they are drawn, whatever is beside it
+  /// Why it makes no sense, where that is known already: it fails by this.
+  std::string error{};
 };
 
 /// It fails by options that make no sense, text that is not UTF-8, ids outside
@@ -129,6 +136,7 @@ class Translator {
   std::vector<std::vector<Hypothesis>> hypotheses(
       const Group& group,
       StepDecoder& decoder) const;
+  std::vector<int32_t> excluded(const Sentence& sentence) const;
   void translate_batch(const Group& group, const StopQuestion& stop) const;
 
   TranslationSystem system_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqconv/base/enum_names.h"
+#include "seqconv/base/option_names.h"
 
 namespace seqconv {
 
@@ -153,9 +154,9 @@ struct TextOptions {
   }
 
   /// UsageError for values out of range and for keys that contradict each
-  /// other; `path` prefixes the keys in messages. Which languages must be there
-  /// depends on the task: see check_languages.
-  void validate(const std::string& path = "text") const;
+  /// other; messages have these names. Which languages must be there depends on
+  /// the task: see check_languages.
+  void validate(const OptionNames& names = "text") const;
 };
 
 /// UsageError unless the languages fit the tokenizer: moses needs each of

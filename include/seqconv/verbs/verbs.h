@@ -51,8 +51,10 @@ struct TranslateArguments {
                                           ///< the model's defaults fill others
   /// Translations are drawn, not searched for, where given.
   std::optional<SamplingOptions> sampling;
-  int64_t seed = 1;       ///< of the draws, with the number of a line
-  std::string shortlist;  ///< a file of words to choose from; "": all words
+  bool ban_unknown = false;  ///< <unk> comes in prefixes alone
+  OptionNames names{""};     ///< of search and sampling, in messages
+  int64_t seed = 1;          ///< of the draws, with the number of a line
+  std::string shortlist;     ///< a file of words to choose from; "": all words
   int64_t batch_tokens = 4096;
   int64_t buffer_lines = 1024;
   int64_t workers = 1;  ///< batches translated at a time
@@ -76,6 +78,7 @@ struct ShortlistArguments {
   std::vector<std::string> targets;
   std::string output;
   ShortlistOptions options;
+  OptionNames names{""};  ///< of the options, in messages
 };
 
 struct ScoreArguments {
@@ -96,6 +99,7 @@ struct PerplexityArguments {
   int64_t workers = 1;  ///< batches scored at a time
   OutputFormat format = OutputFormat::kText;
   bool strict = false;
+  OptionNames names{""};  ///< of block and context_window, in messages
 };
 
 struct GenerateArguments {
@@ -104,8 +108,9 @@ struct GenerateArguments {
   int64_t length = 200;  ///< tokens
   int64_t seed = 1;
   SamplingOptions sampling;
-  int64_t workers = 1;  ///< threads that share the work at a token
-  bool stats = false;   ///< speed on standard error at the end
+  OptionNames names{""};  ///< of sampling and length, in messages
+  int64_t workers = 1;    ///< threads that share the work at a token
+  bool stats = false;     ///< speed on standard error at the end
 };
 
 namespace verbs {

@@ -75,7 +75,10 @@ def extreme_searches():
         ["--threads", "1024"],
         ["--beam", "5", "--n-best", "5", "--max-length-b", "1"],
     ):
-        codes = 2 if flags == ["--max-length-a", "1e300"] else 0
+        contradiction = flags[:2] in (["--min-length", "2000000000"],
+                                      ["--min-length", "50"])
+        codes = 2 if "1e300" in flags[1] or contradiction or flags == [
+            "--no-repeat-ngram", "2000000000"] else 0
         yield Case(f"search {flags}", [*base, *flags], codes, stdin=b"1 2\n")
 
 
