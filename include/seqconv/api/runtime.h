@@ -82,6 +82,9 @@ struct RuntimeOptions {
   /// A file of `seqconv shortlist`: words that translations choose among. For a
   /// Translator alone; "": all words.
   std::string shortlist{};
+  /// Memory of the logits that a batch's step has at a time, in bytes. Results
+  /// do not depend on it.
+  int64_t logits_bytes = int64_t{32} << 20;
 };
 
 /// How translations are searched for; what is not given is the model's own.
