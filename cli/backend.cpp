@@ -55,7 +55,7 @@ bool is_libtorch(const BackendFlags& flags) {
 const BackendOpener& backend(const BackendFlags& flags) {
   if (!is_libtorch(flags)) {
     static RuntimeBackends runtime;
-    runtime = RuntimeBackends(flags.compute);
+    runtime = RuntimeBackends(flags.compute, flags.logits_megabytes << 20);
     return runtime;
   }
   const DeviceName device = device_of(flags);

@@ -62,19 +62,19 @@ void add_shortlist_flag(CLI::App& verb, TranslateFlags& flags) {
                         ->group("Speed and memory");
 }
 
-/// A shortlist is heeded or refused.
-void check_shortlist(const TranslateFlags& flags) {
-  if (flags.shortlist->count() == 0)
-    return;
-  if (flags.arguments.shortlist.empty())
+/// What the runtime alone has is heeded or refused.
+void check_runtime_flags(const TranslateFlags& flags) {
+  if (flags.shortlist->count() > 0 && flags.arguments.shortlist.empty())
     fail_usage("--shortlist must name a file, but got ''");
-  if (is_libtorch(flags.backend))
-    fail_usage(
-        "--shortlist is for --backend runtime alone, but ",
-        flags.backend.kind == BackendKind::kLibTorch
-            ? "--backend libtorch"
-            : "--device " + flags.backend.device,
-        " was given");
+  for (const CLI::Option* option : {flags.shortlist, flags.logits_memory})
+    if (option->count() > 0 && is_libtorch(flags.backend))
+      fail_usage(
+          option->get_name(),
+          " is for --backend runtime alone, but ",
+          flags.backend.kind == BackendKind::kLibTorch
+              ? "--backend libtorch"
+              : "--device " + flags.backend.device,
+          " was given");
 }
 
 void add_search_flags(CLI::App& verb, TranslateFlags& flags) {
@@ -121,6 +121,14 @@ void add_memory_flags(CLI::App& verb, TranslateFlags& flags) {
       "Lines read, sorted by length and written at a time",
       1);
   flags.buffer->group("Speed and memory");
+  flags.logits_memory = add_integer(
+      verb,
+      "--logits-memory",
+      flags.backend.logits_megabytes,
+      "Most MB of logits of a batch at a time; changes no output (runtime)",
+      1,
+      1 << 20);
+  flags.logits_memory->group("Speed and memory");
   add_shortlist_flag(verb, flags);
   add_backend(verb, flags.backend, "Speed and memory");
 }
@@ -191,13 +199,15 @@ void translate_flags(
   arguments.names = names_of(flags);
   read_sampling(flags);
   check_search(arguments);
-  check_shortlist(flags);
+  check_runtime_flags(flags);
   read_part(flags, launch);
   // A person at the keyboard waits for each answer.
   if (flags.buffer->count() == 0 && arguments.input.empty() &&
       ::isatty(STDIN_FILENO))
     arguments.buffer_lines = 1;
   arguments.workers = workers(flags.backend);
+  if (!is_libtorch(flags.backend))
+    arguments.logits_megabytes = flags.backend.logits_megabytes;
   verbs::translate(arguments, backend(flags.backend), std::cin, out);
 }
 

@@ -21,6 +21,7 @@ struct TranslateFlags {
   CLI::Option* seed = nullptr;
   CLI::Option* buffer = nullptr;
   CLI::Option* shortlist = nullptr;
+  CLI::Option* logits_memory = nullptr;
   std::string shard_text;
   CLI::Option* shard = nullptr;
   CLI::Option* output = nullptr;

@@ -22,7 +22,8 @@
 #            Two tests stay out: the sanitizer starts no thread in a child of a
 #            process with threads, and has one of its own, which one test counts
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
-#            no growth of memory, no line lost, changed or out of order
+#            no growth of memory, no line lost, changed or out of order; and calls
+#            of 16,000 lines at a time by a model of every mixer
 #   real     trains and scores a translator, a language model and a summariser:
 #            hours (tools/reproduce_*.sh)
 #

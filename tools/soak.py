@@ -9,6 +9,10 @@ are empty. The model is of the size that docs/runtime.md calls tiny, with the
 weights of one update. Every 97th line is translated once more, among these
 alone: its output must have the same bytes. Resident memory must not grow by
 more than a tenth between a fifth of the lines and the last.
+
+Then, for a model of every mixer with 8,000 words: calls that hold --in-one-call
+lines at a time, searched for, drawn and scored. What such a call takes beyond
+one of 1,000 lines is what it returns: 3 kB a line at most.
 """
 import argparse
 import os
@@ -19,6 +23,36 @@ import sys
 import tempfile
 import threading
 
+WORDS = 8_000
+MIXERS = {
+    "lightconv": "kernel_sizes = [3]",
+    "dynamicconv": "kernel_sizes = [3]",
+    "talk": "max_offsets = [3]",
+    "self_attention": "kernel_sizes = [0]\nglu = false",
+    "average_attention": "glu = false",
+    "cnn": "kernel_sizes = [3]\nglu = false",
+}
+MIXER_CONFIGURATION = """
+[data]
+train_source = "words.txt"
+train_target = "words.txt"
+valid_source = "words.txt"
+valid_target = "words.txt"
+[text]
+subword = "none"
+[model]
+dim = 32
+ffn_dim = 32
+[model.encoder]
+{side}
+[model.decoder]
+{side}
+[training]
+max_updates = 1
+[decoding]
+max_length_a = 0
+max_length_b = 4
+"""
 CONFIGURATION = """
 [data]
 train_source = "train.txt"
@@ -102,12 +136,59 @@ class Translation:
             sys.exit(f"soak.py: the program ended with code {code}")
 
 
+def peak_kilobytes(command, text):
+    with open(text, "rb") as stdin:
+        process = subprocess.Popen(
+            command, stdin=stdin, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"soak.py: {command} ended with {process.returncode}")
+    return usage.ru_maxrss
+
+
+def check_calls(program, folder, generator, count):
+    words = [f"w{i}" for i in range(WORDS)]
+    (folder / "words.txt").write_text("".join(
+        " ".join(words[i:i + 10]) + "\n" for i in range(0, WORDS, 10)))
+    lines = [" ".join(generator.choices(words, k=generator.randrange(5, 40)))
+             for _ in range(count)]
+    for name, size in (("few", 1000), ("many", count)):
+        (folder / name).write_text("\n".join(lines[:size]) + "\n")
+    grown = []
+    for mixer, own in MIXERS.items():
+        side = f'layers = 1\nblock = "{mixer}"\nheads = 4\n{own}'
+        (folder / "mixer.toml").write_text(MIXER_CONFIGURATION.format(side=side))
+        model = folder / mixer
+        subprocess.run([program, "--quiet", "train", "mixer.toml", "--output",
+                        model], cwd=folder, check=True)
+        def commands(text):
+            translate = [program, "--quiet", "translate", "--model", model,
+                         "--threads", "2", "--buffer-lines", str(count)]
+            return {"search": [*translate, "--beam", "5"],
+                    "sample": [*translate, "--sample"],
+                    "score": [program, "--quiet", "score", "--model", model,
+                              "--threads", "2", "--source", text, "--target",
+                              text]}
+        many = commands(folder / "many")
+        for kind, command in commands(folder / "few").items():
+            few_peak = peak_kilobytes(command, folder / "few")
+            many_peak = peak_kilobytes(many[kind], folder / "many")
+            print(f"{mixer}, {kind}: peak {few_peak} kB of 1000 lines, "
+                  f"{many_peak} kB of {count}")
+            if many_peak > 1.2 * few_peak + 3 * (count - 1000):
+                grown.append(f"{mixer}, {kind}")
+    if grown:
+        sys.exit(f"soak.py: calls grew with their lines: {'; '.join(grown)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", type=os.path.abspath)
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--int8", action="store_true")
+    parser.add_argument("--in-one-call", type=int, default=16_000)
     arguments = parser.parse_args()
     generator = random.Random(arguments.seed)
     lines = [random_line(generator) for _ in range(arguments.lines)]
@@ -135,6 +216,10 @@ def main():
         sys.exit("soak.py: lines were lost, changed or reordered")
     if late > early * 1.1:
         sys.exit("soak.py: memory grew")
+    if not arguments.int8:
+        with tempfile.TemporaryDirectory() as scratch:
+            check_calls(arguments.program, pathlib.Path(scratch), generator,
+                        arguments.in_one_call)
 
 
 if __name__ == "__main__":

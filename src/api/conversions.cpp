@@ -93,6 +93,10 @@ int64_t check_options(const RuntimeOptions& options) {
     throw OptionError(concat(
         "batch_tokens must be at least 1, but got ",
         options.batch_tokens));
+  if (options.logits_bytes < 1)
+    throw OptionError(concat(
+        "logits_bytes must be at least 1, but got ",
+        options.logits_bytes));
   return options.threads > 0 ? options.threads : thread_count(0);
 }
 
@@ -110,17 +114,18 @@ RootedPath to_path(const std::string& model, const RuntimeOptions& options) {
 }
 
 RuntimeBackends to_backends(const RuntimeOptions& options) {
+  const int64_t memory = options.logits_bytes;
   switch (options.compute) {
     case ComputeType::kModel:
-      return RuntimeBackends(seqconv::ComputeType::kModel);
+      return RuntimeBackends(seqconv::ComputeType::kModel, memory);
     case ComputeType::kAuto:
-      return RuntimeBackends(seqconv::ComputeType::kAuto);
+      return RuntimeBackends(seqconv::ComputeType::kAuto, memory);
     case ComputeType::kFloat32:
-      return RuntimeBackends(seqconv::ComputeType::kFloat32);
+      return RuntimeBackends(seqconv::ComputeType::kFloat32, memory);
     case ComputeType::kBfloat16:
-      return RuntimeBackends(seqconv::ComputeType::kBfloat16);
+      return RuntimeBackends(seqconv::ComputeType::kBfloat16, memory);
     case ComputeType::kInt8:
-      return RuntimeBackends(seqconv::ComputeType::kInt8);
+      return RuntimeBackends(seqconv::ComputeType::kInt8, memory);
   }
   throw OptionError(concat(
       "compute must be one of ComputeType, but got ",

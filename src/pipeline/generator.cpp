@@ -16,10 +16,15 @@ constexpr size_t kMostIds = 32;
 constexpr size_t kKeptIds = 16;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-/// Whether the text breaks off within a character.
-bool is_incomplete(std::string_view text) {
-  if (text.ends_with(kReplacement))  // what a subword model shows of one
-    return true;
+/// The bytes at the text's end that may be a part of a character.
+size_t incomplete_bytes(std::string_view text) {
+  // What a subword model shows of one: a sign for each of three bytes at most.
+  size_t signs = 0;
+  for (std::string_view rest = text; signs < 3 && rest.ends_with(kReplacement);
+       rest.remove_suffix(kReplacement.size()))
+    ++signs;
+  if (signs > 0)
+    return signs * kReplacement.size();
   const size_t most = std::min<size_t>(text.size(), 3);
   for (size_t back = 1; back <= most; ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -29,9 +34,9 @@ bool is_incomplete(std::string_view text) {
         : byte >= 0xE0                 ? 3
         : byte >= 0xC0                 ? 2
                                        : 1;
-    return length > back;
+    return length > back ? back : 0;
   }
-  return false;
+  return 0;
 }
 
 /// </s>, then the prompt's lines with </s> between them.
@@ -87,16 +92,25 @@ std::string TextStream::add(int32_t id) {
   // Signs go to the word before or behind by all that stands in the line.
   if (text_->preparation().is_undone())
     return "";
-  const std::string text = text_->decode(ids_);
-  if (!text.starts_with(shown_) || is_incomplete(text))
+  const bool many = ids_.size() > kMostIds;
+  const std::string text = complete_text();
+  // A text that was another one before its last piece came is heard when there
+  // is no more to wait for.
+  if (!many && !text.starts_with(shown_))
     return "";
-  std::string fresh = text.substr(shown_.size());
+  std::string fresh = text.substr(std::min(shown_.size(), text.size()));
   shown_ = text;
-  if (ids_.size() > kMostIds) {
+  if (many) {
     ids_.erase(ids_.begin(), ids_.end() - kKeptIds);
-    shown_ = text_->decode(ids_);
+    shown_ = complete_text();
   }
   return replace_invalid_utf8(fresh);
+}
+
+/// That of the ids, but for an incomplete character at its end.
+std::string TextStream::complete_text() const {
+  const std::string text = text_->decode(ids_);
+  return text.substr(0, text.size() - incomplete_bytes(text));
 }
 
 std::string TextStream::finish() {

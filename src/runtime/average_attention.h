@@ -43,7 +43,7 @@ class AverageAttentionMixer : public Mixer {
   }
 
   int64_t reach() const override { return 1; }
-  std::unique_ptr<MixerSteps> start() const override;
+  std::unique_ptr<MixerSteps> start(Workspace::Frame& kept) const override;
 
  private:
   class Steps;
@@ -87,7 +87,8 @@ class AverageAttentionMixer : public Mixer {
 
 class AverageAttentionMixer::Steps : public MixerSteps {
  public:
-  explicit Steps(const AverageAttentionMixer& mixer) : mixer_(mixer) {}
+  Steps(const AverageAttentionMixer& mixer, Workspace::Frame& kept)
+      : mixer_(mixer), kept_(kept) {}
 
   void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
       override {
@@ -111,23 +112,26 @@ class AverageAttentionMixer::Steps : public MixerSteps {
   /// Sums go along with the rows that continue them.
   void follow(const Ancestry& ancestry) {
     const int64_t N = ancestry.rows(), C = mixer_.dim_;
-    next_.assign(static_cast<size_t>(N * C), 0.0);
+    double* const next = next_.hold(N * C, kept_);
+    std::fill_n(next, N * C, 0.0);
     if (const int64_t first = ancestry.first(); first > 0)
       for (int64_t r = 0; r < N; ++r)
         std::copy_n(
             sums_.data() + ancestry.row_at(first - 1, r) * C,
             C,
-            next_.data() + r * C);
-    sums_.swap(next_);
+            next + r * C);
+    std::swap(sums_, next_);
   }
 
   const AverageAttentionMixer& mixer_;
-  std::vector<double> sums_;  // [N, C]: of all inputs
-  std::vector<double> next_;
+  Workspace::Frame& kept_;
+  Grown<double> sums_;  // [N, C]: of all inputs
+  Grown<double> next_;
 };
 
-inline std::unique_ptr<MixerSteps> AverageAttentionMixer::start() const {
-  return std::make_unique<Steps>(*this);
+inline std::unique_ptr<MixerSteps> AverageAttentionMixer::start(
+    Workspace::Frame& kept) const {
+  return std::make_unique<Steps>(*this, kept);
 }
 
 }  // namespace seqconv::runtime

@@ -50,7 +50,7 @@ class CnnMixer : public Mixer {
   }
 
   int64_t reach() const override { return options_.kernel_size - 1; }
-  std::unique_ptr<MixerSteps> start() const override;
+  std::unique_ptr<MixerSteps> start(Workspace::Frame& kept) const override;
 
  private:
   class Steps;
@@ -74,8 +74,8 @@ class CnnMixer : public Mixer {
 
 class CnnMixer::Steps : public MixerSteps {
  public:
-  explicit Steps(const CnnMixer& mixer)
-      : mixer_(mixer), log_(mixer.options_.dim, mixer.reach()) {}
+  Steps(const CnnMixer& mixer, Workspace::Frame& kept)
+      : mixer_(mixer), log_(mixer.options_.dim, mixer.reach(), kept) {}
 
   void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
       override {
@@ -101,8 +101,9 @@ class CnnMixer::Steps : public MixerSteps {
   RowLog log_;
 };
 
-inline std::unique_ptr<MixerSteps> CnnMixer::start() const {
-  return std::make_unique<Steps>(*this);
+inline std::unique_ptr<MixerSteps> CnnMixer::start(
+    Workspace::Frame& kept) const {
+  return std::make_unique<Steps>(*this, kept);
 }
 
 }  // namespace seqconv::runtime

@@ -30,28 +30,35 @@ int64_t stride(int64_t positions) {
 
 SourceMemory CrossAttention::memory(
     const Sequences& sources,
-    const float* states) const {
+    const float* states,
+    Workspace::Frame& kept,
+    Workspace& space) const {
   const int64_t count = sources.rows();
-  std::vector<float> both(static_cast<size_t>(count * 2 * dim_));
-  key_value_.run({.rows = count, .x = states, .y = both.data()});
+  Workspace::Frame frame(space);
+  float* const both = frame.take(count * 2 * dim_);
+  key_value_.run({.rows = count, .x = states, .y = both});
   SourceMemory memory;
   int64_t keys = 0;
   for (int64_t i = 0; i < sources.count(); ++i) {
     memory.first_key.push_back(keys);
     keys += dim_ * stride(sources.length(i));
   }
-  memory.keys.resize(static_cast<size_t>(keys));
-  memory.values.resize(static_cast<size_t>(count * dim_));
+  memory.keys = kept.take(keys);
+  memory.values = kept.take(count * dim_);
   for (int64_t i = 0; i < sources.count(); ++i) {
     const int64_t pitch = stride(sources.length(i));
-    float* const own =
-        memory.keys.data() + memory.first_key[static_cast<size_t>(i)];
+    float* const own = memory.keys + memory.first_key[static_cast<size_t>(i)];
+    for (int64_t c = 0; c < dim_; ++c)
+      std::fill(
+          own + c * pitch + sources.length(i),
+          own + (c + 1) * pitch,
+          0.0F);
     for (int64_t s = 0; s < sources.length(i); ++s) {
       const int64_t row = sources.first(i) + s;
-      const float* const from = both.data() + row * 2 * dim_;
+      const float* const from = both + row * 2 * dim_;
       for (int64_t c = 0; c < dim_; ++c)
         own[c * pitch + s] = from[c];
-      std::copy_n(from + dim_, dim_, memory.values.data() + row * dim_);
+      std::copy_n(from + dim_, dim_, memory.values + row * dim_);
     }
   }
   return memory;
@@ -66,8 +73,8 @@ kernels::SeenSource CrossAttention::source(
       .channels = dim_,
       .count = sources.length(i),
       .stride = stride(sources.length(i)),
-      .keys = memory.keys.data() + memory.first_key[static_cast<size_t>(i)],
-      .values = memory.values.data() + sources.first(i) * dim_,
+      .keys = memory.keys + memory.first_key[static_cast<size_t>(i)],
+      .values = memory.values + sources.first(i) * dim_,
       .value_stride = dim_};
 }
 

@@ -7,8 +7,8 @@ namespace seqconv::runtime {
 
 /// Keys and values of sources as one layer sees them, once a sentence.
 struct SourceMemory {
-  std::vector<float> keys;  ///< of each sentence [C, stride], one after another
-  std::vector<float> values;       ///< [source rows, C]
+  float* keys = nullptr;    ///< of each sentence [C, stride], one after another
+  float* values = nullptr;  ///< [source rows, C]
   std::vector<int64_t> first_key;  ///< where those of a sentence begin
 };
 
@@ -21,8 +21,12 @@ class CrossAttention {
       const Weights& weights,
       const std::string& name);
 
-  /// states [source rows, C].
-  SourceMemory memory(const Sequences& sources, const float* states) const;
+  /// states [source rows, C]. What it shows lies in `kept`.
+  SourceMemory memory(
+      const Sequences& sources,
+      const float* states,
+      Workspace::Frame& kept,
+      Workspace& space) const;
 
   /// Rows of C channels; row r looks at source sentence_of_row[r].
   void run(

@@ -8,22 +8,29 @@
 
 namespace seqconv::runtime {
 
+SinusoidalRows::~SinusoidalRows() {
+  for (const std::atomic<const float*>& block : blocks_)
+    delete[] block.load();
+}
+
 void SinusoidalRows::copy_row(int64_t past, float* out) const {
   const int64_t block = past / kBlock;
   if (block >= kBlocks)
     return make_row(past, out);
-  const float* rows = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    std::vector<float>& made = blocks_[block];
-    if (made.empty()) {
-      made.resize(static_cast<size_t>(kBlock * dim_));
-      for (int64_t i = 0; i < kBlock; ++i)
-        make_row(block * kBlock + i, made.data() + i * dim_);
-    }
-    rows = made.data();
-  }
-  std::copy_n(rows + past % kBlock * dim_, dim_, out);
+  std::copy_n(made_block(block) + past % kBlock * dim_, dim_, out);
+}
+
+/// Of several threads that make it at a time one has made it.
+const float* SinusoidalRows::made_block(int64_t block) const {
+  std::atomic<const float*>& place = blocks_[static_cast<size_t>(block)];
+  if (const float* const made = place.load(std::memory_order_acquire))
+    return made;
+  auto own = std::make_unique<float[]>(static_cast<size_t>(kBlock * dim_));
+  for (int64_t i = 0; i < kBlock; ++i)
+    make_row(block * kBlock + i, own.get() + i * dim_);
+  const float* first = nullptr;
+  return place.compare_exchange_strong(first, own.get()) ? own.release()
+                                                         : first;
 }
 
 void SinusoidalRows::make_row(int64_t past, float* out) const {

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 
@@ -11,10 +12,14 @@
 namespace seqconv::runtime {
 
 /// Rows of sinusoidal positions (semantics.md 2.3), the first of them made
-/// once.
+/// once. No lock guards them: a child process of fork() might find it held by
+/// a thread that it does not have.
 class SinusoidalRows {
  public:
   explicit SinusoidalRows(int64_t dim) : dim_(dim) {}
+  ~SinusoidalRows();
+  SinusoidalRows(const SinusoidalRows&) = delete;
+  SinusoidalRows& operator=(const SinusoidalRows&) = delete;
 
   /// out [dim] = row of position `past`, from 0. Safe to call from several
   /// threads at a time.
@@ -25,10 +30,10 @@ class SinusoidalRows {
   static constexpr int64_t kBlocks = 64;
 
   void make_row(int64_t past, float* out) const;
+  const float* made_block(int64_t block) const;
 
   int64_t dim_;
-  mutable std::mutex mutex_;
-  mutable std::vector<float> blocks_[kBlocks];
+  mutable std::array<std::atomic<const float*>, kBlocks> blocks_{};
 };
 
 /// Words in bands of their own widths (Baevski & Auli 2019).

@@ -1,6 +1,7 @@
 #include "history.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace seqconv::runtime {
 
@@ -8,10 +9,7 @@ float* RowLog::add(int64_t step, int64_t rows) {
   const size_t at = slot(step);
   if (at >= steps_.size())
     steps_.resize(at + 1);
-  const auto size = static_cast<size_t>(rows * width_);
-  if (steps_[at].size() < size)
-    steps_[at].resize(size);
-  return steps_[at].data();
+  return steps_[at].hold(rows * width_, *kept_);
 }
 
 void Ancestry::advance(std::span<const int32_t> parents, int64_t steps) {
@@ -23,19 +21,18 @@ void Ancestry::advance(std::span<const int32_t> parents, int64_t steps) {
   const int64_t oldest =
       reach_ == kAllSteps ? 0 : std::max<int64_t>(0, next - reach_);
   for (int64_t step = oldest; !same && step < next; ++step) {
-    std::vector<int32_t>& row_of = row_of_[slot(step)];
-    old_.swap(row_of);
-    row_of.resize(parents.size());
+    Grown<int32_t>& row_of = row_of_[slot(step)];
+    old_.assign(row_of.data(), row_of.data() + rows_);
+    int32_t* const own = row_of.hold(rows, *kept_);
     for (size_t r = 0; r < parents.size(); ++r)
-      row_of[r] = old_[static_cast<size_t>(parents[r])];
+      own[r] = old_[static_cast<size_t>(parents[r])];
   }
   for (int64_t step = next; step < next + steps; ++step) {
     const size_t at = slot(step);
     if (at >= row_of_.size())
       row_of_.resize(at + 1);
-    row_of_[at].resize(parents.size());
-    for (size_t r = 0; r < parents.size(); ++r)
-      row_of_[at][r] = static_cast<int32_t>(r);
+    int32_t* const own = row_of_[at].hold(rows, *kept_);
+    std::iota(own, own + rows, 0);
   }
   rows_ = rows;
   steps_ = steps;

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "workspace.h"
+
 /// What a decoder remembers of the steps before, without moving it when
 /// hypotheses are dropped, repeated and reordered.
 namespace seqconv::runtime {
@@ -16,8 +18,10 @@ inline constexpr int64_t kAllSteps = std::numeric_limits<int64_t>::max();
 /// ring, or all.
 class RowLog {
  public:
-  /// reach: how many steps back rows are read.
-  RowLog(int64_t width, int64_t reach) : width_(width), reach_(reach) {}
+  /// reach: how many steps back rows are read. Memory is taken from `kept`,
+  /// which outlives this.
+  RowLog(int64_t width, int64_t reach, Workspace::Frame& kept)
+      : width_(width), reach_(reach), kept_(&kept) {}
 
   /// Memory for the rows [rows, width] of step `step`; that of step - reach - 1
   /// is lost.
@@ -34,7 +38,8 @@ class RowLog {
 
   int64_t width_;
   int64_t reach_;
-  std::vector<std::vector<float>> steps_;
+  Workspace::Frame* kept_;
+  std::vector<Grown<float>> steps_;
 };
 
 /// The rows of the step that a decoder makes, and which row of each step before
@@ -42,8 +47,10 @@ class RowLog {
 /// as they are.
 class Ancestry {
  public:
-  /// reach: how many steps back the furthest-looking layer looks.
-  explicit Ancestry(int64_t reach = 0) : reach_(reach) {}
+  /// reach: how many steps back the furthest-looking layer looks. Memory is
+  /// taken from `kept`, which outlives this.
+  Ancestry(int64_t reach, Workspace::Frame& kept)
+      : reach_(reach), kept_(&kept) {}
 
   /// The next `steps` steps: row r of the first continues old row parents[r].
   void advance(std::span<const int32_t> parents, int64_t steps = 1);
@@ -60,7 +67,7 @@ class Ancestry {
   /// The row of step `step` that row `row` is or continues.
   int64_t row_at(int64_t step, int64_t row) const {
     // Rows of steps that are made at once stay as they are.
-    return step >= first_ ? row : row_of_[slot(step)][static_cast<size_t>(row)];
+    return step >= first_ ? row : row_of_[slot(step)].data()[row];
   }
   /// Where the last `count` inputs of row `row` of step `step` lie, oldest
   /// first -> out.
@@ -78,10 +85,11 @@ class Ancestry {
   }
 
   int64_t reach_;
+  Workspace::Frame* kept_;
   int64_t rows_ = 0;
   int64_t steps_ = 0;
   int64_t first_ = 0;
-  std::vector<std::vector<int32_t>> row_of_;  ///< [step's slot][row]
+  std::vector<Grown<int32_t>> row_of_;  ///< [step's slot][row]
   std::vector<int32_t> old_;
 };
 

@@ -14,9 +14,14 @@ constexpr size_t kReadAtATime = 256;
 
 class RuntimeReader : public TextReader, private NextTokens {
  public:
-  explicit RuntimeReader(std::shared_ptr<const Decoder> decoder)
+  RuntimeReader(
+      std::shared_ptr<const Decoder> decoder,
+      std::shared_ptr<runtime::WorkspacePool> pool)
       : decoder_(std::move(decoder)),
-        past_(decoder_->start()),
+        spaces_(std::move(pool)),
+        kept_(spaces_->kept),
+        space_(spaces_->scratch),
+        past_(decoder_->start(kept_)),
         last_(static_cast<size_t>(decoder_->dim())) {}
 
   NextTokens& read(std::span<const int32_t> ids) override {
@@ -67,8 +72,10 @@ class RuntimeReader : public TextReader, private NextTokens {
   }
 
   std::shared_ptr<const Decoder> decoder_;
+  runtime::WorkspacePool::Loan spaces_;
+  runtime::Workspace::Frame kept_;
+  runtime::Workspace& space_;
   runtime::PastSteps past_;
-  runtime::Workspace space_;
   std::vector<float> last_;  // [C], what was read as the decoder sees it
   std::vector<float> all_;   // [V], empty until it is asked for
 };
@@ -81,7 +88,7 @@ class RuntimeLanguage : public LanguageBackend {
       : decoder_(std::move(decoder)), type_(type) {}
 
   std::unique_ptr<TextReader> start() const override {
-    return std::make_unique<RuntimeReader>(decoder_);
+    return std::make_unique<RuntimeReader>(decoder_, pool_);
   }
 
   std::vector<std::vector<float>> score(
@@ -96,14 +103,14 @@ class RuntimeLanguage : public LanguageBackend {
       wanted.add(piece.subspan(1));
     }
     std::vector<float> scores(wanted.ids.size());
-    runtime::Workspace space;
+    const runtime::WorkspacePool::Loan spaces(pool_);
     decoder_->score(
         given.sequences,
         given.ids,
         wanted.ids,
         nullptr,
         scores.data(),
-        space);
+        spaces->scratch);
     std::vector<std::vector<float>> found;
     auto next = scores.begin();
     for (const std::span<const int32_t> piece : pieces) {
@@ -123,6 +130,8 @@ class RuntimeLanguage : public LanguageBackend {
  private:
   std::shared_ptr<const Decoder> decoder_;
   kernels::WeightType type_;
+  std::shared_ptr<runtime::WorkspacePool> pool_ =
+      std::make_shared<runtime::WorkspacePool>();
 };
 
 }  // namespace

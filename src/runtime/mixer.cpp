@@ -44,7 +44,7 @@ class ConvolutionMixer : public Mixer {
   }
 
   int64_t reach() const override { return convolution_->reach(); }
-  std::unique_ptr<MixerSteps> start() const override;
+  std::unique_ptr<MixerSteps> start(Workspace::Frame& kept) const override;
 
  private:
   class Steps;
@@ -78,8 +78,8 @@ class ConvolutionMixer : public Mixer {
 
 class ConvolutionMixer::Steps : public MixerSteps {
  public:
-  explicit Steps(const ConvolutionMixer& mixer)
-      : mixer_(mixer), log_(mixer.options_.conv_dim, mixer.reach()) {}
+  Steps(const ConvolutionMixer& mixer, Workspace::Frame& kept)
+      : mixer_(mixer), log_(mixer.options_.conv_dim, mixer.reach(), kept) {}
 
   void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
       override {
@@ -97,8 +97,9 @@ class ConvolutionMixer::Steps : public MixerSteps {
   RowLog log_;
 };
 
-std::unique_ptr<MixerSteps> ConvolutionMixer::start() const {
-  return std::make_unique<Steps>(*this);
+std::unique_ptr<MixerSteps> ConvolutionMixer::start(
+    Workspace::Frame& kept) const {
+  return std::make_unique<Steps>(*this, kept);
 }
 
 /// A convolution with its linear maps.

@@ -45,8 +45,9 @@ class Mixer {
   }
   /// How many steps back it looks.
   virtual int64_t reach() const = 0;
-  /// A past of no inputs; it refers to this mixer.
-  virtual std::unique_ptr<MixerSteps> start() const = 0;
+  /// A past of no inputs; it refers to this mixer, and has its memory from
+  /// `kept`, which outlives it.
+  virtual std::unique_ptr<MixerSteps> start(Workspace::Frame& kept) const = 0;
 };
 
 /// What stands between the linear maps of a convolution block.

@@ -20,14 +20,16 @@ std::string target_words(const ModelOptions& options, Task task) {
 }
 
 /// ids of whole sequences with their places.
-std::vector<Embedding::Word> words_of(
+std::span<const Embedding::Word> words_of(
     const Sequences& sequences,
-    std::span<const int32_t> ids) {
-  std::vector<Embedding::Word> words;
+    std::span<const int32_t> ids,
+    Workspace::Frame& frame) {
+  auto* const words = frame.take<Embedding::Word>(sequences.rows());
+  size_t count = 0;
   for (int64_t i = 0; i < sequences.count(); ++i)
-    for (int64_t t = 0; t < sequences.length(i); ++t)
-      words.push_back({ids[words.size()], t});
-  return words;
+    for (int64_t t = 0; t < sequences.length(i); ++t, ++count)
+      words[count] = {ids[count], t};
+  return {words, count};
 }
 
 }  // namespace
@@ -78,22 +80,25 @@ Decoder::Decoder(
           vocabulary.target,
           options.tie == Tying::kNone ? "" : target_words(options, task))) {}
 
-Sources Decoder::look_at(Sequences sequences, const float* states) const {
+Sources Decoder::look_at(
+    Sequences sequences,
+    const float* states,
+    Workspace::Frame& kept,
+    Workspace& space) const {
   Sources sources{std::move(sequences), {}};
   for (const Layer& layer : stack_.layers())
     sources.memories.push_back(
-        layer.cross_attention().memory(sources.sequences, states));
+        layer.cross_attention().memory(sources.sequences, states, kept, space));
   return sources;
 }
 
-PastSteps Decoder::start() const {
-  PastSteps past;
+PastSteps Decoder::start(Workspace::Frame& kept) const {
   int64_t reach = 0;
-  for (const Layer& layer : stack_.layers()) {
-    past.mixers.push_back(layer.mixer().start());
+  for (const Layer& layer : stack_.layers())
     reach = std::max(reach, layer.mixer().reach());
-  }
-  past.ancestry = Ancestry(reach);
+  PastSteps past{Ancestry(reach, kept), {}};
+  for (const Layer& layer : stack_.layers())
+    past.mixers.push_back(layer.mixer().start(kept));
   return past;
 }
 
@@ -131,7 +136,10 @@ void Decoder::read(
     float* x,
     Workspace& space,
     const Run& run) const {
-  embedding_.run(words_of(sequences, ids), x, space);
+  {
+    Workspace::Frame frame(space);
+    embedding_.run(words_of(sequences, ids, frame), x, space);
+  }
   std::vector<int32_t> sentence_of_row;
   for (int64_t i = 0; i < sequences.count(); ++i)
     sentence_of_row.insert(
@@ -202,6 +210,7 @@ TranslationModel::TranslationModel(
 template <class Run>
 Sources TranslationModel::read_by(
     const std::vector<std::vector<int32_t>>& sources,
+    Workspace::Frame& kept,
     Workspace& space,
     const Run& run) const {
   Ids all;
@@ -214,31 +223,33 @@ Sources TranslationModel::read_by(
   Workspace::Frame frame(space);
   const int64_t rows = all.sequences.rows();
   float* const x = frame.take(rows * dim_);
-  embedding_.run(words_of(all.sequences, all.ids), x, space);
+  embedding_.run(words_of(all.sequences, all.ids, frame), x, space);
   for (size_t i = 0; i < encoder_.layers().size(); ++i)
     run(i, all.sequences, x);
   encoder_.finish(rows, x);
-  return decoder_.look_at(std::move(all.sequences), x);
+  return decoder_.look_at(std::move(all.sequences), x, kept, space);
 }
 
 Sources TranslationModel::read(
     const std::vector<std::vector<int32_t>>& sources,
+    Workspace::Frame& kept,
     Workspace& space) const {
   const auto run = [&](size_t layer, const Sequences& sequences, float* x) {
     encoder_.layers()[layer].forward(sequences, nullptr, x, space);
   };
-  return read_by(sources, space, run);
+  return read_by(sources, kept, space, run);
 }
 
 Sources TranslationModel::probe(
     const std::vector<int32_t>& source,
     std::vector<LayerProbe>& found,
+    Workspace::Frame& kept,
     Workspace& space) const {
   found.resize(encoder_.layers().size());
   const auto run = [&](size_t layer, const Sequences& sequences, float* x) {
     encoder_.layers()[layer].probe(sequences, nullptr, found[layer], x, space);
   };
-  return read_by({source}, space, run);
+  return read_by({source}, kept, space, run);
 }
 
 }  // namespace seqconv::runtime

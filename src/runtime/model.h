@@ -59,9 +59,15 @@ class Decoder {
   const Output& output() const { return *output_; }
 
   /// The sources as its layers see them, of encoder states [rows, C].
-  Sources look_at(Sequences sequences, const float* states) const;
+  /// What they remember of them lies in `kept`.
+  Sources look_at(
+      Sequences sequences,
+      const float* states,
+      Workspace::Frame& kept,
+      Workspace& space) const;
 
-  PastSteps start() const;
+  /// Its memory is taken from `kept`, which outlives it.
+  PastSteps start(Workspace::Frame& kept) const;
   /// The next steps: ids [T', N] -> hidden [T', N, C]. Row r of the first
   /// continues old row parents[r] and looks at source sentence_of_row[r];
   /// sources: null in a language model. One step at a time if there are any.
@@ -118,14 +124,16 @@ class TranslationModel {
   const Decoder& decoder() const { return decoder_; }
   PositionLimits limits() const { return limits_; }
   kernels::WeightType weight_type() const { return type_; }
-  /// Reads sources without </s>.
+  /// Reads sources without </s>. What a decoder sees of them lies in `kept`.
   Sources read(
       const std::vector<std::vector<int32_t>>& sources,
+      Workspace::Frame& kept,
       Workspace& space) const;
   /// The same of one source; `found` gets what its layers look at.
   Sources probe(
       const std::vector<int32_t>& source,
       std::vector<LayerProbe>& found,
+      Workspace::Frame& kept,
       Workspace& space) const;
 
  private:
@@ -134,6 +142,7 @@ class TranslationModel {
   template <class Run>
   Sources read_by(
       const std::vector<std::vector<int32_t>>& sources,
+      Workspace::Frame& kept,
       Workspace& space,
       const Run& run) const;
 

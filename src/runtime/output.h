@@ -37,10 +37,13 @@ class WordLogits {
   /// hidden [rows, C] -> out [rows, words()].
   void run(int64_t rows, const float* hidden, float* out, Workspace& space)
       const;
-  /// The same to some of the words, by their ids. Their weights are gathered,
-  /// which takes as long as a few rows of the product.
-  WordLogits only(std::span<const int32_t> words) const {
-    return {dim_, projection_, {words_.weight.rows(words), {}}};
+  /// The same to some of the words, by their ids. Their weights are gathered in
+  /// `kept`, which takes as long as a few rows of the product.
+  WordLogits only(std::span<const int32_t> words, Workspace::Frame& kept)
+      const {
+    auto* const memory =
+        kept.take<std::byte>(words_.weight.bytes_of_rows(std::ssize(words)));
+    return {dim_, projection_, {words_.weight.rows(words, memory), {}}};
   }
 
  private:

@@ -24,9 +24,11 @@ ModelProbe probe_translation(
     const std::vector<int32_t>& source,
     std::span<const int32_t> target) {
   const runtime::TranslationModel opened(model, ComputeType::kModel);
-  runtime::Workspace space;
+  runtime::Workspace source_space, space;
+  runtime::Workspace::Frame kept(source_space);
   ModelProbe found;
-  const runtime::Sources read = opened.probe(source, found.encoder, space);
+  const runtime::Sources read =
+      opened.probe(source, found.encoder, kept, space);
   std::vector<int32_t> ids = {kEndId};
   ids.insert(ids.end(), target.begin(), target.end());
   found.decoder = opened.decoder().probe(ids, &read, space);

@@ -79,7 +79,7 @@ class SelfAttentionMixer : public Mixer {
   int64_t reach() const override {
     return options_.kernel_size > 0 ? options_.kernel_size - 1 : kAllSteps;
   }
-  std::unique_ptr<MixerSteps> start() const override;
+  std::unique_ptr<MixerSteps> start(Workspace::Frame& kept) const override;
 
  private:
   class Steps;
@@ -129,8 +129,8 @@ class SelfAttentionMixer : public Mixer {
 
 class SelfAttentionMixer::Steps : public MixerSteps {
  public:
-  explicit Steps(const SelfAttentionMixer& mixer)
-      : mixer_(mixer), log_(2 * mixer.options_.dim, mixer.reach()) {}
+  Steps(const SelfAttentionMixer& mixer, Workspace::Frame& kept)
+      : mixer_(mixer), log_(2 * mixer.options_.dim, mixer.reach(), kept) {}
 
   void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
       override {
@@ -172,8 +172,9 @@ class SelfAttentionMixer::Steps : public MixerSteps {
   RowLog log_;  // keys, values
 };
 
-inline std::unique_ptr<MixerSteps> SelfAttentionMixer::start() const {
-  return std::make_unique<Steps>(*this);
+inline std::unique_ptr<MixerSteps> SelfAttentionMixer::start(
+    Workspace::Frame& kept) const {
+  return std::make_unique<Steps>(*this, kept);
 }
 
 }  // namespace seqconv::runtime

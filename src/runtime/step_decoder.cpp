@@ -16,6 +16,7 @@ struct Voter {
   Sources sources;
   PastSteps past;
   std::optional<ListedOutput> listed;  ///< where not all words may come
+  float* hidden = nullptr;             ///< of the step under way
 
   const Output& output() const { return model->decoder().output(); }
 };
@@ -25,19 +26,25 @@ class RuntimeDecoder : public StepDecoder {
   RuntimeDecoder(
       std::vector<std::shared_ptr<const TranslationModel>> models,
       const std::vector<std::vector<int32_t>>& sources,
+      DecoderMemory memory,
       std::unique_ptr<const WordLists> words)
-      : words_(std::move(words)) {
+      : words_(std::move(words)),
+        memory_(std::move(memory)),
+        spaces_(memory_.pool),
+        kept_(spaces_->kept),
+        space_(spaces_->scratch) {
     for (auto& model : models) {
-      Sources read = model->read(sources, space_);
-      PastSteps past = model->decoder().start();
+      Sources read = model->read(sources, kept_, space_);
+      PastSteps past = model->decoder().start(kept_);
       std::optional<ListedOutput> listed;
       if (words_ != nullptr)
-        listed.emplace(model->decoder().output(), *words_);
+        listed.emplace(model->decoder().output(), *words_, kept_);
       voters_.push_back(
           {std::move(model),
            std::move(read),
            std::move(past),
-           std::move(listed)});
+           std::move(listed),
+           nullptr});
     }
     for (size_t i = 0; i < sources.size(); ++i)
       sentence_of_row_.push_back(static_cast<int32_t>(i));
@@ -63,29 +70,20 @@ class RuntimeDecoder : public StepDecoder {
       int64_t count) override {
     follow(parents);
     Workspace::Frame frame(space_);
-    const bool whole = voters_.size() > 1 || constraints.keep_probabilities ||
-        !voters_[0].output().has_logits();
-    const float* next =
-        whole ? vote(parents, tokens, frame) : logits(parents, tokens, frame);
-    kept_.clear();
+    run_layers(parents, tokens, frame);
+    if (constraints.keep_probabilities)
+      probabilities_.hold(rows_of_all_words(tokens.size()), kept_);
     candidates_.resize(tokens.size());
-    for (size_t row = 0; row < tokens.size(); ++row) {
-      Workspace::Frame own(space_);
-      const std::span numbers(next, static_cast<size_t>(size_of(row)));
-      WordScores scores =
-          whole ? WordScores{numbers} : softmax_scores(numbers, own);
-      scores.words = words_of(row);
-      if (constraints.keep_probabilities)
-        keep(scores);
-      select_row(scores, constraints, row, count, candidates_[row]);
-      next += numbers.size();
+    for (size_t first = 0, end = 0; first < tokens.size(); first = end) {
+      end = end_of_chunk(first);
+      choose({first, end}, constraints, count);
     }
     return candidates_;
   }
 
   std::span<const float> log_probabilities(int64_t row) const override {
-    const auto size = static_cast<size_t>(vocabulary_size());
-    return std::span(kept_).subspan(static_cast<size_t>(row) * size, size);
+    const int64_t size = vocabulary_size();
+    return span_of(probabilities_.data() + row * size, size);
   }
 
  private:
@@ -106,79 +104,127 @@ class RuntimeDecoder : public StepDecoder {
   int64_t size_of(size_t row) const {
     return words_ == nullptr ? vocabulary_size() : std::ssize(words_of(row));
   }
-  int64_t size_of_all_rows() const {
+  /// Rows of a step, and what they have of logits.
+  struct Rows {
+    size_t first;
+    size_t end;
+
+    int64_t count() const { return static_cast<int64_t>(end - first); }
+  };
+  int64_t size_of(const Rows& rows) const {
     int64_t size = 0;
-    for (size_t row = 0; row < sentence_of_row_.size(); ++row)
+    for (size_t row = rows.first; row < rows.end; ++row)
       size += size_of(row);
     return size;
   }
+  /// How far the rows from `first` on go whose logits fit in memory at a time:
+  /// one at least.
+  size_t end_of_chunk(size_t first) const {
+    const auto most = memory_.logits_bytes /
+        (std::ssize(voters_) * static_cast<int64_t>(sizeof(float)));
+    int64_t size = size_of(first);
+    size_t end = first + 1;
+    while (end < sentence_of_row_.size() && size + size_of(end) <= most)
+      size += size_of(end++);
+    return end;
+  }
 
-  /// Appends a row of the whole vocabulary.
-  void keep(const WordScores& row) {
-    const size_t first = kept_.size();
-    if (row.words.empty()) {
-      kept_.insert(kept_.end(), row.logits.begin(), row.logits.end());
+  int64_t rows_of_all_words(size_t rows) const {
+    return static_cast<int64_t>(rows) * vocabulary_size();
+  }
+
+  /// Writes a row of the whole vocabulary.
+  void keep(const WordScores& scores, size_t row) {
+    float* const own = probabilities_.data() + rows_of_all_words(row);
+    if (scores.words.empty()) {
+      std::ranges::copy(scores.logits, own);
       return;
     }
-    kept_.resize(
-        first + static_cast<size_t>(vocabulary_size()),
+    std::fill_n(
+        own,
+        vocabulary_size(),
         -std::numeric_limits<float>::infinity());
-    for (size_t i = 0; i < row.logits.size(); ++i)
-      kept_[first + static_cast<size_t>(row.token(i))] = row.logits[i];
+    for (size_t i = 0; i < scores.logits.size(); ++i)
+      own[scores.token(i)] = scores.logits[i];
+  }
+
+  /// The steps of all models: their hidden rows.
+  void run_layers(
+      std::span<const int32_t> parents,
+      std::span<const int32_t> tokens,
+      Workspace::Frame& frame) {
+    for (Voter& voter : voters_) {
+      const Decoder& decoder = voter.model->decoder();
+      voter.hidden = frame.take(std::ssize(tokens) * decoder.dim());
+      decoder.step(
+          parents,
+          tokens,
+          &voter.sources,
+          sentence_of_row_,
+          voter.past,
+          voter.hidden,
+          space_);
+    }
+  }
+
+  /// The candidates of some rows.
+  void
+  choose(const Rows& rows, const StepConstraints& constraints, int64_t count) {
+    Workspace::Frame frame(space_);
+    const bool whole = voters_.size() > 1 || constraints.keep_probabilities ||
+        !voters_[0].output().has_logits();
+    const float* next = whole ? vote(rows, frame) : logits(rows, frame);
+    for (size_t row = rows.first; row < rows.end; ++row) {
+      Workspace::Frame own(space_);
+      const std::span numbers(next, static_cast<size_t>(size_of(row)));
+      WordScores scores =
+          whole ? WordScores{numbers} : softmax_scores(numbers, own);
+      scores.words = words_of(row);
+      if (constraints.keep_probabilities)
+        keep(scores, row);
+      select_row(scores, constraints, row, count, candidates_[row]);
+      next += numbers.size();
+    }
   }
 
   /// Logits of one model's next tokens, row after row; log-probabilities of an
   /// adaptive softmax, which has no others.
-  void run(
-      Voter& voter,
-      std::span<const int32_t> parents,
-      std::span<const int32_t> tokens,
-      float* out) {
-    const int64_t rows = std::ssize(tokens);
+  void run(const Voter& voter, const Rows& rows, float* out) {
     const Decoder& decoder = voter.model->decoder();
-    Workspace::Frame frame(space_);
-    float* const hidden = frame.take(rows * decoder.dim());
-    decoder.step(
-        parents,
-        tokens,
-        &voter.sources,
-        sentence_of_row_,
-        voter.past,
-        hidden,
-        space_);
+    const float* const hidden =
+        voter.hidden + static_cast<int64_t>(rows.first) * decoder.dim();
+    const std::span all(sentence_of_row_);
     if (voter.listed)
-      voter.listed->logits(sentence_of_row_, hidden, out, space_);
+      voter.listed->logits(
+          all.subspan(rows.first, rows.end - rows.first),
+          hidden,
+          out,
+          space_);
     else if (voter.output().has_logits())
-      voter.output().logits().run(rows, hidden, out, space_);
+      voter.output().logits().run(rows.count(), hidden, out, space_);
     else
-      voter.output().log_probabilities(rows, hidden, out, space_);
+      voter.output().log_probabilities(rows.count(), hidden, out, space_);
   }
 
   /// Those of the only model.
-  const float* logits(
-      std::span<const int32_t> parents,
-      std::span<const int32_t> tokens,
-      Workspace::Frame& frame) {
-    float* const out = frame.take(size_of_all_rows());
-    run(voters_[0], parents, tokens, out);
+  const float* logits(const Rows& rows, Workspace::Frame& frame) {
+    float* const out = frame.take(size_of(rows));
+    run(voters_[0], rows, out);
     return out;
   }
 
   /// Log-probabilities of all models together.
-  const float* vote(
-      std::span<const int32_t> parents,
-      std::span<const int32_t> tokens,
-      Workspace::Frame& frame) {
-    const int64_t size = size_of_all_rows();
+  const float* vote(const Rows& rows, Workspace::Frame& frame) {
+    const int64_t size = size_of(rows);
     const auto models = static_cast<int64_t>(voters_.size());
     float* const all = frame.take(size * models);
     for (int64_t m = 0; m < models; ++m) {
       float* own = all + m * size;
-      Voter& voter = voters_[static_cast<size_t>(m)];
-      run(voter, parents, tokens, own);
+      const Voter& voter = voters_[static_cast<size_t>(m)];
+      run(voter, rows, own);
       if (!voter.output().has_logits())
         continue;
-      for (size_t row = 0; row < tokens.size(); own += size_of(row++))
+      for (size_t row = rows.first; row < rows.end; own += size_of(row++))
         kernels::log_softmax_row(own, size_of(row));
     }
     for (int64_t i = 0; models > 1 && i < size; ++i)
@@ -201,11 +247,14 @@ class RuntimeDecoder : public StepDecoder {
   }
 
   std::unique_ptr<const WordLists> words_;  // null: all words
+  DecoderMemory memory_;
+  WorkspacePool::Loan spaces_;
+  Workspace::Frame kept_;
+  Workspace& space_;
   std::vector<Voter> voters_;
-  Workspace space_;
   std::vector<int32_t> sentence_of_row_;
   std::vector<int32_t> old_;
-  std::vector<float> kept_;  // [N, V] where they are asked for
+  Grown<float> probabilities_;  // [N, V] where they are asked for
   std::vector<std::vector<Candidate>> candidates_;
 };
 
@@ -214,10 +263,12 @@ class RuntimeDecoder : public StepDecoder {
 std::unique_ptr<StepDecoder> make_step_decoder(
     std::vector<std::shared_ptr<const TranslationModel>> models,
     const std::vector<std::vector<int32_t>>& sources,
+    DecoderMemory memory,
     std::unique_ptr<const WordLists> words) {
   return std::make_unique<RuntimeDecoder>(
       std::move(models),
       sources,
+      std::move(memory),
       std::move(words));
 }
 

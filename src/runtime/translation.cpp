@@ -13,7 +13,9 @@ using Models = std::vector<std::shared_ptr<const runtime::TranslationModel>>;
 
 class RuntimeTranslation : public TranslationBackend {
  public:
-  explicit RuntimeTranslation(Models models) : models_(std::move(models)) {
+  RuntimeTranslation(Models models, int64_t logits_bytes)
+      : models_(std::move(models)),
+        memory_{std::make_shared<runtime::WorkspacePool>(), logits_bytes} {
     for (const auto& model : models_)
       limits_ = limits_.within(model->limits());
   }
@@ -21,7 +23,7 @@ class RuntimeTranslation : public TranslationBackend {
   std::unique_ptr<StepDecoder> start(
       const std::vector<std::vector<int32_t>>& sources) const override {
     SEQCONV_CHECK(!sources.empty(), "a batch must have a source, but got none");
-    return runtime::make_step_decoder(models_, sources);
+    return runtime::make_step_decoder(models_, sources, memory_);
   }
 
   bool limits_words() const override {
@@ -44,6 +46,7 @@ class RuntimeTranslation : public TranslationBackend {
     return runtime::make_step_decoder(
         models_,
         sources,
+        memory_,
         std::make_unique<const runtime::WordLists>(
             words,
             models_[0]->decoder().vocabulary()));
@@ -68,6 +71,7 @@ class RuntimeTranslation : public TranslationBackend {
  private:
   Models models_;
   PositionLimits limits_;
+  runtime::DecoderMemory memory_;
 };
 
 std::vector<double> RuntimeTranslation::score(
@@ -85,8 +89,10 @@ std::vector<double> RuntimeTranslation::score(
       targets.size());
   if (sources.empty())
     return {};
-  runtime::Workspace space;
-  const runtime::Sources read = models_[0]->read(sources, space);
+  const runtime::WorkspacePool::Loan spaces(memory_.pool);
+  runtime::Workspace::Frame kept(spaces->kept);
+  const runtime::Sources read =
+      models_[0]->read(sources, kept, spaces->scratch);
   runtime::Ids given, wanted;
   std::vector<int32_t> ids;
   for (const std::vector<int32_t>& target : targets) {
@@ -103,7 +109,7 @@ std::vector<double> RuntimeTranslation::score(
       wanted.ids,
       &read,
       scores.data(),
-      space);
+      spaces->scratch);
   std::vector<double> sums(targets.size(), 0.0);
   for (size_t i = 0; i < targets.size(); ++i)
     for (int64_t t = given.sequences.begin[i]; t < given.sequences.begin[i + 1];
@@ -129,7 +135,7 @@ std::shared_ptr<const TranslationBackend> RuntimeBackends::translation(
     opened.push_back(
         std::make_shared<const runtime::TranslationModel>(model, compute_));
   }
-  return std::make_shared<RuntimeTranslation>(std::move(opened));
+  return std::make_shared<RuntimeTranslation>(std::move(opened), logits_bytes_);
 }
 
 }  // namespace seqconv

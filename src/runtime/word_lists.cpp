@@ -51,10 +51,13 @@ WordLists::WordLists(
   }
 }
 
-ListedOutput::ListedOutput(const Output& output, const WordLists& lists)
+ListedOutput::ListedOutput(
+    const Output& output,
+    const WordLists& lists,
+    Workspace::Frame& kept)
     : lists_(&lists) {
   for (const std::vector<int32_t>& words : lists.groups_)
-    groups_.push_back(output.logits().only(words));
+    groups_.push_back(output.logits().only(words, kept));
 }
 
 void ListedOutput::logits(

@@ -38,8 +38,11 @@ class WordLists {
 /// A model's output for these lists.
 class ListedOutput {
  public:
-  /// Gathers the weights. `lists` must outlive it.
-  ListedOutput(const Output& output, const WordLists& lists);
+  /// Gathers the weights in `kept`, which must outlive it, as `lists` must.
+  ListedOutput(
+      const Output& output,
+      const WordLists& lists,
+      Workspace::Frame& kept);
 
   /// hidden [rows, C] -> logits of the words of each row's sentence, row after
   /// row.

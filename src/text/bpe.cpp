@@ -22,7 +22,10 @@ uint64_t pair_key(int32_t left, int32_t right) {
       static_cast<uint32_t>(right);
 }
 
-constexpr size_t kCacheLimit = 1'000'000;  // words
+/// Memory of the words that are remembered, by and large.
+constexpr size_t kCacheBytes = size_t{32} << 20;
+/// Longer words hardly come twice.
+constexpr size_t kLongestRemembered = 256;
 
 /// The parts of a line between single blanks.
 std::vector<std::string_view> split_at_blanks(std::string_view line) {
@@ -141,9 +144,37 @@ class Bpe::Merger {
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue_;
 };
 
+/// Words that were seen before. Nobody waits for it: who finds it in use goes
+/// without. So a child process of fork() does not wait for a thread of its
+/// parent, which it does not have.
 struct Bpe::Cache {
+  using Words = std::unordered_map<std::string, std::vector<std::string>>;
+
   std::mutex mutex;
-  std::unordered_map<std::string, std::vector<std::string>> words;
+  Words words;
+  size_t bytes = 0;
+
+  static size_t bytes_of(const Words::value_type& entry) {
+    constexpr size_t kEntry = 128;  // with what the map and the heap add
+    size_t bytes = kEntry + entry.first.size();
+    for (const std::string& piece : entry.second)
+      bytes += sizeof(std::string) + piece.size();
+    return bytes;
+  }
+
+  const std::vector<std::string>* find(const std::string& word) const {
+    const auto found = words.find(word);
+    return found == words.end() ? nullptr : &found->second;
+  }
+  void add(const std::string& word, const std::vector<std::string>& pieces) {
+    if (word.size() > kLongestRemembered)
+      return;
+    if (bytes >= kCacheBytes) {
+      Words().swap(words);
+      bytes = 0;
+    }
+    bytes += bytes_of(*words.emplace(word, pieces).first);
+  }
 };
 
 Bpe::Bpe(BpeOptions options)
@@ -153,7 +184,13 @@ Bpe::Bpe(BpeOptions options)
 }
 Bpe::Bpe(Bpe&& other) noexcept = default;
 Bpe& Bpe::operator=(Bpe&& other) noexcept = default;
-Bpe::~Bpe() = default;
+Bpe::~Bpe() {
+  // In a child process a thread that is no more may have left it half changed.
+  if (cache_ && !cache_->mutex.try_lock())
+    static_cast<void>(cache_.release());
+  else if (cache_)
+    cache_->mutex.unlock();
+}
 
 Bpe Bpe::load(const std::filesystem::path& path, BpeOptions options) {
   LineReader reader(path);
@@ -299,17 +336,18 @@ std::vector<std::string> Bpe::segment_with_separators(
 std::vector<std::string> Bpe::segment_words(
     const std::vector<std::string_view>& words) const {
   std::vector<std::string> out;
-  const std::lock_guard lock(cache_->mutex);
-  auto& known = cache_->words;
-  for (std::string_view view : words) {
+  const std::unique_lock lock(cache_->mutex, std::try_to_lock);
+  for (const std::string_view view : words) {
     const std::string word(view);
-    auto found = known.find(word);
-    if (found == known.end()) {
-      if (known.size() >= kCacheLimit)
-        known.clear();
-      found = known.emplace(word, segment_with_separators(word)).first;
+    const auto* const known = lock ? cache_->find(word) : nullptr;
+    if (known != nullptr) {
+      out.insert(out.end(), known->begin(), known->end());
+      continue;
     }
-    out.insert(out.end(), found->second.begin(), found->second.end());
+    const std::vector<std::string> pieces = segment_with_separators(word);
+    out.insert(out.end(), pieces.begin(), pieces.end());
+    if (lock)
+      cache_->add(word, pieces);
   }
   return out;
 }

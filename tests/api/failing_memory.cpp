@@ -1,7 +1,12 @@
 #include "failing_memory.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -60,10 +65,29 @@ bool FailingMemory::has_failed() const {
 }  // namespace seqconv::testing
 
 // Those of the whole program, libraries among it, but for arrays, which
-// sanitizers keep to themselves.
+// sanitizers keep to themselves; and the pages of workspaces, which lie on the
+// heap where there is a sanitizer.
 void* operator new(size_t size) {
   return allocate(size, alignof(std::max_align_t));
 }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+[[gnu::visibility("default")]] void* mmap(
+    void* place,
+    size_t size,
+    int protection,
+    int flags,
+    int file,
+    off_t offset) noexcept {
+  if ((flags & MAP_ANONYMOUS) != 0 && fails(size)) {
+    ++failures;
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  // NOLINTNEXTLINE: the number of the call is what this is about
+  return reinterpret_cast<void*>(
+      ::syscall(SYS_mmap, place, size, protection, flags, file, offset));
+}
+#endif
 void* operator new(size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<size_t>(alignment));
 }

@@ -5,7 +5,8 @@
 
 namespace seqconv::testing {
 
-/// While it lives, memory that any thread asks of C++ is now and then refused.
+/// While it lives, memory that any thread asks of C++, or of
+/// the system in pages, is now and then refused.
 class FailingMemory {
  public:
   struct Plan {

@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -1241,6 +1243,69 @@ class LanguageModels(unittest.TestCase):
             self.assertEqual((result.code, result.out), (0, b""), result.message)
         self.assertEqual(
             *((m / "model.safetensors").read_bytes() for m in (straight, pieces)))
+
+
+CONFIGURATION_OF_WORDS = """
+[data]
+train_source = "text"
+train_target = "text"
+valid_source = "text"
+valid_target = "text"
+[text]
+subword = "none"
+[model]
+dim = 32
+ffn_dim = 32
+[model.encoder]
+layers = 1
+kernel_sizes = [3]
+heads = 4
+[model.decoder]
+layers = 1
+kernel_sizes = [3]
+heads = 4
+[training]
+max_updates = 1
+"""
+
+
+def model_of_words():
+    """One of 8,000 words, with the weights of one update."""
+    folder = support.scratch() / "words"
+    folder.mkdir()
+    words = [f"w{i}" for i in range(8000)]
+    (folder / "text").write_text("".join(
+        " ".join(words[i:i + 10]) + "\n" for i in range(0, len(words), 10)))
+    (folder / "words.toml").write_text(CONFIGURATION_OF_WORDS)
+    result = run("train", "words.toml", "--output", "model", cwd=folder)
+    assert result.code == 0, result.message
+    return folder / "model", words
+
+
+class Memory(unittest.TestCase):
+    def peak(self, model, lines):
+        """Kilobytes of a call that holds all lines at a time."""
+        command = [support.PROGRAM, "translate", "--model", model, "--beam", "5",
+                   "--threads", "2", "--max-length-a", "0", "--max-length-b", "4",
+                   "--buffer-lines", str(len(lines))]
+        with tempfile.TemporaryFile("w+") as text:
+            text.writelines(lines)
+            text.seek(0)
+            process = subprocess.Popen(
+                command, stdin=text, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss
+
+    def test_of_a_call_does_not_grow_with_its_lines(self):
+        model, words = model_of_words()
+        draw = random.Random(1)
+        lines = [" ".join(draw.choices(words, k=draw.randrange(5, 40))) + "\n"
+                 for _ in range(4000)]
+        few, many = self.peak(model, lines[:1000]), self.peak(model, lines)
+        self.assertLess(many, 1.4 * few)
 
 
 if __name__ == "__main__":

@@ -339,6 +339,30 @@ TEST_P(Streamed, WhateverComesNothingIsLost) {
   }
 }
 
+/// A model of bytes may go on for ever without making a character.
+TEST(StreamedBytes, AreHeardThoughTheyMakeNoCharacter) {
+  testing::TemporaryFolder folder;
+  const auto text = LanguageText::create(
+                        {.subword = Subword::kSentencePiece,
+                         .subword_size = 300,
+                         .sentencepiece_byte_fallback = true},
+                        {folder.write("text", kCorpus)})
+                        .text;
+  for (const char* byte : {"<0x80>", "<0xE6>", "<0xF0>"}) {
+    const int32_t id = text->vocabulary().id(byte);
+    ASSERT_NE(id, kUnknownId) << byte;
+    TextStream stream(text);
+    std::string all;
+    for (int i = 0; i < 20'000; ++i) {
+      all += stream.add(id);
+      // A sign is three bytes; three of them may become a character still.
+      ASSERT_GE(std::ssize(all), 3 * (i + 1 - 3)) << byte;
+    }
+    all += stream.finish();
+    EXPECT_EQ(all, text->decode(std::vector<int32_t>(20'000, id)));
+  }
+}
+
 TEST_F(Generator, MosesTokensComeByWholeLines) {
   LanguageSettings settings;
   settings.training = "The dog's asleep (here).\nA man, a \"dog\".\n";

@@ -1,14 +1,20 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <mutex>
+#include <numeric>
 #include <string>
 
+#include "seqconv/base/random.h"
+#include "seqconv/decode/sampled_search.h"
+#include "seqconv/pipeline/workers.h"
 #include "seqconv/runtime/runtime.h"
 #include "sound_models.h"
+#include "support/rounds.h"
 #include "support/temporary_folder.h"
 
-// What opening a model takes of memory. Not in the tests with sanitizers, which
-// keep what was freed.
+// What opening a model takes of memory, and running one for long. Not in the
+// tests with sanitizers, which keep what was freed.
 namespace seqconv {
 namespace {
 
@@ -65,6 +71,116 @@ TEST(RuntimeMemory, OpeningAModelTakesThePackedWeightsAlone) {
         << enum_name(type);
   }
 }
+
+/// Everything that a backend is asked for, batch after batch in two threads,
+/// while small results live on between large blocks. Every batch has a few more
+/// sentences than the one before, as those of sorted lines have: no block that
+/// is free has room for it.
+class ResidentMemory : public ::testing::TestWithParam<BlockKind> {
+ protected:
+  static constexpr size_t kBatches = 4;
+  static constexpr size_t kThreads = 2;
+  static constexpr int64_t kBeam = 4;
+  static constexpr VocabularySizes kVocabulary{2'000, 2'000};
+
+  ModelToRun model(Task task) const {
+    return write_sound_model(
+        options_of(GetParam(), task),
+        task,
+        folder_.path() / enum_name(task),
+        0,
+        kVocabulary);
+  }
+
+  using Ids = std::vector<std::vector<int32_t>>;
+
+  static size_t size_of(size_t batch) { return 16 + 3 * (batch % 32); }
+
+  static Ids sentences(uint64_t number) {
+    Ids all(size_of(number));
+    for (size_t i = 0; i < all.size(); ++i)
+      for (size_t t = 0; t < 3 + (i + number) % 9; ++t)
+        all[i].push_back(static_cast<int32_t>(
+            3 + random_word(mix_words(number, i), t) % 1'900));
+    return all;
+  }
+
+  /// Keeps what is found.
+  void add(std::vector<std::vector<Hypothesis>> found) {
+    const std::lock_guard lock(mutex_);
+    for (std::vector<Hypothesis>& own : found)
+      for (const Hypothesis& hypothesis : own)
+        results_.push_back(hypothesis);
+  }
+
+  void translate(const TranslationBackend& backend, uint64_t number) {
+    const Ids sources = sentences(number);
+    SearchOptions options;
+    options.max_length_a = 0;
+    options.max_length_b = static_cast<int64_t>(2 + number % 3);
+    options.beam = kBeam;
+    std::vector<SearchInput> inputs;
+    std::vector<SampledInput> draws;
+    Ids words;
+    for (const auto& source : sources) {
+      inputs.push_back({.source_length = std::ssize(source) + 1});
+      draws.push_back({inputs.back(), number});
+      words.emplace_back(300 + number % 50);
+      std::iota(words.back().begin(), words.back().end(), 2);
+    }
+    add(search(*backend.start(sources), inputs, options));
+    add(search(*backend.start_within(sources, words), inputs, options));
+    add(sampled_search(*backend.start(sources), draws, options, {}));
+    backend.score(sources, sources);
+  }
+
+  static void read(const LanguageBackend& backend, uint64_t number) {
+    const auto reader = backend.start();
+    const Ids ids = sentences(number);
+    for (size_t i = 0; i < ids.size() / 4; ++i)
+      reader->read(ids[i]).log_probabilities();
+    backend.score({ids.begin(), ids.end()});
+  }
+
+  testing::TemporaryFolder folder_;
+  std::mutex mutex_;
+  std::vector<Hypothesis> results_;
+};
+
+TEST_P(ResidentMemory, GrowsByWhatIsReturnedAlone) {
+  const auto translation =
+      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto language = RuntimeBackends().language(model(Task::kLanguageModel));
+  const int rounds = testing::rounds(24);
+  double early = 0;
+  for (int round = 0; round < rounds; ++round) {
+    share_work(kBatches, kThreads, [&](size_t batch) {
+      const size_t number = static_cast<size_t>(round) * kBatches + batch;
+      translate(*translation, number);
+      read(*language, number);
+    });
+    if (round == 0)
+      early = memory("VmRSS:");
+  }
+  // Logits of the largest batch, what else it needs, and what the heap keeps.
+  const auto batch = static_cast<double>(
+      size_of(31) * kBeam * kVocabulary.target * sizeof(float));
+  const auto results = static_cast<double>(results_.size());
+  EXPECT_LT(
+      memory("VmRSS:") - early,
+      kThreads * 2.5 * batch + results * (sizeof(Hypothesis) + 300));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfEveryMixer,
+    ResidentMemory,
+    ::testing::ValuesIn([] {
+      std::vector<BlockKind> kinds;
+      for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
+        kinds.push_back(kind);
+      return kinds;
+    }()),
+    [](const auto& info) { return std::string(enum_name(info.param)); });
 
 }  // namespace
 }  // namespace seqconv

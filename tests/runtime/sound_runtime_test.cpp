@@ -157,8 +157,10 @@ TEST(SharedProducts, GiveTheBytesOfOneThread) {
 TEST(Ancestry, FindsThePastOfRowsThatAreDroppedRepeatedAndReordered) {
   for (const int64_t reach : {int64_t{0}, int64_t{1}, int64_t{4}, kAllSteps})
     for (uint64_t seed = 0; seed < 20; ++seed) {
-      Ancestry ancestry(reach);
-      RowLog log(2, reach);
+      runtime::Workspace space;
+      runtime::Workspace::Frame kept(space);
+      Ancestry ancestry(reach, kept);
+      RowLog log(2, reach, kept);
       std::vector<std::vector<float>> past(3);  // a row: what it has seen
       for (int64_t step = 0; step < 25; ++step) {
         const auto word = [&](uint64_t i) {

@@ -85,6 +85,9 @@ struct RuntimeOptions {
   /// Files of a model folder may be links out of it, as in caches that are made
   /// of such links; else they are an error. Only where the folder is trusted.
   bool follow_links = false;
+  /// Memory of the logits that a batch's step has at a time, in bytes. Results
+  /// do not depend on it.
+  int64_t logits_bytes = int64_t{32} << 20;
 };
 
 /// How translations are searched for; what is not given is the model's own.

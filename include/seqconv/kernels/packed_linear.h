@@ -89,8 +89,11 @@ class PackedLinear {
 
   /// The matrix of these rows alone, in this order: every one of its outputs
   /// has the bits that it has here. Not of gated weights. Error for rows that
-  /// are not there.
-  PackedLinear rows(std::span<const int32_t> rows) const;
+  /// are not there. Its weights, bytes_of_rows() of them, lie in `memory` at a
+  /// cache line, where some is given, and then refer to it.
+  PackedLinear rows(std::span<const int32_t> rows, std::byte* memory = nullptr)
+      const;
+  int64_t bytes_of_rows(int64_t rows) const;
 
   int64_t outputs() const { return outputs_; }  ///< 2N when gated
   int64_t inputs() const { return inputs_; }    ///< K

@@ -30,6 +30,8 @@ class TextStream {
   void pass_over() { shown_ = text_->decode(ids_); }
 
  private:
+  std::string complete_text() const;
+
   std::shared_ptr<const TextPipeline> text_;
   std::vector<int32_t> ids_;  // the last ones of the line
   std::string shown_;         // their text, as far as it was given out

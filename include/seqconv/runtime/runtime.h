@@ -34,13 +34,20 @@ kernels::WeightType weight_type(
     ComputeType compute,
     kernels::WeightType stored);
 
+/// Memory of the logits of a batch that are there at a time.
+inline constexpr int64_t kLogitsBytes = int64_t{32} << 20;
+
 /// Opens models in the runtime. Weights are packed for the processor at hand,
 /// once; backends share them among all threads. Products are summed in one
 /// fixed order: a sentence's numbers depend on nothing else in its batch.
 class RuntimeBackends : public BackendOpener {
  public:
-  explicit RuntimeBackends(ComputeType compute = ComputeType::kModel)
-      : compute_(compute) {}
+  /// logits_bytes: a step of a translation makes the logits of as many rows at
+  /// a time as fit in it, of one at least. No number depends on it.
+  explicit RuntimeBackends(
+      ComputeType compute = ComputeType::kModel,
+      int64_t logits_bytes = kLogitsBytes)
+      : compute_(compute), logits_bytes_(logits_bytes) {}
 
   std::string_view name() const override { return "runtime"; }
   std::shared_ptr<const TranslationBackend> translation(
@@ -50,6 +57,7 @@ class RuntimeBackends : public BackendOpener {
 
  private:
   ComputeType compute_;
+  int64_t logits_bytes_;
 };
 
 }  // namespace seqconv

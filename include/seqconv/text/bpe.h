@@ -66,7 +66,8 @@ class Bpe {
   /// is O(n log n) in its length.
   std::vector<std::string> segment_word(std::string_view word) const;
   /// Pieces of words, the separator after each but a word's last. Words seen
-  /// before come from a cache; safe to call from several threads.
+  /// before come from a cache of some 32 MB at most; safe to call from several
+  /// threads, none of which waits for another.
   std::vector<std::string> segment_words(
       const std::vector<std::string_view>& words) const;
   /// Text with each word (split at blanks) in pieces joined by "@@ ", byte for

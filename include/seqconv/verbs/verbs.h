@@ -68,6 +68,8 @@ struct TranslateArguments {
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end
+  /// What a batch may have of logits at a time, for the stats; 0: all.
+  int64_t logits_megabytes = 0;
   /// Summaries are wanted, where given: format and json_input are not read.
   std::optional<SummaryOptions> summary;
 };

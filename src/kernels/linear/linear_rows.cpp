@@ -58,7 +58,15 @@ void gather_rows(
 
 }  // namespace
 
-PackedLinear PackedLinear::rows(std::span<const int32_t> rows) const {
+int64_t PackedLinear::bytes_of_rows(int64_t rows) const {
+  const LinearKernels& ops = linear_kernels(type_, target_);
+  return ceil_div(rows, ops.panel) * ops.panel * groups_of(ops, inputs_) *
+      ops.group * ops.weight_bytes;
+}
+
+PackedLinear PackedLinear::rows(
+    std::span<const int32_t> rows,
+    std::byte* memory) const {
   SEQCONV_CHECK(!gated_, "rows of gated weights stand in two panels");
   for (const int32_t row : rows)
     SEQCONV_CHECK(
@@ -71,9 +79,10 @@ PackedLinear PackedLinear::rows(std::span<const int32_t> rows) const {
   const int64_t groups = groups_of(ops, inputs_);
   PackedLinear some = *this;
   some.outputs_ = static_cast<int64_t>(rows.size());
-  some.bytes_ = ceil_div(some.outputs_, ops.panel) * ops.panel * groups *
-      ops.group * ops.weight_bytes;
-  some.panels_ = allocate_weights(some.bytes_);
+  some.bytes_ = bytes_of_rows(some.outputs_);
+  some.panels_ = memory == nullptr
+      ? allocate_weights(some.bytes_)
+      : std::shared_ptr<std::byte>(std::shared_ptr<void>(), memory);
   std::fill_n(some.panels_.get(), some.bytes_, std::byte{0});
   gather_rows(ops, panels_.get(), rows, groups, some.panels_.get());
   if (scales_ == nullptr)
