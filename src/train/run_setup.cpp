@@ -105,7 +105,8 @@ void leave_other_runs(const RunFolder& folder) {
       "' holds checkpoints of another run, which stay there");
   if (!std::filesystem::exists(folder.metrics()))
     return;
-  for (const auto& file : {folder.metrics(), folder.settings()})
+  for (const std::filesystem::path& file :
+       {folder.metrics().path(), folder.settings()})
     if (const auto other = set_aside(file); !other.empty())
       log_warning(
           "'",

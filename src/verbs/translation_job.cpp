@@ -17,7 +17,7 @@ std::string content_of(const RootedPath& file) {
 Json describe_model(const RootedPath& path) {
   const ModelFiles files = find_model(path);
   Json model = {{"parameters", content_of(files.parameters)}};
-  for (const fs::path& file : description_files(files))
+  for (const std::filesystem::path& file : description_files(files))
     model[file.filename().string()] = content_of(file);
   return model;
 }
