@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import signal
 import struct
 import subprocess
@@ -11,6 +12,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parents[2] / "tools"))
+import check_crashes
 import support
 from support import run
 
@@ -70,6 +73,17 @@ def curves(folder):
                 shown.setdefault(value[1].decode(), []).append(
                     (step, struct.unpack("<f", value[2])[0]))
     return shown
+
+
+class Crashes(unittest.TestCase):
+    """A few of those that `tools/check_long.sh crashes` makes."""
+
+    def test_what_is_killed_or_finds_the_disk_full_comes_to_the_same_end(self):
+        cases = check_crashes.make_cases(support)
+        for name, times in ("quantize", 4), ("translate", 2), ("average", 1):
+            scratch = support.scratch() / f"crashes-{name}"
+            scratch.mkdir()
+            cases[name].check(scratch, times, random.Random(4))
 
 
 class Runs(unittest.TestCase):
