@@ -21,6 +21,9 @@
 #            work is shared out. Nothing is suppressed: none of it uses OpenMP.
 #            Two tests stay out: the sanitizer starts no thread in a child of a
 #            process with threads, and has one of its own, which one test counts
+#   crashes  kills trainings and what writes models at random moments, and lets their
+#            disk run full at random bytes (tools/check_crashes.py, some 10 minutes;
+#            CRASHES, default 30, is the number for each)
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
 #            no growth of memory, no line lost, changed or out of order; and calls
 #            of 16,000 lines at a time by a model of every mixer
@@ -69,6 +72,9 @@ threads() {
     build/tsan/bin/pipeline_workers_test --gtest_brief=1 \
       --gtest_filter=-SharedWork.IsDoneOnceAndByNoMoreThreadsThanAskedFor
 }
+crashes() {
+  python3 tools/check_crashes.py --times "${CRASHES:-30}"
+}
 soak() {
   .venv/bin/python tools/soak.py build/release/bin/seqconv &&
     .venv/bin/python tools/soak.py build/release/bin/seqconv --int8
@@ -81,11 +87,11 @@ real() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(golden text moses rouge scores fuzz threads soak real)
+[ $# -gt 0 ] || steps=(golden text moses rouge scores fuzz threads crashes soak real)
 failed=()
 for step in "${steps[@]}"; do
   case "$step" in
-    golden | text | moses | rouge | scores | fuzz | threads | soak | real)
+    golden | text | moses | rouge | scores | fuzz | threads | crashes | soak | real)
       printf '\n== %s (%d s)\n' "$step" "$SECONDS"
       "$step" || failed+=("$step")
       ;;

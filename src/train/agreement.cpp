@@ -55,6 +55,34 @@ bool holds(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
+uint64_t sampled_checksum(const fs::path& file) {
+  constexpr size_t kWhole = size_t{64} << 20;
+  constexpr size_t kSample = 4096;
+  constexpr size_t kSamples = 1024;
+  const MappedFile mapped(file);
+  const auto bytes = mapped.bytes();
+  if (bytes.size() <= kWhole)
+    return checksum(bytes);
+  uint64_t sum = bytes.size();
+  const size_t step = (bytes.size() - kSample) / (kSamples - 1);
+  for (size_t i = 0; i < kSamples; ++i)
+    sum = checksum(bytes.subspan(i * step, kSample), sum);
+  return sum;
+}
+
+bool sees(
+    const fs::path& file,
+    const std::string& text,
+    std::chrono::milliseconds patience) {
+  const auto last = std::chrono::steady_clock::now() + patience;
+  while (!holds(file, text)) {
+    if (std::chrono::steady_clock::now() >= last)
+      return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return true;
+}
+
 std::string
 broadcast_text(Communicator& processes, std::string text, int64_t root) {
   size_t size = text.size();
@@ -130,11 +158,8 @@ void check_shared_folder(Communicator& processes, const fs::path& folder) {
   if (processes.is_first())
     write_file_atomically(file, token);
   processes.barrier();
-  const auto last = std::chrono::steady_clock::now() + kMostDelay;
-  while (!holds(file, token) && std::chrono::steady_clock::now() < last)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   std::string fault;
-  if (!holds(file, token))
+  if (!sees(file, token, kMostDelay))
     fault = concat(
         "the processes of a run need one folder that all see, but what rank 0 "
         "has written into '",

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "seqconv/train/communicator.h"
@@ -29,6 +31,18 @@ void check_same_run(
     Communicator& processes,
     const TrainRequest& request,
     const Json& inputs);
+
+/// A checksum of a file's size and content, or where it is larger than 64 MiB
+/// of evenly spread samples: processes compare by it without reading a corpus
+/// each.
+uint64_t sampled_checksum(const std::filesystem::path& file);
+
+/// Whether this process reads `text` in a file, within `patience`: file systems
+/// of a network show what another one has written after a while.
+bool sees(
+    const std::filesystem::path& file,
+    const std::string& text,
+    std::chrono::milliseconds patience);
 
 /// UsageError when what the first process writes into `folder`, which exists
 /// there, cannot be read by all.

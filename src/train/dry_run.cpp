@@ -145,7 +145,8 @@ void report_new_run(const TrainRequest& request, int64_t processes) {
   const auto task = make_task(config);
   task->create(request);
   const TemporaryFolder folder;
-  const PreparedData data = task->prepare(folder.path(), Json::object());
+  const PreparedData data =
+      prepare_data(folder.path(), Json::object(), task->recipes());
   report_data(data);
   report_model(request, *task, processes);
   report_updates(

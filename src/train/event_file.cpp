@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "seqconv/base/crc32.h"
@@ -76,6 +79,26 @@ std::string host_name() {
   return name.data();
 }
 
+constexpr std::string_view kPrefixOfEvents = "events.out.tfevents.";
+
+/// The time that the last file of a folder has in its name, in seconds; nothing
+/// where there is none.
+std::optional<int64_t> last_time(const std::filesystem::path& folder) {
+  std::optional<int64_t> last;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefixOfEvents))
+      continue;
+    int64_t time = 0;
+    std::from_chars(
+        name.data() + kPrefixOfEvents.size(),
+        name.data() + name.size(),
+        time);
+    last = std::max(last.value_or(0), time);
+  }
+  return last;
+}
+
 bool is_place_key(const std::string& key) {
   return key == "kind" || key == "epoch" || key == "update";
 }
@@ -123,14 +146,17 @@ Scalars scalars_of(const Json& record) {
   return scalars;
 }
 
-EventFile::EventFile(const std::filesystem::path& folder, int64_t resumed) {
+EventFile::EventFile(const std::filesystem::path& folder, int64_t first) {
   create_folder(folder);
   const double now = seconds_now();
+  const std::optional<int64_t> before = last_time(folder);
   // The viewer reads a folder's files in the order of their names.
+  const int64_t time =
+      std::max(static_cast<int64_t>(now), before ? *before + 1 : 0);
   for (int64_t number = 0; fd_ < 0; ++number) {
     path_ = folder /
-        concat("events.out.tfevents.",
-               static_cast<int64_t>(now),
+        concat(kPrefixOfEvents,
+               time,
                ".",
                host_name(),
                ".",
@@ -149,8 +175,8 @@ EventFile::EventFile(const std::filesystem::path& folder, int64_t resumed) {
         std::strerror(errno));
   }
   append(version_event(now));
-  if (resumed >= 0)
-    append(session_start_event(now, resumed + 1));
+  if (before)
+    append(session_start_event(now, first));
 }
 
 EventFile::~EventFile() {

@@ -34,9 +34,10 @@ Scalars scalars_of(const Json& record);
 /// goes on.
 class EventFile {
  public:
-  /// Creates a file in `folder`. A run that goes on after update `resumed` (-1:
-  /// it begins) takes back what came later before.
-  EventFile(const std::filesystem::path& folder, int64_t resumed);
+  /// Creates a file in `folder`, which readers take for the last one. Where
+  /// others are, of this run or of one that began here before, it takes back
+  /// what they have from step `first` on.
+  EventFile(const std::filesystem::path& folder, int64_t first);
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
   ~EventFile();

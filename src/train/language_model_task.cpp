@@ -38,12 +38,11 @@ class LanguageModelTask : public TrainingTask {
     write_description(loaded_);
   }
 
-  PreparedData prepare(const fs::path& folder, const Json& inputs)
-      const override {
-    std::optional<CorpusRecipe> valid;
+  CorpusRecipes recipes() const override {
+    CorpusRecipes recipes{recipe(config_.data.train), std::nullopt};
     if (!config_.data.valid.empty())
-      valid = recipe(config_.data.valid);
-    return prepare_data(folder, inputs, recipe(config_.data.train), valid);
+      recipes.valid = recipe(config_.data.valid);
+    return recipes;
   }
 
   std::shared_ptr<SequenceModel> model() const override {

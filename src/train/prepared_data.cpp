@@ -53,12 +53,11 @@ void check_files(const RootedPath& folder, const Json& stamp) {
 PreparedData open_data(
     const fs::path& folder,
     const Json& stamp,
-    const CorpusRecipe& train,
-    const std::optional<CorpusRecipe>& valid) {
+    const CorpusRecipes& recipes) {
   PreparedData data;
-  data.train = train.open(folder / "train", stamp.at("train"));
-  if (valid)
-    data.valid = valid->open(folder / "valid", stamp.at("valid"));
+  data.train = recipes.train.open(folder / "train", stamp.at("train"));
+  if (recipes.valid)
+    data.valid = recipes.valid->open(folder / "valid", stamp.at("valid"));
   return data;
 }
 
@@ -79,13 +78,12 @@ void write_corpus(
 Json write_data(
     const fs::path& folder,
     const Json& inputs,
-    const CorpusRecipe& train,
-    const std::optional<CorpusRecipe>& valid) {
+    const CorpusRecipes& recipes) {
   create_folder(folder);
   Json stamp = {{"inputs", inputs}, {kFiles, Json::object()}};
-  write_corpus(folder, "train", train, stamp);
-  if (valid)
-    write_corpus(folder, "valid", *valid, stamp);
+  write_corpus(folder, "train", recipes.train, stamp);
+  if (recipes.valid)
+    write_corpus(folder, "valid", *recipes.valid, stamp);
   stamp["checksum"] = stamp_checksum(stamp);
   write_file_atomically(folder / "stamp.json", stamp.dump(2) + "\n");
   return stamp;
@@ -96,13 +94,12 @@ Json write_data(
 PreparedData prepare_data(
     const fs::path& folder,
     const Json& inputs,
-    const CorpusRecipe& train,
-    const std::optional<CorpusRecipe>& valid) {
+    const CorpusRecipes& recipes) {
   const Json stamp = read_stamp(RootedPath(folder) / "stamp.json", inputs);
   if (!stamp.is_null()) {
     try {
       check_files(folder, stamp);
-      return open_data(folder, stamp, train, valid);
+      return open_data(folder, stamp, recipes);
     } catch (const Error& error) {
       log_warning(error.what(), "; the data are encoded again");
     } catch (const Json::exception&) {
@@ -111,8 +108,20 @@ PreparedData prepare_data(
           " is damaged; the data are encoded again");
     }
   }
-  const Json written = write_data(folder, inputs, train, valid);
-  return open_data(folder, written, train, valid);
+  const Json written = write_data(folder, inputs, recipes);
+  return open_data(folder, written, recipes);
+}
+
+PreparedData open_prepared_data(
+    const fs::path& folder,
+    const std::string& stamp,
+    const CorpusRecipes& recipes) {
+  const std::string file = (folder / "stamp.json").string();
+  try {
+    return open_data(folder, parse_json(stamp, file), recipes);
+  } catch (const Json::exception&) {
+    fail(file, " is damaged");
+  }
 }
 
 void report_data(const PreparedData& data) {

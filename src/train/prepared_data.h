@@ -36,6 +36,12 @@ struct CorpusRecipe {
       open;
 };
 
+/// Those of a run.
+struct CorpusRecipes {
+  CorpusRecipe train;
+  std::optional<CorpusRecipe> valid;
+};
+
 /// Logs summaries and warnings.
 void report_data(const PreparedData& data);
 
@@ -47,8 +53,15 @@ void report_data(const PreparedData& data);
 PreparedData prepare_data(
     const std::filesystem::path& folder,
     const Json& inputs,
-    const CorpusRecipe& train,
-    const std::optional<CorpusRecipe>& valid);
+    const CorpusRecipes& recipes);
+
+/// Opens what another process, which has checked the files, prepared in
+/// `folder`; `stamp` is the text of its folder/stamp.json. Nothing is written:
+/// Error for what cannot be opened.
+PreparedData open_prepared_data(
+    const std::filesystem::path& folder,
+    const std::string& stamp,
+    const CorpusRecipes& recipes);
 
 /// Stops with Interrupted when a signal asks for it; for use between two lines.
 void stop_preparing_if_asked();

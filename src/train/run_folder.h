@@ -21,6 +21,8 @@ struct RunFolder {
   std::filesystem::path events() const { return training() / "tensorboard"; }
   std::filesystem::path settings() const { return training() / "config.toml"; }
   std::filesystem::path data() const { return training() / "data"; }
+  /// Says what was prepared there.
+  std::filesystem::path stamp() const { return data() / "stamp.json"; }
   std::filesystem::path lock() const { return training() / "lock"; }
   std::filesystem::path checkpoints() const {
     return training() / "checkpoints";

@@ -3,12 +3,15 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include <chrono>
+
 #include "agreement.h"
 #include "given_text.h"
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
+#include "seqconv/base/safetensors.h"
 #include "seqconv/base/signals.h"
 #include "seqconv/checkpoint/decoding_defaults.h"
 #include "seqconv/checkpoint/model_description.h"
@@ -27,19 +30,24 @@ void stop_if_asked() {
         "interrupted before the first batch; start the same command again");
 }
 
+/// A process that is not the first waits so long for its files to be seen.
+constexpr auto kMostDelayOfFiles = std::chrono::seconds(3);
+
 /// Of binarised data both files decide the ids, of lists the stories too.
-std::string content_of(const TextSource& source) {
+std::string content_of(
+    const TextSource& source,
+    uint64_t (*sum)(const std::filesystem::path&)) {
   if (holds_ids(source)) {
     const FairseqFiles files = fairseq_files(source.file);
-    return checksum_text(file_checksum(files.index)) + "+" +
-        checksum_text(file_checksum(files.data));
+    return checksum_text(sum(files.index)) + "+" +
+        checksum_text(sum(files.data));
   }
   const auto files = files_of(source);
   if (files.size() == 1)
-    return checksum_text(file_checksum(files[0]));
+    return checksum_text(sum(files[0]));
   std::string sums;
   for (const auto& file : files)
-    sums += checksum_text(file_checksum(file));
+    sums += checksum_text(sum(file));
   return checksum_text(checksum(sums));
 }
 
@@ -81,7 +89,7 @@ void encode_data(RunSetup& setup, const Json& inputs) {
   setup.settings["inputs"] = inputs;
   setup.settings["threads"] = at::get_num_threads();
   setup.settings["processes"] = setup.communicator->size();
-  setup.data = setup.task->prepare(setup.folder.data(), inputs);
+  setup.data = prepare_data(setup.folder.data(), inputs, setup.task->recipes());
 }
 
 /// Takes the folder, in which another process may have trained until now.
@@ -193,13 +201,70 @@ void go_on(Json inputs, RunSetup& setup) {
   warn_of_other_checkpoints(setup);
 }
 
-/// In another process than the first: opens what that one has prepared.
-void join(const TrainRequest& request, Json inputs, RunSetup& setup) {
-  if (request.resume)
-    setup.resumed = read_state(setup.folder.state()).position;
-  setup.task->open(setup.folder.root);
-  add_text_inputs(setup, inputs);
-  setup.data = setup.task->prepare(setup.folder.data(), inputs);
+/// Tells one state from another.
+Json state_mark(const RunFolder& folder) {
+  const SafetensorsReader state(folder.state());
+  const auto found = state.metadata().find("checksum");
+  return found == state.metadata().end() ? Json() : Json(found->second);
+}
+
+/// What the first process has made, or found and checked: enough for the others
+/// to see whether they see the same, without reading all of it.
+std::string describe_setup(const RunSetup& setup) {
+  Json made = {{"stamp", read_file(setup.folder.stamp())}};
+  if (setup.resumed) {
+    made["state"] = state_mark(setup.folder);
+    made["position"] = write_options(*setup.resumed);
+  }
+  return made.dump();
+}
+
+/// In another process than the first: opens what that one has made. It writes
+/// nothing.
+void join(const Json& made, RunSetup& setup) {
+  const RunFolder& folder = setup.folder;
+  const std::string stamp = made.at("stamp");
+  SEQCONV_CHECK(
+      sees(folder.stamp(), stamp, kMostDelayOfFiles),
+      "'",
+      folder.stamp().string(),
+      "' is another there");
+  if (made.contains("state")) {
+    SEQCONV_CHECK(
+        state_mark(folder) == made.at("state"),
+        "'",
+        folder.state().string(),
+        "' is another there");
+    read_options(made.at("position"), "position", setup.resumed.emplace());
+  }
+  setup.task->open(folder.root);
+  setup.data = open_prepared_data(folder.data(), stamp, setup.task->recipes());
+}
+
+/// The others join the first, or all fail with the words of the lowest rank
+/// that cannot.
+void join_the_first(RunSetup& setup) {
+  Communicator& processes = *setup.communicator;
+  if (processes.size() == 1)
+    return;
+  const std::string made = broadcast_text(
+      processes,
+      processes.is_first() ? describe_setup(setup) : "",
+      0);
+  std::string fault;
+  try {
+    if (!processes.is_first())
+      join(Json::parse(made), setup);
+  } catch (const Error& error) {
+    fault = concat(
+        "rank ",
+        processes.rank(),
+        " cannot use what rank 0 has prepared: ",
+        error.what());
+  }
+  fault = lowest_fault(processes, fault);
+  if (!fault.empty())
+    fail(fault);
 }
 
 /// Models that another process has drawn, or taken from --init-from.
@@ -311,7 +376,9 @@ void check_output(const TrainRequest& request) {
   check_inputs_stay(request);
 }
 
-Json describe_files(const DataOptions& data) {
+Json describe_files(
+    const DataOptions& data,
+    uint64_t (*sum)(const std::filesystem::path&)) {
   Json described = Json::object();
   const auto add = [&](const char* key,
                        const std::vector<std::string>& files,
@@ -320,7 +387,8 @@ Json describe_files(const DataOptions& data) {
     for (const std::string& file : files) {
       try {
         sums.push_back(content_of(
-            both ? data.source_of(file, PairSide::kSource) : TextSource(file)));
+            both ? data.source_of(file, PairSide::kSource) : TextSource(file),
+            sum));
       } catch (const Error& error) {
         fail("data.", key, ": ", error.what());
       }
@@ -344,18 +412,20 @@ RunSetup set_up_run(
   setup.folder.root = {request.output, request.links};
   setup.task = make_task(request.config, request.device);
   Communicator& processes = *setup.communicator;
-  const Json inputs = describe_files(request.config.data);
-  check_same_run(processes, request, inputs);
-  if (processes.is_first())
+  const DataOptions& data = request.config.data;
+  if (processes.size() > 1)
+    check_same_run(processes, request, describe_files(data, sampled_checksum));
+  Json inputs;  // of the corpus that the first alone reads
+  if (processes.is_first()) {
+    inputs = describe_files(data);
     take_folder(request, setup);
+  }
   check_shared_folder(processes, setup.folder.training());
   if (processes.is_first() && request.resume)
     go_on(inputs, setup);
   else if (processes.is_first())
     begin(request, inputs, setup);
-  processes.barrier();
-  if (!processes.is_first())
-    join(request, inputs, setup);
+  join_the_first(setup);
   if (!request.resume)
     share_parameters(processes, *setup.task->model());
   return setup;

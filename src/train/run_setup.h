@@ -6,6 +6,7 @@
 
 #include "checkpoint.h"
 #include "run_folder.h"
+#include "seqconv/base/checksum.h"
 #include "seqconv/base/folder_lock.h"
 #include "seqconv/train/communicator.h"
 #include "task.h"
@@ -32,9 +33,11 @@ struct RunSetup {
 /// run or a model and --resume is missing, or when there is nothing to resume.
 void check_output(const TrainRequest& request);
 
-/// Checksums of all files of [data]; Error naming the key of a file that
-/// cannot be read.
-Json describe_files(const DataOptions& data);
+/// Checksums of all files of [data], made by `sum`; Error naming the key of a
+/// file that cannot be read.
+Json describe_files(
+    const DataOptions& data,
+    uint64_t (*sum)(const std::filesystem::path&) = file_checksum);
 
 /// Takes the folder for the run, then prepares text, data and model, or opens
 /// those of the run that is resumed. The first process does it; the others

@@ -1,8 +1,10 @@
 #include "run_writer.h"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "seqconv/base/checksum.h"
 #include "seqconv/base/log.h"
@@ -10,6 +12,21 @@
 #include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv {
+namespace {
+
+/// Those that a log has of an update.
+std::vector<Json> records_of(const std::filesystem::path& log, int64_t update) {
+  std::vector<Json> found;
+  std::ifstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (record.is_object() && record.value("update", Json()) == update)
+      found.push_back(std::move(record));
+  }
+  return found;
+}
+
+}  // namespace
 
 RunWriter::RunWriter(const RunSetup& setup)
     : setup_(setup), writes_(setup.communicator->is_first()) {}
@@ -19,9 +36,17 @@ void RunWriter::open_records(const Position& position) {
     return;
   metrics_.emplace(setup_.folder.metrics(), position.metrics_records);
   if (setup_.config.training.tensorboard)
-    events_.emplace(
-        setup_.folder.events(),
-        setup_.resumed ? position.update : -1);
+    open_events(position);
+}
+
+void RunWriter::open_events(const Position& position) {
+  // A validation that is due was perhaps made already, behind the state.
+  const bool again = position.validation_due;
+  events_.emplace(setup_.folder.events(), position.update + (again ? 0 : 1));
+  if (again)
+    for (const Json& record :
+         records_of(setup_.folder.metrics(), position.update))
+      events_->write(record);
 }
 
 void RunWriter::write_record(const Json& record) {

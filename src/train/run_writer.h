@@ -47,6 +47,7 @@ class RunWriter {
       const Position& position,
       const ParameterAverage& average) const;
   void wait_for_the_first() const;
+  void open_events(const Position& position);
 
   const RunSetup& setup_;
   bool writes_;

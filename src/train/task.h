@@ -27,11 +27,8 @@ class TrainingTask {
   /// Writes config.json and the text's files into `folder`.
   virtual void write_config(const std::filesystem::path& folder) = 0;
 
-  /// Training and validation text as ids, in `folder`; earlier work with the
-  /// same `inputs` is used again.
-  virtual PreparedData prepare(
-      const std::filesystem::path& folder,
-      const Json& inputs) const = 0;
+  /// How training and validation text become ids.
+  virtual CorpusRecipes recipes() const = 0;
 
   virtual std::shared_ptr<SequenceModel> model() const = 0;
   /// The options of the text as they came out of create() or open().

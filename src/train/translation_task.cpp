@@ -87,14 +87,13 @@ class TranslationTask : public TrainingTask {
     write_description(loaded_);
   }
 
-  PreparedData prepare(const fs::path& folder, const Json& inputs)
-      const override {
+  CorpusRecipes recipes() const override {
     const DataOptions& data = config_.data;
-    std::optional<CorpusRecipe> valid;
+    CorpusRecipes recipes{recipe(data.training_pairs()), std::nullopt};
     if (const PairSources pairs = data.validation_pairs();
         !pairs.source.empty())
-      valid = recipe(pairs);
-    return prepare_data(folder, inputs, recipe(data.training_pairs()), valid);
+      recipes.valid = recipe(pairs);
+    return recipes;
   }
 
   std::shared_ptr<SequenceModel> model() const override {

@@ -355,6 +355,35 @@ class Agreement(Refusals):
             support.Result(done.returncode, done.stdout, done.stderr),
             "one folder that all see", "is not there in rank 1", "node1/run/training")
 
+    def test_only_the_first_writes_the_prepared_data(self):
+        """One that sees another stamp than the first fails, and all with it."""
+        first, other = (support.scratch() / name / "run" for name in ("sees", "sees-another"))
+        arguments = training("unused", "training.max_updates=3")
+        arguments[arguments.index("--output") + 1] = "run"
+        first.parent.mkdir()
+        done = subprocess.run([*mpirun(2), os.fspath(support.PROGRAM), *arguments],
+                              cwd=first.parent, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=support.TIMEOUT, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shutil.copytree(first, other)
+        (other / "training" / "shared").symlink_to(first / "training" / "shared")
+        data = other / "training" / "data"
+        stamp = data / "stamp.json"
+        stamp.write_text(stamp.read_text() + "damaged")
+        before = {file.name: file.read_bytes() for file in data.iterdir()}
+        command = []
+        for folder in (first.parent, other.parent):
+            command += [":"] if command else []
+            command += ["-np", "1", "--wdir", os.fspath(folder),
+                        os.fspath(support.PROGRAM), *arguments, "--resume",
+                        "--set", "training.max_updates=6"]
+        done = subprocess.run([*mpirun(1)[:-2], *command], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=support.TIMEOUT, check=False)
+        self.assert_refused_once(
+            support.Result(done.returncode, done.stdout, done.stderr),
+            "rank 1 cannot use what rank 0 has prepared", "stamp.json' is another there")
+        self.assertEqual({file.name: file.read_bytes() for file in data.iterdir()}, before)
+
     def test_a_file_that_cannot_be_written_in_the_middle_ends_all(self):
         folder = support.scratch() / "blocked"
         self.assertEqual(together(2, *training("blocked", "training.max_updates=2")).code, 0)

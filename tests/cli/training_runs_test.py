@@ -3,13 +3,17 @@
 import json
 import os
 import pathlib
+import random
 import signal
+import struct
 import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parents[2] / "tools"))
+import check_crashes
 import support
 from support import run
 
@@ -24,6 +28,62 @@ def repeated(name, suffix, times):
 def kinds(folder):
     lines = (folder / "training" / "metrics.jsonl").read_text().splitlines()
     return [json.loads(line)["kind"] for line in lines]
+
+
+def fields(data):
+    """Of a message of protocol buffers: numbers of fields and what is in them."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        tag = number()
+        if tag & 7 == 0:
+            yield tag >> 3, number()
+            continue
+        size = {1: 8, 5: 4}.get(tag & 7) or number()
+        yield tag >> 3, data[at:at + size]
+        at += size
+
+
+def curves(folder):
+    """What TensorBoard shows: steps and numbers by name."""
+    shown = {}
+    for file in sorted((folder / "training" / "tensorboard").glob("*tfevents*")):
+        data = file.read_bytes()
+        while len(data) >= 12:
+            size = struct.unpack("<Q", data[:8])[0]
+            event = dict(fields(data[12:12 + size]))
+            data = data[16 + size:]
+            step = event.get(2, 0)
+            if 7 in event:  # a session starts
+                shown = {name: [point for point in points if point[0] < step]
+                         for name, points in shown.items()}
+            for _, value in fields(event.get(5, b"")):
+                value = dict(fields(value))
+                shown.setdefault(value[1].decode(), []).append(
+                    (step, struct.unpack("<f", value[2])[0]))
+    return shown
+
+
+class Crashes(unittest.TestCase):
+    """A few of those that `tools/check_long.sh crashes` makes."""
+
+    def test_what_is_killed_or_finds_the_disk_full_comes_to_the_same_end(self):
+        cases = check_crashes.make_cases(support)
+        for name, times in ("quantize", 4), ("translate", 2), ("average", 1):
+            scratch = support.scratch() / f"crashes-{name}"
+            scratch.mkdir()
+            cases[name].check(scratch, times, random.Random(4))
 
 
 class Runs(unittest.TestCase):
@@ -83,6 +143,44 @@ class Runs(unittest.TestCase):
         result = run(*command)
         self.assertEqual(result.code, 0, result.message)
         self.assertEqual(list(folder.rglob("*.tmp-*")), [])
+
+    def test_a_run_that_begins_again_or_repeats_a_validation_has_one_curve(self):
+        folder = support.scratch() / "curves"
+        metrics = folder / "training" / "metrics.jsonl"
+        command = ["train", support.config(), "--output", folder,
+                   "--set", "training.tensorboard=true", "--set", "training.log_every=1"]
+        endless = ["--set", "training.max_updates=1000000", "--set", "training.validate_every=3"]
+
+        def kill_when(process, kind, number):
+            while not metrics.exists() or kinds(folder).count(kind) < number:
+                self.assertIsNone(process.poll(), "it ended by itself")
+                time.sleep(0.01)
+            process.kill()
+            process.communicate(timeout=support.TIMEOUT)
+
+        # Nothing is saved: it begins again. Then it is killed behind a validation that the
+        # state does not know of, and makes it again.
+        kill_when(self.start(*command, *endless, "--set", "training.validate_every=1000000"),
+                  "train", 5)
+        slow = subprocess.Popen(
+            [*support.slow_disk("/checkpoints/", 60), os.fspath(support.PROGRAM),
+             *map(os.fspath, [*command, *endless])],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(slow.kill)
+        kill_when(slow, "validation", 1)
+        result = run(*command, "--resume", "--set", "training.validate_every=3",
+                     "--set", "training.max_updates=5")
+        self.assertEqual(result.code, 0, result.message)
+        wanted = {}
+        for record in map(json.loads, metrics.read_text().splitlines()):
+            if record["kind"] in ("train", "validation"):
+                wanted.setdefault(f"{record['kind']}/nll_base2", []).append(
+                    (record["update"], struct.unpack("<f", struct.pack(
+                        "<f", record["nll_base2"]))[0]))
+        shown = curves(folder)
+        self.assertEqual([step for step, _ in wanted["train/nll_base2"]], [1, 2, 3, 4, 5])
+        self.assertEqual([step for step, _ in wanted["validation/nll_base2"]], [3, 5])
+        self.assertEqual({name: shown[name] for name in wanted}, wanted)
 
     def test_a_model_begins_with_one_of_its_own_configuration(self):
         base = support.scratch() / "pieces"

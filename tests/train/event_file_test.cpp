@@ -90,8 +90,8 @@ TEST(EventFile, TakesFiniteNumbersOfTrainingAndValidation) {
 
 TEST(EventFile, EveryRunHasAFileOfItsOwn) {
   const testing::TemporaryFolder folder;
-  EventFile first(folder.path() / "tensorboard", -1);
-  EventFile second(folder.path() / "tensorboard", 4);
+  EventFile first(folder.path() / "tensorboard", 1);
+  EventFile second(folder.path() / "tensorboard", 5);
   EXPECT_NE(first.path(), second.path());
   EXPECT_THAT(
       first.path().filename().string(),
@@ -103,13 +103,15 @@ TEST(EventFile, EveryRunHasAFileOfItsOwn) {
       head + framed_record(session_start_event(0, 5)).size());
   first.write({{"kind", "train"}, {"update", 1}, {"nll_base2", 2.0}});
   EXPECT_GT(read_file(first.path()).size(), head);  // at once
+  // Readers take them by their names, however soon they follow each other.
+  EXPECT_LT(first.path(), second.path());
 }
 
 TEST(EventFile, SaysWhereItCannotWrite) {
   const testing::TemporaryFolder folder;
   const std::string file = folder.write("tensorboard", "no folder");
   EXPECT_THAT(
-      testing::error_of([&] { EventFile events(file, -1); }),
+      testing::error_of([&] { EventFile events(file, 1); }),
       HasSubstr(file));
 }
 
