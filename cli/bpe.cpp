@@ -22,7 +22,8 @@ constexpr const char* kBpeExamples =
     "  seqconv bpe learn --merges 8000 train.de train.en > codes\n"
     "  seqconv bpe apply --codes codes < test.de > test.bpe.de\n"
     "  seqconv bpe apply --codes codes --vocabulary vocabulary.de \\\n"
-    "    --vocabulary-threshold 50 --glossaries '<[a-z]+>' < test.de";
+    "    --vocabulary-threshold 50 --glossaries '<[a-z]+>' < test.de\n"
+    "  seqconv bpe apply --codes codes --dropout 0.1 --seed 3 < train.de";
 
 struct Learn {
   int64_t merges = 0;
@@ -46,11 +47,17 @@ struct Apply {
   std::string codes;
   std::string vocabulary;
   int64_t threshold = 0;
+  int64_t seed = BpeOptions().seed;
   BpeOptions options;
 };
 
 void apply_codes(const Apply& flags, std::ostream& out) {
   BpeOptions options = flags.options;
+  if (!(options.dropout >= 0 && options.dropout <= 1))
+    fail_usage(
+        "--dropout must be a probability from 0 to 1, but got ",
+        options.dropout);
+  options.seed = static_cast<uint32_t>(flags.seed);
   if (!flags.vocabulary.empty())
     options.vocabulary = read_bpe_vocabulary(flags.vocabulary, flags.threshold);
   const Bpe bpe = Bpe::load(flags.codes, options);
@@ -120,6 +127,18 @@ void add_apply(CLI::App& bpe, Program& program) {
       "Use so many lines of the codes, the first ones (default: all)",
       0)
       ->default_str("");
+  CLI::Option* dropout = add_real(
+      verb,
+      "--dropout",
+      flags->options.dropout,
+      "Pass each merge over with this probability, 0 to 1 (BPE dropout)");
+  add_integer(
+      verb,
+      "--seed",
+      flags->seed,
+      "Seed of dropout; numbers are those of subword-nmt",
+      0)
+      ->needs(dropout);
   verb.callback([&program, flags] {
     program.run = [&program, flags] { apply_codes(*flags, program.out); };
   });

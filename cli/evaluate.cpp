@@ -10,6 +10,7 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/metrics/missing_words.h"
 #include "seqconv/text/mecab.h"
 #include "seqconv/text/segmenter.h"
 
@@ -37,12 +38,12 @@ using Lines = std::vector<std::string>;
 /// BLEU's own tokenizer wants text, and other scores come of what was tokenised
 /// before. sacreBLEU warns from 100 lines on that end in a period by itself;
 /// here a few are enough where they are most of those that end in one.
-void warn_tokenized(const Lines& hypotheses, const BleuOptions& options) {
+bool warn_tokenized(const Lines& hypotheses, const BleuOptions& options) {
   constexpr int64_t kMany = 100;
   constexpr int64_t kFew = 10;
   if (options.style != BleuStyle::kSacreBleu ||
       options.tokenizer == BleuTokenizer::kNone)
-    return;
+    return false;
   const auto ending = [&](std::string_view end) {
     return std::count_if(
         hypotheses.begin(),
@@ -50,7 +51,9 @@ void warn_tokenized(const Lines& hypotheses, const BleuOptions& options) {
         [&](const std::string& line) { return line.ends_with(end); });
   };
   const int64_t alone = ending(" .");
-  if (alone >= kMany || (alone >= kFew && 2 * alone > ending(".")))
+  const bool looks_tokenized =
+      alone >= kMany || (alone >= kFew && 2 * alone > ending("."));
+  if (looks_tokenized)
     log_warning(
         alone,
         " of ",
@@ -58,18 +61,26 @@ void warn_tokenized(const Lines& hypotheses, const BleuOptions& options) {
         " hypotheses end in ' .', as tokenised text does: BLEU is meant for "
         "text (seqconv tokenize --undo makes some of it), or for tokens with "
         "--tokenizer none");
+  return looks_tokenized;
 }
 
-/// Tokenizers that split at blanks find no words in some languages.
-void warn_unsegmented(const Lines& hypotheses, const BleuOptions& options) {
-  const std::string_view language = language_without_words(hypotheses, options);
-  if (!language.empty())
-    log_warning(
-        "the hypotheses are ",
-        language,
-        ", which has no blanks between words: BLEU by blanks says little; "
-        "--tokenizer char or spm, zh for Chinese or ja-mecab for Japanese "
-        "finds tokens there");
+/// Some metrics find no words in some languages. One system's warning is
+/// enough.
+template <class Options>
+void warn_of_missing_words(const EvaluationText& text, const Options& options) {
+  std::string warning;
+  for (const EvaluationSystem& system : text.systems)
+    if (warning.empty())
+      warning = missing_words(system.lines, options, {"the hypotheses are"});
+  if (warning.empty()) {
+    Lines references;
+    for (const Lines& line : text.references)
+      if (!line.empty())
+        references.push_back(line.front());
+    warning = missing_words(references, options, {"the references are"});
+  }
+  if (!warning.empty())
+    log_warning(warning);
 }
 
 const std::string kTokenizerFlag = "--tokenize,--tokenizer";
@@ -152,10 +163,20 @@ void add_own_flags(CLI::App& verb, RougeFlags& options) {
 }
 
 template <class Options>
-void warn(const Lines& /*hypotheses*/, const Options& /*options*/) {}
-void warn(const Lines& hypotheses, const BleuFlags& options) {
-  warn_tokenized(hypotheses, options);
-  warn_unsegmented(hypotheses, options);
+void warn(const EvaluationText& text, const Options& options) {
+  if constexpr (std::is_same_v<Options, BleuFlags>)
+    std::ranges::any_of(text.systems, [&](const EvaluationSystem& system) {
+      return warn_tokenized(system.lines, options);  // once is enough
+    });
+  warn_of_missing_words(text, options);
+}
+
+/// BLEU of a sentence takes the orders that it has, as sacreBLEU's.
+template <class Options>
+void prepare(const EvaluationFlags& flags, Options& options) {
+  if constexpr (std::is_same_v<Options, BleuFlags>)
+    options.effective_order |=
+        flags.sentence && options.style == BleuStyle::kSacreBleu;
 }
 
 template <class Metric, class Options>
@@ -201,6 +222,10 @@ void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
       "Threads; 0 = all cores",
       0,
       1024);
+  verb.add_flag(
+      "--sentence",
+      flags.sentence,
+      "Scores of each sentence, a line each; BLEU of the orders that it has");
   add_integer(verb, "--decimals", flags.decimals, "Decimals of scores", 0, 15);
   add_choice(verb, "--format", flags.format, "text or json");
   verb.add_flag_callback(
@@ -264,18 +289,19 @@ void add_metric(
       std::map<std::string, std::string>{
           {"tokenizer", "--tokenize"},
           {"smoothing", "--smooth"},
+          {"smoothing_value", "--smooth-value"},
           {"exceptions", "--rouge-exceptions"}});
   state->options.visit(*state->visitor);
   add_own_flags(verb, state->options);
   add_significance_flags(verb, state->flags);
   verb.callback([&program, state] {
     program.run = [&program, state] {
+      prepare(state->flags, state->options);
       state->options.validate(OptionNames(state->visitor->names()));
       const MakeMetric make = maker_of<Metric>(state->options);
       make();  // what is wrong with it is said before anything is read
       const EvaluationText text = read_evaluation_text(state->flags, std::cin);
-      for (const EvaluationSystem& system : text.systems)
-        warn(system.lines, state->options);
+      warn(text, state->options);
       cli::evaluate(state->flags, text, make, program.out);
     };
   });

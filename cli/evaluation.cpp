@@ -8,6 +8,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/json_texts.h"
+#include "seqconv/base/log.h"
 #include "seqconv/base/threads.h"
 #include "seqconv/pipeline/workers.h"
 
@@ -22,6 +23,7 @@ struct Evaluation {
   std::vector<std::unique_ptr<CorpusMetric>> metrics;  ///< [system]
   std::vector<std::vector<Measured>> measured;         ///< [measure][system]
   std::string signature;                               ///< with what was drawn
+  std::vector<SentenceStatistics> statistics;          ///< [system]
 
   const CorpusMetric& metric() const { return *metrics[0]; }
 };
@@ -117,7 +119,9 @@ class SharedCount {
   template <class Function>
   static void
   at_line(const EvaluationSystem& system, size_t i, const Function& function) {
-    located([&] { return concat(system.name, ":", i + 1); }, function);
+    located(
+        [&] { return concat(system.name, ":", system.numbers[i]); },
+        function);
   }
 
   const EvaluationText& text_;
@@ -179,12 +183,13 @@ Evaluation evaluation_of(
     const MakeMetric& make_metric) {
   Evaluation evaluation;
   SharedCount counting(text, make_metric, thread_count(flags.threads));
-  std::vector<SentenceStatistics> statistics;
+  std::vector<SentenceStatistics>& statistics = evaluation.statistics;
   for (const EvaluationSystem& system : text.systems) {
     evaluation.metrics.push_back(make_metric());
     statistics.push_back(counting.feed(*evaluation.metrics.back(), system));
   }
-  for (size_t i = 0; i < evaluation.metric().measures(); ++i)
+  const size_t measures = flags.sentence ? 0 : evaluation.metric().measures();
+  for (size_t i = 0; i < measures; ++i)
     evaluation.measured.push_back(measure(flags, evaluation, statistics, i));
   evaluation.signature = signature(flags, evaluation.metric());
   return evaluation;
@@ -275,6 +280,65 @@ void write_json(
   out << json_line(object) << '\n';
 }
 
+/// The scores of one system's sentence, one a measure.
+std::vector<double> sentence_scores(
+    const std::vector<ScoreOfSums>& measures,
+    const SentenceStatistics& system,
+    size_t sentence) {
+  std::vector<double> scores;
+  for (const ScoreOfSums& measure : measures)
+    scores.push_back(measure.exact(system.row(sentence)));
+  return scores;
+}
+
+Json sentence_object(
+    const CorpusMetric& metric,
+    const std::vector<double>& scores) {
+  if (scores.size() == 1)
+    return {{"name", metric.name(0)}, {"score", scores[0]}};
+  Json list = Json::array();
+  for (size_t i = 0; i < scores.size(); ++i)
+    list.push_back({{"name", metric.name(i)}, {"score", scores[i]}});
+  return {{"scores", std::move(list)}};
+}
+
+/// A line of text has blanks between measures, tabs between systems.
+void write_sentences(
+    const EvaluationFlags& flags,
+    const EvaluationText& text,
+    const Evaluation& evaluation,
+    std::ostream& out) {
+  const CorpusMetric& metric = evaluation.metric();
+  std::vector<ScoreOfSums> measures;
+  for (size_t i = 0; i < metric.measures(); ++i)
+    measures.push_back(metric.score_of_sums(i));
+  log_info(metric.name(), "|", evaluation.signature);
+  const bool several = text.systems.size() > 1;
+  for (size_t line = 0; line < text.references.size(); ++line) {
+    Json object = {{"line", text.systems[0].numbers[line]}};
+    std::string row;
+    for (size_t s = 0; s < text.systems.size(); ++s) {
+      const auto scores =
+          sentence_scores(measures, evaluation.statistics[s], line);
+      for (size_t i = 0; i < scores.size(); ++i)
+        row += concat(
+            i > 0       ? " "
+                : s > 0 ? "\t"
+                        : "",
+            fixed(scores[i], flags.decimals));
+      Json own = sentence_object(metric, scores);
+      if (several) {
+        own["system"] = text.systems[s].name;
+        object["systems"].push_back(std::move(own));
+      } else {
+        object.update(own);
+      }
+    }
+    out << (flags.format == OutputFormat::kJson ? json_line(object) : row)
+        << '\n';
+  }
+}
+
 }  // namespace
 
 void evaluate(
@@ -283,7 +347,9 @@ void evaluate(
     const MakeMetric& make_metric,
     std::ostream& out) {
   const Evaluation evaluation = evaluation_of(flags, text, make_metric);
-  if (flags.format == OutputFormat::kJson)
+  if (flags.sentence)
+    write_sentences(flags, text, evaluation, out);
+  else if (flags.format == OutputFormat::kJson)
     write_json(text, evaluation, out);
   else if (text.systems.size() == 1)
     write_single(flags, evaluation, out);

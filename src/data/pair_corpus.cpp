@@ -34,6 +34,7 @@ class PairReader {
   }
 
   /// The ids of the present line; errors name it.
+  int64_t blank_lines() const { return source_.blank_lines(); }
   std::vector<int32_t> source() const { return source_.ids(); }
   std::vector<int32_t> target() const { return target_.ids(); }
 
@@ -68,27 +69,28 @@ class PairWriter {
         target_(target_path_) {}
 
   void add(std::vector<int32_t> source, std::vector<int32_t> target) {
-    const bool source_cut = cut_tokens(source, limits_.source_cut);
-    const bool target_cut = cut_tokens(target, limits_.target_cut);
-    const auto source_length = static_cast<int64_t>(source.size()) + 1;
-    const auto target_length = static_cast<int64_t>(target.size()) + 1;
+    const size_t whole_source = source.size();
+    const size_t whole_target = target.size();
     ++report_.lines;
-    if (source.empty() || target.empty()) {
-      ++report_.empty;
-    } else if (
-        source_length > limits_.source || target_length > limits_.target) {
-      ++report_.too_long;
-    } else {
-      source_.append(source);
-      target_.append(target);
-      ++report_.pairs;
-      report_.source_cut += source_cut;
-      report_.target_cut += target_cut;
-      report_.source_tokens += source_length;
-      report_.target_tokens += target_length;
-      report_.source_unknown += SymbolCount::of(source).unknown;
-      report_.target_unknown += SymbolCount::of(target).unknown;
+    switch (cut_pair(source, target, limits_)) {
+      case PairFate::kEmpty:
+        ++report_.empty;
+        return;
+      case PairFate::kTooLong:
+        ++report_.too_long;
+        return;
+      case PairFate::kKept:
+        break;
     }
+    source_.append(source);
+    target_.append(target);
+    ++report_.pairs;
+    report_.source_cut += source.size() < whole_source;
+    report_.target_cut += target.size() < whole_target;
+    report_.source_tokens += std::ssize(source) + 1;
+    report_.target_tokens += std::ssize(target) + 1;
+    report_.source_unknown += SymbolCount::of(source).unknown;
+    report_.target_unknown += SymbolCount::of(target).unknown;
   }
 
   /// Whatever happens here, no new file stands beside an old one.
@@ -101,7 +103,7 @@ class PairWriter {
     target_.finish();
   }
 
-  const CorpusReport& report() const { return report_; }
+  CorpusReport& report() { return report_; }
 
  private:
   PairLimits limits_;
@@ -124,6 +126,11 @@ std::string CorpusReport::summary() const {
         " and ",
         target_unknown,
         " of them unknown");
+  if (blank > 0)
+    cut += concat(
+        ", ",
+        blank,
+        blank == 1 ? " blank line skipped" : " blank lines skipped");
   return concat(
       pairs,
       " pairs of ",
@@ -142,7 +149,21 @@ std::string CorpusReport::summary() const {
       unknown);
 }
 
-void read_pairs(
+PairFate cut_pair(
+    std::vector<int32_t>& source,
+    std::vector<int32_t>& target,
+    const PairLimits& limits) {
+  cut_tokens(source, limits.source_cut);
+  cut_tokens(target, limits.target_cut);
+  if (source.empty() || target.empty())
+    return PairFate::kEmpty;
+  return std::ssize(source) + 1 > limits.source ||
+          std::ssize(target) + 1 > limits.target
+      ? PairFate::kTooLong
+      : PairFate::kKept;
+}
+
+int64_t read_pairs(
     const CorpusSide& source,
     const CorpusSide& target,
     const std::function<void(
@@ -155,11 +176,14 @@ void read_pairs(
       source.files.size(),
       " and ",
       target.files.size());
+  int64_t blank = 0;
   for (size_t i = 0; i < source.files.size(); ++i) {
     PairReader pairs(source, target, i);
     while (pairs.next())
       take(pairs.source(), pairs.target());
+    blank += pairs.blank_lines();
   }
+  return blank;
 }
 
 CorpusReport write_pair_corpus(
@@ -172,10 +196,12 @@ CorpusReport write_pair_corpus(
       "the longest length must be at least 2 (one symbol and </s>), but got ",
       std::min(limits.source, limits.target));
   PairWriter writer(limits, stem);
-  read_pairs(source, target, [&](const auto& from, const auto& to) {
-    writer.add(from, to);
-  });
-  const CorpusReport& report = writer.report();
+  const int64_t blank =
+      read_pairs(source, target, [&](const auto& from, const auto& to) {
+        writer.add(from, to);
+      });
+  CorpusReport& report = writer.report();
+  report.blank = blank;
   SEQCONV_CHECK(
       report.pairs > 0,
       "no pairs to learn from in ",

@@ -47,6 +47,10 @@ std::string SentenceReader::where() const {
   return lines_ ? lines_->where() : concat(name_, ": sentence ", taken_);
 }
 
+int64_t SentenceReader::blank_lines() const {
+  return lines_ ? lines_->blank_lines() : 0;
+}
+
 int64_t SentenceReader::replaced_lines() const {
   return lines_ ? lines_->replaced_lines() : 0;
 }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "characters.h"
+#include "ngram_table.h"
 #include "ngrams.h"
 #include "report.h"
 #include "seqconv/base/error.h"
@@ -45,17 +46,54 @@ void count_ngrams(
     const std::vector<Sentence>& references,
     int bits,
     BleuStatistics& statistics) {
-  const auto sort = [bits](const Sentence& sentence) {
-    return SortedNgrams<Ngram>(sentence, BleuStatistics::kOrder, bits);
+  const size_t order = statistics.total.size();
+  const auto sort = [&](const Sentence& sentence) {
+    return SortedNgrams<Ngram>(sentence, order, bits);
   };
   const SortedNgrams<Ngram> found = sort(hypothesis);
   std::vector<SortedNgrams<Ngram>> allowed;
   for (const Sentence& reference : references)
     allowed.push_back(sort(reference));
-  for (size_t n = 1; n <= BleuStatistics::kOrder; ++n) {
+  for (size_t n = 1; n <= order; ++n) {
     statistics.correct[n - 1] =
         metrics::count_matches<Ngram>(found, allowed, n);
     statistics.total[n - 1] = found.total(n);
+  }
+}
+
+/// The same where so many symbols fit into no number: an n-gram's number is
+/// that of its first n - 1 symbols and of its last one.
+void count_numbered_ngrams(
+    const Sentence& hypothesis,
+    const std::vector<Sentence>& references,
+    BleuStatistics& statistics) {
+  metrics::NgramTable table;
+  Sentence ours(hypothesis.size());
+  std::vector<Sentence> theirs;
+  for (const Sentence& reference : references)
+    theirs.emplace_back(reference.size());
+  for (size_t n = 1; n <= statistics.total.size(); ++n) {
+    table.clear(hypothesis.size());
+    for (size_t i = 0; i + n <= hypothesis.size(); ++i) {
+      ours[i] = table.add(ours[i], hypothesis[i + n - 1]);
+      ++statistics.total[n - 1];
+    }
+    std::vector<int32_t> allowed(table.counts().size());
+    for (size_t r = 0; r < references.size(); ++r) {
+      std::vector<int32_t> counts(allowed.size());
+      for (size_t i = 0; i + n <= references[r].size(); ++i) {
+        uint32_t& gram = theirs[r][i];
+        if (gram != metrics::NgramTable::kAbsent)
+          gram = table.find(gram, references[r][i + n - 1]);
+        if (gram != metrics::NgramTable::kAbsent)
+          ++counts[gram];
+      }
+      for (size_t gram = 0; gram < allowed.size(); ++gram)
+        allowed[gram] = std::max(allowed[gram], counts[gram]);
+    }
+    for (size_t gram = 0; gram < allowed.size(); ++gram)
+      statistics.correct[n - 1] +=
+          std::min(allowed[gram], table.counts()[gram]);
   }
 }
 
@@ -63,29 +101,49 @@ void count_ngrams(
 BleuStatistics count_sentence(
     const Sentence& hypothesis,
     const std::vector<Sentence>& references,
-    uint32_t words) {
+    uint32_t words,
+    int64_t order) {
   BleuStatistics statistics;
+  statistics.correct.resize(static_cast<size_t>(order));
+  statistics.total.resize(static_cast<size_t>(order));
   statistics.hypothesis_length = static_cast<int64_t>(hypothesis.size());
   statistics.reference_length =
       nearest_length(statistics.hypothesis_length, references);
   const int bits = metrics::bits_of_symbols(words);
-  if (bits * static_cast<int>(BleuStatistics::kOrder) <= 64)
+  if (bits * order <= 64)
     count_ngrams<uint64_t>(hypothesis, references, bits, statistics);
-  else
+  else if (bits * order <= 128)
     count_ngrams<unsigned __int128>(hypothesis, references, bits, statistics);
+  else
+    count_numbered_ngrams(hypothesis, references, statistics);
   return statistics;
+}
+
+/// Whether a smoothing has a value.
+bool has_value(BleuSmoothing smoothing) {
+  return smoothing == BleuSmoothing::kFloor ||
+      smoothing == BleuSmoothing::kAddK;
+}
+
+double smoothing_value(const BleuOptions& options) {
+  if (options.smoothing_value != BleuOptions::kUsualValue)
+    return options.smoothing_value;
+  return options.smoothing == BleuSmoothing::kFloor ? 0.1 : 1;
 }
 
 /// BLEU of BleuStatistics::numbers() or sums of them. Precisions are computed
 /// in the precision of the sums, the rest in double.
 template <class Real>
-BleuScore score_numbers(std::span<const Real> sums, BleuSmoothing smoothing) {
-  constexpr size_t kOrder = BleuStatistics::kOrder;
-  const std::span<const Real> correct = sums.subspan(2, kOrder);
-  const std::span<const Real> total = sums.subspan(2 + kOrder, kOrder);
+BleuScore score_numbers(
+    std::span<const Real> sums,
+    const BleuOptions& options) {
+  const size_t order = sums.size() / 2 - 1;
+  const std::span<const Real> correct = sums.subspan(2, order);
   const auto hypothesis = static_cast<double>(sums[0]);
   const auto reference = static_cast<double>(sums[1]);
+  const double value = smoothing_value(options);
   BleuScore result;
+  result.precisions.resize(order);
   result.ratio = reference > 0 ? hypothesis / reference : 0;
   result.brevity_penalty = 1;
   if (hypothesis < reference)
@@ -96,19 +154,28 @@ BleuScore score_numbers(std::span<const Real> sums, BleuSmoothing smoothing) {
     return result;
   Real share = 1;
   double sum = 0;
-  for (size_t n = 0; n < kOrder; ++n) {
-    double& precision = result.precisions[n];
-    if (total[n] == 0)
-      return result;  // hypotheses too short for n-grams: BLEU is 0
-    if (correct[n] > 0) {
-      precision = 100 * correct[n] / total[n];
-    } else if (smoothing == BleuSmoothing::kExp) {
+  size_t orders = 0;
+  for (; orders < order; ++orders) {
+    const bool added = options.smoothing == BleuSmoothing::kAddK && orders > 0;
+    const Real more = added ? static_cast<Real>(value) : Real(0);
+    const Real found = correct[orders] + more;
+    const Real total = sums[2 + order + orders] + more;
+    if (total == 0)
+      break;  // hypotheses too short for n-grams
+    double& precision = result.precisions[orders];
+    if (found > 0) {
+      precision = 100 * found / total;
+    } else if (options.smoothing == BleuSmoothing::kExp) {
       share *= 2;
-      precision = 100 / (share * total[n]);
+      precision = 100 / (share * total);
+    } else if (options.smoothing == BleuSmoothing::kFloor) {
+      precision = static_cast<Real>(100 * value) / total;
     }
     sum += std::log(precision);
   }
-  result.score = result.brevity_penalty * std::exp(sum / kOrder);
+  if (orders == order || options.effective_order)
+    result.score =
+        result.brevity_penalty * std::exp(sum / static_cast<double>(orders));
   return result;
 }
 
@@ -163,11 +230,30 @@ void BleuOptions::validate(const OptionNames& names) const {
         names.setting("style", enum_name(style)));
   };
   const BleuOptions defaults;
+  if (order < 1 || order > 16)
+    fail_usage(names("order"), " must be from 1 to 16, but got ", order);
+  const bool valued = smoothing_value != kUsualValue;
+  if (valued && !(smoothing_value >= 0))
+    fail_usage(
+        names("smoothing_value"),
+        " must be >= 0, but got ",
+        smoothing_value);
+  if (valued && !has_value(smoothing))
+    fail_usage(
+        names("smoothing_value"),
+        " has no effect with ",
+        names.setting("smoothing", enum_name(smoothing)));
   if (style == BleuStyle::kSacreBleu) {
     if (compound_split)
       reject("compound_split");
     return;
   }
+  if (has_value(smoothing))
+    reject("smoothing");
+  if (order != defaults.order)
+    reject("order");
+  if (effective_order)
+    reject("effective_order");
   if (tokenizer != defaults.tokenizer && tokenizer != BleuTokenizer::kNone)
     reject("tokenizer");
 }
@@ -179,11 +265,16 @@ std::string_view language_without_words(
       options.tokenizer == BleuTokenizer::k13a ||
       options.tokenizer == BleuTokenizer::kNone ||
       options.tokenizer == BleuTokenizer::kIntl;
-  return splits_at_blanks ? unsegmented_language(lines) : "";
+  if (!splits_at_blanks && options.tokenizer != BleuTokenizer::kZh)
+    return "";
+  const std::string_view language = unsegmented_language(lines);
+  return splits_at_blanks || language != "Chinese" ? language : "";
 }
 
 BleuStatistics& BleuStatistics::operator+=(const BleuStatistics& other) {
-  for (size_t n = 0; n < kOrder; ++n) {
+  correct.resize(std::max(correct.size(), other.correct.size()));
+  total.resize(correct.size());
+  for (size_t n = 0; n < other.correct.size(); ++n) {
     correct[n] += other.correct[n];
     total[n] += other.total[n];
   }
@@ -208,18 +299,19 @@ BleuStatistics BleuStatistics::of_numbers(std::span<const double> numbers) {
   BleuStatistics statistics;
   statistics.hypothesis_length = number(0);
   statistics.reference_length = number(1);
-  for (size_t n = 0; n < kOrder; ++n) {
-    statistics.correct[n] = number(2 + n);
-    statistics.total[n] = number(2 + kOrder + n);
+  const size_t order = numbers.size() / 2 - 1;
+  for (size_t n = 0; n < order; ++n) {
+    statistics.correct.push_back(number(2 + n));
+    statistics.total.push_back(number(2 + order + n));
   }
   return statistics;
 }
 
 BleuScore compute_bleu(
     const BleuStatistics& statistics,
-    BleuSmoothing smoothing) {
+    const BleuOptions& options) {
   const std::vector<double> numbers = statistics.numbers();
-  BleuScore score = score_numbers(std::span(numbers), smoothing);
+  BleuScore score = score_numbers(std::span(numbers), options);
   score.statistics = statistics;
   return score;
 }
@@ -238,6 +330,8 @@ Bleu::Bleu(const BleuOptions& options, LineTokenizer tokenizer)
     options_.tokenizer = BleuTokenizer::kNone;
     options_.smoothing = BleuSmoothing::kNone;
   }
+  statistics_.correct.resize(static_cast<size_t>(options_.order));
+  statistics_.total.resize(statistics_.correct.size());
 }
 
 BleuStatistics Bleu::count(
@@ -258,7 +352,7 @@ BleuStatistics Bleu::count(
     for (Sentence& reference : allowed)
       std::replace(reference.begin(), reference.end(), unknown, nothing);
   }
-  return count_sentence(found, allowed, numbers.count());
+  return count_sentence(found, allowed, numbers.count(), options_.order);
 }
 
 BleuStatistics Bleu::add(
@@ -275,7 +369,7 @@ void Bleu::add_counts(const BleuStatistics& counts, size_t references) {
 }
 
 BleuScore Bleu::score() const {
-  return compute_bleu(statistics_, options_.smoothing);
+  return compute_bleu(statistics_, options_);
 }
 
 std::string Bleu::signature() const {
@@ -283,36 +377,36 @@ std::string Bleu::signature() const {
   if (options_.style == BleuStyle::kMultiBleu)
     return concat(
         "nrefs:",
-        references_,
+        metrics::references_text(references_),
         "|case:",
         letters,
         "|style:multi-bleu|split:",
         options_.compound_split ? "yes" : "no",
         "|",
         metrics::kVersionTag);
+  std::string smoothing(enum_name(options_.smoothing));
+  if (has_value(options_.smoothing))
+    smoothing += concat("[", fixed(smoothing_value(options_), 2), "]");
+  if (options_.order != BleuOptions().order)
+    smoothing += concat("|order:", options_.order);
   return concat(
-      "nrefs:",
-      references_,
-      "|case:",
-      letters,
-      "|eff:no|tok:",
+      concat("nrefs:", metrics::references_text(references_)),
+      concat("|case:", letters),
+      options_.effective_order ? "|eff:yes|tok:" : "|eff:no|tok:",
       tokenizer_.split ? tokenizer_.name : enum_name(options_.tokenizer),
-      "|smooth:",
-      enum_name(options_.smoothing),
-      "|",
-      metrics::kVersionTag);
+      concat("|smooth:", smoothing, "|", metrics::kVersionTag));
 }
 
 ScoreOfSums Bleu::score_of_sums() const {
-  const BleuSmoothing smoothing = options_.smoothing;
+  const BleuOptions options = options_;
   return {
       .exact =
-          [smoothing](std::span<const double> sums) {
-            return score_numbers(sums, smoothing).score;
+          [options](std::span<const double> sums) {
+            return score_numbers(sums, options).score;
           },
       .single =
-          [smoothing](std::span<const float> sums) {
-            return SampleScore{.score = score_numbers(sums, smoothing).score};
+          [options](std::span<const float> sums) {
+            return SampleScore{.score = score_numbers(sums, options).score};
           }};
 }
 

@@ -263,7 +263,7 @@ std::string Chrf::name() const {
 std::string Chrf::signature() const {
   return concat(
       "nrefs:",
-      references_,
+      metrics::references_text(references_),
       "|case:",
       options_.lowercase ? "lc" : "mixed",
       options_.eps_smoothing ? "|eff:no|nc:" : "|eff:yes|nc:",

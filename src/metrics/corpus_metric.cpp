@@ -1,6 +1,9 @@
 #include "seqconv/metrics/corpus_metric.h"
 
+#include <algorithm>
+
 #include "seqconv/base/error.h"
+#include "seqconv/metrics/missing_words.h"
 
 namespace seqconv {
 namespace {
@@ -165,22 +168,74 @@ to_corpus_metric(Rouge metric, size_t first, std::vector<RougeValue> values) {
       std::move(values));
 }
 
-std::unique_ptr<CorpusMetric> make_metric(MetricKind kind, bool lowercase) {
+void MetricOptions::validate(const std::string& path) const {
+  bleu.validate(path + ".bleu");
+  chrf.validate(path + ".chrf");
+  ter.validate(path + ".ter");
+  rouge.validate(path + ".rouge");
+  exact.validate(path + ".exact");
+  if (bleu.tokenizer == BleuTokenizer::kSpm ||
+      bleu.tokenizer == BleuTokenizer::kJaMecab)
+    fail_usage(
+        path,
+        ".bleu.tokenizer = '",
+        enum_name(bleu.tokenizer),
+        "' needs a model, which `seqconv evaluate bleu` takes; here it must be "
+        "13a, none, intl, char or zh");
+}
+
+std::unique_ptr<CorpusMetric>
+make_metric(MetricKind kind, bool lowercase, const MetricOptions& options) {
+  MetricOptions own = options;
+  own.bleu.lowercase |= lowercase;
+  own.chrf.lowercase |= lowercase;
+  own.exact.lowercase |= lowercase;
+  own.rouge.order = std::max<int64_t>(own.rouge.order, 2);
   switch (kind) {
     case MetricKind::kBleu:
-      return to_corpus_metric(Bleu({.lowercase = lowercase}));
+      return to_corpus_metric(Bleu(own.bleu));
     case MetricKind::kChrf:
-      return to_corpus_metric(Chrf({.lowercase = lowercase}));
+      return to_corpus_metric(Chrf(own.chrf));
     case MetricKind::kTer:
-      return to_corpus_metric(Ter());
+      return to_corpus_metric(Ter(own.ter));
     case MetricKind::kRouge1:
-      return to_corpus_metric(Rouge(), 0);
+      return to_corpus_metric(Rouge(own.rouge), 0);
     case MetricKind::kRouge2:
-      return to_corpus_metric(Rouge(), 1);
+      return to_corpus_metric(Rouge(own.rouge), 1);
     case MetricKind::kRougeL:
-      return to_corpus_metric(Rouge(), 2);
+      return to_corpus_metric(
+          Rouge(own.rouge),
+          static_cast<size_t>(own.rouge.order));
     case MetricKind::kExact:
-      return to_corpus_metric(ExactMatch({.lowercase = lowercase}));
+      return to_corpus_metric(ExactMatch(own.exact));
+  }
+  fail("unknown metric ", static_cast<int>(kind));
+}
+
+std::string missing_words(
+    const std::vector<std::string>& lines,
+    MetricKind kind,
+    const MetricOptions& options,
+    const std::string& path) {
+  const auto of = [&](const auto& own, const char* name) {
+    return missing_words(
+        lines,
+        own,
+        {"the validation text is", {concat(path, ".", name)}});
+  };
+  switch (kind) {
+    case MetricKind::kBleu:
+      return of(options.bleu, "bleu");
+    case MetricKind::kChrf:
+      return of(options.chrf, "chrf");
+    case MetricKind::kTer:
+      return of(options.ter, "ter");
+    case MetricKind::kRouge1:
+    case MetricKind::kRouge2:
+    case MetricKind::kRougeL:
+      return of(options.rouge, "rouge");
+    case MetricKind::kExact:
+      return of(options.exact, "exact");
   }
   fail("unknown metric ", static_cast<int>(kind));
 }

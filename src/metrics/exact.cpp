@@ -50,7 +50,7 @@ ScoreOfSums ExactMatch::score_of_sums() {
 std::string ExactMatch::signature() const {
   return concat(
       "nrefs:",
-      references_,
+      metrics::references_text(references_),
       "|case:",
       options_.lowercase ? "lc" : "mixed",
       "|",

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,17 +25,19 @@ inline void check_references(size_t count) {
   SEQCONV_CHECK(count > 0, "a score needs at least one reference, but got 0");
 }
 
-/// Checks a sentence's number of references against the sentences before
-/// (`known`, 0 for the first one) and remembers it.
+/// In place of a number where sentences have other numbers of references.
+inline constexpr size_t kVariedReferences = std::numeric_limits<size_t>::max();
+
+/// Checks that a sentence has references, and remembers in `known` how many all
+/// sentences so far have (0: there was none).
 inline void check_references(size_t count, size_t& known) {
   check_references(count);
-  SEQCONV_CHECK(
-      known == 0 || known == count,
-      "every sentence must have ",
-      known,
-      " references like the first, but got ",
-      count);
-  known = count;
+  known = known == 0 || known == count ? count : kVariedReferences;
+}
+
+/// For signatures: "2", or "var".
+inline std::string references_text(size_t known) {
+  return known == kVariedReferences ? "var" : std::to_string(known);
 }
 
 /// Feeds a whole corpus to a metric. Error when numbers of lines differ.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_map>
 
 #include "common_subsequence.h"
 #include "ngram_table.h"
 #include "report.h"
+#include "rouge_limits.h"
 #include "rouge_tokens.h"
 #include "rouge_values.h"
 #include "seqconv/base/error.h"
@@ -61,8 +63,12 @@ class Rouge::Comparison {
   }
 
  private:
+  void read(std::string_view text, RougeText& out);
   void read_hypothesis(std::string_view text);
   void compare_ngrams();
+  RougeOverlap compare_sentences(
+      std::string_view hypothesis,
+      std::string_view reference);
   int64_t common_length();
   int64_t union_length();
   RougeOverlap of_tokens(int64_t matched) const;
@@ -84,8 +90,18 @@ class Rouge::Comparison {
   size_t measure_ = 0;
 };
 
+/// Up to where the limits are.
+void Rouge::Comparison::read(std::string_view text, RougeText& out) {
+  if (options_.max_words > 0)
+    tokenizer_.split(metrics::first_words(text, options_.max_words), out);
+  else if (options_.max_bytes > 0)
+    tokenizer_.split(metrics::first_bytes(text, options_.max_bytes), out);
+  else
+    tokenizer_.split(text, out);
+}
+
 void Rouge::Comparison::read_hypothesis(std::string_view text) {
-  tokenizer_.split(text, hypothesis_);
+  read(text, hypothesis_);
   const std::vector<uint32_t>& tokens = hypothesis_.tokens;
   grams_.assign(tokens.size(), 0);
   for (size_t n = 1; n <= tables_.size(); ++n) {
@@ -155,6 +171,58 @@ int64_t Rouge::Comparison::union_length() {
   return matched;
 }
 
+/// ROUGE-L with a limit of bytes, as the program has it: the sentences go
+/// beyond it, but a word counts as often as both sides have it within.
+RougeOverlap Rouge::Comparison::compare_sentences(
+    std::string_view hypothesis,
+    std::string_view reference) {
+  const auto counts_of = [](const RougeText& text) {
+    std::unordered_map<uint32_t, int64_t> counts;
+    for (uint32_t token : text.tokens)
+      ++counts[token];
+    return counts;
+  };
+  auto ours = counts_of(hypothesis_);
+  auto theirs = counts_of(reference_);
+  const auto whole = [&](std::string_view text) {
+    RougeText sentences;
+    tokenizer_.split(
+        metrics::first_whole_sentences(text, options_.max_bytes),
+        sentences);
+    return sentences;
+  };
+  const RougeText summary = whole(hypothesis);
+  const RougeText wanted = whole(reference);
+  NgramTable table;
+  table.clear(summary.size());
+  std::vector<uint32_t> found;
+  for (uint32_t token : summary.tokens)
+    found.push_back(table.add(0, token));
+  std::vector<uint32_t> known;
+  for (uint32_t token : wanted.tokens)
+    known.push_back(table.find(0, token));
+  RougeOverlap overlap = of_tokens(0);
+  overlap.reference = static_cast<int64_t>(wanted.size());
+  size_t start = 0;
+  for_each_sentence(wanted, known, [&](Tokens sentence) {
+    subsequence_.set_reference(sentence, table.counts().size());
+    marked_.assign(sentence.size(), 0);
+    for_each_sentence(summary, found, [&](Tokens other) {
+      subsequence_.mark(other, marked_);
+    });
+    for (size_t i = 0; i < sentence.size(); ++i) {
+      if (marked_[i] == 0)
+        continue;
+      int64_t& left = ours[wanted.tokens[start + i]];
+      int64_t& there = theirs[wanted.tokens[start + i]];
+      if (left > 0 && there > 0)
+        --left, --there, ++overlap.matched;
+    }
+    start += sentence.size();
+  });
+  return overlap;
+}
+
 std::vector<RougeValues> Rouge::Comparison::compare(
     std::string_view hypothesis,
     const std::vector<std::string>& references) {
@@ -164,11 +232,13 @@ std::vector<RougeValues> Rouge::Comparison::compare(
     overlaps.clear();
   for (const std::string& reference : references) {
     measure_ = 0;
-    tokenizer_.split(reference, reference_);
+    read(reference, reference_);
     compare_ngrams();
     if (options_.style == RougeStyle::kRougeScore)
       next_measure().push_back(of_tokens(common_length()));
-    next_measure().push_back(of_tokens(union_length()));
+    next_measure().push_back(
+        options_.max_bytes > 0 ? compare_sentences(hypothesis, reference)
+                               : of_tokens(union_length()));
   }
   std::vector<RougeValues> values;
   for (const std::vector<RougeOverlap>& overlaps : overlaps_)
@@ -181,6 +251,19 @@ void RougeOptions::validate(const OptionNames& names) const {
     fail_usage(names("order"), " must be from 1 to 9, but got ", order);
   if (!(alpha >= 0 && alpha <= 1))
     fail_usage(names("alpha"), " must be from 0 to 1, but got ", alpha);
+  for (const auto& [key, limit] :
+       {std::pair{"max_words", max_words}, {"max_bytes", max_bytes}})
+    if (limit < 0)
+      fail_usage(names(key), " must be >= 0, but got ", limit);
+  if (max_words > 0 && max_bytes > 0)
+    fail_usage(
+        names("max_words"),
+        " and ",
+        names("max_bytes"),
+        " cannot both be above 0, but got ",
+        max_words,
+        " and ",
+        max_bytes);
   const RougeOptions defaults;
   const auto reject = [&](const char* key, const std::string& setting) {
     fail_usage(names(key), " has no effect with ", setting);
@@ -194,6 +277,8 @@ void RougeOptions::validate(const OptionNames& names) const {
       reject("alpha", setting);
     if (!exceptions.empty())
       reject("exceptions", setting);
+    if (max_words > 0 || max_bytes > 0)
+      reject(max_words > 0 ? "max_words" : "max_bytes", setting);
   }
   if (!stem && !exceptions.empty())
     reject("exceptions", names.off("stem"));
@@ -251,12 +336,17 @@ void Rouge::add_values(
 std::string Rouge::signature() const {
   const std::string start = concat(
       "nrefs:",
-      references_,
+      metrics::references_text(references_),
       "|style:",
       enum_name(options_.style),
+      options_.tokenizer == RougeWords::kUnicode ? "|tok:unicode" : "",
       "|stem:",
       options_.stem ? "porter" : "no");
-  const std::string end = concat("|", metrics::kVersionTag);
+  std::string end = concat("|", metrics::kVersionTag);
+  if (options_.max_words > 0)
+    end = concat("|words:", options_.max_words, end);
+  if (options_.max_bytes > 0)
+    end = concat("|bytes:", options_.max_bytes, end);
   if (options_.style == RougeStyle::kRougeScore)
     return start + end;
   return concat(

@@ -1,6 +1,8 @@
 #include "rouge_tokens.h"
 
+#include "characters.h"
 #include "porter_stemmer.h"
+#include "scripts.h"
 
 namespace seqconv::metrics {
 namespace {
@@ -20,7 +22,7 @@ constexpr std::array<char, 256> kLetters = [] {
   return letters;
 }();
 
-bool is_letter(char c) {
+bool is_ascii_word_byte(char c) {
   return kLetters[static_cast<unsigned char>(c)] != 0;
 }
 
@@ -32,13 +34,13 @@ constexpr std::string_view kDottedCapitalI = "\xC4\xB0";  // i and a dot above
 }  // namespace
 
 RougeTokenizer::RougeTokenizer(const RougeOptions& options)
-    : stem_(options.stem), style_(options.style) {
+    : stem_(options.stem), style_(options.style), kind_(options.tokenizer) {
   if (!options.exceptions.empty())
     irregular_forms_ = IrregularForms(options.exceptions);
 }
 
 std::string RougeTokenizer::stem_of(const std::string& word) const {
-  if (!stem_ || word.size() <= kShortWord)
+  if (!stem_ || word.size() <= kShortWord || !is_ascii(word))
     return word;
   if (const std::string* base = irregular_forms_.find(word))
     return *base;
@@ -82,9 +84,37 @@ size_t RougeTokenizer::take_letter(std::string_view text, size_t at) {
 void RougeTokenizer::split(std::string_view text, RougeText& out) {
   out.tokens.clear();
   out.ends.clear();
+  if (kind_ == RougeWords::kUnicode)
+    split_unicode(text, out);
+  else
+    split_ascii(text, out);
+  end_word(out);
+  out.ends.push_back(out.tokens.size());
+}
+
+void RougeTokenizer::split_unicode(std::string_view text, RougeText& out) {
+  bool alone = false;  // whether the word is one character and its marks
+  for (char32_t c : decode_utf8(to_lower(text))) {
+    const bool mark = is_mark(c);
+    if (!mark && !is_letter(c) && !is_number(c)) {
+      end_word(out);
+      if (c == '\n')
+        out.ends.push_back(out.tokens.size());
+      continue;
+    }
+    const bool unsegmented = script_of(c) != Script::kOther;
+    if (!mark && (alone || unsegmented))
+      end_word(out);
+    if (!mark)
+      alone = unsegmented;
+    word_ += encode_utf8({&c, 1});
+  }
+}
+
+void RougeTokenizer::split_ascii(std::string_view text, RougeText& out) {
   for (size_t i = 0; i < text.size(); ++i) {
     size_t end = i;
-    while (end < text.size() && is_letter(text[end]))
+    while (end < text.size() && is_ascii_word_byte(text[end]))
       ++end;
     take_run(text.substr(i, end - i));
     if (end == text.size())
@@ -101,8 +131,6 @@ void RougeTokenizer::split(std::string_view text, RougeText& out) {
     if (byte == '\n')
       out.ends.push_back(out.tokens.size());
   }
-  end_word(out);
-  out.ends.push_back(out.tokens.size());
 }
 
 void RougeTokenizer::forget_much() {
@@ -114,3 +142,21 @@ void RougeTokenizer::forget_much() {
 }
 
 }  // namespace seqconv::metrics
+
+namespace seqconv {
+
+bool misses_most_letters(
+    const std::vector<std::string>& lines,
+    const RougeOptions& options) {
+  if (options.tokenizer == RougeWords::kUnicode)
+    return false;
+  int64_t missed = 0;
+  int64_t known = 0;
+  for (const std::string& line : lines)
+    for (char32_t c : metrics::decode_utf8(line))
+      if (metrics::is_letter(c) || metrics::is_mark(c))
+        ++(c < 0x80 ? known : missed);
+  return missed > known;
+}
+
+}  // namespace seqconv

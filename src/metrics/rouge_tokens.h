@@ -22,7 +22,8 @@ struct RougeText {
 };
 
 /// Words of text for ROUGE: the runs of ASCII letters and digits, in small
-/// letters, those of more than three letters stemmed.
+/// letters, those of more than three letters stemmed; or those of all scripts,
+/// of which only ASCII has stems.
 class RougeTokenizer {
  public:
   /// Error when the folder of irregular forms that the options name is not one.
@@ -38,6 +39,8 @@ class RougeTokenizer {
   const IrregularForms& irregular_forms() const { return irregular_forms_; }
 
  private:
+  void split_ascii(std::string_view text, RougeText& out);
+  void split_unicode(std::string_view text, RougeText& out);
   void take_run(std::string_view letters);
   void end_word(RougeText& out);
   size_t take_letter(std::string_view text, size_t at);
@@ -45,6 +48,7 @@ class RougeTokenizer {
 
   bool stem_;
   RougeStyle style_;
+  RougeWords kind_;
   IrregularForms irregular_forms_;
   std::string word_;
   WordNumbers words_;  ///< as they are written

@@ -23,10 +23,19 @@ void replace_all(
     std::string& text,
     std::string_view from,
     std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
-    text.replace(at, from.size(), to);
-    at += to.size();
+  size_t at = text.find(from);
+  if (at == std::string::npos)
+    return;
+  std::string out;
+  out.reserve(text.size());
+  size_t copied = 0;
+  for (; at != std::string::npos; at = text.find(from, copied)) {
+    out.append(text, copied, at - copied);
+    out += to;
+    copied = at + from.size();
   }
+  out.append(text, copied);
+  text = std::move(out);
 }
 
 void replace_entities(std::string& text) {

@@ -97,7 +97,7 @@ double Ter::score() const {
 
 std::string Ter::signature() const {
   return concat(
-      concat("nrefs:", references_, "|case:"),
+      concat("nrefs:", metrics::references_text(references_), "|case:"),
       options_.case_sensitive ? "mixed" : "lc",
       "|tok:tercom|norm:",
       yes_or_no(options_.normalized),

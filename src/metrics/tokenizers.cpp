@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "characters.h"
+#include "scripts.h"
 #include "seqconv/base/error.h"
 #include "spacing.h"
 #include "split_tokens.h"
@@ -19,10 +20,6 @@ using metrics::encode_utf8;
 using metrics::set_apart;
 using metrics::space_pairs;
 
-bool is_number(char32_t c) {
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_N_MASK) != 0;
-}
-
 bool is_punctuation(char32_t c) {
   return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_P_MASK) != 0;
 }
@@ -32,7 +29,7 @@ bool is_symbol(char32_t c) {
 }
 
 std::string apply_intl(std::string_view line) {
-  const auto not_number = [](char32_t c) { return !is_number(c); };
+  const auto not_number = [](char32_t c) { return !metrics::is_number(c); };
   const std::u32string text = decode_utf8(line);
   std::u32string out = space_pairs(
       std::u32string_view(text),

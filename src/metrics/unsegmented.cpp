@@ -1,25 +1,28 @@
-#include <unicode/uchar.h>
-#include <unicode/uscript.h>
-
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "characters.h"
+#include "scripts.h"
 #include "seqconv/metrics/tokenizers.h"
 
 namespace seqconv {
 namespace {
+
+using metrics::Script;
 
 // Words of segmented Chinese and Japanese have two characters, of Thai four, in
 // the mean; unsegmented stretches are clauses.
 constexpr int64_t kLongStretch = 8;
 
 struct LetterCounts {
-  int64_t han = 0;
-  int64_t kana = 0;
-  int64_t thai = 0;
-  int64_t all = 0;
+  std::array<int64_t, metrics::kScripts> of{};
 
-  int64_t without_blanks() const { return han + kana + thai; }
+  int64_t all() const { return std::reduce(of.begin(), of.end()); }
+  int64_t operator[](Script script) const {
+    return of[static_cast<size_t>(script)];
+  }
+  int64_t without_blanks() const { return all() - (*this)[Script::kOther]; }
 };
 
 bool is_ascii_letter(char c) {
@@ -27,43 +30,58 @@ bool is_ascii_letter(char c) {
   return small >= 'a' && small <= 'z';
 }
 
-void count_letter(char32_t c, LetterCounts& counts) {
-  const auto character = static_cast<UChar32>(c);
-  // Thai vowel signs are marks.
-  const uint32_t mask = U_GET_GC_MASK(character);
-  if ((mask & (U_GC_L_MASK | U_GC_M_MASK)) == 0)
+void count_letters(std::string_view word, LetterCounts& counts) {
+  if (metrics::is_ascii(word)) {
+    counts.of[0] += std::ranges::count_if(word, is_ascii_letter);
     return;
-  ++counts.all;
-  UErrorCode status = U_ZERO_ERROR;
-  const UScriptCode script = uscript_getScript(character, &status);
-  counts.han += script == USCRIPT_HAN;
-  counts.kana += script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA;
-  counts.thai += script == USCRIPT_THAI;
+  }
+  for (char32_t c : metrics::decode_utf8(word))
+    if (metrics::is_letter(c) || metrics::is_mark(c))
+      ++counts.of[static_cast<size_t>(metrics::script_of(c))];
+}
+
+/// Of the script with most letters; kana make Japanese of Han.
+std::string_view language_of(const LetterCounts& counts) {
+  const auto most = std::max_element(counts.of.begin() + 1, counts.of.end());
+  switch (static_cast<Script>(most - counts.of.begin())) {
+    case Script::kThai:
+      return "Thai";
+    case Script::kLao:
+      return "Lao";
+    case Script::kKhmer:
+      return "Khmer";
+    case Script::kMyanmar:
+      return "Burmese";
+    case Script::kTibetan:
+      return "Tibetan";
+    case Script::kKana:
+    case Script::kHan:
+    case Script::kOther:
+      break;
+  }
+  return 10 * counts[Script::kKana] > counts.without_blanks() ? "Japanese"
+                                                              : "Chinese";
 }
 
 }  // namespace
 
 std::string_view unsegmented_language(const std::vector<std::string>& lines) {
   LetterCounts counts;
-  int64_t stretches = 0;
+  int64_t blanks = 0;  // between two stretches of such letters
   for (const std::string& line : lines) {
+    bool behind_another = false;
     for (std::string_view word : metrics::split_words(line)) {
-      if (metrics::is_ascii(word)) {
-        counts.all += std::ranges::count_if(word, is_ascii_letter);
-        continue;
-      }
       const int64_t before = counts.without_blanks();
-      for (char32_t c : metrics::decode_utf8(word))
-        count_letter(c, counts);
-      stretches += counts.without_blanks() > before;
+      count_letters(word, counts);
+      const bool found = counts.without_blanks() > before;
+      blanks += behind_another && found;
+      behind_another = found;
     }
   }
   const int64_t found = counts.without_blanks();
-  if (2 * found <= counts.all || found < kLongStretch * stretches)
+  if (2 * found <= counts.all() || found < kLongStretch * blanks)
     return "";
-  if (2 * counts.thai > found)
-    return "Thai";
-  return 10 * counts.kana > found ? "Japanese" : "Chinese";
+  return language_of(counts);
 }
 
 }  // namespace seqconv

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "glossaries.h"
+#include "python_random.h"
 #include "seqconv/base/error.h"
 #include "seqconv/text/unicode.h"
 
@@ -151,6 +152,7 @@ struct Bpe::Cache {
   using Words = std::unordered_map<std::string, std::vector<std::string>>;
 
   std::mutex mutex;
+  PythonRandom random;  ///< of dropout
   Words words;
   size_t bytes = 0;
 
@@ -178,7 +180,12 @@ struct Bpe::Cache {
 };
 
 Bpe::Bpe(BpeOptions options)
-    : options_(std::move(options)), cache_(std::make_unique<Cache>()) {
+    : options_(std::move(options)),
+      cache_(new Cache{.random = PythonRandom(options_.seed)}) {
+  if (!(options_.dropout >= 0 && options_.dropout <= 1))
+    fail_usage(
+        "BPE dropout must be a probability from 0 to 1, but got ",
+        options_.dropout);
   if (!options_.glossaries.empty())
     glossaries_ = std::make_unique<Glossaries>(options_.glossaries);
 }
@@ -290,6 +297,13 @@ std::vector<Bpe::Piece> Bpe::initial_pieces(std::string_view word) const {
 }
 
 std::vector<std::string> Bpe::segment_word(std::string_view word) const {
+  if (options_.dropout == 0)
+    return split_word(word);
+  const std::lock_guard lock(cache_->mutex);
+  return split_word(word);
+}
+
+std::vector<std::string> Bpe::split_word(std::string_view word) const {
   if (word.empty())
     return {};
   size_t first_end = 0;
@@ -302,7 +316,10 @@ std::vector<std::string> Bpe::segment_word(std::string_view word) const {
 
 std::vector<std::string> Bpe::merge(std::string_view word) const {
   std::vector<Piece> pieces = initial_pieces(word);
-  Merger(*this, pieces).run();
+  if (options_.dropout > 0)
+    merge_with_dropout(pieces);
+  else
+    Merger(*this, pieces).run();
   std::vector<std::string> out;
   for (int32_t i = 0; i != kNoPiece;) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
@@ -311,6 +328,40 @@ std::vector<std::string> Bpe::merge(std::string_view word) const {
     i = piece.next;
   }
   return out;
+}
+
+/// In rounds, as subword-nmt: of the pairs of neighbours some are passed over,
+/// and the best of the others is merged wherever it was not. Draws one number
+/// for each pair, in their order.
+void Bpe::merge_with_dropout(std::vector<Piece>& pieces) const {
+  const auto at = [&](int32_t i) -> Piece& {
+    return pieces[static_cast<size_t>(i)];
+  };
+  std::vector<std::pair<int32_t, Merge>> offered;  // left piece and merge
+  for (;;) {
+    offered.clear();
+    for (int32_t i = 0; at(i).next != kNoPiece; i = at(i).next) {
+      if (cache_->random.next() <= options_.dropout)
+        continue;
+      const auto found =
+          pairs_.find(pair_key(at(i).symbol, at(at(i).next).symbol));
+      if (found != pairs_.end())
+        offered.emplace_back(i, found->second);
+    }
+    if (offered.empty())
+      return;
+    const auto rank = [](const auto& offer) { return offer.second.rank; };
+    const int32_t best = rank(*std::ranges::min_element(offered, {}, rank));
+    int32_t taken = kNoPiece;  // right piece of the merge before
+    for (const auto& [left, merge] : offered) {
+      if (merge.rank != best || left == taken)
+        continue;
+      taken = at(left).next;
+      at(left).symbol = merge.result;
+      at(left).end = at(taken).end;
+      at(left).next = at(taken).next;
+    }
+  }
 }
 
 std::vector<std::string> Bpe::segment_with_separators(
@@ -322,11 +373,11 @@ std::vector<std::string> Bpe::segment_with_separators(
         pieces.push_back(part);
         continue;
       }
-      const std::vector<std::string> more = segment_word(part);
+      const std::vector<std::string> more = split_word(part);
       pieces.insert(pieces.end(), more.begin(), more.end());
     }
   } else {
-    pieces = segment_word(word);
+    pieces = split_word(word);
   }
   for (size_t i = 0; i + 1 < pieces.size(); ++i)
     pieces[i] += options_.separator;
@@ -336,17 +387,21 @@ std::vector<std::string> Bpe::segment_with_separators(
 std::vector<std::string> Bpe::segment_words(
     const std::vector<std::string_view>& words) const {
   std::vector<std::string> out;
-  const std::unique_lock lock(cache_->mutex, std::try_to_lock);
+  const bool draws = options_.dropout > 0;  // another result each time
+  std::unique_lock lock(cache_->mutex, std::defer_lock);
+  if (draws)
+    lock.lock();
+  const bool remembers = !draws && lock.try_lock();
   for (const std::string_view view : words) {
     const std::string word(view);
-    const auto* const known = lock ? cache_->find(word) : nullptr;
+    const auto* const known = remembers ? cache_->find(word) : nullptr;
     if (known != nullptr) {
       out.insert(out.end(), known->begin(), known->end());
       continue;
     }
     const std::vector<std::string> pieces = segment_with_separators(word);
     out.insert(out.end(), pieces.begin(), pieces.end());
-    if (lock)
+    if (remembers)
       cache_->add(word, pieces);
   }
   return out;

@@ -85,8 +85,12 @@ TextSourceReader::TextSourceReader(
     : source_(name), lines_(stream, name, bad_bytes, lines_before) {}
 
 bool TextSourceReader::next(std::string& text) {
-  if (!lines_.next(text))
-    return false;
+  for (bool blank = true; blank;) {
+    if (!lines_.next(text))
+      return false;
+    blank = source_.format == TextFormat::kJson && is_blank(text);
+    blank_lines_ += blank;
+  }
   if (source_.format != TextFormat::kText)
     text = text_of(text);
   return true;

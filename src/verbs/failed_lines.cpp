@@ -18,6 +18,13 @@ void warn_of_replaced_lines(int64_t lines) {
         "U+FFFD and blanks");
 }
 
+void report_blank_lines(int64_t lines) {
+  if (lines > 0)
+    log_info(
+        lines,
+        lines == 1 ? " blank line was skipped" : " blank lines were skipped");
+}
+
 void report_cut_lines(int64_t lines, int64_t most) {
   if (lines > 0)
     log_info(

@@ -21,6 +21,9 @@ inline OnFailure on_failure(bool strict) {
 /// Warns of input lines in which invalid UTF-8 or NUL was replaced, if any.
 void warn_of_replaced_lines(int64_t lines);
 
+/// Says how many blank lines between JSON objects were passed over, if any.
+void report_blank_lines(int64_t lines);
+
 /// Says how many sources were cut to the model's `most` tokens, if any.
 void report_cut_lines(int64_t lines, int64_t most);
 

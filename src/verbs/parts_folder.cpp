@@ -300,6 +300,7 @@ JoinedParts PartsFolder::look() const {
     joined.bytes.push_back(progress->bytes);
     total.bytes += progress->bytes;
     total.replaced += progress->replaced;
+    total.blank += progress->blank;
     total.cut += progress->cut;
     total.failed += progress->failed;
   }

@@ -23,6 +23,7 @@ struct PartProgress {
   int64_t bytes = 0;     ///< of output
   int64_t replaced = 0;  ///< lines that held bad bytes
   int64_t cut = 0;       ///< lines that were longer than the model takes
+  int64_t blank = 0;     ///< blank lines between JSON objects
   FailureSummary failed{};
   bool done = false;
 
@@ -33,6 +34,7 @@ struct PartProgress {
     v("bytes", bytes, "Bytes of the output that belong to them");
     v("replaced", replaced, "Lines that held bad bytes");
     v("cut", cut, "Lines that were cut");
+    v("blank", blank, "Blank lines between JSON objects");
     v("failed", failed, "Lines that failed");
     v("done", done, "Whether that is all");
   }

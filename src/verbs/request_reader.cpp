@@ -226,6 +226,7 @@ void RequestReader::add_sentence(Buffer& buffer) const {
     }
   }
   origin.where = sentences_->where();
+  origin.number = sentences_->count();
   buffer.requests.push_back(std::move(request));
   buffer.origins.push_back(std::move(origin));
 }
@@ -233,10 +234,13 @@ void RequestReader::add_sentence(Buffer& buffer) const {
 bool RequestReader::read(int64_t count, Buffer& buffer) {
   if (failure_)
     std::rethrow_exception(failure_);
-  buffer = {.first_line = sentences_->count() + 1};
+  buffer = {};
   try {
     while (std::ssize(buffer.requests) < count && sentences_->next())
-      add_sentence(buffer);
+      if (format_.format == TextFormat::kJson && is_blank(sentences_->line()))
+        ++blank_lines_;
+      else
+        add_sentence(buffer);
   } catch (const Error&) {
     if (buffer.requests.empty())
       throw;

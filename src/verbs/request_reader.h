@@ -20,6 +20,7 @@ struct RequestOrigin {
   std::vector<JsonMember> members;
   /// Where the line is: "file:line" or "file: sentence number".
   std::string where;
+  int64_t number = 0;  ///< of the line
   /// Where the line is and why it cannot be translated; "": it can.
   std::string error;
   std::optional<uint64_t> seed{};  ///< of its draws, where it says one
@@ -45,7 +46,6 @@ class RequestReader {
   struct Buffer {
     std::vector<TranslationRequest> requests;  ///< empty where a line failed
     std::vector<RequestOrigin> origins;        ///< one a request
-    int64_t first_line = 1;  ///< number of the first request's line
   };
 
   /// Reads the file `input`, or `in` when it is "". `translator`, which must
@@ -69,12 +69,15 @@ class RequestReader {
       InputFormat format,
       const Translator& translator);
 
-  /// Up to `count` requests; false when there are none left. Error when the
+  /// Up to `count` requests, none for blank lines between JSON objects; false
+  /// when there are none left. Error when the
   /// input cannot be read on, once what came before it has been given out.
   bool read(int64_t count, Buffer& buffer);
 
   /// Sentences read so far, and those in front of a piece.
   int64_t count() const { return sentences_->count(); }
+  /// Blank lines between JSON objects so far.
+  int64_t blank_lines() const { return blank_lines_; }
   /// Lines that held invalid UTF-8 or NUL so far.
   int64_t replaced_lines() const { return sentences_->replaced_lines(); }
 
@@ -92,6 +95,7 @@ class RequestReader {
   const TranslatorOptions& options_;
   const TextPipeline& text_;
   InputFormat format_;
+  int64_t blank_lines_ = 0;
   std::exception_ptr failure_;  // of reading, to be thrown by the next read
 };
 

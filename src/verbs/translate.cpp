@@ -101,6 +101,7 @@ void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
 /// What is told of all lines when they are done; Error where some failed.
 void report(const PartProgress& total, const TranslationSystem& system) {
   warn_of_replaced_lines(total.replaced);
+  report_blank_lines(total.blank);
   report_cut_lines(total.cut, system.text.max_source_tokens);
   total.failed.finish(total.lines);
 }
@@ -133,6 +134,7 @@ class BufferedLines : public TranslationLists {
         writer_(arguments, format_, several()),
         progress_(part == nullptr ? PartProgress{} : part->out.progress()),
         replaced_before_(progress_.replaced),
+        blank_before_(progress_.blank),
         failed_(on_failure(arguments.strict), progress_.failed),
         part_(part),
         out_(out) {}
@@ -144,14 +146,13 @@ class BufferedLines : public TranslationLists {
       return false;
     requests.swap(buffer.requests);
     for (size_t i = 0; i < requests.size(); ++i) {
-      const auto number = static_cast<uint64_t>(buffer.first_line) + i;
-      requests[i].seed = buffer.origins[i].seed.value_or(
-          mix_words(static_cast<uint64_t>(arguments_.seed), number));
-      settle_results(requests[i], buffer.origins[i]);
+      RequestOrigin& origin = buffer.origins[i];
+      requests[i].seed = origin.seed.value_or(mix_words(
+          static_cast<uint64_t>(arguments_.seed),
+          static_cast<uint64_t>(origin.number)));
+      settle_results(requests[i], origin);
     }
-    next.offset = part_ == nullptr ? 0 : part_->in.position();
-    next.lines = reader_.count();
-    next.replaced = replaced_before_ + reader_.replaced_lines();
+    note_place(next);
     const std::lock_guard lock(mutex_);
     read_.push_back(std::move(next));
     return true;
@@ -162,21 +163,16 @@ class BufferedLines : public TranslationLists {
     Read first = take_first();
     RequestReader::Buffer& buffer = first.buffer;
     for (size_t i = 0; i < results.size(); ++i)
-      write_line(
-          buffer.first_line + static_cast<int64_t>(i),
-          buffer.origins[i],
-          results[i]);
+      write_line(buffer.origins[i], results[i]);
     out_.flush();
-    progress_.offset = first.offset;
-    progress_.lines = first.lines;
-    progress_.replaced = first.replaced;
-    progress_.failed = failed_.summary();
-    if (part_ != nullptr)
-      part_->out.reached(progress_);
+    reach(first);
   }
 
-  /// After the last list.
-  void finish() const {
+  /// After the last list, behind which blank lines may stand.
+  void finish() {
+    Read end;
+    note_place(end);
+    reach(end);
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
     if (arguments_.stats)
@@ -217,7 +213,25 @@ class BufferedLines : public TranslationLists {
     int64_t offset = 0;
     int64_t lines = 0;
     int64_t replaced = 0;
+    int64_t blank = 0;
   };
+
+  void note_place(Read& read) const {
+    read.offset = part_ == nullptr ? 0 : part_->in.position();
+    read.lines = reader_.count();
+    read.replaced = replaced_before_ + reader_.replaced_lines();
+    read.blank = blank_before_ + reader_.blank_lines();
+  }
+
+  void reach(const Read& read) {
+    progress_.offset = read.offset;
+    progress_.lines = read.lines;
+    progress_.replaced = read.replaced;
+    progress_.blank = read.blank;
+    progress_.failed = failed_.summary();
+    if (part_ != nullptr)
+      part_->out.reached(progress_);
+  }
 
   Read take_first() {
     const std::lock_guard lock(mutex_);
@@ -226,10 +240,7 @@ class BufferedLines : public TranslationLists {
     return first;
   }
 
-  void write_line(
-      int64_t number,
-      RequestOrigin& origin,
-      const TranslationResult& result) {
+  void write_line(RequestOrigin& origin, const TranslationResult& result) {
     symbols_ += result.symbols;
     progress_.cut += result.source_cut;
     // Cuts that the model wants are counted, not told one by one.
@@ -241,9 +252,9 @@ class BufferedLines : public TranslationLists {
       meter_.add(result.translations);
     } else {
       out_.flush();  // this may be the end
-      failed_.add(number, origin.error);
+      failed_.add(origin.number, origin.error);
     }
-    writer_.write(origin, result.translations, number, out_);
+    writer_.write(origin, result.translations, origin.number, out_);
   }
 
   const TranslateArguments& arguments_;
@@ -256,6 +267,7 @@ class BufferedLines : public TranslationLists {
   ResultWriter writer_;
   PartProgress progress_;  // of what is written
   int64_t replaced_before_;
+  int64_t blank_before_;
   FailedLines failed_;
   Meter meter_;
   SymbolCount symbols_;

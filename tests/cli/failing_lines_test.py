@@ -17,7 +17,6 @@ from support import run
 BAD = {
     "hello": "not valid JSON",
     '{"text": "1': "not valid JSON",
-    "": "not valid JSON",
     "[]": 'an object with "text", but got []',
     "null": 'an object with "text", but got null',
     "{}": 'an object with "text", but got {}',
@@ -82,6 +81,29 @@ def texts(lines):
 
 
 class Requests(unittest.TestCase):
+    def test_blank_lines_between_objects_are_passed_over(self):
+        alone = texts(requests("--format", "json", stdin=GOOD).lines)
+        stdin = f"\n{GOOD}\n \n\t\n{GOOD}\n[]\n\n"
+        result = requests("--format", "json", "--buffer-lines", "1", stdin=stdin)
+        self.assertEqual(result.code, 1)
+        self.assertEqual(len(result.lines), 3)
+        self.assertEqual(texts(result.lines[:2]), alone * 2)
+        self.assertEqual(json.loads(result.lines[2])["line"], 6)
+        self.assertIn("standard input:6", result.message)
+        self.assertIn("1 of 7 lines failed (6)", result.message)
+        self.assertEqual(result.message.count("4 blank lines were skipped"), 1)
+        self.assertEqual(len(requests(stdin=stdin).lines), 3)
+        # In parts of a file alike, one of which may have blank lines alone.
+        source = written("gaps.jsonl", "\n" * 200 + f"{GOOD}\n\n{GOOD}\n" + "\n" * 200)
+        output = support.scratch() / "gaps.out"
+        message = ""
+        for part in "123":
+            result = requests("--input", source, "--output", output, "--shard", f"{part}/3", stdin="")
+            self.assertEqual(result.code, 0, result.message)
+            message += result.message
+        self.assertEqual(len(output.read_text(encoding="utf-8").splitlines()), 2)
+        self.assertEqual(message.count("401 blank lines were skipped"), 1)
+
     def test_one_bad_line_costs_no_other_one(self):
         alone = texts(requests("--format", "json", stdin=GOOD).lines)
         for bad, message in BAD.items():

@@ -151,9 +151,7 @@ TEST(Bleu, StatisticsAddUp) {
   BleuStatistics sum;
   for (size_t i = 0; i < hypotheses.size(); ++i)
     sum += corpus_bleu({hypotheses[i]}, {{references[i]}}).statistics();
-  EXPECT_EQ(
-      compute_bleu(sum, BleuSmoothing::kExp).score,
-      bleu(hypotheses, {references}));
+  EXPECT_EQ(compute_bleu(sum).score, bleu(hypotheses, {references}));
 }
 
 TEST(Bleu, LowerCasesWhenAsked) {
@@ -218,13 +216,140 @@ TEST(Bleu, ErrorsSayWhatWasWanted) {
   EXPECT_EQ(
       error_of([] { corpus_bleu({}, {{}}); }),
       "a score needs hypotheses, but got 0");
+}
+
+TEST(Bleu, SentencesMayHaveOtherNumbersOfReferences) {
+  Bleu bleu;
+  bleu.add("a b c d", {"a b c d", "x"});
+  bleu.add("e f g h", {"e f g h"});
+  EXPECT_NEAR(bleu.score().score, 100, 1e-9);
   EXPECT_EQ(
-      error_of([] {
-        Bleu bleu;
-        bleu.add("a", {"a", "b"});
-        bleu.add("a", {"a"});
+      bleu.signature(),
+      "nrefs:var|case:mixed|eff:no|tok:13a|smooth:exp|version:seqconv-0.1.0");
+}
+
+// The scores are what sacreBLEU 2.6.0 gives.
+TEST(Bleu, SmoothsAsAsked) {
+  const std::string reference = "The man had bitten the dog.";
+  const std::string system = "The man had just bit him.";
+  const auto score = [&](BleuSmoothing smoothing, double value) {
+    BleuOptions options;
+    options.smoothing = smoothing;
+    options.smoothing_value = value;
+    options.effective_order = true;
+    return bleu({system}, {{reference}}, options);
+  };
+  constexpr double kUsual = BleuOptions::kUsualValue;
+  EXPECT_NEAR(score(BleuSmoothing::kExp, kUsual), 26.269098944241588, 1e-9);
+  EXPECT_EQ(score(BleuSmoothing::kNone, kUsual), 0);
+  EXPECT_NEAR(score(BleuSmoothing::kFloor, kUsual), 17.56720523942793, 1e-9);
+  EXPECT_NEAR(score(BleuSmoothing::kFloor, 0.5), 26.269098944241588, 1e-9);
+  EXPECT_NEAR(score(BleuSmoothing::kAddK, kUsual), 35.74567288497839, 1e-9);
+  EXPECT_NEAR(score(BleuSmoothing::kAddK, 2), 44.947804052082695, 1e-9);
+}
+
+TEST(Bleu, TakesNgramsUpToTheOrder) {
+  const double wanted[] = {
+      100.00000000000004,
+      100.00000000000004,
+      94.99142515929965,
+      80.91067115702214,
+      61.18016473967346,
+      46.952696318122634};  // of sacreBLEU 2.6.0
+  for (int64_t order = 1; order <= 6; ++order) {
+    BleuOptions options;
+    options.order = order;
+    EXPECT_NEAR(
+        bleu(
+            {"the man had just bitten him in the park"},
+            {{"the man had bitten him in the park"},
+             {"he had just bitten him"}},
+            options),
+        wanted[order - 1],
+        1e-9)
+        << order;
+  }
+}
+
+TEST(Bleu, OfVeryManyWordsAndHighOrdersIsThatOfNgrams) {
+  // 16 words of 9 bits fit into no number of 128 bits: others count them.
+  std::string text;
+  for (int i = 0; i < 300; ++i)
+    text += concat("w", i * 7 % 300, " w", i % 3, " ");
+  const std::string other = "w1 w2 " + text.substr(9, text.size() / 2) + " x";
+  BleuOptions options;
+  options.order = 16;
+  options.tokenizer = BleuTokenizer::kNone;
+  Bleu high(options);
+  options.order = 4;
+  Bleu low(options);
+  const BleuStatistics many = high.add(other, {text, "w1 w2 x"});
+  const BleuStatistics few = low.add(other, {text, "w1 w2 x"});
+  for (size_t n = 0; n < 4; ++n) {
+    EXPECT_EQ(many.correct[n], few.correct[n]);
+    EXPECT_EQ(many.total[n], few.total[n]);
+  }
+  EXPECT_GT(many.correct[15], 100);
+  EXPECT_EQ(many.total[15], many.hypothesis_length - 15);
+}
+
+TEST(Bleu, OfASentenceTakesTheOrdersThatItHas) {
+  BleuOptions options;
+  options.effective_order = true;
+  EXPECT_NEAR(bleu({"a b"}, {{"a b"}}, options), 100, 1e-9);
+  EXPECT_EQ(bleu({"a b"}, {{"a b"}}), 0);
+}
+
+TEST(Bleu, SignaturesAreSacreBleus) {
+  const auto signature = [](auto change) {
+    BleuOptions options;
+    change(options);
+    Bleu metric(options);
+    metric.add("a", {"a"});
+    return metric.signature();
+  };
+  EXPECT_EQ(
+      signature([](BleuOptions& o) { o.smoothing = BleuSmoothing::kFloor; }),
+      "nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.10]|"
+      "version:seqconv-0.1.0");
+  EXPECT_EQ(
+      signature([](BleuOptions& o) {
+        o.smoothing = BleuSmoothing::kAddK;
+        o.smoothing_value = 2.5;
+        o.effective_order = true;
       }),
-      "every sentence must have 2 references like the first, but got 1");
+      "nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[2.50]|"
+      "version:seqconv-0.1.0");
+  EXPECT_EQ(
+      signature([](BleuOptions& o) { o.order = 2; }),
+      "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|order:2|"
+      "version:seqconv-0.1.0");
+}
+
+TEST(Bleu, ValuesWithoutEffectAreUsageErrors) {
+  const auto error = [](auto change) {
+    BleuOptions options;
+    change(options);
+    return error_of<UsageError>([&] { options.validate("bleu"); });
+  };
+  EXPECT_EQ(
+      error([](BleuOptions& o) { o.smoothing_value = 0.5; }),
+      "bleu.smoothing_value has no effect with bleu.smoothing = 'exp'");
+  EXPECT_EQ(
+      error([](BleuOptions& o) {
+        o.smoothing = BleuSmoothing::kFloor;
+        o.smoothing_value = -2;
+      }),
+      "bleu.smoothing_value must be >= 0, but got -2");
+  EXPECT_EQ(
+      error([](BleuOptions& o) { o.order = 17; }),
+      "bleu.order must be from 1 to 16, but got 17");
+  EXPECT_EQ(
+      error([](BleuOptions& o) {
+        o.style = BleuStyle::kMultiBleu;
+        o.order = 2;
+      }),
+      "bleu.order has no effect with bleu.style = 'multi-bleu'");
 }
 
 TEST(Bleu, OptionsOfTheOtherStyleAreUsageErrors) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "seqconv/base/error.h"
+#include "seqconv/metrics/missing_words.h"
 #include "seqconv/metrics/significance.h"
 #include "support/errors.h"
 
@@ -92,11 +94,12 @@ TEST(CorpusMetrics, SayHowTheyWereComputedAndWhatIsWrong) {
     const auto metric = fed(make_metric(kind, true)).metric;
     EXPECT_THAT(metric->signature(), ::testing::HasSubstr("version:seqconv"));
     EXPECT_THAT(metric->report(), ::testing::HasSubstr(metric->signature()));
-    EXPECT_THAT(
-        testing::error_of([&] {
-          metric->add("a", {"a", "b"});
-        }),
-        ::testing::HasSubstr("1 references like the first, but got 2"));
+    EXPECT_THAT(metric->signature(), ::testing::HasSubstr("nrefs:1|"));
+    metric->add("a", {"a", "b"});
+    EXPECT_THAT(metric->signature(), ::testing::HasSubstr("nrefs:var|"));
+    EXPECT_EQ(
+        testing::error_of([&] { metric->add("a", {}); }),
+        "a score needs at least one reference, but got 0");
   }
 }
 
@@ -110,11 +113,73 @@ TEST(CorpusMetrics, MayBeFedWhatOthersHaveCounted) {
     }
     const auto whole = fed(make_metric(kind, true)).metric;
     EXPECT_EQ(metric->report(15), whole->report(15)) << key;
-    EXPECT_THAT(
-        testing::error_of(
-            [&] { metric->add_counted(std::vector<double>(32), 2); }),
-        ::testing::HasSubstr("1 references like the first, but got 2"));
   }
+}
+
+TEST(CorpusMetrics, AreComputedAsTheOptionsSay) {
+  MetricOptions options;
+  options.bleu.order = 2;
+  options.chrf.word_order = 2;
+  options.rouge.tokenizer = RougeWords::kUnicode;
+  options.rouge.order = 1;
+  const auto signature = [&](MetricKind kind) {
+    return fed(make_metric(kind, true, options)).metric->signature();
+  };
+  EXPECT_THAT(
+      signature(MetricKind::kBleu),
+      ::testing::HasSubstr("case:lc|eff:no|tok:13a|smooth:exp|order:2|"));
+  EXPECT_THAT(signature(MetricKind::kChrf), ::testing::HasSubstr("|nw:2|"));
+  for (const MetricKind kind :
+       {MetricKind::kRouge1, MetricKind::kRouge2, MetricKind::kRougeL})
+    EXPECT_THAT(signature(kind), ::testing::HasSubstr("|tok:unicode|"));
+  EXPECT_EQ(
+      make_metric(MetricKind::kRougeL, false, options)->name(),
+      "ROUGE-L");
+  options.bleu.tokenizer = BleuTokenizer::kSpm;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { options.validate(); }),
+      ::testing::StartsWith("metrics.bleu.tokenizer = 'spm' needs a model"));
+}
+
+TEST(MissingWords, AreToldWithTheOptionThatHelps) {
+  const Lines chinese = {"今天天气很好", "你好"};
+  const Lines japanese = {"昨日の会議でこの問題について話しました。"};
+  const Lines russian = {"Собака бежит по траве"};
+  const WordsOf whose{"the hypotheses are"};
+  using ::testing::HasSubstr;
+  EXPECT_THAT(
+      missing_words(chinese, BleuOptions(), whose),
+      HasSubstr("are Chinese, which has no blanks between words: BLEU by "
+                "blanks says little; --tokenizer char, zh or spm finds"));
+  BleuOptions zh;
+  zh.tokenizer = BleuTokenizer::kZh;
+  EXPECT_EQ(missing_words(chinese, zh, whose), "");
+  EXPECT_THAT(
+      missing_words(japanese, zh, whose),
+      HasSubstr("the tokenizer zh finds words in Chinese alone"));
+  for (const Lines& lines : {chinese, japanese, russian})
+    EXPECT_THAT(
+        missing_words(lines, RougeOptions(), whose),
+        HasSubstr("--tokenizer unicode takes words of all scripts"));
+  EXPECT_THAT(
+      missing_words(russian, MetricKind::kRougeL, MetricOptions()),
+      HasSubstr("metrics.rouge.tokenizer = 'unicode'"));
+  RougeOptions unicode;
+  unicode.tokenizer = RougeWords::kUnicode;
+  EXPECT_EQ(missing_words(russian, unicode, whose), "");
+  EXPECT_EQ(missing_words(russian, BleuOptions(), whose), "");
+  EXPECT_EQ(missing_words({"Ça été très bien"}, RougeOptions(), whose), "");
+  EXPECT_THAT(
+      missing_words(chinese, TerOptions(), whose),
+      HasSubstr("--normalized with --asian-support"));
+  const TerOptions asian{.normalized = true, .asian_support = true};
+  EXPECT_EQ(missing_words(chinese, asian, whose), "");
+  EXPECT_THAT(missing_words(japanese, asian, whose), HasSubstr("chrf counts"));
+  EXPECT_EQ(missing_words(chinese, ChrfOptions(), whose), "");
+  EXPECT_THAT(
+      missing_words(chinese, ChrfOptions{.word_order = 2}, whose),
+      HasSubstr("--word-order"));
+  EXPECT_EQ(missing_words(chinese, ExactOptions(), whose), "");
 }
 
 TEST(CorpusMetrics, HaveTheValuesOfRougeThatAreAskedFor) {

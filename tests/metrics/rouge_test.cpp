@@ -97,6 +97,48 @@ TEST(Rouge, WordsAreRunsOfAsciiLettersAndDigits) {
   EXPECT_TRUE(are_equal(std::string("a\0b \xFF$5_c", 9), "a b 5 c"));
 }
 
+TEST(Rouge, WordsMayBeThoseOfAllScripts) {
+  RougeOptions options;
+  options.tokenizer = RougeWords::kUnicode;
+  // Chinese words are characters, Thai ones characters with their marks.
+  expect_values(rouge(kRouge1, "今天很好", {"昨天很好!"}, options), 75, 75, 75);
+  expect_values(
+      rouge(kRouge2, "今天很好", {"昨天很好!"}, options),
+      66.667,
+      66.667,
+      66.667);
+  EXPECT_TRUE(are_equal("Собака БЕЖИТ", "собака, бежит.", options));
+  EXPECT_FALSE(are_equal("ดี", "ดู", options));
+  EXPECT_TRUE(are_equal("running ÉTÉ", "runs été", options));
+  expect_values(
+      rouge(kRougeL, "собака бежит\nкошка", {"кошка\nсобака бежит"}, options),
+      100,
+      100,
+      100);
+  EXPECT_EQ(rouge(kRouge1, "今天很好", {"今天很好"}).f, 0);
+}
+
+// As ROUGE-1.5.5.pl has it; tools/compare_rouge.py compares with the program.
+TEST(Rouge, LooksNoFurtherThanTheLimits) {
+  RougeOptions options;
+  options.max_words = 3;
+  expect_values(
+      rouge(kRouge1, "a b c d e", {"a b x c"}, options),
+      66.667,
+      66.667,
+      66.667);
+  expect_values(rouge(kRouge1, "a b\nc d", {"a b c"}, options), 100, 100, 100);
+  options = {};
+  options.max_bytes = 5;
+  expect_values(rouge(kRouge1, "a b cd e", {"a b cx"}, options), 100, 100, 100);
+  // Of sentences, line feeds are no bytes.
+  expect_values(
+      rouge(kRouge1, "ab\ncd\nef", {"ab cd e"}, options),
+      100,
+      66.667,
+      80);
+}
+
 TEST(Rouge, OfThePackageKnowsTheCapitalsWhoseSmallLetterIsAscii) {
   const auto package = in_style(RougeStyle::kRougeScore);
   const std::string text = "\xC4\xB0stanbul 3\xE2\x84\xAA";
@@ -374,6 +416,19 @@ TEST(Rouge, ErrorsSayWhatWasWanted) {
         options.exceptions = "x";
       }),
       "rouge.exceptions has no effect with rouge.stem = false");
+  EXPECT_EQ(
+      error([](RougeOptions& options) {
+        options.max_words = 2;
+        options.max_bytes = 3;
+      }),
+      "rouge.max_words and rouge.max_bytes cannot both be above 0, but got 2 "
+      "and 3");
+  EXPECT_EQ(
+      error([](RougeOptions& options) {
+        options.style = RougeStyle::kRougeScore;
+        options.max_bytes = 3;
+      }),
+      "rouge.max_bytes has no effect with rouge.style = 'rouge_score'");
   EXPECT_EQ(
       error_of([] { Rouge().add("a", {}); }),
       "a score needs at least one reference, but got 0");

@@ -67,6 +67,12 @@ TEST(UnsegmentedLanguage, IsNamed) {
       unsegmented_language({"昨日の会議でこの問題について話しました。"}),
       "Japanese");
   EXPECT_EQ(unsegmented_language({"เมื่อวานอากาศดีมาก เราเดินไปที่ตลาด"}), "Thai");
+  EXPECT_EQ(unsegmented_language({"ខ្ញុំទៅផ្សារជាមួយម្តាយរបស់ខ្ញុំ"}), "Khmer");
+  EXPECT_EQ(unsegmented_language({"ຂ້ອຍໄປຕະຫຼາດກັບແມ່ຂອງຂ້ອຍ"}), "Lao");
+  EXPECT_EQ(unsegmented_language({"ကျွန်တော်ဈေးကိုသွားတယ်"}), "Burmese");
+  // Short lines, of one stretch each.
+  EXPECT_EQ(unsegmented_language({"你好", "谢谢", "早上好"}), "Chinese");
+  EXPECT_EQ(unsegmented_language({"コーヒー", "ありがとう"}), "Japanese");
 }
 
 TEST(UnsegmentedLanguage, IsNoneWhereBlanksSeparateWords) {
@@ -97,6 +103,12 @@ TEST(UnsegmentedLanguage, MattersWhereBleuSplitsAtBlanks) {
   EXPECT_EQ(
       language_without_words(lines, {.style = BleuStyle::kMultiBleu}),
       "Chinese");
+  // What it does not split are kana.
+  EXPECT_EQ(
+      language_without_words(
+          {"昨日の会議でこの問題について話しました。"},
+          {.tokenizer = BleuTokenizer::kZh}),
+      "Japanese");
   for (const auto tokenizer :
        {BleuTokenizer::kChar,
         BleuTokenizer::kZh,

@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -72,14 +73,17 @@ def related(lines, seed):
     return out
 
 
-def check(metric, hypotheses, references, tmp_path, verb, *options):
+def check(metric, hypotheses, references, tmp_path, verb, *options, order=4):
     files = []
     for i, lines in enumerate(references):
         files.append(tmp_path / f"ref{i}")
         files[-1].write_bytes(("\n".join(lines) + "\n").encode())
     got = tool("\n".join(hypotheses) + "\n", verb, *options, *files).strip()
     score = metric.corpus_score(hypotheses, references)
-    want = score.format(width=9, signature=str(metric.get_signature()))
+    signature = str(metric.get_signature())
+    if order != 4:  # which sacreBLEU does not tell
+        signature = signature.replace("|version:", f"|order:{order}|version:")
+    want = score.format(width=9, signature=signature)
     assert got == re.sub(r"version:[^ ]*", "version:seqconv-0.1.0", want)
 
 
@@ -131,6 +135,46 @@ def test_bleu_equals_sacrebleu(tokenizer, smoothing, lowercase, tmp_path):
         metric = sacrebleu.BLEU(tokenize=tokenizer, smooth_method=smoothing, lowercase=lowercase)
         options = [f"tokenizer='{tokenizer}'", f"smoothing='{smoothing}'", f"lowercase={str(lowercase).lower()}"]
         check(metric, hypotheses, references, tmp_path, "bleu", *options)
+
+
+SMOOTHINGS = ({"smooth_method": "floor"}, {"smooth_method": "floor", "smooth_value": 0.37}, {"smooth_method": "add-k"},
+              {"smooth_method": "add-k", "smooth_value": 2.5}, {"smooth_method": "none"}, {})
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+@pytest.mark.parametrize("order", (1, 2, 4, 6, 9))
+@pytest.mark.parametrize("effective", (False, True))
+def test_bleu_equals_sacrebleu_however_it_is_smoothed(smoothing, order, effective, tmp_path):
+    names = {"smooth_method": "smoothing", "smooth_value": "smoothing_value"}
+    options = [f"{names[key]}={value!r}" for key, value in smoothing.items()]
+    options += [f"order={order}", f"effective_order={str(effective).lower()}"]
+    for hypotheses, references in corpora(str(smoothing), order, effective):
+        metric = sacrebleu.BLEU(**smoothing, max_ngram_order=order, effective_order=effective)
+        check(metric, hypotheses, references, tmp_path, "bleu", *options, order=order)
+
+
+def test_scores_by_sentence_and_with_other_numbers_of_references_equal_sacrebleus(tmp_path):
+    lines = made_up_text.lines("english", 40, "sentences") + ["a", "a b", ""]
+    hypotheses = made_up_text.worse(lines, 0.3, "sentences")
+    draw = random.Random(7)
+    references = [[line, *made_up_text.worse([line] * draw.randrange(3), 0.2, line)] for line in lines]
+    (tmp_path / "refs").write_text("".join(json.dumps({"r": row}) + "\n" for row in references))
+    streams = [[row[i] if i < len(row) else None for row in references] for i in range(3)]
+    for verb, metric in (("bleu", sacrebleu.BLEU(effective_order=True)), ("chrf", sacrebleu.CHRF()), ("ter", sacrebleu.TER())):
+        def evaluate(*flags):
+            run = subprocess.run([BIN / "seqconv", "evaluate", verb, "--reference", tmp_path / "refs", "--reference-key", "r",
+                                  "--format", "json", *flags], input="".join(line + "\n" for line in hypotheses).encode(),
+                                 capture_output=True, check=True)
+            return [json.loads(line) for line in run.stdout.splitlines()]
+        found = evaluate("--sentence")
+        assert [one["line"] for one in found] == list(range(1, len(lines) + 1))
+        for one, hypothesis, row in zip(found, hypotheses, references, strict=True):
+            assert one["score"] == pytest.approx(metric.sentence_score(hypothesis, row).score, abs=1e-9)
+        corpus = evaluate(*(["--effective-order"] if verb == "bleu" else []))[0]
+        assert corpus["score"] == pytest.approx(metric.corpus_score(hypotheses, streams).score, abs=1e-9)
+        want = str(metric.get_signature())
+        assert want.startswith("nrefs:var|")
+        assert corpus["signature"] == re.sub(r"version:[^ ]*", "version:seqconv-0.1.0", want)
 
 
 @pytest.mark.parametrize("characters,words", ((6, 0), (6, 2), (3, 1), (1, 4)))

@@ -168,6 +168,24 @@ def test_version_01_codes_apply_as_in_the_package(seed, tmp_path):
     assert got == package_apply(text, codes, package_vocabulary(expected), 1)
 
 
+@pytest.mark.parametrize("dropout", (0, 0.1, 0.5, 0.9, 1))
+@pytest.mark.parametrize("version", ("0.1", "0.2"))
+def test_bpe_with_dropout_draws_as_the_program_does(dropout, version, tmp_path):
+    text = corpus("latin")[:20000]
+    codes = tool(text, "bpe-learn", 300, 2)
+    if version == "0.1":
+        codes = codes.split("\n", 1)[1]
+    (tmp_path / "codes").write_text(codes, encoding="utf-8")
+    for seed, flags, options in ((0, [], {}), (7, ["--glossaries", "[0-9]+", "e"], {"glossaries": ["[0-9]+", "e"]}),
+                                 (2**31 - 1, ["--separator", "|"], {"separator": "|"})):
+        run = subprocess.run([BIN / "seqconv", "bpe", "apply", "--codes", tmp_path / "codes", "--dropout", str(dropout),
+                              "--seed", str(seed), *flags], input=text.encode(), capture_output=True, check=True)
+        bpe = apply_bpe.BPE(as_the_program_reads(codes), **options)
+        random.seed(seed)
+        assert run.stdout.decode() == "".join(bpe.process_line(line, dropout) for line in as_the_program_reads(text))
+
+
+
 @pytest.mark.parametrize("end", "\n \r\n \r \x0b \x0c \x1c \x1d \x1e \x1f \x85 \u2028 \u2029".split(" "))
 def test_bpe_ends_lines_where_the_program_does(end, tmp_path):
     text = f"foo{end}bar bar\n foo {end}{end} bar{end}foo bar"

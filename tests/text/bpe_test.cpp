@@ -144,6 +144,33 @@ TEST(Bpe, OnlySoManyMergesCount) {
   EXPECT_EQ(pieces(0), "l@@ o@@ w");
 }
 
+TEST(Bpe, DropoutPassesMergesOver) {
+  const std::string codes = "#version: 0.2\na b\nab c</w>\nab a\n";
+  const auto split = [&](double dropout, uint32_t seed, const Symbols& words) {
+    BpeOptions options;
+    options.dropout = dropout;
+    options.seed = seed;
+    const Bpe bpe = Bpe::parse(codes, "codes", options);
+    std::vector<std::string_view> views(words.begin(), words.end());
+    return bpe.segment_words(views);
+  };
+  EXPECT_THAT(split(0, 1, {"abc", "d"}), ElementsAre("abc", "d"));
+  EXPECT_THAT(split(1, 1, {"abc", "d"}), ElementsAre("a@@", "b@@", "c", "d"));
+  // Equal words differ, the same seed gives the same again.
+  const Symbols many(200, "abc");
+  const Symbols pieces = split(0.5, 3, many);
+  EXPECT_EQ(pieces, split(0.5, 3, many));
+  EXPECT_NE(pieces, split(0.5, 4, many));
+  // "abc" whole 1/4 of the times; what is left is not merged with 1/2.
+  const auto whole = std::ranges::count(pieces, "abc");
+  EXPECT_GT(whole, 25);
+  EXPECT_LT(whole, 90);
+  EXPECT_GT(std::ranges::count(pieces, "ab@@"), 15);
+  EXPECT_EQ(
+      error_of<UsageError>([&] { split(1.5, 1, {}); }),
+      "BPE dropout must be a probability from 0 to 1, but got 1.5");
+}
+
 TEST(Bpe, AVocabularyFileHasThePiecesThatComeOftenEnough) {
   const TemporaryFolder folder;
   const std::string file = folder.write("vocabulary", "a@@ 7\nb 2\n");

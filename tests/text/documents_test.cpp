@@ -80,6 +80,24 @@ TEST(TextSources, ReadBothSidesOfJsonLines) {
       ElementsAre("x. ␤ y.", "z", "only"));
 }
 
+TEST(TextSources, PassBlankLinesBetweenObjectsOver) {
+  TemporaryFolder folder;
+  const std::string file = folder.write(
+      "a.jsonl",
+      "\n{\"out\": \"a\"}\n \t\n\r\n{\"out\": \"b\"}\n{}\n\n");
+  TextSourceReader reader(both(file, PairSide::kTarget));
+  std::string text;
+  EXPECT_TRUE(reader.next(text));
+  EXPECT_EQ(text, "a");
+  EXPECT_TRUE(reader.next(text));
+  EXPECT_EQ(text, "b");
+  EXPECT_EQ(reader.line_number(), 5);
+  EXPECT_EQ(reader.blank_lines(), 3);
+  EXPECT_THAT(error_of([&] { reader.next(text); }), HasSubstr("a.jsonl:6"));
+  EXPECT_FALSE(reader.next(text));
+  EXPECT_EQ(reader.blank_lines(), 4);
+}
+
 TEST(TextSources, ReadStoriesByTheirNames) {
   TemporaryFolder folder;
   folder.write("a.story", kStory);

@@ -13,6 +13,9 @@
 /// for the ends of their sentences, and prints recall, precision and F of each
 /// measure.
 ///   text_tool bleu|chrf|ter KEY=VALUE... REFERENCE...
+///   text_tool bleu-counts KEY=VALUE...
+///   text_tool bleu-of KEY=VALUE...
+///   text_tool ter-words KEY=VALUE...
 ///   text_tool bleu-spm|bleu-mecab MODEL KEY=VALUE... REFERENCE...
 ///   text_tool mecab DICTIONARY
 ///   text_tool interval SAMPLES bleu|chrf|ter KEY=VALUE... REFERENCE...
@@ -23,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/tercom_words.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
@@ -158,13 +162,52 @@ std::vector<std::string> split_fields(std::string line) {
   return fields;
 }
 
+/// Keys and values alone.
+template <class Options>
+Options read_settings(const Arguments& arguments) {
+  return Evaluation<Options>(arguments).options;
+}
+
+/// Of lines with a hypothesis and its references: the sums of
+/// BleuStatistics::numbers(), in one line.
+void print_bleu_counts(const Arguments& arguments) {
+  seqconv::Bleu bleu(read_settings<seqconv::BleuOptions>(arguments));
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::vector<std::string> fields = split_fields(line);
+    const std::string hypothesis = fields.at(0);
+    fields.erase(fields.begin());
+    bleu.add(hypothesis, fields);
+  }
+  for (const double number : bleu.statistics().numbers())
+    std::cout << number << ' ';
+  std::cout << '\n';
+}
+
+/// The score of such numbers.
+void print_bleu_of(const Arguments& arguments) {
+  const auto options = read_settings<seqconv::BleuOptions>(arguments);
+  std::vector<double> numbers;
+  for (double number = 0; std::cin >> number;)
+    numbers.push_back(number);
+  std::cout << seqconv::compute_bleu(
+                   seqconv::BleuStatistics::of_numbers(numbers),
+                   options)
+                   .score
+            << '\n';
+}
+
+void print_ter_words(const Arguments& arguments) {
+  const auto options = read_settings<seqconv::TerOptions>(arguments);
+  for_each_line([&](const std::string& line) {
+    const std::string text =
+        seqconv::metrics::space_tercom_words(line, options);
+    print_joined(seqconv::split_words(text));
+  });
+}
+
 void evaluate_rouge(const Arguments& arguments) {
-  seqconv::Json table = seqconv::Json::object();
-  for (const std::string& argument : arguments)
-    seqconv::apply_override(table, argument);
-  seqconv::RougeOptions options;
-  seqconv::read_options(table, "metric", options);
-  seqconv::Rouge rouge(options);
+  seqconv::Rouge rouge(read_settings<seqconv::RougeOptions>(arguments));
   std::string line;
   std::cout.precision(12);
   while (std::getline(std::cin, line)) {
@@ -321,6 +364,12 @@ void run(const std::string& verb, const Arguments& arguments) {
                .to_text();
   } else if (verb == "bleu") {
     evaluate<seqconv::BleuOptions, seqconv::Bleu>(arguments);
+  } else if (verb == "bleu-counts") {
+    print_bleu_counts(arguments);
+  } else if (verb == "bleu-of") {
+    print_bleu_of(arguments);
+  } else if (verb == "ter-words") {
+    print_ter_words(arguments);
   } else if (verb == "chrf") {
     evaluate<seqconv::ChrfOptions, seqconv::Chrf>(arguments);
   } else if (verb == "rouge") {

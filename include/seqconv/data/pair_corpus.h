@@ -24,6 +24,7 @@ struct CorpusReport {
   int64_t target_tokens = 0;
   int64_t source_unknown = 0;  ///< of them <unk>
   int64_t target_unknown = 0;
+  int64_t blank = 0;  ///< blank lines between JSON objects, in no other count
   std::string summary() const;
 };
 
@@ -36,6 +37,16 @@ struct PairLimits {
   int64_t target_cut = 0;
 };
 
+/// What becomes of a pair.
+enum class PairFate { kKept, kEmpty, kTooLong };
+
+/// Cuts the sides of a pair, ids without </s>, where `limits` say so, and tells
+/// what becomes of it.
+PairFate cut_pair(
+    std::vector<int32_t>& source,
+    std::vector<int32_t>& target,
+    const PairLimits& limits);
+
 /// A parallel corpus: pair i is source->tokens(i) and target->tokens(i), ids
 /// without </s>.
 struct PairCorpus {
@@ -45,11 +56,12 @@ struct PairCorpus {
 };
 
 /// Gives `take` the ids of every pair of parallel files, line by line, text
-/// encoded; they are gone after its call. File i of one side belongs to file i
-/// of the other. Errors: other numbers of files, files of different length
-/// (with both counts), invalid UTF-8 (file and line), wrong binarised data
-/// (file and sentence).
-void read_pairs(
+/// encoded; they are gone after its call. Returns how many blank lines stood
+/// between JSON objects. File i of one side belongs to file i of the other.
+/// Errors: other numbers of files, files of different length (with both
+/// counts), invalid UTF-8 (file and line), wrong binarised data (file and
+/// sentence).
+int64_t read_pairs(
     const CorpusSide& source,
     const CorpusSide& target,
     const std::function<void(

@@ -45,6 +45,8 @@ class SentenceReader {
   int64_t count() const;
   /// "file:line" or "file: sentence number" of the present one.
   std::string where() const;
+  /// Blank lines so far between JSON objects, which are passed over.
+  int64_t blank_lines() const;
   /// Lines so far in which bad bytes were replaced.
   int64_t replaced_lines() const;
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,22 +30,33 @@ struct EnumNames<BleuStyle> {
 
 /// What to do about n-gram orders without a match.
 enum class BleuSmoothing {
-  kExp,   ///< 1/2, 1/4, ... of a match for the first, second, ... such order
-  kNone,  ///< BLEU is 0
+  kExp,    ///< 1/2, 1/4, ... of a match for the first, second, ... such order
+  kFloor,  ///< so many matches as smoothing_value says
+  kAddK,   ///< smoothing_value more matches and n-grams in all orders above 1
+  kNone,   ///< BLEU is 0
 };
 template <>
 struct EnumNames<BleuSmoothing> {
   static constexpr auto kNames =
       std::to_array<std::pair<std::string_view, BleuSmoothing>>(
-          {{"exp", BleuSmoothing::kExp}, {"none", BleuSmoothing::kNone}});
+          {{"exp", BleuSmoothing::kExp},
+           {"floor", BleuSmoothing::kFloor},
+           {"add-k", BleuSmoothing::kAddK},
+           {"none", BleuSmoothing::kNone}});
 };
 
 struct BleuOptions {
   BleuStyle style = BleuStyle::kSacreBleu;
   BleuTokenizer tokenizer = BleuTokenizer::k13a;
   BleuSmoothing smoothing = BleuSmoothing::kExp;
+  /// Of floor and add-k; kUsualValue: 0.1 and 1.
+  double smoothing_value = kUsualValue;
+  int64_t order = 4;
+  bool effective_order = false;
   bool lowercase = false;
   bool compound_split = false;
+
+  static constexpr double kUsualValue = -1;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -54,35 +64,46 @@ struct BleuOptions {
     v("tokenizer",
       tokenizer,
       "13a, none, intl, char, zh, spm or ja-mecab (sacrebleu only)");
-    v("smoothing", smoothing, "exp or none (sacrebleu only)");
+    v("smoothing",
+      smoothing,
+      "N-gram orders without a match: exp, floor, add-k or none (sacrebleu "
+      "only)");
+    v("smoothing_value",
+      smoothing_value,
+      "What floor takes for no match, and add-k adds; -1 = 0.1 and 1");
+    v("order", order, "Longest n-gram, 1 to 16 (sacrebleu only)");
+    v("effective_order",
+      effective_order,
+      "Leave out orders that the hypotheses are too short for (sacrebleu "
+      "only)");
     v("lowercase", lowercase, "Lower-case both sides first");
     v("compound_split",
       compound_split,
       "Set hyphens inside words apart (multi-bleu only)");
   }
 
-  /// UsageError for keys that the chosen style does not have.
+  /// UsageError for values out of range and for keys that the chosen style or
+  /// smoothing does not have.
   void validate(const OptionNames& names = "bleu") const;
 };
 
 /// Counts over sentences, from which BLEU follows. Sums of them are the counts
 /// of the sentences together.
 struct BleuStatistics {
-  static constexpr size_t kOrder = 4;
-  std::array<int64_t, kOrder> correct{};  ///< matched n-grams, clipped
-  std::array<int64_t, kOrder> total{};    ///< n-grams of the hypotheses
+  std::vector<int64_t> correct{};  ///< matched n-grams, clipped, for each n
+  std::vector<int64_t> total{};    ///< n-grams of the hypotheses
   int64_t hypothesis_length = 0;
   int64_t reference_length = 0;  ///< of the reference nearest in length
 
   BleuStatistics& operator+=(const BleuStatistics& other);
-  /// Lengths, correct and total, ten in all, for significance tests.
+  /// Lengths, correct and total, ten for order 4, for significance tests.
   std::vector<double> numbers() const;
   static BleuStatistics of_numbers(std::span<const double> numbers);
 };
 
 struct BleuScore {
-  double score = 0;                                         ///< 0 to 100
-  std::array<double, BleuStatistics::kOrder> precisions{};  ///< percent
+  double score = 0;                  ///< 0 to 100
+  std::vector<double> precisions{};  ///< percent, for each n
   double brevity_penalty = 0;
   double ratio = 0;  ///< hypothesis length / reference length
   BleuStatistics statistics;
@@ -102,21 +123,21 @@ class Bleu {
       std::string_view hypothesis,
       const std::vector<std::string>& references) const;
 
-  /// Adds one sentence and returns its counts. Error without a reference, or
-  /// when their number differs from that of the sentences before.
+  /// Adds one sentence and returns its counts. Error without a reference.
   BleuStatistics add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
-  /// Adds a sentence that count() has counted with so many references. Error
-  /// when that is another number of them than before.
+  /// Adds a sentence that count() has counted with so many references.
   void add_counts(const BleuStatistics& counts, size_t references);
 
   const BleuStatistics& statistics() const { return statistics_; }
   BleuScore score() const;
   std::string name() const { return "BLEU"; }
   /// sacreBLEU's form: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:
-  /// seqconv-0.1.0"; for multi-bleu with "style:multi-bleu" and "split:yes|no".
+  /// seqconv-0.1.0", "nrefs:var" where sentences have other numbers of
+  /// references, and "|order:2" before the version where that is not 4; for
+  /// multi-bleu with "style:multi-bleu" and "split:yes|no".
   std::string signature() const;
   /// sacreBLEU: "BLEU|SIGNATURE = 33.70 66.1/40.2/... (BP = ... ratio = ...
   /// hyp_len = ... ref_len = ...)"; multi-bleu: "BLEU4 = 22.44, p1/p2/p3/p4
@@ -133,15 +154,16 @@ class Bleu {
 };
 
 /// unsegmented_language() of the lines where BLEU with these options splits
-/// them at blanks; else "".
+/// them at blanks, or where `zh` finds no words in what is not Chinese; else
+/// "".
 std::string_view language_without_words(
     const std::vector<std::string>& lines,
     const BleuOptions& options);
 
-/// BLEU of given counts.
+/// BLEU of given counts, as the options smooth them.
 BleuScore compute_bleu(
     const BleuStatistics& statistics,
-    BleuSmoothing smoothing);
+    const BleuOptions& options = {});
 
 /// BLEU of a corpus. `references` holds one list of lines for each set of
 /// references. Error with both counts when the numbers of lines differ.

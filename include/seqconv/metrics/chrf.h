@@ -55,14 +55,12 @@ class Chrf {
   std::vector<ChrfCounts> count(
       std::string_view hypothesis,
       const std::vector<std::string>& references) const;
-  /// Adds one sentence and returns its counts. Error without a reference, or
-  /// when their number differs from that of the sentences before.
+  /// Adds one sentence and returns its counts. Error without a reference.
   std::vector<ChrfCounts> add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
-  /// Adds a sentence that count() has counted with so many references. Error
-  /// when that is another number of them than before.
+  /// Adds a sentence that count() has counted with so many references.
   void add_counts(const std::vector<ChrfCounts>& counts, size_t references);
 
   /// One entry for each order: characters, then words.

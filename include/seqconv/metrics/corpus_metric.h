@@ -33,8 +33,7 @@ class CorpusMetric {
       const std::vector<std::string>& references,
       std::vector<double>& numbers) = 0;
   /// Adds a sentence by the numbers that count() has given, of a metric with
-  /// the same options, for so many references. Error when that is another
-  /// number of them than in the sentences before.
+  /// the same options, for so many references.
   virtual void add_counted(
       std::span<const double> numbers,
       size_t references) = 0;
@@ -84,9 +83,38 @@ struct EnumNames<MetricKind> {
            {"exact", MetricKind::kExact}});
 };
 
-/// Its first measure is the one that `kind` names. Options are the defaults,
-/// but that both sides are lower-cased first where `lowercase` is true; ROUGE
-/// and TER do not depend on case.
-std::unique_ptr<CorpusMetric> make_metric(MetricKind kind, bool lowercase);
+/// How each of them is computed.
+struct MetricOptions {
+  BleuOptions bleu{};
+  ChrfOptions chrf{};
+  TerOptions ter{};
+  RougeOptions rouge{};
+  ExactOptions exact{};
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("bleu", bleu, "BLEU");
+    v("chrf", chrf, "chrF");
+    v("ter", ter, "TER");
+    v("rouge", rouge, "ROUGE");
+    v("exact", exact, "The share of equal lines");
+  }
+
+  /// UsageError for values out of range, for keys without effect, and for
+  /// tokenizers that need a model.
+  void validate(const std::string& path = "metrics") const;
+};
+
+/// Its first measure is the one that `kind` names. Where `lowercase` is true
+/// both sides are lower-cased first, whatever the options say.
+std::unique_ptr<CorpusMetric>
+make_metric(MetricKind kind, bool lowercase, const MetricOptions& options = {});
+
+/// missing_words() of the metric that `kind` names.
+std::string missing_words(
+    const std::vector<std::string>& lines,
+    MetricKind kind,
+    const MetricOptions& options,
+    const std::string& path = "metrics");
 
 }  // namespace seqconv

@@ -43,8 +43,7 @@ class ExactMatch {
   ExactStatistics count(
       std::string_view hypothesis,
       const std::vector<std::string>& references) const;
-  /// Adds a sentence that count() has counted with so many references. Error
-  /// when that is another number of them than before.
+  /// Adds a sentence that count() has counted with so many references.
   void add_counts(const ExactStatistics& counts, size_t references);
 
   /// In percent; 0 without a sentence.

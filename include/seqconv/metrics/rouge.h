@@ -26,6 +26,19 @@ struct EnumNames<RougeStyle> {
            {"rouge_score", RougeStyle::kRougeScore}});
 };
 
+/// What ROUGE takes for words.
+enum class RougeWords {
+  kAscii,    ///< runs of ASCII letters and digits, as both programs have it
+  kUnicode,  ///< runs of letters, marks and digits of any script; of those
+             ///< without blanks between words, every character with its marks
+};
+template <>
+struct EnumNames<RougeWords> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, RougeWords>>(
+          {{"ascii", RougeWords::kAscii}, {"unicode", RougeWords::kUnicode}});
+};
+
 /// What several references of one summary come to in the style rouge-1.5.5.
 enum class RougeReferences {
   kAverage,    ///< -f A: counts of all references are added up
@@ -55,15 +68,21 @@ struct EnumNames<RougeValue> {
 
 struct RougeOptions {
   RougeStyle style = RougeStyle::kRouge155;
+  RougeWords tokenizer = RougeWords::kAscii;
   int64_t order = 2;
   bool stem = true;
   RougeReferences references = RougeReferences::kAverage;
   double alpha = 0.5;
   std::string exceptions;
+  int64_t max_words = 0;  ///< 0: all
+  int64_t max_bytes = 0;
 
   template <class Visitor>
   void visit(Visitor& v) {
     v("style", style, "rouge-1.5.5 or rouge_score");
+    v("tokenizer",
+      tokenizer,
+      "Words: ascii (the programs' own) or unicode, of all scripts");
     v("order", order, "Longest n-gram of ROUGE-N, 1 to 9");
     v("stem", stem, "Compare stems of words (-m, use_stemmer)");
     v("combine",
@@ -76,6 +95,12 @@ struct RougeOptions {
     v("exceptions",
       exceptions,
       "Folder of WordNet's lists of irregular forms, *.exc (rouge-1.5.5 only)");
+    v("max_words",
+      max_words,
+      "Of both sides the first N words; 0 = all (-l, rouge-1.5.5 only)");
+    v("max_bytes",
+      max_bytes,
+      "Of both sides the first N bytes; 0 = all (-b, rouge-1.5.5 only)");
   }
 
   /// UsageError for values out of range and for keys that the chosen style does
@@ -125,14 +150,12 @@ class Rouge {
       const std::vector<std::string>& references);
 
   /// Adds one summary and returns its values, in the order of names(). Error
-  /// without a reference, or when their number differs from that of the
-  /// summaries before.
+  /// without a reference.
   std::vector<RougeValues> add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
-  /// Adds a summary by what compare() has given for so many references. Error
-  /// when that is another number of them than before.
+  /// Adds a summary by what compare() has given for so many references.
   void add_values(const std::vector<RougeValues>& values, size_t references);
 
   /// "ROUGE-1", "ROUGE-2", ..., "ROUGE-L", in the style rouge_score then
@@ -144,7 +167,9 @@ class Rouge {
   /// "nrefs:1|style:rouge-1.5.5|stem:porter|exceptions:none|refs:average|
   /// alpha:0.5|version:seqconv-0.1.0": exceptions:none where there is no folder
   /// of irregular forms, else their number and checksum;
-  /// "nrefs:1|style:rouge_score|stem:porter|version:seqconv-0.1.0".
+  /// "nrefs:1|style:rouge_score|stem:porter|version:seqconv-0.1.0". Behind the
+  /// style "|tok:unicode" and before the version "|words:100" or "|bytes:75"
+  /// where the options say so.
   std::string signature() const;
   /// "ROUGE-1/ROUGE-2/ROUGE-L|SIGNATURE = F 31.27/11.07/25.23 R ... P ...".
   std::string report(int decimals = 2) const;
@@ -158,6 +183,12 @@ class Rouge {
   size_t references_ = 0;
   std::unique_ptr<Comparison> comparison_;
 };
+
+/// Whether ROUGE with these options takes more than half of the letters of the
+/// lines for blanks, as the words of ASCII letters do those of other scripts.
+bool misses_most_letters(
+    const std::vector<std::string>& lines,
+    const RougeOptions& options);
 
 /// ROUGE of a corpus; see corpus_bleu.
 Rouge corpus_rouge(

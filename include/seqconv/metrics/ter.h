@@ -55,14 +55,12 @@ class Ter {
   TerStatistics count(
       std::string_view hypothesis,
       const std::vector<std::string>& references) const;
-  /// Adds one sentence and returns its counts. Error without a reference, or
-  /// when their number differs from that of the sentences before.
+  /// Adds one sentence and returns its counts. Error without a reference.
   TerStatistics add(
       std::string_view hypothesis,
       const std::vector<std::string>& references);
 
-  /// Adds a sentence that count() has counted with so many references. Error
-  /// when that is another number of them than before.
+  /// Adds a sentence that count() has counted with so many references.
   void add_counts(const TerStatistics& counts, size_t references);
 
   const TerStatistics& statistics() const { return statistics_; }

@@ -54,9 +54,10 @@ std::vector<std::string> tokenize(
 /// used once: "ab-cd-ef" is split twice, "a-b-c" once.
 std::string split_compounds(std::string_view line);
 
-/// "Chinese", "Japanese" or "Thai" where most letters of the lines are of that
-/// language and stand in long stretches without blanks, so that tokenizers that
-/// split at blanks (13a, none, intl) find no words; else "".
+/// "Chinese", "Japanese", "Thai", "Lao", "Khmer", "Burmese" or "Tibetan" where
+/// most letters of the lines are of scripts that have no blanks between words,
+/// and few blanks stand between them, so that tokenizers that split at blanks
+/// (13a, none, intl) find no words; else "".
 std::string_view unsegmented_language(const std::vector<std::string>& lines);
 
 }  // namespace seqconv

@@ -28,6 +28,13 @@ struct BpeOptions {
   HasSymbol vocabulary;
   /// How many lines of the codes count, the first ones; -1 for all.
   int64_t merges = -1;
+  /// BPE dropout (Provilkov et al. 2020): each place of a word at which a merge
+  /// could be made is passed over with this probability, anew for each merge;
+  /// from 0, none, to 1, characters. Equal words differ, and texts depend on
+  /// the order of calls.
+  double dropout = 0;
+  /// Of its random numbers, which are Python's.
+  uint32_t seed = 1;
 };
 
 /// The vocabulary that a file lists, "piece count" a line, of the pieces that
@@ -63,7 +70,7 @@ class Bpe {
       BpeOptions options = {});
 
   /// Pieces of one word, without separators and whatever the glossaries. Time
-  /// is O(n log n) in its length.
+  /// is O(n log n) in its length, with dropout O(n^2).
   std::vector<std::string> segment_word(std::string_view word) const;
   /// Pieces of words, the separator after each but a word's last. Words seen
   /// before come from a cache of some 32 MB at most; safe to call from several
@@ -98,7 +105,9 @@ class Bpe {
   void add_merge(const Pair& pair);
   void remember_parts(const std::vector<Pair>& merges);
   std::vector<Piece> initial_pieces(std::string_view word) const;
+  std::vector<std::string> split_word(std::string_view word) const;
   std::vector<std::string> merge(std::string_view word) const;
+  void merge_with_dropout(std::vector<Piece>& pieces) const;
   std::vector<std::string> keep_to_vocabulary(
       const std::vector<std::string>& pieces) const;
   void split_again(std::string piece, bool last, std::vector<std::string>& out)

@@ -83,10 +83,13 @@ class TextSourceReader {
       BadBytes bad_bytes,
       int64_t lines_before = 0);
 
-  /// The next text; false at the end of the file.
+  /// The next text; false at the end of the file. Blank lines between JSON
+  /// objects are passed over.
   bool next(std::string& text);
   /// Number of the line that the text is of, from 1.
   int64_t line_number() const { return lines_.line_number(); }
+  /// Blank lines so far between JSON objects.
+  int64_t blank_lines() const { return blank_lines_; }
   /// Lines so far in which bad bytes were replaced.
   int64_t replaced_lines() const { return lines_.replaced_lines(); }
   /// "file:line" of the text.
@@ -97,6 +100,7 @@ class TextSourceReader {
 
   TextSource source_;
   LineReader lines_;
+  int64_t blank_lines_ = 0;
 };
 
 /// The file of a story in the first of the source's folders that has it: with

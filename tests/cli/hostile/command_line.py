@@ -104,6 +104,14 @@ def numbers_on_the_command_line():
     for value in ("0", "-3", "x", "1e9"):
         yield Case(f"--merges {value}", ["bpe", "learn", f"--merges={value}"],
                    2, "--merges")
+    apply = ["bpe", "apply", "--codes", written("codes", "#version: 0.2\na b\n")]
+    for value in ("-0.1", "1.5", "nan", "x"):
+        yield Case(f"--dropout {value}", [*apply, f"--dropout={value}"], 2,
+                   "--dropout")
+    yield Case("--seed without --dropout", [*apply, "--seed", "3"], 2,
+               "--dropout")
+    yield Case("dropout of odd lines", [*apply, "--dropout", "0.5"], 0,
+               stdin="ab\n\n  ab  ba \u3000\r\nx".encode() + b"ab" * 2000)
 
 
 def evaluate():
@@ -197,6 +205,12 @@ def evaluate_flags(good, pair):
         ("rouge", ["-r", good, "--values"], 2, "--values"),
         ("bleu", ["-r", good, "--values", "f"], 2, "--values"),
         ("ter", ["-r", good, "--asian-support"], 2, "--asian-support"),
+        ("bleu", [*both, "--sentence", "--paired", "bs"], 2, "--sentence"),
+        ("bleu", ["-r", good, "--sentence", "--confidence"], 2, "--sentence"),
+        ("bleu", ["-r", good, "--smooth-value", "1"], 2, "--smooth-value"),
+        ("bleu", ["-r", good, "--order", "17"], 2, "--order", "16"),
+        ("rouge", ["-r", good, "--max-words", "1", "--max-bytes", "1"], 2,
+         "max_words", "max_bytes"),
         ("rouge", ["-r", good, "--order", "0"], 2, "order"),
         ("rouge", ["-r", good, "--order", "10"], 2, "order"),
         ("rouge", ["-r", good, "--alpha", "1.5"], 2, "alpha"),
@@ -218,7 +232,6 @@ def evaluate_json(good, pair):
         ("half of one", '{"t": "a"', "not valid JSON"),
         ("twins", '{"t": "a", "t": "b"}', "'t' comes twice"),
         ("a list", '["a"]', "JSON object"),
-        ("blank", "", "not valid JSON"),
         ("two of them", '{"t": "a"} {"t": "b"}', "not valid JSON"),
         ("a comma too many", '{"t": "a",}', "not valid JSON"),
         ("a text alone", '"t"', "JSON object"),
@@ -231,7 +244,6 @@ def evaluate_json(good, pair):
         ("a list in a list", '{"t": [["a"]]}', "a text or a list of texts"),
         ("no key", '{"s": "a"}', 'no "t"'),
         ("a number", '{"t": 3}', "a text or a list of texts", "3"),
-        ("null", '{"t": null}', "a text or a list of texts"),
         ("no texts", '{"t": []}', "a text or a list of texts"),
         ("texts and numbers", '{"t": ["a", 1]}', "a text or a list of texts"),
         ("deep", '{"t":' * 300000 + "1" + "}" * 300000, "nested too deep"),
@@ -246,11 +258,24 @@ def evaluate_json(good, pair):
         ):
             yield Case(f"JSON {side}: {name}", ["evaluate", "bleu", *flags], 1,
                        f"{file}:2", *words, stdin=pair)
-    uneven = written("uneven.jsonl", '{"t": ["a", "b"]}\n{"t": "a"}\n')
+    for name, line in (("null", "null"), ("a list of null", "[null]")):
+        nothing = written("nothing.jsonl",
+                          f'{{"t": "a"}}\n\n{{"t": {line}}}\n')
+        yield Case(f"references: {name}",
+                   ["evaluate", "bleu", "-r", nothing, "--reference-key", "t"],
+                   1, "nothing.jsonl:3", "at least one reference", stdin=pair)
+        yield Case(f"hypotheses: {name}",
+                   ["evaluate", "bleu", "-r", good, "--hypotheses", nothing,
+                    "--hypothesis-key", "t"], 1, "nothing.jsonl:3",
+                   "a text or a list of texts")
+    uneven = written("uneven.jsonl", '{"t": ["a", "b"]}\n{"t": ["a", null]}\n')
     yield Case("references of another number",
-               ["evaluate", "rouge", "-r", uneven, "--reference-key", "t"], 1,
-               "standard input:2", "2 references like the first, but got 1",
+               ["evaluate", "rouge", "-r", uneven, "--reference-key", "t"], 0,
                stdin=pair)
+    yield Case("blank lines between objects",
+               ["evaluate", "bleu", "-r", written(
+                   "gaps.jsonl", '\n{"t": "a"}\n \n{"t": "b"}\n\n'),
+                "--reference-key", "t"], 0, stdin=pair)
     yield Case("two hypotheses in a line",
                ["evaluate", "rouge", "-r", good, "--hypotheses", uneven,
                 "--hypothesis-key", "t"], 1, "uneven.jsonl:1",

@@ -32,7 +32,7 @@ def json_requests():
     base = ["translate", "--model", support.model(), *TRANSLATE, "--json-input"]
     for name, line in (
         ("no JSON", "hello"), ("cut", '{"text": "1'), ("a list", "[1]"),
-        ("a string", '"1"'), ("null", "null"), ("blank", ""),
+        ("a string", '"1"'), ("null", "null"),
         ("no text", "{}"), ("text of a number", '{"text": 1}'),
         ("prefix of a list", '{"text": "1", "target_prefix": []}'),
         ("two objects", '{"text": "1"} {"text": "2"}'),
@@ -46,7 +46,7 @@ def json_requests():
                    stdin=f'{{"text": "1"}}\n{line}\n'.encode())
     for name, line in (
         ("a NUL", '{"text": "1 \\u0000 2"}'),
-        ("empty text", '{"text": ""}'),
+        ("empty text", '{"text": ""}'), ("a blank line behind", " "),
         ("a prefix longer than allowed",
          '{"text": "1", "target_prefix": "' + "eins " * 50 + '"}'),
         ("an unknown prefix", '{"text": "1", "target_prefix": "日本"}'),
