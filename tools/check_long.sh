@@ -21,6 +21,8 @@
 #            work is shared out. Nothing is suppressed: none of it uses OpenMP.
 #            Two tests stay out: the sanitizer starts no thread in a child of a
 #            process with threads, and has one of its own, which one test counts
+#   arm64    the kernels and their tests for arm64 processors, under emulation
+#            (tools/check_arm64.sh names the packages that it needs)
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
 #            no growth of memory, no line lost, changed or out of order
 #   real     trains and scores a translator, a language model and a summariser:
@@ -68,6 +70,9 @@ threads() {
     build/tsan/bin/pipeline_workers_test --gtest_brief=1 \
       --gtest_filter=-SharedWork.IsDoneOnceAndByNoMoreThreadsThanAskedFor
 }
+arm64() {
+  bash tools/check_arm64.sh
+}
 soak() {
   .venv/bin/python tools/soak.py build/release/bin/seqconv &&
     .venv/bin/python tools/soak.py build/release/bin/seqconv --int8
@@ -80,11 +85,11 @@ real() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(golden text moses rouge scores fuzz threads soak real)
+[ $# -gt 0 ] || steps=(golden text moses rouge scores fuzz threads arm64 soak real)
 failed=()
 for step in "${steps[@]}"; do
   case "$step" in
-    golden | text | moses | rouge | scores | fuzz | threads | soak | real)
+    golden | text | moses | rouge | scores | fuzz | threads | arm64 | soak | real)
       printf '\n== %s (%d s)\n' "$step" "$SECONDS"
       "$step" || failed+=("$step")
       ;;
