@@ -27,6 +27,8 @@
 #   crashes  kills trainings and what writes models at random moments, and lets their
 #            disk run full at random bytes (tools/check_crashes.py, some 10 minutes;
 #            CRASHES, default 30, is the number for each)
+#   arm64    the kernels and their tests for arm64 processors, under emulation
+#            (tools/check_arm64.sh names the packages that it needs)
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
 #            no growth of memory, no line lost, changed or out of order; and calls
 #            of 16,000 lines at a time by a model of every mixer
@@ -81,6 +83,9 @@ threads() {
 crashes() {
   python3 tools/check_crashes.py --times "${CRASHES:-30}"
 }
+arm64() {
+  bash tools/check_arm64.sh
+}
 soak() {
   .venv/bin/python tools/soak.py build/release/bin/seqconv &&
     .venv/bin/python tools/soak.py build/release/bin/seqconv --int8
@@ -92,24 +97,26 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
+readonly ALL=(golden text moses rouge suites scores fuzz threads crashes arm64 soak real)
 steps=("$@")
-[ $# -gt 0 ] || steps=(golden text moses rouge suites scores fuzz threads crashes soak real)
+[ $# -gt 0 ] || steps=("${ALL[@]}")
 failed=()
 for step in "${steps[@]}"; do
-  case "$step" in
-    golden | text | moses | rouge | suites | scores | fuzz | threads | crashes | soak | real)
-      printf '\n== %s (%d s)\n' "$step" "$SECONDS"
-      "$step" || failed+=("$step")
-      ;;
-    -h | --help)
-      usage
-      exit 0
-      ;;
+  case " ${ALL[*]} -h --help " in
+    *" $step "*) ;;
     *)
       echo "check_long.sh: unknown step '$step' (see --help)" >&2
       exit 2
       ;;
   esac
+  case "$step" in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+  esac
+  printf '\n== %s (%d s)\n' "$step" "$SECONDS"
+  "$step" || failed+=("$step")
 done
 printf '\n== Done (%d s)%s\n' "$SECONDS" "${failed:+; failed: ${failed[*]}}"
 [ ${#failed[@]} -eq 0 ]

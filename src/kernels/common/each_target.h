@@ -13,11 +13,15 @@
 // no library of it: no assertions, and isa.h asks the processor.
 #define HWY_IS_DEBUG_BUILD 0
 // What is left out would be compiled for machines that one of the others serves
-// as well.
+// as well. Vectors of SVE have no size at compile time, so that none can be an
+// element of an array: blocks of sums are such arrays. NEON is on all arm64.
 #ifdef SEQCONV_FEW_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS                                            \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | \
+   HWY_SVE_256 | HWY_SVE2_128)
 #else
-#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL)
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #endif
 #include <hwy/foreach_target.h>
 

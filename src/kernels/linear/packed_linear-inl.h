@@ -86,6 +86,10 @@ struct PanelSums {
   static constexpr int V = P * kPanelVectors;
   Vec<Sum> sum[R][V];
 
+#if HWY_ARCH_ARM
+  /// As in talk_backward-inl.h.
+  HWY_INLINE PanelSums() {}
+#endif
   HWY_INLINE void set_zero() {
     for_all([&](int r, int v) HWY_ATTR { sum[r][v] = hn::Zero(Tag<Sum>()); });
   }

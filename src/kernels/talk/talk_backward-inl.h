@@ -95,6 +95,11 @@ class BackwardColumns {
   static constexpr Tag<A> d_{};
 
   struct Sums {
+#if HWY_ARCH_ARM
+    // Vectors of NEON have constructors, which an implicit one of this struct,
+    // not compiled for the instruction set, could not call inline.
+    HWY_INLINE Sums() {}
+#endif
     Vec<A> row[NV];
     Vec<A> later[NV];
   };
