@@ -234,7 +234,8 @@ void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
       "The same as --format json");
 }
 
-void add_significance_flags(CLI::App& verb, EvaluationFlags& flags) {
+/// Gives the flag of the seed, which is for these alone.
+CLI::Option* add_significance_flags(CLI::App& verb, EvaluationFlags& flags) {
   const std::string group = "Significance";
   verb.add_flag(
           "--confidence",
@@ -263,7 +264,7 @@ void add_significance_flags(CLI::App& verb, EvaluationFlags& flags) {
       "Samples to draw; 0 = 1,000, of ar 10,000",
       0)
       ->group(group);
-  add_integer(verb, "--seed", flags.seed, "Seed of the samples", 0)
+  return add_integer(verb, "--seed", flags.seed, "Seed of the samples", 0)
       ->group(group);
 }
 
@@ -277,6 +278,7 @@ void add_metric(
     EvaluationFlags flags;
     Options options;
     std::unique_ptr<FlagVisitor> visitor;
+    CLI::Option* seed = nullptr;
   };
   auto state = std::make_shared<State>();
   CLI::App& verb = *evaluate.add_subcommand(name, summary);
@@ -293,11 +295,14 @@ void add_metric(
           {"exceptions", "--rouge-exceptions"}});
   state->options.visit(*state->visitor);
   add_own_flags(verb, state->options);
-  add_significance_flags(verb, state->flags);
+  state->seed = add_significance_flags(verb, state->flags);
   verb.callback([&program, state] {
     program.run = [&program, state] {
       prepare(state->flags, state->options);
       state->options.validate(OptionNames(state->visitor->names()));
+      if (state->seed->count() > 0 && !state->flags.confidence &&
+          !state->flags.paired)
+        fail_usage("--seed is for --confidence and --paired");
       const MakeMetric make = maker_of<Metric>(state->options);
       make();  // what is wrong with it is said before anything is read
       const EvaluationText text = read_evaluation_text(state->flags, std::cin);

@@ -31,11 +31,11 @@ bool is_repeatable(const CLI::Option& option) {
 }
 
 std::string values_of_option(const CLI::Option& option) {
-  if (option.get_type_size() == 0)
-    return "";
   if (option.get_positional())
     return takes_many(option) ? " ..." : "";
-  const std::string& type = option.get_type_name();
+  const std::string type = option.get_type_name();
+  if (type.empty())  // a switch
+    return "";
   return takes_many(option) && !is_repeatable(option)
       ? concat(" ", type, " [", type, " ...]")
       : concat(" ", type);

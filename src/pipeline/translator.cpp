@@ -141,7 +141,7 @@ SearchInput Translator::search_input(
   const int64_t steps = or_no_limit(system_.backend->limits().target);
   const int64_t most = maximum_length(search, source_length, steps);
   const OptionNames& names = request.search ? kKeys : options_.names;
-  if (most < search.min_length && most < steps - 1)
+  if (std::max<int64_t>(most, 1) < search.min_length && most < steps - 1)
     result.notes.push_back(concat(
         "a translation has at most ",
         most,

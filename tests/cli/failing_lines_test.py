@@ -417,6 +417,15 @@ class CutLines(unittest.TestCase):
         self.assertIn("warning: standard input:2: a line of 10 tokens is cut to the model's 8",
                       result.message)
 
+    def test_a_line_too_short_for_the_wanted_length_is_named(self):
+        result = run("translate", "--model", support.model(), "--max-length-a", "1",
+                     "--max-length-b", "0", "--min-length", "4", stdin="1\n1 2 3 4\n")
+        self.assertEqual((result.code, len(result.lines)), (0, 2), result.message)
+        self.assertIn("warning: standard input:1: a translation has at most 2 tokens by "
+                      "--max-length-a and --max-length-b, fewer than --min-length (4)",
+                      result.message)
+        self.assertNotIn("standard input:2", result.message)
+
     def test_a_long_prefix_is_named(self):
         request = {"text": "1", "target_prefix": "eins " * 7}
         result = requests(stdin=f"{GOOD}\n{json.dumps(request)}\n")

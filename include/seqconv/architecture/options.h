@@ -11,8 +11,8 @@
 namespace seqconv {
 
 /// [model.adaptive]: language models with a large vocabulary (semantics.md
-/// 2.2). Words and matrices of input and softmax are one unless model.tie is
-/// none.
+/// 2.2), and the softmax of translation models, whose model.tie is none. Words
+/// and matrices of input and softmax are one unless model.tie is none.
 struct AdaptiveOptions {
   std::vector<int64_t> softmax_cutoffs;
   double softmax_factor = 4;
@@ -127,7 +127,7 @@ struct ModelOptions {
     v("weight_dropout",
       weight_dropout,
       "DropConnect of convolution weights, offset dropout of talk, in [0, 1)");
-    v("adaptive", adaptive, "Adaptive input and softmax of language models");
+    v("adaptive", adaptive, "Adaptive input and softmax");
   }
 
   /// Channels of the decoder's table of words, and of the output's.

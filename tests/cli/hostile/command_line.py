@@ -177,6 +177,7 @@ def evaluate_flags(good, pair):
         ("bleu", [*both, "--paired", "ar", "--baseline", "x"], 2,
          "--baseline", "'x'"),
         ("bleu", [*both, "--samples", "9"], 2, "--confidence"),
+        ("bleu", [*both, "--seed", "9"], 2, "--seed", "--confidence"),
         ("bleu", [*both, "--confidence", "--samples", "1"], 2, "--samples"),
         ("bleu", [*both, "--confidence", "--seed", "-1"], 2, "--seed"),
         ("bleu", ["-r", good, "--hypotheses", nowhere], 1, "nowhere"),
