@@ -103,8 +103,8 @@ TEST(ReportRuns, AreFoundAndNamed) {
   EXPECT_FALSE(metrics_file(folder.path()));
   std::filesystem::create_directories(folder.path() / "training");
   const std::string file = folder.write("training/metrics.jsonl", kLog);
-  EXPECT_EQ(metrics_file(folder.path()), file);
-  EXPECT_EQ(metrics_file(file), file);
+  EXPECT_EQ(metrics_file(folder.path()).value().path(), file);
+  EXPECT_EQ(metrics_file(file).value().path(), file);
   EXPECT_THAT(
       run_names({"runs/a/", "runs/b", "runs/c/training/metrics.jsonl"}),
       ElementsAre("a", "b", "c"));
