@@ -25,7 +25,7 @@ struct ConvCase {
   bool wide_logits = false;  ///< float beside 16-bit x
   /// Logits at minus infinity: some of every row, in patterns.
   bool infinities = false;
-  int64_t shared_limit = kMaxShared;  ///< of the device
+  Device device;
   bool wants_x = true, wants_logits = true, wants_bias = true;  ///< gradients
 
   int64_t C() const { return H * R; }
@@ -51,7 +51,8 @@ inline std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
              << (c.seed ? " seed" : "") << (c.masked ? " mask" : "")
              << (c.lengths.empty() ? "" : " lengths")
              << (c.wide_logits ? " wide" : "")
-             << (c.infinities ? " infinities" : "") << " of " << c.shared_limit;
+             << (c.infinities ? " infinities" : "") << " of "
+             << c.device.shared;
 }
 
 /// Values of a case, in float64.
@@ -112,7 +113,7 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
 template <class S>
 ConvResult<S>
 run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
-  HostLauncher launcher(backwards, c.shared_limit);
+  HostLauncher launcher(backwards, c.device);
   const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
   const auto logits = narrowed<S>(values.logits);
   const auto wide = narrowed<float>(values.logits);
@@ -144,7 +145,7 @@ run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
           : c.wide_logits ? static_cast<void*>(result.grad_logits_wide.data())
                           : result.grad_logits_stored.data(),
       .grad_bias = c.wants_bias ? result.grad_bias.data() : nullptr};
-  auto workspace = garbage<float>(backward_workspace(backward, c.shared_limit));
+  auto workspace = garbage<float>(backward_workspace(backward, c.device));
   backward.workspace = workspace.data();
   run(launcher, backward);
   result.grad_logits = c.wide_logits ? widened(result.grad_logits_wide)

@@ -77,6 +77,32 @@ TEST_P(CudaConvOnHost, EqualsTheCpuOnTensorCores) {
     }
 }
 
+/// Tensor cores that know float16 alone, and less shared memory.
+TEST_P(CudaConvOnHost, EqualsTheCpuAsCapability75RunsIt) {
+  for (const int64_t K : {3, 31, 127}) {
+    const ConvCase c = {
+        .kind = GetParam(),
+        .B = 1,
+        .T = 70,
+        .H = 1,
+        .R = 64,
+        .K = K,
+        .padding_left = K / 2,
+        .device = kTuring};
+    expect_in_all_types(c);
+    const auto uses_bands = [&]<class S>(S) {
+      ConvSetup setup;
+      setup.shape = c.shape();
+      setup.logits_of = c.kind;
+      return conv_task<S>(setup, /*backward=*/true, c.device, {}, nullptr)
+          .plan.uses_bands;
+    };
+    // The bands of 127 taps need more than 64 KB.
+    EXPECT_EQ(uses_bands(Float16{}), K == 31);
+    EXPECT_FALSE(uses_bands(BFloat16{}));
+  }
+}
+
 TEST_P(CudaConvOnHost, EqualsTheCpuWithLengths) {
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{70, 0, 13}, {64, 65, 1}})
@@ -223,7 +249,7 @@ TEST_P(CudaConvOnHost, SmallDevicesTakeLongKernelsOrSaySo) {
         .R = 64,
         .K = K,
         .padding_left = K / 2,
-        .shared_limit = kMediumShared};
+        .device = {.shared = kMediumShared}};
     expect_in_all_types(c);
   }
   const ConvCase c = {
@@ -231,7 +257,7 @@ TEST_P(CudaConvOnHost, SmallDevicesTakeLongKernelsOrSaySo) {
       .B = 1,
       .T = 4,
       .K = 20000,
-      .shared_limit = kMediumShared};
+      .device = {.shared = kMediumShared}};
   try {
     run_on_host<float>(c, ConvValues(c), /*backwards=*/false);
     FAIL() << "K = 20000 was taken";

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/conv/band.h"
 #include "kernels/cuda/talk/tile.h"
-#include "kernels/cuda_host_block.h"
+#include "kernels/cuda_support.h"
 
 /// Tile choice, launch limits and fragment maps: what needs no data.
 namespace seqconv::kernels::cuda {
@@ -71,6 +71,12 @@ TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
     EXPECT_LE(min_plan.shared, kMediumShared);
     if (request.shape.kernel_size <= 511) {
       EXPECT_GT(min_plan.rows, 0);
+    }
+    small.limit = kTuringShared;
+    const ConvPlan turing_plan = plan_fma(small);
+    EXPECT_LE(turing_plan.shared, kTuringShared);
+    if (request.shape.kernel_size <= 256) {
+      EXPECT_GT(turing_plan.rows, 0);
     }
     EXPECT_LE(plan.shared, kMaxShared);
     EXPECT_EQ(plan.rows % 8, 0);
@@ -143,6 +149,12 @@ TEST(CudaTalkPlan, FitsEveryDevice) {
             << "R " << R << " H " << H << " reach " << reach);
         EXPECT_LE(forward.shared, kMediumShared);
         EXPECT_LE(backward.shared, kMediumShared);
+        const TalkPlan small = plan_talk_forward(shape, kTuringShared);
+        EXPECT_LE(small.shared, kTuringShared);
+        EXPECT_GE(small.capacity, kTalkTile);
+        EXPECT_LE(
+            plan_talk_backward(shape, kTuringShared).shared,
+            kTuringShared);
         EXPECT_GE(
             forward.capacity,
             reach <= 300 ? kTalkTile + reach + reach / 2 + 1 : kTalkTile);
@@ -230,6 +242,59 @@ TEST(CudaMma, MultipliesLikeTheInstruction) {
         EXPECT_EQ(
             sums[lane].v[e],
             want[sum_row(lane, e)][8 * half + sum_column(lane, e)]);
+  }
+}
+
+/// mma.m16n8k8 as documented: lane l holds of A [16, 8] the pairs a0, row l/4,
+/// and a1, row l/4 + 8, at columns 2 (l%4) and the next, of B [8, 8] the pair
+/// of rows 2 (l%4) and the next in column l/4, and of C what m16n8k16 holds.
+void half_mma(
+    Lanes<MmaSum>& sums,
+    Lanes<Matrices>& a,
+    int first,
+    Lanes<Matrices>& b,
+    int pair) {
+  float left[16][8], right[8][8];
+  for (int lane = 0; lane < kWarp; ++lane)
+    for (int i = 0; i < 2; ++i) {
+      const int k = 2 * (lane % 4) + i;
+      for (int p = 0; p < 2; ++p)
+        left[lane / 4 + 8 * p][k] =
+            of_pair<Float16>(a[lane].pair[first + p], i);
+      right[k][lane / 4] = of_pair<Float16>(b[lane].pair[pair], i);
+    }
+  for (int lane = 0; lane < kWarp; ++lane)
+    for (int e = 0; e < 4; ++e)
+      for (int k = 0; k < 8; ++k)
+        sums[lane].v[e] +=
+            left[sum_row(lane, e)][k] * right[k][sum_column(lane, e)];
+}
+
+/// Compute capability 7.5 multiplies by halves, as mma_instruction pairs them.
+TEST(CudaMma, TheHalvesOfCapability75MakeTheWhole) {
+  alignas(16) Float16 a[16 * 16], b[16 * 16];
+  for (int i = 0; i < 256; ++i) {
+    a[i] = narrow<Float16>(static_cast<float>(i % 13 - 6));
+    b[i] = narrow<Float16>(static_cast<float>(i % 7 - 3));
+  }
+  HostWarp warp(0);
+  Lanes<Matrices> left, right;
+  load_matrices<false>(warp, left, [&](int lane) {
+    return a + 16 * down_row(lane) + down_column(lane);
+  });
+  load_matrices<true>(warp, right, [&](int lane) {
+    return b + 16 * down_row(lane) + down_column(lane);
+  });
+  for (int half = 0; half < 2; ++half) {
+    Lanes<MmaSum> whole = {}, halves = {};
+    multiply_add<Float16>(warp, left, right, half, [&](int lane) -> MmaSum& {
+      return whole[lane];
+    });
+    half_mma(halves, left, 0, right, 2 * half);
+    half_mma(halves, left, 2, right, 2 * half + 1);
+    for (int lane = 0; lane < kWarp; ++lane)
+      for (int e = 0; e < 4; ++e)
+        EXPECT_EQ(halves[lane].v[e], whole[lane].v[e]);
   }
 }
 

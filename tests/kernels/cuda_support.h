@@ -13,17 +13,22 @@
 /// Runs the kernels of the device on the host, thread by thread.
 namespace seqconv::kernels::cuda::testing {
 
+/// The devices of compute capability 7.5, the oldest.
+inline constexpr Device kTuring = {
+    .shared = kTuringShared,
+    .multiplies_bfloat16 = false};
+
 /// A Launcher (launches.h) that runs every block at once.
 class HostLauncher {
  public:
-  explicit HostLauncher(bool backwards = false, int64_t limit = kMaxShared)
-      : backwards_(backwards), limit_(limit) {}
+  explicit HostLauncher(bool backwards = false, const Device& device = {})
+      : backwards_(backwards), device_(device) {}
 
   template <class Body, class Task>
   void run(int64_t blocks, int64_t shared, const Task& task) {
     ASSERT_GT(blocks, 0);
     ASSERT_LT(blocks, int64_t{1} << 31);
-    ASSERT_LE(shared, limit_);
+    ASSERT_LE(shared, device_.shared);
     HostBlock block(static_cast<size_t>(shared), backwards_);
     for (int64_t i = 0; i < blocks; ++i) {
       block.start(backwards_ ? blocks - 1 - i : i);
@@ -32,11 +37,11 @@ class HostLauncher {
     ++launches_;
   }
   int launches() const { return launches_; }
-  int64_t shared_limit() const { return limit_; }
+  Device device() const { return device_; }
 
  private:
   bool backwards_;
-  int64_t limit_;
+  Device device_;
   int launches_ = 0;
 };
 

@@ -15,6 +15,7 @@ struct TalkCase {
   bool causal = false;
   double largest = 1;
   std::vector<int64_t> lengths;
+  Device device;
   bool wants_x = true, wants_offsets = true;  ///< gradients
 
   int64_t C() const { return H * R; }
@@ -27,7 +28,8 @@ inline std::ostream& operator<<(std::ostream& out, const TalkCase& c) {
   return out << "B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R
              << " left " << c.max_left << " right " << c.max_right
              << (c.causal ? " causal" : "") << " largest " << c.largest
-             << (c.lengths.empty() ? "" : " lengths");
+             << (c.lengths.empty() ? "" : " lengths") << " of "
+             << c.device.shared;
 }
 
 struct TalkValues {
@@ -92,7 +94,7 @@ TalkResult<S, O> run_on_host(
     const TalkValues& values,
     bool backwards,
     size_t shift = 0) {
-  HostLauncher launcher(backwards);
+  HostLauncher launcher(backwards, c.device);
   Shifted<S> x(narrowed<S>(values.x), shift);
   Shifted<S> grad_y(narrowed<S>(values.grad_y), shift);
   const auto left = narrowed<O>(values.left), right = narrowed<O>(values.right);

@@ -51,6 +51,21 @@ TEST(CudaTalkOnHost, WindowsMayExceedTheMaximumAfterOffsetDropout) {
            .largest = largest});
 }
 
+/// Narrow heads, whose windows fill a block's memory, and wide windows.
+TEST(CudaTalkOnHost, EqualsTheCpuInTheMemoryOfCapability75) {
+  for (const auto& [R, H] :
+       {std::pair<int64_t, int64_t>{1, 40}, {2, 33}, {4, 9}, {64, 1}})
+    for (const int64_t left : {3, 100})
+      expect_in_all_types(
+          {.B = 1,
+           .T = 151,
+           .H = H,
+           .R = R,
+           .max_left = left,
+           .max_right = 7,
+           .device = kTuring});
+}
+
 TEST(CudaTalkOnHost, EqualsTheCpuWithLengths) {
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{150, 0, 13}, {64, 65, 1}})

@@ -67,18 +67,22 @@ class DeviceLauncher {
     check_runtime(cudaGetLastError(), "a launch");
   }
 
-  int64_t shared_limit() const {
-    int bytes = 0;
-    check_runtime(
-        cudaDeviceGetAttribute(
-            &bytes,
-            cudaDevAttrMaxSharedMemoryPerBlockOptin,
-            current_device()),
-        "asking for the shared memory of a block");
-    return bytes;
+  Device device() const {
+    return {
+        .shared = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+        .multiplies_bfloat16 =
+            attribute(cudaDevAttrComputeCapabilityMajor) >= 8};
   }
 
  private:
+  static int attribute(cudaDeviceAttr which) {
+    int value = 0;
+    check_runtime(
+        cudaDeviceGetAttribute(&value, which, current_device()),
+        "asking for the device's limits");
+    return value;
+  }
+
   /// Lets blocks of a kernel have all that there is, once for each device:
   /// another thread's launch must not find less.
   template <auto kKernel>
@@ -91,7 +95,7 @@ class DeviceLauncher {
         cudaFuncSetAttribute(
             kKernel,
             cudaFuncAttributeMaxDynamicSharedMemorySize,
-            static_cast<int>(shared_limit())),
+            static_cast<int>(this->device().shared)),
         "asking for shared memory");
     if (device < done.size())
       done[device].store(true);

@@ -11,17 +11,28 @@
 ///   void run(int64_t blocks, int64_t shared, const Task& task);
 /// which queues Body::run(block, task) for every block (the tests' runs it at
 /// once on the host), with so many bytes of shared memory, and
-///   int64_t shared_limit() const;
-/// the bytes of shared memory that a block may have. Every operator has
+///   Device device() const;
+/// what it runs on. Every operator has
 ///   void run(Launcher& launcher, const Args& args);
 /// for the arguments of each of its passes.
 namespace seqconv::kernels::cuda {
 
-/// What a block may have without asking on any device, the most that every one
-/// gives (compute capability 8.6, 8.9 and 12.0), and that 8.0 gives.
+/// What a block may have without asking on any device, the most that 7.5 gives
+/// (compute capability), that every later one gives (8.6, 8.9 and 12.0), and
+/// that 8.0 gives.
 inline constexpr int64_t kSmallShared = 48 * 1024;
+inline constexpr int64_t kTuringShared = 64 * 1024;
 inline constexpr int64_t kMediumShared = 99 * 1024;
 inline constexpr int64_t kMaxShared = 163 * 1024;
+
+/// What plans ask of a device: those of every one of compute capability 8.0 and
+/// later are the same, but for kernels so long that they need more memory.
+struct Device {
+  int64_t shared = kMaxShared;  ///< bytes that a block may have
+  /// Whether tensor cores multiply bfloat16 (8.0 and later); float16 they do
+  /// from 7.5 on, the oldest that kernels are compiled for.
+  bool multiplies_bfloat16 = true;
+};
 
 /// Whether an operator of this shape has no element.
 template <class Shape>

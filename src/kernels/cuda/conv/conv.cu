@@ -5,7 +5,7 @@ namespace seqconv::kernels::cuda {
 
 template <class S>
 int64_t conv_backward_workspace(const ConvBackward<S>& args) {
-  return backward_workspace(args, DeviceLauncher(nullptr).shared_limit());
+  return backward_workspace(args, DeviceLauncher(nullptr).device());
 }
 template int64_t conv_backward_workspace(const ConvBackward<float>&);
 template int64_t conv_backward_workspace(const ConvBackward<BFloat16>&);

@@ -3,7 +3,9 @@
 #include "kernels/cuda/common/block.h"
 
 /// Products of 16-bit matrices on tensor cores, mma.m16n8k16 with float32 sums,
-/// and the same on the host by the instruction's documented layout.
+/// and the same on the host by the instruction's documented layout. Compute
+/// capability 7.5 knows the half of it for float16 and nothing for bfloat16:
+/// plans keep that away (Device).
 ///
 /// Lane l holds of A [16, 16] four pairs: rows l/4 and l/4 + 8, columns
 /// 2 (l%4) and the next, then the same 8 columns on; of B [16, 8] two pairs:
@@ -91,6 +93,7 @@ load_matrices(Warp& warp, Lanes<Matrices>& to, const Address& address) {
 }
 
 #ifdef __CUDACC__
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define SEQCONV_MMA(TYPE)                                                     \
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 " \
                "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "               \
@@ -108,6 +111,30 @@ __device__ inline void mma_instruction(
   else
     SEQCONV_MMA("f16");
 }
+#else
+/// The 8 columns of A whose pairs are a0 and a1, times the 8 rows of B that b
+/// holds.
+__device__ inline void
+half_mma_instruction(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t b) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a0), "r"(a1), "r"(b));
+}
+template <class S>
+__device__ inline void mma_instruction(
+    float (&c)[4],
+    const uint32_t (&a)[4],
+    uint32_t b0,
+    uint32_t b1) {
+  if constexpr (std::is_same_v<S, BFloat16>) {
+    __trap();
+  } else {
+    half_mma_instruction(c, a[0], a[1], b0);
+    half_mma_instruction(c, a[2], a[3], b1);
+  }
+}
+#endif
 #else
 /// Element 0 or 1 of a pair.
 template <class S>

@@ -44,7 +44,8 @@ struct ConvPlanRequest {
   bool per_row = false;  ///< taps for every position
   int vector = 1;        ///< channels that a thread takes at once
   int storage_bytes = 4;
-  int64_t limit = kMaxShared;  ///< what a block may have on this device
+  int64_t limit = kMaxShared;    ///< what a block may have on this device
+  bool has_tensor_cores = true;  ///< for x's type
 
   int kernel_size() const { return static_cast<int>(shape.kernel_size); }
 };
@@ -171,8 +172,9 @@ inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
 /// Whether and how tensor cores can: `rows` = 0 where they cannot.
 inline ConvPlan plan_band(const ConvPlanRequest& request) {
   const ConvShape& shape = request.shape;
-  if (request.storage_bytes != 2 || shape.kernel_size < kFewestBandTaps ||
-      shape.kernel_size > kMaxShared || shape.head_channels() % 8 != 0)
+  if (!request.has_tensor_cores || request.storage_bytes != 2 ||
+      shape.kernel_size < kFewestBandTaps || shape.kernel_size > kMaxShared ||
+      shape.head_channels() % 8 != 0)
     return {};
   const ConvPlan large = band_plan(request, 64);
   if (large.shared <= min(kMediumShared, request.limit))

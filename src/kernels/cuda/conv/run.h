@@ -76,7 +76,7 @@ template <class S>
 ConvTask<S> conv_task(
     const ConvSetup& setup,
     bool backward,
-    int64_t limit,
+    const Device& device,
     std::initializer_list<const void*> tensors,
     const float* bias) {
   const ConvShape& shape = setup.shape;
@@ -90,7 +90,8 @@ ConvTask<S> conv_task(
       task.taps.per_row,
       /*vector=*/1,
       sizeof(S),
-      min(limit, kMaxShared)};
+      min(device.shared, kMaxShared),
+      StorageOf<S>::kValue != Storage::kBFloat16 || device.multiplies_bfloat16};
   if (taps_fit<S>(task.taps) && are_aligned(tensors, 16))
     task.plan = plan_band(request);
   if (task.plan.rows == 0) {
@@ -140,7 +141,7 @@ void run(Launcher& launcher, const ConvForward<S>& args) {
   auto task = conv_task<S>(
       args.setup,
       /*backward=*/false,
-      launcher.shared_limit(),
+      launcher.device(),
       {args.x, args.y},
       args.bias);
   task.x = args.x;
@@ -163,7 +164,7 @@ void run(Launcher& launcher, const ConvStep<S>& args) {
   task.state = args.state;
   task.position = args.position;
   task.out = args.y;
-  const int64_t limit = min(launcher.shared_limit(), kMaxShared);
+  const int64_t limit = min(launcher.device().shared, kMaxShared);
   check_kernel_fits(task.shared() <= limit, limit, shape);
   launcher.template run<ConvStepBody>(task.plan.blocks, task.shared(), task);
 }
@@ -197,14 +198,13 @@ bool sums_positions(const ConvBackward<S>& args) {
   return args.setup.logits_of == LogitsOf::kHead && args.grad_logits != nullptr;
 }
 
-/// The task of a backward pass but for its workspace; `limit` is the launcher's
-/// shared_limit().
+/// The task of a backward pass but for its workspace.
 template <class S>
-ConvTask<S> backward_task(const ConvBackward<S>& args, int64_t limit) {
+ConvTask<S> backward_task(const ConvBackward<S>& args, const Device& device) {
   auto task = conv_task<S>(
       args.setup,
       /*backward=*/true,
-      limit,
+      device,
       {args.x, args.grad_y, args.grad_x},
       nullptr);
   task.x = args.x;
@@ -221,11 +221,11 @@ inline int64_t weight_elements(const ConvPlan& plan, const ConvShape& shape) {
 }
 
 template <class S>
-int64_t backward_workspace(const ConvBackward<S>& args, int64_t limit) {
+int64_t backward_workspace(const ConvBackward<S>& args, const Device& device) {
   const ConvShape& shape = args.setup.shape;
   int64_t elements = 0;
   if (sums_positions(args))
-    elements += weight_elements(backward_task(args, limit).plan, shape);
+    elements += weight_elements(backward_task(args, device).plan, shape);
   if (args.grad_bias != nullptr)
     elements += sum_elements(shape.batch * shape.steps, shape.channels);
   return elements;
@@ -255,7 +255,7 @@ void launch_weight(
 template <class S, class Launcher>
 void run(Launcher& launcher, const ConvBackward<S>& args) {
   const ConvShape& shape = args.setup.shape;
-  ConvTask<S> task = backward_task(args, launcher.shared_limit());
+  ConvTask<S> task = backward_task(args, launcher.device());
   float* workspace = args.workspace;
   if (sums_positions(args)) {
     task.sums = workspace;

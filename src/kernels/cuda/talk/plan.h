@@ -38,9 +38,10 @@ struct TalkPlan : TilePlan {
   }
 };
 
-inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
+inline TalkPlan
+talk_tiles(const TalkShape& shape, int64_t width, int64_t most_heads) {
   TalkPlan plan;
-  plan.set_tiles(shape, kTalkTile, width, kTalkHeads);
+  plan.set_tiles(shape, kTalkTile, width, most_heads);
   plan.blocks = shape.batch * plan.tiles * plan.groups;
   return plan;
 }
@@ -49,7 +50,9 @@ inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width) {
 /// where those are many; of offsets up to 1.125, and up to 1.5 where there is
 /// room, since offset dropout makes offsets of more than 1. Blocks whose
 /// windows reach over more rows than that add them up one by one.
-inline TalkPlan plan_talk_forward(const TalkShape& shape) {
+inline TalkPlan plan_talk_forward(
+    const TalkShape& shape,
+    int64_t most_shared = kMediumShared) {
   // Of the rows that a tile's windows touch, from a segment's first one on.
   const auto segments = [&](int64_t left, int64_t right) {
     const int64_t rows =
@@ -63,7 +66,7 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape) {
   const int64_t roomy = segments(left + left / 2, right + right / 2);
   TalkPlan plan;
   const auto fits = [&](int64_t width, int64_t limit) {
-    plan = talk_tiles(shape, width);
+    plan = talk_tiles(shape, width, kTalkHeads);
     SharedLayout layout;
     plan.windows_at = layout.add(plan.heads * kTalkTile, sizeof(TalkWindow));
     plan.spans_at = layout.add(kWarps, sizeof(TalkSpan));
@@ -82,14 +85,13 @@ inline TalkPlan plan_talk_forward(const TalkShape& shape) {
     if (fits(width, kTalkShared))
       return plan;
   for (const int64_t width : {32, 16, 8})
-    if (fits(width, kMediumShared))
+    if (fits(width, min(most_shared, kMediumShared)))
       return plan;
   return plan;
 }
 
-/// Backward: difference arrays for two or more threads of every column.
-inline TalkPlan plan_talk_backward(const TalkShape& shape) {
-  TalkPlan plan = talk_tiles(shape, 64);
+inline TalkPlan talk_backward_plan(const TalkShape& shape, int64_t most_heads) {
+  TalkPlan plan = talk_tiles(shape, 64, most_heads);
   plan.copies = plan.width > 32 ? 2 : plan.width > 16 ? 4 : kMaxCopies;
   // Edges of most tiles at once, unless heads are narrow and many.
   plan.around = plan.heads <= 4 ? 2 * kTalkTile : kTalkTile;
@@ -100,6 +102,18 @@ inline TalkPlan plan_talk_backward(const TalkShape& shape) {
       layout.add(plan.copies * kTalkSteps * plan.width, sizeof(float));
   plan.edges_at = layout.add(2 * plan.heads * kTalkTile, sizeof(float));
   plan.shared = layout.size();
+  return plan;
+}
+
+/// Backward: difference arrays for two or more threads of every column. Fewer
+/// heads of narrow ones where a block may have no more than 64 KB.
+inline TalkPlan plan_talk_backward(
+    const TalkShape& shape,
+    int64_t most_shared = kMediumShared) {
+  int64_t heads = kTalkHeads;
+  TalkPlan plan = talk_backward_plan(shape, heads);
+  while (plan.shared > most_shared && heads > 1)
+    plan = talk_backward_plan(shape, heads /= 2);
   return plan;
 }
 

@@ -111,7 +111,7 @@ void run(Launcher& launcher, const TalkForward<S>& args) {
   TalkTask<S> task;
   set_talk(task, args, args.lengths);
   task.out = args.y;
-  task.plan = plan_talk_forward(args.shape);
+  task.plan = plan_talk_forward(args.shape, launcher.device().shared);
   launch_talk<TalkForwardBody, 16>(launcher, task, {args.x, args.y});
 }
 
@@ -131,7 +131,7 @@ void run(Launcher& launcher, const TalkBackward<S>& args) {
   task.grad_left = args.grad_left;
   task.grad_right = args.grad_right;
   task.reach = reinterpret_cast<TalkSpan*>(args.workspace);
-  task.plan = plan_talk_backward(args.shape);
+  task.plan = plan_talk_backward(args.shape, launcher.device().shared);
   TalkTask<S> reach = task;
   reach.plan.groups = 1;  // a block has all heads
   if (args.grad_x != nullptr)
