@@ -254,6 +254,8 @@ RunSetup set_up_run(
   const Json inputs = describe_files(request.config.data);
   check_same_run(processes, request, inputs);
   if (processes.is_first())
+    check_validation_text(request.config, request.resume);
+  if (processes.is_first())
     take_folder(request, setup);
   check_shared_folder(processes, setup.folder.training());
   if (processes.is_first() && request.resume)
