@@ -135,6 +135,7 @@ void report_model(
 
 void report_new_run(const TrainRequest& request, int64_t processes) {
   const TrainConfig& config = request.config;
+  check_validation_text(config, /*goes_on=*/false);
   if (request.init_from.empty() && training_bytes(config.data) > kMostBytes) {
     log_info(
         "subwords, vocabularies and ids would be made of ",

@@ -57,7 +57,7 @@ class LanguageModelTask : public TrainingTask {
   int64_t target_vocabulary() const override {
     return loaded_.model->vocabulary();
   }
-  std::vector<double> validation_scores(
+  std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& /*metrics*/,
       Communicator& /*processes*/,
       const ValidationStop& /*between*/) override {

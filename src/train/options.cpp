@@ -82,6 +82,8 @@ void check_language_model_training(const TrainConfig& config) {
   if (write_options(config.decoding) != write_options(SearchOptions{}))
     fail_usage("[decoding] is for translation, but the task is "
                "language_model; `seqconv generate` has flags of its own");
+  if (write_options(config.metrics) != write_options(MetricOptions{}))
+    fail_usage("[metrics] is for translation, but the task is language_model");
 }
 
 void check_smoothing(const TrainConfig& config) {
@@ -251,6 +253,7 @@ void TrainConfig::validate() const {
   check_optimizer(optimizer);
   check_schedule(schedule);
   decoding.validate("decoding");
+  metrics.validate("metrics");
 }
 
 TrainConfig read_train_config(const Json& table) {

@@ -89,8 +89,11 @@ Json validation_record(
   Json record = begin_record("validation", position);
   add_loss(result.loss, record);
   record["target_tokens"] = result.loss.target_tokens;
-  for (const auto& [metric, score] : result.scores)
-    record[std::string(enum_name(metric))] = score;
+  for (const TextScore& score : result.scores) {
+    const std::string key(enum_name(score.metric));
+    record[key] = score.score;
+    record["signatures"][key] = score.signature;
+  }
   record["best"] = result.best;
   record["elapsed_seconds"] = position.seconds;
   return record;
@@ -133,7 +136,7 @@ ProgressStatus progress_status(
   return status;
 }
 
-std::string record_line(const Json& record) {
+std::string record_line(const Json& record, const MetricOptions& metrics) {
   std::string line = concat(
       record.value("kind", ""),
       "  epoch ",
@@ -147,7 +150,7 @@ std::string record_line(const Json& record) {
     if (!record.contains(name))
       continue;
     const std::string pattern =
-        concat("  ", make_metric(kind, false)->name(), " %.2f");
+        concat("  ", make_metric(kind, false, metrics)->name(), " %.2f");
     add_number(record, std::string(name), pattern.c_str(), line);
   }
   add_number(record, "learning_rate", "  rate %.3g", line);

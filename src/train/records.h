@@ -17,7 +17,7 @@ namespace seqconv {
 /// What one validation found.
 struct ValidationResult {
   CorpusLoss loss;
-  std::vector<std::pair<MetricKind, double>> scores;
+  std::vector<TextScore> scores;
   bool best = false;
 };
 
@@ -34,7 +34,8 @@ ProgressStatus progress_status(
     const TrainingOptions& training,
     int64_t batches);
 
-/// From a record of kind "train" or "validation" (which may be short of keys).
-std::string record_line(const Json& record);
+/// From a record of kind "train" or "validation" (which may be short of keys);
+/// `metrics` says what scores are called.
+std::string record_line(const Json& record, const MetricOptions& metrics = {});
 
 }  // namespace seqconv

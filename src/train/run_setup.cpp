@@ -418,6 +418,7 @@ RunSetup set_up_run(
   Json inputs;  // of the corpus that the first alone reads
   if (processes.is_first()) {
     inputs = describe_files(data);
+    check_validation_text(request.config, request.resume);
     take_folder(request, setup);
   }
   check_shared_folder(processes, setup.folder.training());

@@ -50,9 +50,18 @@ bool contains(const std::vector<std::string>& keys, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-bool is_free(const std::string& key) {
+/// Whether a key says how that metric is computed which training.best_by names:
+/// scores before and after a change could not be compared.
+bool is_of_metric(const std::string& key, const std::string& best_by) {
+  const std::string table = best_by.starts_with("rouge") ? "rouge" : best_by;
+  return key.starts_with(concat("metrics.", table, "."));
+}
+
+bool is_free(const std::string& key, const std::string& best_by) {
   const bool place = key.starts_with("data.") && !contains(kSampleKeys, key);
-  return place || key.starts_with("decoding.") || contains(kFreeKeys, key);
+  const bool other = key.starts_with("metrics.") && !is_of_metric(key, best_by);
+  return place || other || key.starts_with("decoding.") ||
+      contains(kFreeKeys, key);
 }
 
 /// Leaves of a table by their full keys.
@@ -139,8 +148,12 @@ void check_same_settings(const Json& stored, const Json& present) {
   auto before = flatten(write_options(TrainConfig::defaults(task)));
   for (const auto& [key, value] : flatten(stored))
     before[key] = value;
-  for (const auto& [key, value] : flatten(present)) {
-    if (!is_free(key) && as_list(before[key]) != as_list(value))
+  const auto now = flatten(present);
+  const auto best = now.find("training.best_by");
+  const std::string best_by =
+      best == now.end() ? "" : best->second.get<std::string>();
+  for (const auto& [key, value] : now) {
+    if (!is_free(key, best_by) && as_list(before[key]) != as_list(value))
       fail_usage(
           "cannot resume: ",
           key,

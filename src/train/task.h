@@ -40,7 +40,7 @@ class TrainingTask {
 
   /// Scores of the validation text's translation, one a metric; the processes
   /// share the translating.
-  virtual std::vector<double> validation_scores(
+  virtual std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& metrics,
       Communicator& processes,
       const ValidationStop& stop) = 0;

@@ -223,10 +223,7 @@ void TrainLoop::validate() {
       processes(),
       stop);
   if (const auto metrics = training().metrics(); !metrics.empty()) {
-    const auto scores =
-        setup_.task->validation_scores(metrics, processes(), stop);
-    for (size_t i = 0; i < metrics.size(); ++i)
-      result.scores.emplace_back(metrics[i], scores[i]);
+    result.scores = setup_.task->validation_scores(metrics, processes(), stop);
   }
   averaged.end();
   state_is_last_ = false;
@@ -234,7 +231,7 @@ void TrainLoop::validate() {
   keep_best(result);
   const Json record = validation_record(position_, result);
   writer_.write_record(record);
-  progress_.line(record_line(record));
+  progress_.line(record_line(record, setup_.config.metrics));
   position_.validation_due = false;
   position_.validated_update = position_.update;
 }
@@ -242,9 +239,9 @@ void TrainLoop::validate() {
 /// What the best checkpoint is chosen by.
 double TrainLoop::measure(const ValidationResult& result) const {
   const auto chosen = training().best_metric();
-  for (const auto& [metric, score] : result.scores)
-    if (metric == chosen)
-      return score;
+  for (const TextScore& score : result.scores)
+    if (score.metric == chosen)
+      return score.score;
   return result.loss.loss_base2;
 }
 

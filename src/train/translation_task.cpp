@@ -2,9 +2,9 @@
 
 #include "binarised_data.h"
 #include "given_text.h"
+#include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/data/pair_corpus.h"
-#include "seqconv/text/documents.h"
 #include "seqconv/text/symbol_count.h"
 #include "seqconv/torch_backend/model_folder.h"
 #include "settings.h"
@@ -29,6 +29,7 @@ struct ReportFields {
     v("target_unknown", report.target_unknown, "");
     v("source_cut", report.source_cut, "");
     v("target_cut", report.target_cut, "");
+    v("blank", report.blank, "");
   }
 };
 
@@ -111,30 +112,34 @@ class TranslationTask : public TrainingTask {
     return loaded_.model->target_vocabulary();
   }
 
-  std::vector<double> validation_scores(
+  std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& metrics,
       Communicator& processes,
       const ValidationStop& stop) override {
-    if (valid_text_.sources.empty()) {
-      valid_text_ = read_validation_text(config_.data, loaded_.text);
-      if (std::ranges::find(metrics, MetricKind::kBleu) != metrics.end())
-        warn_of_missing_words(valid_text_.references);
-    }
+    const bool first = valid_text_.sources.empty();
+    if (first)
+      valid_text_ = read_validation_text(config_.data, loaded_.text, limits());
     const auto hypotheses = translate_validation_text(
         loaded_,
         config_.decoding,
         valid_text_,
         processes,
         stop);
-    std::vector<double> scores;
-    for (const MetricKind kind : metrics) {
-      const auto metric = make_metric(kind, loaded_.text.options.lowercase);
-      for (size_t i = 0; i < valid_text_.references.size(); ++i)
-        metric->add(
-            hypotheses ? sentence_lines((*hypotheses)[i]) : "",
-            {sentence_lines(valid_text_.references[i])});
-      scores.push_back(metric->score());
-    }
+    const auto scores = score_validation_text(
+        hypotheses,
+        valid_text_.references,
+        metrics,
+        loaded_.text.options.lowercase,
+        config_.metrics);
+    if (first && processes.is_first())
+      for (const TextScore& score : scores)
+        log_info(
+            "validation scores of ",
+            valid_text_.references.size(),
+            " pairs: ",
+            enum_name(score.metric),
+            "|",
+            score.signature);
     return scores;
   }
 
@@ -179,17 +184,22 @@ class TranslationTask : public TrainingTask {
     copy_parameters(*given.model, *loaded_.model);
   }
 
+  PairLimits limits() const {
+    const ModelOptions& model = config_.model;
+    return {
+        .source = model.max_positions_of(model.encoder),
+        .target = model.max_positions_of(model.decoder),
+        .source_cut = config_.data.max_source_tokens,
+        .target_cut = config_.data.max_target_tokens};
+  }
+
   CorpusRecipe recipe(const PairSources& pairs) const {
     return {
         [this, pairs](const fs::path& stem) {
-          const ModelOptions& model = config_.model;
           CorpusReport report = write_pair_corpus(
               side_of(pairs.source, loaded_.text.source),
               side_of(pairs.target, loaded_.text.target),
-              {.source = model.max_positions_of(model.encoder),
-               .target = model.max_positions_of(model.decoder),
-               .source_cut = config_.data.max_source_tokens,
-               .target_cut = config_.data.max_target_tokens},
+              limits(),
               stem);
           return write_options(ReportFields{report});
         },

@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <set>
 
 #include "agreement.h"
 #include "seqconv/base/log.h"
+#include "seqconv/data/fairseq_data.h"
 #include "seqconv/data/sentence_reader.h"
-#include "seqconv/metrics/bleu.h"
+#include "seqconv/metrics/missing_words.h"
 #include "seqconv/nn/dropout_plan.h"
 #include "seqconv/ops/device.h"
+#include "seqconv/text/documents.h"
 #include "seqconv/torch_backend/backend.h"
 
 namespace seqconv {
@@ -71,6 +74,52 @@ std::optional<std::vector<std::string>> translate_lines(
   return hypotheses;
 }
 
+/// The ids of the present sentence, text encoded.
+std::vector<int32_t> ids_of(
+    const SentenceReader& sentences,
+    const TextPipeline& text) {
+  if (!sentences.is_text())
+    return sentences.ids();
+  return located(
+      [&] { return sentences.where(); },
+      [&] { return text.encode(sentences.line()); });
+}
+
+/// The references that are text, blank ones left out.
+std::vector<std::string> text_references(const PairSources& pairs) {
+  std::vector<std::string> references;
+  for (const TextSource& file : pairs.target) {
+    if (holds_ids(file))
+      continue;
+    TextSourceReader reader(file);
+    for (std::string line; reader.next(line);)
+      if (!is_blank(line))
+        references.push_back(sentence_lines(line));
+  }
+  return references;
+}
+
+/// Whether even the references themselves score 0, of which larger is better.
+bool tells_nothing(
+    MetricKind kind,
+    const std::vector<std::string>& references,
+    const TrainConfig& config) {
+  const auto metric = make_metric(kind, config.text.lowercase, config.metrics);
+  if (!metric->larger_is_better())
+    return false;
+  for (const std::string& reference : references)
+    metric->add(reference, {reference});
+  return metric->score() == 0;
+}
+
+/// What else helps where words of a metric are missing.
+const char* words_hint(MetricKind kind) {
+  return kind == MetricKind::kBleu
+      ? "; 'chrf' in training.best_by or training.validate_metrics counts "
+        "characters"
+      : "";
+}
+
 }  // namespace
 
 CorpusLoss corpus_loss(double loss, double nll, int64_t target_tokens) {
@@ -112,35 +161,80 @@ CorpusLoss validation_loss(
 
 ValidationText read_validation_text(
     const DataOptions& data,
-    const TranslationText& text) {
+    const TranslationText& text,
+    const PairLimits& limits) {
   ValidationText read;
   const PairSources pairs = data.validation_pairs();
-  for (const TextSource& file : pairs.source)
-    for (SentenceReader sentences(file, text.source->vocabulary().size());
-         sentences.next();) {
-      if (sentences.is_text())
-        read.sources.push_back({.line = sentences.line()});
-      else
-        read.sources.push_back({.ids = sentences.ids()});
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    SentenceReader sources(pairs.source[i], text.source->vocabulary().size());
+    SentenceReader targets(pairs.target[i], text.target->vocabulary().size());
+    while (sources.next()) {
+      SEQCONV_CHECK(
+          targets.next(),
+          pairs.target[i].file,
+          ": the validation text was changed while the run went on");
+      std::vector<int32_t> source = ids_of(sources, *text.source);
+      std::vector<int32_t> target = ids_of(targets, *text.target);
+      std::string reference =
+          targets.is_text() ? targets.line() : text.target->decode(target);
+      TranslationRequest request{.line = sources.line()};
+      if (!sources.is_text())
+        request.ids = source;
+      if (cut_pair(source, target, limits) != PairFate::kKept)
+        continue;
+      read.sources.push_back(std::move(request));
+      read.references.push_back(std::move(reference));
     }
-  for (const TextSource& file : pairs.target)
-    for (SentenceReader sentences(file, text.target->vocabulary().size());
-         sentences.next();)
-      read.references.push_back(
-          sentences.is_text() ? sentences.line()
-                              : text.target->decode(sentences.ids()));
+  }
   return read;
 }
 
-void warn_of_missing_words(const std::vector<std::string>& references) {
-  const std::string_view language =
-      language_without_words(references, BleuOptions());
-  if (!language.empty())
-    log_warning(
-        "the validation text is ",
-        language,
-        ", which has no blanks between words: its BLEU says little; 'chrf' in "
-        "training.best_by or training.validate_metrics counts characters");
+void check_validation_text(const TrainConfig& config, bool goes_on) {
+  const std::vector<MetricKind> metrics = config.training.metrics();
+  if (config.task != Task::kTranslation || metrics.empty())
+    return;
+  const std::vector<std::string> references =
+      text_references(config.data.validation_pairs());
+  if (references.empty())
+    return;
+  const auto best = config.training.best_metric();
+  std::set<std::string> told;  // several metrics may miss the same words
+  for (const MetricKind metric : metrics) {
+    const std::string missing =
+        missing_words(references, metric, config.metrics);
+    if (metric == best && tells_nothing(metric, references, config)) {
+      const std::string fault = concat(
+          "training.best_by = '",
+          config.training.best_by,
+          "' cannot tell outputs apart: even the references of the validation "
+          "text score 0 by it",
+          missing.empty() ? "" : ", as ",
+          missing);
+      if (!goes_on)
+        fail_usage(fault);
+      log_warning(fault);
+    } else if (!missing.empty() && told.insert(missing).second) {
+      log_warning(missing, words_hint(metric));
+    }
+  }
+}
+
+std::vector<TextScore> score_validation_text(
+    const std::optional<std::vector<std::string>>& hypotheses,
+    const std::vector<std::string>& references,
+    const std::vector<MetricKind>& metrics,
+    bool lowercase,
+    const MetricOptions& options) {
+  std::vector<TextScore> scores;
+  for (const MetricKind kind : metrics) {
+    const auto metric = make_metric(kind, lowercase, options);
+    for (size_t i = 0; i < references.size(); ++i)
+      metric->add(
+          hypotheses ? sentence_lines((*hypotheses)[i]) : "",
+          {sentence_lines(references[i])});
+    scores.push_back({kind, metric->score(), metric->signature()});
+  }
+  return scores;
 }
 
 std::optional<std::vector<std::string>> translate_validation_text(

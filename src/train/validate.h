@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "seqconv/data/batcher.h"
+#include "seqconv/data/pair_corpus.h"
+#include "seqconv/metrics/corpus_metric.h"
 #include "seqconv/models/sequence_model.h"
 #include "seqconv/pipeline/translator.h"
 #include "seqconv/torch_backend/model_folder.h"
@@ -43,18 +45,38 @@ CorpusLoss validation_loss(
     Communicator& processes,
     const ValidationStop& stop);
 
+/// What a metric says of the validation text's translation.
+struct TextScore {
+  MetricKind metric{};
+  double score = 0;
+  std::string signature{};  ///< how it was computed, as `evaluate` tells it
+};
+
 /// Validation text as it stands in the files; of binarised data the source's
 /// ids and the text of the references'.
 struct ValidationText {
   std::vector<TranslationRequest> sources;
   std::vector<std::string> references;
 };
+/// Without the pairs that are left out of the loss.
 ValidationText read_validation_text(
     const DataOptions& data,
-    const TranslationText& text);
+    const TranslationText& text,
+    const PairLimits& limits);
 
-/// Warns where BLEU by make_metric finds no words in the references.
-void warn_of_missing_words(const std::vector<std::string>& references);
+/// Looks at the references before anything is trained: warns of metrics that
+/// find no words in them. UsageError where the run chooses by a metric that
+/// cannot tell outputs apart, as even the references score 0 by it; a run that
+/// goes on is warned. Binarised text is not looked at.
+void check_validation_text(const TrainConfig& config, bool goes_on);
+
+/// How good the hypotheses are; none: nothing could be translated.
+std::vector<TextScore> score_validation_text(
+    const std::optional<std::vector<std::string>>& hypotheses,
+    const std::vector<std::string>& references,
+    const std::vector<MetricKind>& metrics,
+    bool lowercase,
+    const MetricOptions& options);
 
 /// Translates the sources, each process its share; all get all of them.
 /// Nothing, with a warning, when the model gives no finite probability.

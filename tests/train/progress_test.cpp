@@ -130,12 +130,17 @@ TEST(Records, TheLineSaysWhatTheRecordHolds) {
   position.update = 120;
   ValidationResult result;
   result.loss = corpus_loss(40 * std::log(2.0), 30 * std::log(2.0), 10);
-  result.scores = {{MetricKind::kBleu, 41.444}, {MetricKind::kChrf, 60}};
+  result.scores = {
+      {MetricKind::kBleu, 41.444, "nrefs:1|tok:13a"},
+      {MetricKind::kChrf, 60, "nrefs:1|nc:6"}};
   result.best = true;
   EXPECT_EQ(
       record_line(validation_record(position, result)),
       "validation  epoch 3  update 120  loss 4.000  nll 3.000  perplexity "
       "8.00  BLEU 41.44  chrF2 60.00  (best)");
+  EXPECT_EQ(
+      validation_record(position, result)["signatures"],
+      Json({{"bleu", "nrefs:1|tok:13a"}, {"chrf", "nrefs:1|nc:6"}}));
 }
 
 TEST(Records, AWindowOfSkippedUpdatesHasNoLoss) {

@@ -105,6 +105,9 @@ TEST_F(Trainer, EveryRecordHasItsKeys) {
   EXPECT_EQ(validations[0]["best"], true);
   EXPECT_EQ(validations[0]["update"], batches);
   EXPECT_GT(validations[0]["bleu"], 0);
+  EXPECT_EQ(
+      validations[0]["signatures"]["bleu"],
+      "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:seqconv-0.1.0");
   EXPECT_NEAR(
       validations[0]["perplexity"].get<double>(),
       std::exp2(validations[0]["nll_base2"].get<double>()),
@@ -133,6 +136,80 @@ TEST_F(Trainer, ValidationTextWithoutBlanksIsWarnedOfWhereBleuIsMeasured) {
   EXPECT_THAT(
       warnings(MetricKind::kChrf, "chrf"),
       ::testing::Not(HasSubstr("blanks")));
+}
+
+TEST_F(Trainer, PairsThatAreLeftOutCountInNoScore) {
+  config_.training.max_updates = 4;
+  config_.training.validate_metrics = {
+      MetricKind::kBleu,
+      MetricKind::kTer,
+      MetricKind::kExact};
+  train_model(request("few"));
+  std::string source = read_file(path("valid.source"));
+  std::string target = read_file(path("valid.target"));
+  for (int line = 0; line < 10; ++line) {
+    source +=
+        "1 2 3\n\n";  // one with an empty target, one with an empty source
+    target += "\n3 2 1\n";
+  }
+  std::string words;
+  for (int word = 0; word < 100; ++word)
+    words += " 7";
+  folder_.write("valid.source", source + words + "\n");
+  folder_.write("valid.target", target + "7 7\n");
+  train_model(request("more"));
+  const Json few = records("few", "validation").back();
+  const Json more = records("more", "validation").back();
+  for (const char* key : {"loss_base2", "bleu", "ter", "exact"})
+    EXPECT_EQ(few[key], more[key]) << key;
+  EXPECT_GT(few["ter"], 0);
+}
+
+TEST_F(Trainer, AMetricThatSeesNothingIsRefusedBeforeAnythingIsWritten) {
+  std::string russian;
+  for (int line = 0; line < 20; ++line)
+    russian += "собака бежит по траве\n";
+  folder_.write("valid.target", russian);
+  config_.training.max_updates = 1;
+  config_.training.best_by = "rougeL";
+  const std::string fault =
+      testing::error_of<UsageError>([&] { train_model(request("run")); });
+  EXPECT_THAT(fault, HasSubstr("training.best_by = 'rougeL' cannot tell"));
+  EXPECT_THAT(fault, HasSubstr("metrics.rouge.tokenizer = 'unicode'"));
+  EXPECT_FALSE(fs::exists(path("run") / "config.json"));
+  config_.metrics.rouge.tokenizer = RougeWords::kUnicode;
+  train_model(request("run"));
+  EXPECT_THAT(
+      records("run", "validation")
+          .back()["signatures"]["rougeL"]
+          .get<std::string>(),
+      HasSubstr("|tok:unicode|"));
+  // Four words a line are none too few for BLEU, three are.
+  folder_.write("valid.target", [] {
+    std::string short_lines;
+    for (int line = 0; line < 20; ++line)
+      short_lines += "1 2 3\n";
+    return short_lines;
+  }());
+  config_.training.best_by = "bleu";
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_model(request("short")); }),
+      HasSubstr("even the references of the validation text score 0"));
+}
+
+TEST_F(Trainer, HowTheMetricOfTheBestIsComputedStaysWhereARunGoesOn) {
+  config_.training.best_by = "chrf";
+  config_.training.max_updates = 2;
+  train_model(request("run"));
+  TrainRequest again = request("run");
+  again.resume = true;
+  again.config.training.max_updates = 4;
+  again.config.metrics.bleu.order = 2;  // not what the run chooses by
+  EXPECT_NO_THROW(train_model(again));
+  again.config.metrics.chrf.word_order = 2;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { train_model(again); }),
+      HasSubstr("metrics.chrf.word_order was 0"));
 }
 
 TEST_F(Trainer, SmallBatchesSummedAreOneBatchOfTheirUnion) {

@@ -290,6 +290,7 @@ struct TrainConfig {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   SearchOptions decoding;
+  MetricOptions metrics;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -302,6 +303,9 @@ struct TrainConfig {
     v("optimizer", optimizer, "Optimiser");
     v("schedule", schedule, "Learning rate");
     v("decoding", decoding, "Search, for validation and as model's default");
+    v("metrics",
+      metrics,
+      "How validation computes metrics, as the flags of `seqconv evaluate`");
   }
 
   /// The defaults for a task: a language model is pre-norm and learned without
