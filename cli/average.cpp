@@ -8,6 +8,7 @@
 #include "seqconv/base/average_safetensors.h"
 #include "seqconv/base/files.h"
 #include "seqconv/base/log.h"
+#include "seqconv/checkpoint/descriptions_in_use.h"
 #include "seqconv/checkpoint/model_description.h"
 #include "seqconv/checkpoint/model_writing.h"
 #include "seqconv/checkpoint/parameters.h"
@@ -79,11 +80,14 @@ void check_same(const ModelFiles& first, const ModelFiles& other) {
 }
 
 /// The models of the command line, which can be averaged.
-std::vector<ModelFiles> models_to_average(const AverageFlags& flags) {
+std::vector<ModelFiles> models_to_average(
+    const AverageFlags& flags,
+    DescriptionsInUse& descriptions) {
   std::vector<ModelFiles> models;
   std::vector<ParameterShape> parameters;
   for (const std::string& input : flags.inputs) {
     models.push_back(find_model({input, flags.links}));
+    descriptions.add(models.back());
     check_same(models.front(), models.back());
     if (parameters.empty())  // all of them have those of the first
       parameters = parameters_of_model(models.front().folder);
@@ -107,7 +111,8 @@ void run_average(const AverageFlags& flags) {
     fail_usage(
         "--ema-decay must be above 0 and at most 1, but got ",
         flags.decay);
-  const std::vector<ModelFiles> models = models_to_average(flags);
+  DescriptionsInUse descriptions;
+  const std::vector<ModelFiles> models = models_to_average(flags, descriptions);
   const fs::path output = flags.output;
   std::vector<RootedPath> checkpoints;
   for (const ModelFiles& model : models) {
@@ -122,6 +127,7 @@ void run_average(const AverageFlags& flags) {
       output,
       [&](const fs::path& file) {
         average_safetensors(checkpoints, file, metadata_of(flags), flags.decay);
+        descriptions.check();
       },
       [&] {
         copy_text_files(first, output);

@@ -124,7 +124,7 @@ fs::path folder_of(const Place& input) {
     return is_model_or_run(input.path) ? input.path : fs::path();
   if (input.path.extension() != ".safetensors")
     return {};
-  constexpr int kDeepest = 3;  // training/checkpoints/NAME
+  constexpr int kDeepest = 4;  // as find_model looks for it
   std::error_code error;
   fs::path folder = fs::absolute(input.path, error).lexically_normal();
   for (int level = 0; level < kDeepest && !error; ++level) {

@@ -2,6 +2,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/checkpoint/descriptions_in_use.h"
 #include "seqconv/checkpoint/model_description.h"
 
 namespace seqconv {
@@ -24,6 +25,20 @@ std::vector<fs::path> description_files(const ModelFiles& model) {
   return files;
 }
 
+void DescriptionsInUse::add(const ModelFiles& model) {
+  for (const fs::path& file : description_files(model))
+    stamps_.add(file);
+}
+
+void DescriptionsInUse::check() const {
+  if (const auto file = stamps_.changed())
+    fail(
+        "'",
+        file->string(),
+        "' was replaced or changed while the model was being opened: open it "
+        "again");
+}
+
 void check_own_config(const fs::path& folder) {
   std::error_code none;
   const fs::path file = folder / "config.json";
@@ -44,8 +59,13 @@ void write_model_folder(
   // Behind a link, as an AtomicFile has it.
   const fs::path file = behind_links(folder / "model.safetensors");
   const fs::path written = concat(file.string(), ".new");
-  write_parameters(written);
   std::error_code error;
+  try {
+    write_parameters(written);
+  } catch (...) {
+    fs::remove(written, error);
+    throw;
+  }
   fs::remove(folder / "config.json", error);
   fs::rename(written, file, error);
   SEQCONV_CHECK(

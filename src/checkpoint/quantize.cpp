@@ -6,6 +6,7 @@
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/elements.h"
 #include "seqconv/base/files.h"
+#include "seqconv/checkpoint/descriptions_in_use.h"
 #include "seqconv/checkpoint/model_description.h"
 #include "seqconv/checkpoint/model_writing.h"
 #include "seqconv/checkpoint/parameters.h"
@@ -95,6 +96,8 @@ void quantize_parameters(
 
 void quantize_model(const RootedPath& model, const fs::path& output) {
   const ModelFiles files = find_model(model);
+  DescriptionsInUse descriptions;
+  descriptions.add(files);
   const std::vector<ParameterShape> parameters =
       parameters_of_model(files.folder);
   const SafetensorsReader reader(files.parameters);
@@ -106,6 +109,7 @@ void quantize_model(const RootedPath& model, const fs::path& output) {
       output,
       [&](const fs::path& file) {
         quantize_parameters(reader, parameters, file);
+        descriptions.check();
       },
       [&] {
         copy_text_files(files.folder, output);

@@ -1,36 +1,10 @@
 #include "seqconv/pipeline/system.h"
 
-#include "seqconv/base/file_stamps.h"
-#include "seqconv/checkpoint/model_writing.h"
+#include "seqconv/checkpoint/descriptions_in_use.h"
 #include "seqconv/pipeline/shortlist.h"
 
 namespace seqconv {
 namespace fs = std::filesystem;
-namespace {
-
-/// A model's description and its parameters are read one after the other, from
-/// a folder into which another model may be written meanwhile
-/// (checkpoint/model_writing.h).
-class DescriptionsInUse {
- public:
-  void add(const ModelFiles& model) {
-    for (const fs::path& file : description_files(model))
-      stamps_.add(file);
-  }
-  void check() const {
-    if (const auto file = stamps_.changed())
-      fail(
-          "'",
-          file->string(),
-          "' was replaced or changed while the model was being opened: open it "
-          "again");
-  }
-
- private:
-  FileStamps stamps_;
-};
-
-}  // namespace
 
 TranslationSystem open_translation(
     const std::vector<RootedPath>& paths,

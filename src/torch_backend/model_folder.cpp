@@ -1,5 +1,6 @@
 #include "seqconv/torch_backend/model_folder.h"
 
+#include "seqconv/checkpoint/descriptions_in_use.h"
 #include "seqconv/torch_backend/parameters.h"
 
 namespace seqconv {
@@ -34,8 +35,11 @@ LoadedLanguageModel load_language_model_config(
 
 LoadedModel load_model(const RootedPath& path, at::Device device) {
   const ModelFiles files = find_model(path);
+  DescriptionsInUse descriptions;
+  descriptions.add(files);
   LoadedModel loaded = load_model_config(files.folder, device);
   load_parameters(files.parameters, *loaded.model);
+  descriptions.check();
   loaded.model->eval();
   return loaded;
 }
@@ -44,8 +48,11 @@ LoadedLanguageModel load_language_model(
     const RootedPath& path,
     at::Device device) {
   const ModelFiles files = find_model(path);
+  DescriptionsInUse descriptions;
+  descriptions.add(files);
   LoadedLanguageModel loaded = load_language_model_config(files.folder, device);
   load_parameters(files.parameters, *loaded.model);
+  descriptions.check();
   loaded.model->eval();
   return loaded;
 }

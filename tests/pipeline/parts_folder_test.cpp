@@ -2,12 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <string>
 
 #include "seqconv/base/files.h"
 #include "seqconv/base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "verbs/files_in_use.h"
 #include "verbs/part_writer.h"
 
 namespace seqconv::verbs {
@@ -99,6 +101,38 @@ TEST_F(PartsOfAJob, TheLastOneJoinsAndTheFolderGoes) {
   EXPECT_THAT(
       testing::error_of([&] { folder(1); }),
       HasSubstr("'" + output_.string() + "' is there already"));
+}
+
+TEST(FilesInUse, AnotherFileIsToldFromOneThatWasWrittenTo) {
+  const testing::TemporaryFolder folder;
+  const auto write_all = [&] {
+    folder.write(
+        "config.json",
+        R"({"format": "seqconv-model", "format_version": 1, "architecture": {},
+            "text": {"source": {"dictionary": "source.txt"}, "target": 7}})");
+    for (const char* name : {"source.txt", "model.safetensors", "list"})
+      folder.write(name, "old");
+  };
+  for (const std::string name :
+       {"config.json", "source.txt", "model.safetensors", "list"}) {
+    SCOPED_TRACE(name);
+    write_all();
+    const fs::path file = folder.path() / name;
+    const FilesInUse files({folder.path()}, folder.path() / "list");
+    EXPECT_NO_THROW(files.check_same());
+    write_file_atomically(file, read_file(file));  // another file
+    EXPECT_THAT(
+        testing::error_of([&] { files.check_same(); }),
+        HasSubstr(
+            "'" + file.string() + "' was replaced or changed while the model"));
+    EXPECT_NO_THROW(files.check_not_written());
+    const FilesInUse others({folder.path()}, folder.path() / "list");
+    std::ofstream(file, std::ios::app) << " ";
+    EXPECT_THAT(
+        testing::error_of([&] { others.check_not_written(); }),
+        HasSubstr(
+            "'" + file.string() + "' was written to while it was in use"));
+  }
 }
 
 TEST_F(PartsOfAJob, AnotherJobIsNamedByWhatDiffers) {
