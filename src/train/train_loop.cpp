@@ -317,7 +317,7 @@ int TrainLoop::any_signal() {
 }
 
 void TrainLoop::stop_for(int signal) {
-  const Saving saving;
+  static const Saving leaving;  // to the end of the program
   progress_.clear();
   const bool saved = state_is_last_ || can_be_saved();
   if (saved && !state_is_last_)
