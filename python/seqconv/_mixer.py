@@ -24,6 +24,16 @@ def check_probability(module: nn.Module, name: str, p: float) -> None:
     require(0 <= p < 1, module, f"{name} must be in [0, 1), but got {p}")
 
 
+def check_no_dropout(module: nn.Module, name: str) -> None:
+    """A step has no dropout: it is an error where the whole would have some."""
+    p = getattr(module, name)
+    if module.training and p > 0:
+        raise ValueError(
+            f"[{type(module).__name__}] step needs a module in evaluation, "
+            f"after eval(), but got one in training with {name}={p}"
+        )
+
+
 class Mixer(nn.Module):
     """What the convolutions have in common: heads of channels, and steps."""
 
@@ -83,6 +93,19 @@ class Conv(Mixer):
     def padding_left(self) -> int:
         """Taps before the current position."""
         return self.kernel_size - 1 if self.causal else self.kernel_size // 2
+
+    def _check_input(self, x: Tensor) -> None:
+        """A kernel of a head fits any number of channels."""
+        if x.dim() != 3 or x.shape[2] != self.channels:
+            raise ValueError(
+                f"[{type(self).__name__}] x must be [B, T, C] with C = "
+                f"{self.channels}, but got {list(x.shape)}"
+            )
+
+    def _check_step(self, x: Tensor) -> None:
+        self._check_causal()
+        check_no_dropout(self, "weight_dropout")
+        self._check_input(x)
 
     def _options(self) -> dict:
         return {

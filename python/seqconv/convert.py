@@ -50,7 +50,8 @@ def convert_lightconv_weight(
 
     Returns:
         [H, K] for contiguous heads, [C, K] (one head a channel) for interleaved
-        ones; K // 2 + 1 taps with kernel_mask. A new tensor of weight's type.
+        ones; K // 2 + 1 taps with kernel_mask. A new tensor of weight's type,
+        differentiable: gradients go to weight, for training on with its rows.
 
     ValueError on another shape or layout.
     """
@@ -62,7 +63,7 @@ def convert_lightconv_weight(
         layout in LAYOUTS,
         f"layout must be 'contiguous' or 'interleaved', but got {layout!r}",
     )
-    taps = weight.detach().reshape(weight.shape[0], weight.shape[-1])
+    taps = weight.reshape(weight.shape[0], weight.shape[-1])
     heads, kernel_size = taps.shape
     if kernel_mask:
         _check(

@@ -4,8 +4,8 @@ Names, defaults and initialisation are those of the C++ layers (seqconv/nn), and
 so are the names of parameters: weights move between the two as they are.
 
 Each maps x [B, T, C] to [B, T, C], so that it stands where self-attention or a
-convolution over time would. `lengths` [B], int64, says how much of a row is
-real. A causal module also takes its input in steps:
+convolution over time would. `lengths` [B], int64 or int32, says how much of
+a row is real. A causal module also takes its input in steps:
 
     state = module.initial_state(rows)
     position = torch.zeros(1, dtype=torch.int64)
@@ -27,6 +27,7 @@ from seqconv import ops
 from seqconv._mixer import (
     Conv,
     Mixer,
+    check_no_dropout,
     check_probability,
     parameter,
     require,
@@ -95,6 +96,7 @@ class LightConv(Conv):
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """x [B, T, C], lengths [B] or None -> [B, T, C]."""
+        self._check_input(x)
         return ops.lightconv(
             x,
             self.weight,
@@ -107,8 +109,9 @@ class LightConv(Conv):
     def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
         """Causal only, without gradient: the next inputs [N, T', C] ->
         [N, T', C]. `state` [N, K-1, C] is changed in place; `position`, one
-        int64 element, is the number of inputs already seen."""
-        self._check_causal()
+        int64 element, is the number of inputs already seen. Without dropout:
+        ValueError in training with some; call eval()."""
+        self._check_step(x)
         return ops.lightconv_step(
             x, state, position, self.weight, **self._options()
         )
@@ -127,9 +130,11 @@ class DynamicConv(Conv):
 
     Args: as for LightConv, and
         filter_bias: adds a bias to the map that predicts the kernels.
+        query_channels: Q, the channels of what predicts the kernels; 0: C. With
+            Q other than C every call needs a query.
 
-    Parameters: `weight_linear` [H*K, C], row h*K + j predicts tap j of head h,
-    and `weight_linear_bias` [H*K] or None, both U(-1/sqrt(C), 1/sqrt(C));
+    Parameters: `weight_linear` [H*K, Q], row h*K + j predicts tap j of head h,
+    and `weight_linear_bias` [H*K] or None, both U(-1/sqrt(Q), 1/sqrt(Q));
     `bias` [C], zero at first, or None. ValueError on impossible options.
     """
 
@@ -144,6 +149,7 @@ class DynamicConv(Conv):
         renormalize_edges: bool = False,
         bias: bool = False,
         filter_bias: bool = False,
+        query_channels: int = 0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -157,22 +163,36 @@ class DynamicConv(Conv):
             renormalize_edges,
         )
         new = partial(parameter, device=device, dtype=dtype)
+        require(
+            query_channels >= 0,
+            self,
+            f"query_channels must not be negative, but got {query_channels}",
+        )
+        self.query_channels = query_channels or channels
         rows = heads * kernel_size
-        self.weight_linear = new(rows, channels)
+        self.weight_linear = new(rows, self.query_channels)
         self.weight_linear_bias = new(rows) if filter_bias else None
         self.bias = new(channels) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws the initial parameters from torch's generator."""
-        bound = 1 / math.sqrt(self.channels)
+        bound = 1 / math.sqrt(self.query_channels)
         nn.init.uniform_(self.weight_linear, -bound, bound)
         if self.weight_linear_bias is not None:
             nn.init.uniform_(self.weight_linear_bias, -bound, bound)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def _logits(self, query: Tensor) -> Tensor:
+    def _logits(self, x: Tensor, query: Tensor | None) -> Tensor:
+        if query is None:
+            query = x
+        if query.dim() != 3 or query.shape[2] != self.query_channels:
+            raise ValueError(
+                f"[{type(self).__name__}] query, or x without one, must be "
+                f"[B, T, Q] with Q = {self.query_channels}, but got "
+                f"{list(query.shape)}"
+            )
         logits = functional.linear(  # [B, T, H*K]
             query, self.weight_linear, self.weight_linear_bias
         )
@@ -185,10 +205,11 @@ class DynamicConv(Conv):
         query: Tensor | None = None,
     ) -> Tensor:
         """x [B, T, C], lengths [B] or None -> [B, T, C]; the kernels are
-        predicted from query [B, T, C], or else from x."""
+        predicted from query [B, T, Q], or else from x."""
+        self._check_input(x)
         return ops.dynamicconv(
             x,
-            self._logits(x if query is None else query),
+            self._logits(x, query),
             padding_left=self.padding_left,
             lengths=lengths,
             **self._options(),
@@ -202,10 +223,10 @@ class DynamicConv(Conv):
         position: Tensor,
         query: Tensor | None = None,
     ) -> Tensor:
-        """Causal only, without gradient: [N, T', C] -> [N, T', C]; see
-        LightConv.step."""
-        self._check_causal()
-        logits = self._logits(x if query is None else query)
+        """Causal only, without gradient: [N, T', C], query [N, T', Q] ->
+        [N, T', C]; see LightConv.step."""
+        self._check_step(x)
+        logits = self._logits(x, query)
         return ops.dynamicconv_step(
             x, state, position, logits, **self._options()
         )
@@ -215,6 +236,11 @@ class DynamicConv(Conv):
     ) -> Tensor:
         """Zeros [N, K-1, C] for N = rows; see LightConv.initial_state."""
         return self._initial_state(rows, self.weight_linear, dtype)
+
+    def extra_repr(self) -> str:
+        own = self.query_channels != self.channels
+        query = f", query_channels={self.query_channels}" if own else ""
+        return super().extra_repr() + query
 
 
 class TaLKConv(Mixer):
@@ -291,9 +317,10 @@ class TaLKConv(Mixer):
         )
 
     def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
-        """Causal only, in evaluation, without gradient: [N, T', C] ->
-        [N, T', C], `state` [N, max_offset, C]; see LightConv.step."""
+        """Causal only, without gradient: [N, T', C] -> [N, T', C], `state`
+        [N, max_offset, C]; see LightConv.step."""
         self._check_causal()
+        check_no_dropout(self, "offset_dropout")
         offsets = self._offsets(x)
         return ops.talk_step(
             x, state, position, offsets, max_left=self.max_offset
@@ -401,8 +428,9 @@ class AverageAttention(nn.Module):
         return self._gated(x, average).masked_fill(padding, 0)
 
     def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
-        """In evaluation, without gradient: [N, T', C] -> [N, T', C], `state`
-        [N, C]; see LightConv.step. A step costs the same at any position."""
+        """Without gradient: [N, T', C] -> [N, T', C], `state` [N, C]; see
+        LightConv.step. A step costs the same at any position."""
+        check_no_dropout(self, "activation_dropout")
         average = ops.cumulative_average_step(x, state, position)
         return self._gated(x, average)
 

@@ -4,15 +4,16 @@ All take [B, T, C] and return [B, T, C] of x's type. x is float64, float32 or
 bfloat16 (on a CUDA device float32, bfloat16 or float16); weights, logits,
 offsets and biases have x's type, or are float32 beside an x of 16 bits. Sums are
 kept in float32 or wider. Any T (also 0), any K >= 1, any H that divides C.
-`lengths` [B], int64, says how much of each row is real: positions at and beyond
-a length count as zero, give zero and get no gradient.
+`lengths` [B], int64 or int32, says how much of each row is real: positions at and
+beyond a length count as zero, give zero and get no gradient. All tensors are on
+x's device; a position may be on the host too.
 
 The operators on CUDA devices are experimental: what has run there is in
 docs/cuda.md.
 
 A wrong call is a RuntimeError "[lightconv] what was wanted, but got what came".
 There is one derivative, of cumulative_average any number; asking for another
-one is an error too.
+one, or for one of forward mode, is an error too.
 """
 
 import math
@@ -86,7 +87,7 @@ def lightconv(
             the softmax is over the others alone, so that they sum to 1; needs
             softmax.
         bias: [C], added to every position.
-        lengths: [B], int64.
+        lengths: [B], int64 or int32.
         drop_p: DropConnect after the normalisation: taps are dropped with this
             probability, in [0, 1), survivors scaled by 1 / (1 - drop_p); one
             mask for the whole batch. Nothing is dropped without one of:
@@ -270,7 +271,7 @@ def talk(
         offset_right: [B, T, H]; without it the window ends at t (causal) and
             max_right must be 0.
         max_left, max_right: the furthest reaches, in tokens.
-        lengths: [B], int64.
+        lengths: [B], int64 or int32.
 
     Returns:
         [B, T, C] of x's type.
@@ -339,7 +340,7 @@ def cumulative_average(x: Tensor, *, lengths: Tensor | None = None) -> Tensor:
 
     Args:
         x: [B, T, C].
-        lengths: [B], int64.
+        lengths: [B], int64 or int32.
 
     Returns:
         [B, T, C] of x's type.

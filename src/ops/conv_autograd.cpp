@@ -70,6 +70,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_autograd(
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths) {
+  check_no_tangent(Kind::kForward, {grad, x, logits});
   const variable_list grads = ConvBackwardFunction<Kind>::apply(
       grad,
       x,
@@ -164,6 +165,7 @@ at::Tensor conv_autograd(
     const OptionalTensor& drop_seed,
     const OptionalTensor& drop_mask,
     const OptionalTensor& lengths) {
+  check_no_tangent(Kind::kForward, {x, logits, bias.value_or(at::Tensor())});
   return ConvFunction<Kind>::apply(
       x,
       logits,
@@ -186,7 +188,7 @@ at::Tensor conv_step_autograd(
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
-  check_no_gradient(
+  check_not_differentiated(
       Kind::kStep,
       {x, state, logits, bias.value_or(at::Tensor())});
   at::AutoDispatchBelowAutograd below;

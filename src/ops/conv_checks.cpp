@@ -210,10 +210,10 @@ void check_lengths(
     return;
   check_shape(op, "lengths must be [B]", *lengths, {x.sym_size(0)});
   TORCH_CHECK(
-      lengths->scalar_type() == at::kLong,
+      lengths->scalar_type() == at::kLong || lengths->scalar_type() == at::kInt,
       "[",
       op,
-      "] lengths must be Long, but got ",
+      "] lengths must be Long or Int, but got ",
       lengths->scalar_type());
   check_device(op, "lengths", *lengths, x);
 }
@@ -256,6 +256,15 @@ void check_scalar(const char* op, const char* name, const at::Tensor& scalar) {
       scalar.sym_sizes());
 }
 
+void check_position(
+    const char* op,
+    const at::Tensor& position,
+    const at::Tensor& x) {
+  check_scalar(op, "position", position);
+  if (!position.device().is_cpu())
+    check_device(op, "position", position, x);
+}
+
 void check_state(
     const char* op,
     const at::Tensor& x,
@@ -282,10 +291,22 @@ void check_state(
       ", but got ",
       state.scalar_type());
   check_device(op, "state", state, x);
-  check_scalar(op, "position", position);
+  check_position(op, position, x);
 }
 
-void check_no_gradient(const char* op, at::TensorList inputs) {
+void check_no_tangent(const char* op, at::TensorList inputs) {
+  for (const at::Tensor& input : inputs)
+    TORCH_CHECK(
+        !input.defined() || !input._fw_grad(/*level=*/0).defined(),
+        "[",
+        op,
+        "] inputs must be without tangents, as forward-mode derivatives are "
+        "not "
+        "supported, but got one with a tangent");
+}
+
+void check_not_differentiated(const char* op, at::TensorList inputs) {
+  check_no_tangent(op, inputs);
   if (!c10::GradMode::is_enabled())
     return;
   for (const at::Tensor& input : inputs)

@@ -46,7 +46,7 @@ void check_heads(
     const char* op,
     const c10::SymInt& channels,
     const c10::SymInt& heads);
-/// lengths is int64 [B] on x's device.
+/// lengths is int64 or int32 [B] on x's device.
 void check_lengths(
     const char* op,
     const OptionalTensor& lengths,
@@ -60,14 +60,23 @@ void check_gradient(
 void check_new_inputs(const char* op, const at::Tensor& x);
 /// A seed or position is one int64 element.
 void check_scalar(const char* op, const char* name, const at::Tensor& scalar);
+/// A position is one, on the host or on x's device.
+void check_position(
+    const char* op,
+    const at::Tensor& position,
+    const at::Tensor& x);
 /// A ring state [N, slots, C] beside x [N, T', C], T' >= 1, and a position.
 void check_state(
     const char* op,
     const at::Tensor& x,
     const at::Tensor& state,
     const at::Tensor& position);
-/// Raises when a gradient would be asked of an operator that has none.
-void check_no_gradient(const char* op, at::TensorList inputs);
+/// Raises when an input carries a tangent: no operator has a forward-mode
+/// derivative, and one that is ignored would be taken for zero.
+void check_no_tangent(const char* op, at::TensorList inputs);
+/// Raises when a gradient or a tangent would be asked of an operator that has
+/// neither.
+void check_not_differentiated(const char* op, at::TensorList inputs);
 
 /// The normalisation called so; an error that lists the names otherwise.
 Normalization parse_normalization(

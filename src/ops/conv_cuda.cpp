@@ -31,7 +31,7 @@ class Setup {
  public:
   Setup(const ConvArguments& args, LogitsOf logits_of)
       : taps_(args),
-        lengths_(dense_or_none(args.lengths)),
+        lengths_(dense_lengths(args.lengths)),
         mask_(mask_bytes(args.drop_mask)) {
     if (args.drop_seed)
       seed_ = on_device_of(*args.drop_seed, args.x);

@@ -64,7 +64,7 @@ void check_average_step(
       state.sym_sizes(),
       " on ",
       state.device());
-  check_scalar(kAverageStep, "position", position);
+  check_position(kAverageStep, position, x);
 }
 
 at::Tensor cumulative_average(

@@ -51,12 +51,14 @@ class AverageFunction
 at::Tensor average_autograd(
     const at::Tensor& x,
     const OptionalTensor& lengths) {
+  check_no_tangent(kAverage, {x});
   return AverageFunction</*kTransposed=*/false>::apply(x, lengths);
 }
 
 at::Tensor average_backward_autograd(
     const at::Tensor& grad,
     const OptionalTensor& lengths) {
+  check_no_tangent(kAverage, {grad});
   return AverageFunction</*kTransposed=*/true>::apply(grad, lengths);
 }
 
@@ -64,7 +66,7 @@ at::Tensor average_step_autograd(
     const at::Tensor& x,
     at::Tensor& state,
     const at::Tensor& position) {
-  check_no_gradient(kAverageStep, {x, state});
+  check_not_differentiated(kAverageStep, {x, state});
   at::AutoDispatchBelowAutograd below;
   return step_op().call(x, state, position);
 }

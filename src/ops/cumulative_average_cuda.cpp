@@ -19,7 +19,7 @@ at::Tensor average(
     AverageOrder order) {
   check_average(op, x, lengths);
   const c10::cuda::CUDAGuard guard(x.device());
-  const at::Tensor dense = x.contiguous(), valid = dense_or_none(lengths);
+  const at::Tensor dense = x.contiguous(), valid = dense_lengths(lengths);
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
   const kernels::AverageShape shape = average_shape(x);
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {

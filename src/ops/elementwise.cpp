@@ -200,9 +200,11 @@ void check_lengths(const at::Tensor& x, const at::Tensor& lengths) {
       "[glu] x must be [B, T, 2C] when lengths are given, but got ",
       x.sizes());
   TORCH_CHECK(
-      lengths.scalar_type() == at::kLong && lengths.device() == x.device() &&
-          lengths.dim() == 1 && lengths.size(0) == x.size(0),
-      "[glu] lengths must be int64 [B] on ",
+      (lengths.scalar_type() == at::kLong ||
+       lengths.scalar_type() == at::kInt) &&
+          lengths.device() == x.device() && lengths.dim() == 1 &&
+          lengths.size(0) == x.size(0),
+      "[glu] lengths must be int64 or int32 [B] on ",
       x.device(),
       " with B = ",
       x.size(0),
@@ -214,7 +216,7 @@ void check_lengths(const at::Tensor& x, const at::Tensor& lengths) {
       lengths.device());
   if (!lengths.is_cpu())
     return;
-  const at::Tensor values = lengths.contiguous();
+  const at::Tensor values = dense_lengths(lengths);
   const int64_t* length = values.const_data_ptr<int64_t>();
   for (int64_t b = 0; b < values.numel(); ++b)
     TORCH_CHECK(
@@ -272,7 +274,7 @@ at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
     return glu_reference(x, lengths);
   return GluFunction::apply(
       x,
-      lengths ? std::optional(lengths->contiguous()) : std::nullopt);
+      lengths ? std::optional(dense_lengths(lengths)) : std::nullopt);
 }
 
 at::Tensor activation_dropout(

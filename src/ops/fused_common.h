@@ -13,7 +13,7 @@
 /// What the fused element-wise operators share: their checks and types.
 namespace seqconv::ops {
 
-/// x holds floating-point numbers.
+/// x holds floating-point numbers, and no tangent, which kernels would lose.
 inline void
 check_input(std::string_view op, std::string_view name, const at::Tensor& x) {
   TORCH_CHECK(
@@ -24,6 +24,14 @@ check_input(std::string_view op, std::string_view name, const at::Tensor& x) {
       name,
       " must be of a floating-point type, but got ",
       x.defined() ? toString(x.scalar_type()) : "an undefined tensor");
+  TORCH_CHECK(
+      !x._fw_grad(/*level=*/0).defined(),
+      "[",
+      op,
+      "] ",
+      name,
+      " must be without a tangent, as forward-mode derivatives are not "
+      "supported, but got one with a tangent");
 }
 
 inline void check_same_device(

@@ -12,7 +12,7 @@ LengthValues::LengthValues(
     const at::Tensor& x) {
   if (!lengths)
     return;
-  tensor_ = lengths->contiguous();
+  tensor_ = dense_lengths(lengths);
   data_ = tensor_.const_data_ptr<int64_t>();
   for (int64_t b = 0; b < tensor_.numel(); ++b)
     TORCH_CHECK(
@@ -67,6 +67,10 @@ at::Tensor accumulated_or_none(const OptionalTensor& tensor) {
 
 at::Tensor dense_or_none(const OptionalTensor& tensor) {
   return tensor ? tensor->contiguous() : at::Tensor();
+}
+
+at::Tensor dense_lengths(const OptionalTensor& lengths) {
+  return lengths ? lengths->to(at::kLong).contiguous() : at::Tensor();
 }
 
 at::Tensor mask_bytes(const OptionalTensor& mask) {

@@ -46,6 +46,9 @@ at::Tensor accumulated(const at::Tensor& tensor);
 at::Tensor accumulated_or_none(const OptionalTensor& tensor);
 at::Tensor dense_or_none(const OptionalTensor& tensor);
 
+/// Lengths as dense int64; undefined where there are none.
+at::Tensor dense_lengths(const OptionalTensor& lengths);
+
 /// A DropConnect mask as dense bytes; undefined where there is none.
 at::Tensor mask_bytes(const OptionalTensor& mask);
 

@@ -61,6 +61,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_autograd(
     int64_t max_right,
     const OptionalTensor& lengths,
     GradientMask output_mask) {
+  check_no_tangent(
+      "talk",
+      {grad, x, offset_left, offset_right.value_or(at::Tensor())});
   const variable_list grads = TalkBackwardFunction::apply(
       grad,
       x,
@@ -123,6 +126,9 @@ at::Tensor talk_autograd(
     int64_t max_left,
     int64_t max_right,
     const OptionalTensor& lengths) {
+  check_no_tangent(
+      "talk",
+      {x, offset_left, offset_right.value_or(at::Tensor())});
   return TalkFunction::apply(
       x,
       offset_left,
@@ -138,7 +144,7 @@ at::Tensor talk_step_autograd(
     const at::Tensor& position,
     const at::Tensor& offset_left,
     int64_t max_left) {
-  check_no_gradient("talk_step", {x, state, offset_left});
+  check_not_differentiated("talk_step", {x, state, offset_left});
   at::AutoDispatchBelowAutograd below;
   return step_op().call(x, state, position, offset_left, max_left);
 }

@@ -40,7 +40,7 @@ at::Tensor talk_cuda(
   check_talk(args);
   const c10::cuda::CUDAGuard guard(x.device());
   const Offsets offsets(args);
-  const at::Tensor dense = x.contiguous(), valid = dense_or_none(lengths);
+  const at::Tensor dense = x.contiguous(), valid = dense_lengths(lengths);
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
@@ -78,7 +78,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
   const c10::cuda::CUDAGuard guard(x.device());
   const Offsets offsets(args);
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
-  const at::Tensor valid = dense_or_none(lengths);
+  const at::Tensor valid = dense_lengths(lengths);
   const auto grads =
       empty_talk_gradients(x, offset_left, offset_right, output_mask);
   const kernels::TalkShape shape = talk_shape(args);

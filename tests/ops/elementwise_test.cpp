@@ -268,7 +268,8 @@ TEST(GluOp, SaysWhatIsWrong) {
       [] {
         ops::glu(at::ones({2, 3, 4}), at::ones({3}, at::kLong));
       },
-      "[glu] lengths must be int64 [B] on cpu with B = 2, but got Long [3] on "
+      "[glu] lengths must be int64 or int32 [B] on cpu with B = 2, but got "
+      "Long [3] on "
       "cpu");
   expect_error(
       [] {

@@ -113,7 +113,7 @@ TEST_P(ConvErrors, NameTheBiasAndLengths) {
   call.lengths = at::tensor({1.0, 2.0});
   EXPECT_TENSOR_ERROR(
       call.run(in),
-      message("lengths must be Long, but got Double"));
+      message("lengths must be Long or Int, but got Double"));
   for (const int64_t length : {-1, 6}) {
     call.lengths = at::tensor({int64_t{5}, length});
     EXPECT_TENSOR_ERROR(
@@ -233,6 +233,9 @@ TEST_P(ConvErrors, NameTheStateOfAStep) {
   EXPECT_TENSOR_ERROR(
       step(state, at::tensor(int64_t{-1})),
       prefix + "position must not be negative, but got -1");
+  EXPECT_TENSOR_ERROR(
+      step(state, zero.to(at::kMeta)),
+      prefix + "position must be on x's device cpu, but got meta");
   at::Tensor none = at::zeros({2, 2, 6}, at::kDouble);
   EXPECT_TENSOR_ERROR(
       call.step(in, none, 0, 0),
@@ -300,6 +303,10 @@ TEST_F(TalkErrors, NameTheStateOfAStep) {
       talk_step(x, state, position, left, 3),
       "[talk_step] offset_left must not exceed max_offset = 1 (state of 3 "
       "inputs, max_left = 3), but got 1.5");
+  left.zero_();
+  EXPECT_TENSOR_ERROR(
+      talk_step(x, state, position.to(at::kMeta), left, 3),
+      "[talk_step] position must be on x's device cpu, but got meta");
   EXPECT_TENSOR_ERROR(
       talk_initial_state(2, -1, 6, x.options()),
       "[talk_initial_state] max_left must not be negative, but got -1");

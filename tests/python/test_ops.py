@@ -195,6 +195,111 @@ def test_shapes_are_known_without_values():
     assert y.shape == x.shape and y.device.type == "meta"
 
 
+META = torch.device("meta")
+EVERY_TENSOR = {
+    "lightconv": ("weight", "bias", "lengths", "drop_seed"),
+    "dynamicconv": ("weight", "bias", "lengths", "drop_mask"),
+    "talk": ("offset_left", "offset_right", "lengths"),
+    "cumulative_average": ("lengths",),
+    "lightconv_step": ("state", "position", "weight", "bias"),
+    "dynamicconv_step": ("state", "position", "logits", "bias"),
+    "talk_step": ("state", "position", "offset_left"),
+    "cumulative_average_step": ("state", "position"),
+    "lightconv_backward": ("x", "weight", "lengths", "drop_seed"),
+    "dynamicconv_backward": ("x", "logits", "lengths", "drop_mask"),
+    "talk_backward": ("x", "offset_left", "offset_right", "lengths"),
+    "cumulative_average_backward": ("lengths",),
+}
+
+
+def call_of(name):
+    """Arguments by name of a right call on the CPU; those of the schema."""
+    conv = name.split("_")[0]
+    step = name.endswith("_step")
+    logits = logits_of("lightconv" if conv == "lightconv" else "dynamicconv", grad=False)
+    values = {
+        "x": random(B, T, C, grad=False),
+        "grad": random(B, T, C, grad=False),
+        "position": torch.tensor([4]),
+        "weight": logits,
+        "logits": logits,
+        "bias": random(C, grad=False),
+        "lengths": torch.tensor([T, 4]),
+        "offset_left": fractional_offsets(grad=False),
+        "offset_right": fractional_offsets(grad=False),
+        "state": random(B, K - 1 if "conv" in name else 3, C, grad=False),
+        "output_mask": [True, True, True],
+        "padding_left": 1,
+        "max_left": 3,
+        "max_right": 0 if step else 3,
+        "drop_p": 0.5,
+    }
+    if conv == "lightconv":
+        values["drop_seed"] = torch.tensor([3])
+    else:
+        values["drop_mask"] = logits > 0
+    if name == "cumulative_average_step":
+        values["state"] = random(B, C, grad=False)
+    op = getattr(seqconv, name).default
+    names = [argument.name for argument in op._schema.arguments]
+    return op, {n: values[n] for n in names if n in values}
+
+
+@pytest.mark.parametrize(
+    "name, argument",
+    [(name, a) for name, all_of in EVERY_TENSOR.items() for a in all_of],
+)
+def test_every_tensor_must_be_on_the_device_of_x(name, argument):
+    """On the meta device, which has no values to be wrong about."""
+    op, arguments = call_of(name)
+    op(**arguments)
+    argument = argument if argument in arguments else "logits"
+    arguments[argument] = arguments[argument].to(META)
+    pair = "meta.* but got .*cpu" if argument == "x" else "cpu.* but got .*meta"
+    with pytest.raises(RuntimeError, match=rf"^\[{name}\] .*{pair}"):
+        op(**arguments)
+
+
+@pytest.mark.parametrize("name", [n for n in EVERY_TENSOR if n.endswith("_step")])
+def test_a_position_on_the_host_goes_with_an_x_on_a_device(name):
+    op, arguments = call_of(name)
+    for key, value in arguments.items():
+        if isinstance(value, torch.Tensor) and key != "position":
+            arguments[key] = value.to(META)
+    assert op(**arguments).shape == (B, T, C)
+
+
+@pytest.mark.parametrize("name", EVERY_TENSOR)
+def test_forward_mode_derivatives_are_refused(name):
+    """Whichever argument has the tangent, and also where gradients are off."""
+    op, arguments = call_of(name)
+    forward_ad = torch.autograd.forward_ad
+    for key, value in arguments.items():
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            continue
+        with forward_ad.dual_level(), torch.no_grad():
+            dual = forward_ad.make_dual(value, torch.ones_like(value))
+            with pytest.raises(RuntimeError, match="forward-mode derivatives are not"):
+                op(**{**arguments, key: dual})
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, all_of in EVERY_TENSOR.items() if "lengths" in all_of]
+)
+def test_lengths_may_be_int32(name):
+    op, arguments = call_of(name)
+    short = {**arguments, "lengths": arguments["lengths"].int()}
+    ours, theirs = op(**short), op(**arguments)
+    for a, b in zip(
+        *([r] if isinstance(r, torch.Tensor) else r for r in (ours, theirs))
+    ):
+        assert torch.equal(a, b)
+    for dtype in (torch.bool, torch.int16, torch.float32):
+        wrong = {**arguments, "lengths": arguments["lengths"].to(dtype)}
+        with pytest.raises(RuntimeError, match="lengths must be Long or Int, but got"):
+            op(**wrong)
+
+
 def test_a_wrong_call_names_the_values():
     with pytest.raises(RuntimeError, match=r"\[lightconv\] channels must be"):
         seqconv.lightconv(

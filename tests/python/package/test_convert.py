@@ -71,11 +71,30 @@ def test_masked_kernels_become_shorter_causal_ones():
     assert_close(y, interleaved_by_conv1d(x, masked, K // 2))
 
 
-def test_what_comes_back_is_a_copy():
+LAYOUTS = [{"layout": "contiguous"}, {"layout": "interleaved", "channels": C}]
+
+
+@pytest.mark.parametrize("options", LAYOUTS)
+def test_what_comes_back_is_a_copy(options):
     weight = torch.nn.Parameter(torch.zeros(H, 1, K))
-    ours = convert_lightconv_weight(weight, layout="contiguous")
+    ours = convert_lightconv_weight(weight, **options)
     ours += 1
-    assert (weight == 0).all() and not ours.requires_grad
+    assert (weight == 0).all()
+    with torch.no_grad():
+        assert not convert_lightconv_weight(weight, **options).requires_grad
+
+
+@pytest.mark.parametrize("kernel_mask", [False, True])
+@pytest.mark.parametrize("options", LAYOUTS)
+def test_gradients_go_to_the_weight_that_was_converted(options, kernel_mask):
+    weight = case()[1].requires_grad_()
+
+    def convert(weight):
+        return convert_lightconv_weight(
+            weight, kernel_mask=kernel_mask, **options
+        )
+
+    assert torch.autograd.gradcheck(convert, (weight,))
 
 
 @pytest.mark.parametrize(

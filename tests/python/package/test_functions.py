@@ -296,13 +296,70 @@ def test_vmap_gives_what_a_loop_gives():
 
 def test_other_transforms_of_functions_are_refused_clearly():
     x, weight = random(B, T, C), random(H, K)
+
+    def function(x):
+        return ops.lightconv(x, weight).sum()
+
     with pytest.raises(RuntimeError, match="functorch transforms"):
-        torch.func.grad(lambda x: ops.lightconv(x, weight).sum())(x)
-    state = ops.conv_initial_state(B, K, C, dtype=x.dtype)
-    with pytest.raises(RuntimeError, match="lightconv_step"):
-        torch.vmap(lambda x: ops.lightconv_step(x, state, POSITION, weight))(
-            random(3, B, T, C)
-        )
+        torch.func.grad(function)(x)
+    refused = "forward-mode derivatives are not|functorch transforms"
+    with pytest.raises(RuntimeError, match=refused):
+        torch.func.jvp(function, (x,), (x,))
+
+
+STEPS = {
+    "lightconv_step": (random(H, K), random(3, H, K), K - 1),
+    "dynamicconv_step": (random(B, 1, H, K), random(3, B, 1, H, K), K - 1),
+    "talk_step": (
+        torch.rand(B, 1, H).double(), torch.rand(3, B, 1, H).double(), 3,
+    ),
+    "cumulative_average_step": (None, None, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("beside", ["for all", "for each"])
+@pytest.mark.parametrize("name", STEPS)
+def test_vmap_of_a_step_gives_what_a_loop_gives(name, beside, axis):
+    one, each, slots = STEPS[name]
+    options = {"max_left": 3} if name == "talk_step" else {}
+
+    def step(x, state, position, *others):
+        return getattr(ops, name)(x, state, position, *others, **options)
+
+    shape = (3, B, C) if slots is None else (3, B, slots, C)
+    x, states = random(3, B, 1, C), random(*shape)
+    mapped_states = states.clone().movedim(0, axis).contiguous()
+    position = torch.tensor([[2], [3], [9]])
+    others, axes = (), ()
+    if one is not None:
+        others = (one,) if beside == "for all" else (each,)
+        axes = (None,) if beside == "for all" else (0,)
+    if beside == "for all":
+        position, position_axis = position[0], None
+    else:
+        position_axis = 0
+    y = torch.vmap(step, in_dims=(0, axis, position_axis, *axes))(
+        x, mapped_states, position, *others
+    )
+    for i in range(3):
+        state = states[i]
+        mine = [o if beside == "for all" else o[i] for o in others]
+        where = position if beside == "for all" else position[i]
+        assert torch.equal(y[i], step(x[i], state, where, *mine))
+        assert torch.equal(mapped_states.movedim(axis, 0)[i], state)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_vmap_needs_a_state_for_each(name):
+    one, _, slots = STEPS[name]
+    options = {"max_left": 3} if name == "talk_step" else {}
+    others = () if one is None else (one,)
+    state = random(B, C) if slots is None else random(B, slots, C)
+    with pytest.raises(RuntimeError, match=rf"\[{name}\] state must be mapped"):
+        torch.vmap(
+            lambda x: getattr(ops, name)(x, state, POSITION, *others, **options)
+        )(random(3, B, 1, C))
 
 
 def public_callables():

@@ -46,7 +46,7 @@ def defaults(kind):
 def test_names_and_defaults_are_those_of_the_cpp_layers():
     conv = {"heads": 1, "kernel_size": 3, "causal": False, "weight_dropout": 0}
     conv.update(normalization="softmax", renormalize_edges=False, bias=False)
-    dynamic = {**conv, "filter_bias": False}
+    dynamic = {**conv, "filter_bias": False, "query_channels": 0}
     talk = {"heads": 1, "max_offset": 3, "causal": False, "offset_dropout": 0}
     assert conv.items() <= defaults(seqconv.LightConv).items()
     assert dynamic.items() <= defaults(seqconv.DynamicConv).items()
@@ -234,6 +234,64 @@ def test_a_query_predicts_the_kernels_instead_of_x():
     assert_close(y, wanted[:, -3:])
 
 
+def test_a_query_may_have_channels_of_its_own():
+    Q = 7
+    module = make(seqconv.DynamicConv, causal=True, query_channels=Q)
+    assert shapes(module) == {"weight_linear": (H * K, Q)}
+    assert module.weight_linear.abs().max() <= 1 / math.sqrt(Q)
+    assert "query_channels=7" in repr(module)
+    x, query = torch.randn(B, T, C), torch.randn(B, T, Q)
+    logits = (query @ module.weight_linear.t()).view(B, T, H, K)
+    wanted = ops.dynamicconv(x, logits, padding_left=K - 1)
+    assert_close(module(x, query=query), wanted)
+    state, position = module.initial_state(B), torch.tensor([0])
+    assert state.shape == (B, K - 1, C)
+    with torch.no_grad():
+        y = module.step(x, state, position, query)
+    assert_close(y, wanted)
+    message = r"query, or x without one, must be \[B, T, Q\] with Q = 7, but got"
+    for wrong in (None, x, query[0]):
+        with pytest.raises(ValueError, match=message):
+            module(x, query=wrong)
+        with pytest.raises(ValueError, match=message), torch.no_grad():
+            module.step(x, state, position, wrong)
+
+
+@pytest.mark.parametrize("kind", [seqconv.LightConv, seqconv.DynamicConv])
+def test_x_must_have_the_channels_of_the_module(kind):
+    module, x = make(kind, causal=True), torch.randn(B, T, 2 * C)
+    message = r"x must be \[B, T, C\] with C = 12, but got \[2, 9, 24\]"
+    query = {"query": x[..., :C]} if kind is seqconv.DynamicConv else {}
+    with pytest.raises(ValueError, match=message):
+        module(x, **query)
+    state, position = torch.zeros(B, K - 1, 2 * C), torch.tensor([0])
+    with pytest.raises(ValueError, match=message), torch.no_grad():
+        module.step(x, state, position, **query)
+
+
+@all_kinds
+def test_a_step_never_leaves_dropout_out_in_silence(kind):
+    name = {
+        seqconv.TaLKConv: "offset_dropout",
+        seqconv.AverageAttention: "activation_dropout",
+    }.get(kind, "weight_dropout")
+    causal = {} if kind is seqconv.AverageAttention else {"causal": True}
+    module, x = make(kind, **{name: 0.25}, **causal), torch.randn(B, 1, C)
+    state, position = module.initial_state(B), torch.tensor([0])
+    message = rf"\[{kind.__name__}\] step needs a module in evaluation, after "
+    message += rf"eval\(\), but got one in training with {name}=0.25"
+    with torch.no_grad():
+        with pytest.raises(ValueError, match=message):
+            module.step(x, state, position)
+        assert (state == 0).all()
+        y = module.eval().step(x, state, position)
+        assert_close(y, module(x))
+        # Without dropout a module in training does the same.
+        plain = make(kind, **causal)
+        plain.load_state_dict(module.state_dict())
+        assert torch.equal(plain.step(x, plain.initial_state(B), position), y)
+
+
 def in_full(kind, **options):
     """A causal module with all it can have, its biases not zero."""
     if kind is not seqconv.TaLKConv:
@@ -366,6 +424,10 @@ def test_modules_learn(kind):
         (
             lambda: seqconv.DynamicConv(8, weight_dropout=1.0),
             r"\[DynamicConv\] weight_dropout must be in \[0, 1\), but got 1.0",
+        ),
+        (
+            lambda: seqconv.DynamicConv(8, query_channels=-1),
+            r"\[DynamicConv\] query_channels must not be negative, but got -1",
         ),
         (
             lambda: seqconv.DynamicConv(8, normalization="max"),
