@@ -163,7 +163,13 @@ void add_own_flags(CLI::App& verb, RougeFlags& options) {
 }
 
 template <class Options>
-void warn(const EvaluationText& text, const Options& options) {
+void warn(
+    const EvaluationText& text,
+    const Options& options,
+    const OptionNames& names) {
+  if constexpr (std::is_same_v<Options, TerOptions>)
+    if (const std::string idle = options.idle_options(names); !idle.empty())
+      log_warning(idle);
   if constexpr (std::is_same_v<Options, BleuFlags>)
     std::ranges::any_of(text.systems, [&](const EvaluationSystem& system) {
       return warn_tokenized(system.lines, options);  // once is enough
@@ -299,14 +305,15 @@ void add_metric(
   verb.callback([&program, state] {
     program.run = [&program, state] {
       prepare(state->flags, state->options);
-      state->options.validate(OptionNames(state->visitor->names()));
+      const OptionNames names(state->visitor->names());
+      state->options.validate(names);
       if (state->seed->count() > 0 && !state->flags.confidence &&
           !state->flags.paired)
         fail_usage("--seed is for --confidence and --paired");
       const MakeMetric make = maker_of<Metric>(state->options);
       make();  // what is wrong with it is said before anything is read
       const EvaluationText text = read_evaluation_text(state->flags, std::cin);
-      warn(text, state->options);
+      warn(text, state->options, names);
       cli::evaluate(state->flags, text, make, program.out);
     };
   });

@@ -26,14 +26,15 @@ const char* yes_or_no(bool value) {
 
 }  // namespace
 
-void TerOptions::validate(const OptionNames& names) const {
-  if (asian_support && !normalized && !no_punct)
-    fail_usage(
-        names("asian_support"),
-        " has no effect without ",
-        names("normalized"),
-        " or ",
-        names("no_punct"));
+std::string TerOptions::idle_options(const OptionNames& names) const {
+  if (!asian_support || normalized || no_punct)
+    return "";
+  return concat(
+      names("asian_support"),
+      " has no effect without ",
+      names("normalized"),
+      " or ",
+      names("no_punct"));
 }
 
 TerStatistics& TerStatistics::operator+=(const TerStatistics& other) {
@@ -46,9 +47,7 @@ std::vector<double> TerStatistics::numbers() const {
   return {static_cast<double>(edits), reference_length};
 }
 
-Ter::Ter(const TerOptions& options) : options_(options) {
-  options_.validate();
-}
+Ter::Ter(const TerOptions& options) : options_(options) {}
 
 TerStatistics Ter::count(
     std::string_view hypothesis,

@@ -295,6 +295,16 @@ class Scores(unittest.TestCase):
         self.assertEqual([one["score"] for one in found["scores"]], [100] * 3)
         self.assertIn("|tok:unicode|", found["signature"])
 
+    def test_an_option_of_ter_without_effect_is_told_and_changes_nothing(self):
+        reference = written("text", ["one two three"])
+        told = "--asian-support has no effect without --normalized or --no-punct"
+        for options, wanted in (([], False), (["--asian-support"], True),
+                                (["--asian-support", "--no-punct"], False)):
+            result = run("evaluate", "ter", "-r", reference, *options, stdin="one two\n")
+            self.assertEqual(result.code, 0, result.message)
+            self.assertEqual(told in result.message, wanted, options)
+            self.assertIn("33.33", result.output)
+
     def test_text_without_blanks_between_words_is_told(self):
         for language, line in (("Chinese", "我们今天去北京看朋友。"),
                                ("Japanese", "昨日の会議でこの問題について話しました。"),

@@ -129,9 +129,12 @@ TEST(Ter, SaysHowItCameAbout) {
 
 TEST(Ter, RefusesWhatItCannotScore) {
   EXPECT_EQ(
-      error_of<UsageError>([] { Ter({.asian_support = true}); }),
+      TerOptions{.asian_support = true}.idle_options(),
       "ter.asian_support has no effect without ter.normalized or "
       "ter.no_punct");
+  EXPECT_EQ(
+      (TerOptions{.no_punct = true, .asian_support = true}.idle_options()),
+      "");
   EXPECT_EQ(
       error_of([] { Ter().add("a", {}); }),
       "a score needs at least one reference, but got 0");

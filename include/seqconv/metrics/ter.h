@@ -28,8 +28,10 @@ struct TerOptions {
     v("case_sensitive", case_sensitive, "Do not lower-case both sides");
   }
 
-  /// UsageError for asian_support without what it changes.
-  void validate(const OptionNames& names = "ter") const;
+  /// All values go together, as in sacreBLEU.
+  void validate(const OptionNames& /*names*/ = "ter") const {}
+  /// A note of what is set and has no effect: asian_support alone; "" for none.
+  std::string idle_options(const OptionNames& names = "ter") const;
 };
 
 /// Counts over sentences, from which TER follows. Sums of them are the counts

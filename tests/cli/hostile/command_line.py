@@ -205,7 +205,6 @@ def evaluate_flags(good, pair):
          "'f1'"),
         ("rouge", ["-r", good, "--values"], 2, "--values"),
         ("bleu", ["-r", good, "--values", "f"], 2, "--values"),
-        ("ter", ["-r", good, "--asian-support"], 2, "--asian-support"),
         ("bleu", [*both, "--sentence", "--paired", "bs"], 2, "--sentence"),
         ("bleu", ["-r", good, "--sentence", "--confidence"], 2, "--sentence"),
         ("bleu", ["-r", good, "--smooth-value", "1"], 2, "--smooth-value"),

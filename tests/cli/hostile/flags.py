@@ -136,8 +136,6 @@ def contradictions():
          "--no-stepwise-length-penalty is that of a search"),
         (["translate", *model, "--top-k", "3"], "--top-k is that of draws", "--sample"),
         (["summarise", *model, "--seed", "3"], "--seed is that of draws", "--sample"),
-        (["evaluate", "ter", "-r", good, "--asian-support"],
-         "--asian-support has no effect without --normalized or --no-punct"),
         (["evaluate", "chrf", "-r", good, "--word-order", "9"],
          "--word-order must be from 0 to 4"),
         (["evaluate", "chrf", "-r", good, "--beta", "0"], "--beta must be from 1"),
