@@ -126,8 +126,7 @@ void check_subwords(const TrainRequest& request, const TextPipeline& text) {
 /// The [text] that a model's run wrote down; an empty table where it is not
 /// there, or what was written is not to be read.
 Json text_of_run(const RootedPath& model) {
-  const RootedPath file =
-      find_model(model).folder / "training" / "config.toml";
+  const RootedPath file = find_model(model).folder / "training" / "config.toml";
   std::error_code none;
   if (!std::filesystem::exists(file.path(), none))
     return Json::object();
