@@ -1,6 +1,7 @@
 #include "seqconv/pipeline/translator.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -9,6 +10,7 @@
 #include "seqconv/base/special_ids.h"
 #include "seqconv/decode/sampled_search.h"
 #include "seqconv/pipeline/shortlist.h"
+#include "seqconv/pipeline/stop_scope.h"
 #include "seqconv/pipeline/workers.h"
 #include "stoppable_decoder.h"
 #include "token_batches.h"
@@ -86,21 +88,22 @@ std::vector<int32_t> Translator::source_ids(
   std::vector<int32_t> ids =
       request.ids ? *request.ids : encode_text(text, request.line, "a line");
   check_ids(ids, text.vocabulary());
-  const auto cut = [&](int64_t most, const char* what) {
+  const auto cut = [&](int64_t most, const char* whose, const char* what) {
     const auto length = std::ssize(ids) + 1;
     if (!cut_tokens(ids, most))
       return false;
-    result.notes.push_back(concat(
-        "a line of ",
-        length,
-        " tokens is cut to the model's ",
-        most,
-        what));
+    result.notes.push_back(
+        concat("a line of ", length, " tokens is cut to ", whose, most, what));
     return true;
   };
-  result.source_cut =
-      cut(system_.text.max_source_tokens, " (max_source_tokens)");
-  cut(system_.backend->limits().source, " positions");
+  constexpr const char* kModel = "the model's ";
+  const int64_t own = options_.max_source_tokens;
+  const int64_t model = system_.text.max_source_tokens;
+  if (own > 0 && (model == 0 || own < model))
+    cut(own, "the ", " that are wanted at most (max_source_tokens)");
+  else
+    result.source_cut = cut(model, kModel, " (max_source_tokens)");
+  cut(system_.backend->limits().source, kModel, " positions");
   return ids;
 }
 
@@ -190,56 +193,74 @@ std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
 }
 
 /// Those of a batch: searched for, or drawn.
-std::vector<std::vector<Hypothesis>> Translator::hypotheses(
+void Translator::find(
     const Group& group,
-    StepDecoder& decoder) const {
+    StepDecoder& decoder,
+    const FoundHypotheses& found) const {
   const SearchOptions& options = *group.front()->search;
   const auto excluded = system_.text.target->vocabulary().padding();
   if (const auto& sampling = *group.front()->sampling) {
     std::vector<SampledInput> inputs;
     for (const Sentence* sentence : group)
       inputs.push_back({sentence->input, sentence->seed});
-    return sampled_search(decoder, inputs, options, *sampling, excluded);
+    return sampled_search(decoder, inputs, options, *sampling, excluded, found);
   }
   std::vector<SearchInput> inputs;
   for (const Sentence* sentence : group)
     inputs.push_back(sentence->input);
-  return search(decoder, inputs, options, excluded);
+  search(decoder, inputs, options, excluded, found);
+}
+
+/// The result of a sentence: all of it, or nothing where something is thrown.
+void Translator::give(
+    const Sentence& sentence,
+    const std::vector<Hypothesis>& found) const {
+  std::vector<Translation> translations;
+  for (const Hypothesis& hypothesis : found)
+    translations.push_back(to_translation(hypothesis, *system_.text.target));
+  std::string note = cut_note(sentence, found.front());
+  if (!note.empty())
+    sentence.result->notes.push_back(std::move(note));
+  sentence.result->translations = std::move(translations);
 }
 
 /// One batch; NoProbability when one of it has none, Stopped when the caller
-/// wants no more. All results are there or none.
-void Translator::translate_batch(const Group& group, const StopQuestion& stop)
-    const {
-  if (wants_to_stop(stop))
-    throw Stopped();
+/// wants no more. Sentences that ended before that have their results.
+void Translator::translate_batch(
+    const Group& group,
+    const StopQuestion& stop,
+    const Done& done) const {
+  const StopScope scope(stop);
+  StopScope::check();
   StoppableDecoder decoder(start(group), stop);
-  const auto found = hypotheses(group, decoder);
-  std::vector<std::vector<Translation>> translations(group.size());
-  std::vector<std::string> notes(group.size());
-  for (size_t row = 0; row < group.size(); ++row) {
-    for (const Hypothesis& hypothesis : found[row])
-      translations[row].push_back(
-          to_translation(hypothesis, *system_.text.target));
-    notes[row] = cut_note(*group[row], found[row].front());
-    std::vector<std::string>& all = group[row]->result->notes;
-    all.reserve(all.size() + 1);
-  }
-  // From here on nothing is thrown.
-  for (size_t row = 0; row < group.size(); ++row) {
-    group[row]->result->translations = std::move(translations[row]);
-    if (!notes[row].empty())
-      group[row]->result->notes.push_back(std::move(notes[row]));
-  }
+  find(
+      group,
+      decoder,
+      [&](size_t sentence, const std::vector<Hypothesis>& found) {
+        give(*group[sentence], found);
+        done(*group[sentence]);
+      });
 }
 
 /// One batch. Where a sentence has no probability, or there is not memory
-/// enough for all, they go one by one: it alone fails, whatever is beside it.
-void Translator::translate_group(const Group& group, const StopQuestion& stop)
-    const {
+/// enough for all, those without a result go one by one: it alone fails,
+/// whatever is beside it.
+void Translator::translate_group(
+    const Group& group,
+    const StopQuestion& stop,
+    const Done& done) const {
   RequestOutcome outcome;
+  std::exception_ptr thrown;  // by the caller's function: it is none of ours
+  const auto tell = [&](const Sentence& sentence) {
+    try {
+      done(sentence);
+    } catch (...) {
+      thrown = std::current_exception();
+      throw Stopped();
+    }
+  };
   try {
-    return translate_batch(group, stop);
+    return translate_batch(group, stop, tell);
   } catch (const Stopped& stopped) {
     outcome.fail(RequestStatus::kStopped, stopped.what());
   } catch (const NoProbability& error) {
@@ -247,10 +268,18 @@ void Translator::translate_group(const Group& group, const StopQuestion& stop)
   } catch (const std::bad_alloc&) {
     outcome.fail(RequestStatus::kOutOfMemory, kOutOfMemory);
   }
-  if (group.size() == 1)
-    return group[0]->result->fail(outcome.status, std::move(outcome.error));
-  for (const Sentence* sentence : group)
-    translate_group({sentence}, stop);
+  if (thrown)
+    std::rethrow_exception(thrown);
+  for (const Sentence* sentence : group) {
+    if (!sentence->result->translations.empty())
+      continue;
+    if (group.size() > 1) {
+      translate_group({sentence}, stop, done);
+      continue;
+    }
+    sentence->result->fail(outcome.status, std::move(outcome.error));
+    done(*sentence);
+  }
 }
 
 /// Sentences in batches of those with the same options.
@@ -298,9 +327,10 @@ class Translator::Work {
 
   size_t batches() const { return batches_.size(); }
   void translate(size_t batch) {
-    translator_.translate_group(batches_[batch], hooks_.stop);
-    for (const Sentence* sentence : batches_[batch])
-      tell(sentence->request);
+    translator_.translate_group(
+        batches_[batch],
+        hooks_.stop,
+        [this](const Sentence& sentence) { tell(sentence.request); });
   }
   std::vector<TranslationResult>& results() { return results_; }
 
