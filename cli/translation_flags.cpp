@@ -121,6 +121,13 @@ void add_memory_flags(CLI::App& verb, TranslateFlags& flags) {
       "Lines read, sorted by length and written at a time",
       1);
   flags.buffer->group("Speed and memory");
+  add_integer(
+      verb,
+      "--max-source-tokens",
+      arguments.max_source_tokens,
+      "Cut longer lines, the end of a line counted; 0: as the model says",
+      0)
+      ->group("Speed and memory");
   flags.logits_memory = add_integer(
       verb,
       "--logits-memory",

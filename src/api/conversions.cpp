@@ -97,6 +97,10 @@ int64_t check_options(const RuntimeOptions& options) {
     throw OptionError(concat(
         "logits_bytes must be at least 1, but got ",
         options.logits_bytes));
+  if (options.max_source_tokens < 0)
+    throw OptionError(concat(
+        "max_source_tokens must be at least 0, but got ",
+        options.max_source_tokens));
   return options.threads > 0 ? options.threads : thread_count(0);
 }
 

@@ -98,6 +98,7 @@ class RequestQueue::Crew {
   // Under the lock:
   Requests waiting_;
   size_t idle_ = 0;  // threads
+  size_t busy_ = 0;
   std::vector<std::thread> threads_;
 };
 
@@ -143,8 +144,11 @@ void RequestQueue::Crew::start_thread() {
 }
 
 void RequestQueue::Crew::work() {
-  for (Requests taken; take(taken); taken.clear())
+  for (Requests taken; take(taken); taken.clear()) {
     translate(taken);
+    const std::lock_guard lock(mutex_);
+    --busy_;
+  }
 }
 
 bool RequestQueue::Crew::take(Requests& taken) {
@@ -154,14 +158,20 @@ bool RequestQueue::Crew::take(Requests& taken) {
   --idle_;
   if (stopping_)
     return false;
-  // Other threads shall have their share.
-  const size_t share = waiting_.size() / most_threads_ + 1;
-  const size_t count = std::min({waiting_.size(), share, kMostTogether});
-  taken.splice(
-      taken.end(),
-      waiting_,
-      waiting_.begin(),
-      std::next(waiting_.begin(), static_cast<std::ptrdiff_t>(count)));
+  // Threads without work shall have their share, those that have just been
+  // started too.
+  const size_t free = most_threads_ - busy_++;
+  const size_t share = (waiting_.size() + free - 1) / free;
+  const size_t count = std::min(share, kMostTogether);
+  // Those with other options would come after these, not beside them.
+  const seqconv::TranslationRequest& first = waiting_.front().request();
+  for (auto next = waiting_.begin();
+       next != waiting_.end() && taken.size() < count;) {
+    const auto own = next++;
+    if (own->request().search == first.search &&
+        own->request().sampling == first.sampling)
+      taken.splice(taken.end(), waiting_, own);
+  }
   return true;
 }
 

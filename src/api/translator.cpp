@@ -15,6 +15,7 @@ TranslatorOptions translator_options(
   result.search = search;
   result.batch_tokens = options.batch_tokens;
   result.workers = workers;
+  result.max_source_tokens = options.max_source_tokens;
   return result;
 }
 

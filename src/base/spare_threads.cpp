@@ -7,8 +7,6 @@
 namespace seqconv {
 namespace {
 
-/// More threads would wait for one another longer than they help.
-constexpr int64_t kMostHelping = 7;
 /// Looks for a loop before a thread sleeps: a tenth of a millisecond or so.
 constexpr int kLooks = 4000;
 /// After so many the system may give the core to another thread.
@@ -65,6 +63,10 @@ void SpareThreads::loop(int64_t count, int64_t grain, const Body& body) {
   if (count <= 0)
     return;
   SpareThreads* const spare = lent_to;
+  if (spare != nullptr && count > grain && spare->wanted_ &&
+      !spare->was_wanted_.load(std::memory_order_relaxed) &&
+      !spare->was_wanted_.exchange(true))
+    spare->wanted_();
   const int64_t helping =
       spare == nullptr ? 0 : std::min(spare->helping_.load(), kMostHelping);
   // A loop inside a loop, or beside another thread's, is run alone.

@@ -51,17 +51,6 @@ Hypothesis close_hypothesis(
 
 }  // namespace
 
-std::vector<int32_t> history(const Beam& beam, int32_t node) {
-  std::vector<int32_t> tokens;
-  while (node >= 0) {
-    tokens.push_back(beam.nodes[static_cast<size_t>(node)].token);
-    node = beam.nodes[static_cast<size_t>(node)].parent;
-  }
-  tokens.push_back(kEndId);
-  std::reverse(tokens.begin(), tokens.end());
-  return tokens;
-}
-
 std::vector<Extension> expand(
     const Beam& beam,
     std::span<const std::vector<Candidate>> rows,
@@ -160,6 +149,7 @@ void prune(Beam& beam, std::span<const Extension> extensions, int64_t width) {
     const LiveHypothesis& parent =
         beam.live[static_cast<size_t>(extension.row)];
     beam.nodes.push_back({parent.node, extension.token, extension.score});
+    beam.ngrams.add(parent.node, extension.token);
     survivors.push_back({node, extension.row, extension.log_probability});
   }
   beam.live = std::move(survivors);

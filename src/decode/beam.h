@@ -29,6 +29,7 @@ struct LiveHypothesis {
 struct Beam {
   Limits limits;
   std::vector<BeamNode> nodes;
+  RepeatedNgrams ngrams;  ///< of the same numbers as the nodes
   std::vector<LiveHypothesis> live{LiveHypothesis{}};
   std::vector<Hypothesis> finished;
 };
@@ -40,9 +41,6 @@ struct Extension {
   float score = 0;             ///< log-probability of the token
   double log_probability = 0;  ///< of hypothesis and token
 };
-
-/// The </s> that starts every target, then the tokens down to `node`.
-std::vector<int32_t> history(const Beam& beam, int32_t node);
 
 /// The best `count` ways to go on: `rows` holds the candidates of each live
 /// hypothesis. Ranked by log-probability, not by length; equal ones by

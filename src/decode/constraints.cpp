@@ -30,7 +30,8 @@ bool constrains(const Limits& limits, int64_t step) {
 RowConstraint row_constraint(
     const Limits& limits,
     int64_t step,
-    std::span<const int32_t> history) {
+    const RepeatedNgrams& ngrams,
+    int32_t last) {
   RowConstraint row;
   if (step >= limits.max_length) {
     row.forced = kEndId;
@@ -39,30 +40,9 @@ RowConstraint row_constraint(
   } else {
     if (step < limits.min_length)
       row.banned.push_back(kEndId);
-    if (limits.no_repeat_ngram > 0)
-      ban_repeated_ngrams(history, limits.no_repeat_ngram, row.banned);
+    ngrams.ban(last, row.banned);
   }
   return row;
-}
-
-void ban_repeated_ngrams(
-    std::span<const int32_t> history,
-    int64_t n,
-    std::vector<int32_t>& banned) {
-  const int64_t length = static_cast<int64_t>(history.size());
-  if (n <= 0 || length < n)
-    return;
-  const auto context = history.last(static_cast<size_t>(n - 1));
-  for (int64_t start = 0; start + n <= length; ++start) {
-    const auto ngram =
-        history.subspan(static_cast<size_t>(start), static_cast<size_t>(n));
-    // The </s> that begins a history is no word: its end is no repetition.
-    if (ngram.back() == kEndId ||
-        !std::equal(context.begin(), context.end(), ngram.begin()))
-      continue;
-    if (std::find(banned.begin(), banned.end(), ngram.back()) == banned.end())
-      banned.push_back(ngram.back());
-  }
 }
 
 }  // namespace seqconv::decode

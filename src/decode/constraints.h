@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "decode/repeated_ngrams.h"
 #include "seqconv/decode/search.h"
 #include "seqconv/decode/step_decoder.h"
 
@@ -27,20 +27,12 @@ Limits make_limits(
 /// Whether `step` can be constrained at all, whatever the hypothesis.
 bool constrains(const Limits& limits, int64_t step);
 
-/// What may follow `history` (the </s> that starts every target, then the
-/// hypothesis; empty is fine when no n-gram is blocked). In this order: </s> at
-/// the maximum length, the prefix, the bans.
+/// What may come in `step`, behind token number `last` of `ngrams`. In this
+/// order: </s> at the maximum length, the prefix, the bans.
 RowConstraint row_constraint(
     const Limits& limits,
     int64_t step,
-    std::span<const int32_t> history);
-
-/// Appends every token that would complete an n-gram which `history` already
-/// holds (each once). The </s> at the start counts: with n = 1 it bans </s>
-/// until the maximum length, as in fairseq.
-void ban_repeated_ngrams(
-    std::span<const int32_t> history,
-    int64_t n,
-    std::vector<int32_t>& banned);
+    const RepeatedNgrams& ngrams,
+    int32_t last);
 
 }  // namespace seqconv::decode

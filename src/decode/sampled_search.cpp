@@ -19,6 +19,8 @@ struct Draw {
   uint64_t number = 0;  ///< of the sentence's draws
   int32_t row = 0;
   Hypothesis drawn;
+  decode::RepeatedNgrams ngrams;
+  int32_t last = -1;  ///< of their tokens
 
   bool ended() const {
     return !drawn.tokens.empty() && drawn.tokens.back() == kEndId;
@@ -59,13 +61,15 @@ class SampledSearch {
       const std::vector<SampledInput>& inputs,
       const SearchOptions& options,
       const SamplingOptions& sampling,
-      std::span<const int32_t> excluded)
+      std::span<const int32_t> excluded,
+      const FoundHypotheses& found)
       : decoder_(decoder),
         inputs_(inputs),
         options_(options),
         sampler_(sampling),
         enough_(candidates_for(sampling)),
-        excluded_(excluded) {
+        excluded_(excluded),
+        found_(found) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       limits_.push_back(decode::make_limits(
           options,
@@ -73,26 +77,22 @@ class SampledSearch {
           decoder.max_steps()));
       for (int64_t n = 0; n < options.n_best; ++n)
         running_.push_back(
-            {i, static_cast<uint64_t>(n), static_cast<int32_t>(i), {}});
+            {i,
+             static_cast<uint64_t>(n),
+             static_cast<int32_t>(i),
+             {},
+             decode::RepeatedNgrams(options.no_repeat_ngram)});
     }
     results_.resize(inputs.size());
   }
 
-  std::vector<std::vector<Hypothesis>> run() {
+  void run() {
     for (int64_t step = 0; !running_.empty(); ++step) {
       ask_decoder(step);
       for (Draw& draw : running_)
         extend(draw, step);
       retire();
     }
-    for (auto& drawn : results_)
-      std::stable_sort(
-          drawn.begin(),
-          drawn.end(),
-          [](const Hypothesis& a, const Hypothesis& b) {
-            return a.score > b.score;
-          });
-    return std::move(results_);
   }
 
  private:
@@ -132,10 +132,11 @@ class SampledSearch {
   }
 
   RowConstraint constraint(const Draw& draw, int64_t step) const {
-    std::vector<int32_t> history = {kEndId};
-    const auto& tokens = draw.drawn.tokens;
-    history.insert(history.end(), tokens.begin(), tokens.end());
-    return decode::row_constraint(limits_[draw.sentence], step, history);
+    return decode::row_constraint(
+        limits_[draw.sentence],
+        step,
+        draw.ngrams,
+        draw.last);
   }
 
   void extend(Draw& draw, int64_t step) {
@@ -186,6 +187,7 @@ class SampledSearch {
     draw.drawn.tokens.push_back(token);
     draw.drawn.token_scores.push_back(score);
     draw.drawn.log_probability += score;
+    draw.last = draw.ngrams.add(draw.last, token);
   }
 
   /// Draws that have ended leave.
@@ -197,9 +199,22 @@ class SampledSearch {
             std::pow(static_cast<double>(drawn.tokens.size()),
                      options_.length_penalty);
         results_[draw.sentence].push_back(std::move(drawn));
+        if (std::ssize(results_[draw.sentence]) == options_.n_best)
+          tell(draw.sentence);
         draw.row = -1;
       }
     std::erase_if(running_, [](const Draw& draw) { return draw.row < 0; });
+  }
+
+  void tell(size_t sentence) {
+    std::vector<Hypothesis> drawn = std::move(results_[sentence]);
+    std::stable_sort(
+        drawn.begin(),
+        drawn.end(),
+        [](const Hypothesis& a, const Hypothesis& b) {
+          return a.score > b.score;
+        });
+    found_(sentence, std::move(drawn));
   }
 
   StepDecoder& decoder_;
@@ -208,6 +223,7 @@ class SampledSearch {
   Sampler sampler_;
   int64_t enough_;
   std::span<const int32_t> excluded_;
+  const FoundHypotheses& found_;
   std::vector<decode::Limits> limits_;
   std::vector<Draw> running_;
   std::vector<std::vector<Hypothesis>> results_;
@@ -250,18 +266,38 @@ void refuse_without_draws(
           draw);
 }
 
+void sampled_search(
+    StepDecoder& decoder,
+    const std::vector<SampledInput>& inputs,
+    const SearchOptions& options,
+    const SamplingOptions& sampling,
+    std::span<const int32_t> excluded,
+    const FoundHypotheses& found) {
+  without_beam(options).check_values("");
+  std::vector<SearchInput> sentences;
+  for (const SampledInput& input : inputs)
+    sentences.push_back(input.sentence);
+  decode::check_inputs(decoder, sentences, excluded);
+  SampledSearch(decoder, inputs, options, sampling, excluded, found).run();
+}
+
 std::vector<std::vector<Hypothesis>> sampled_search(
     StepDecoder& decoder,
     const std::vector<SampledInput>& inputs,
     const SearchOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded) {
-  without_beam(options).check_values("");
-  std::vector<SearchInput> sentences;
-  for (const SampledInput& input : inputs)
-    sentences.push_back(input.sentence);
-  decode::check_inputs(decoder, sentences, excluded);
-  return SampledSearch(decoder, inputs, options, sampling, excluded).run();
+  std::vector<std::vector<Hypothesis>> results(inputs.size());
+  sampled_search(
+      decoder,
+      inputs,
+      options,
+      sampling,
+      excluded,
+      [&](size_t sentence, std::vector<Hypothesis> drawn) {
+        results[sentence] = std::move(drawn);
+      });
+  return results;
 }
 
 }  // namespace seqconv

@@ -48,14 +48,17 @@ class Search {
       StepDecoder& decoder,
       const std::vector<SearchInput>& inputs,
       const SearchOptions& options,
-      std::span<const int32_t> excluded)
+      std::span<const int32_t> excluded,
+      const FoundHypotheses& found)
       : decoder_(decoder),
         options_(options),
+        found_(found),
         excluded_(excluded),
         per_row_(std::min(2 * options.beam, decoder.vocabulary_size() - 1)) {
     for (const SearchInput& input : inputs) {
       decode::Beam& beam = beams_.emplace_back();
       beam.limits = decode::make_limits(options, input, decoder.max_steps());
+      beam.ngrams = decode::RepeatedNgrams(options.no_repeat_ngram);
       running_.push_back(
           {running_.size(), static_cast<int32_t>(parents_.size())});
       parents_.push_back(static_cast<int32_t>(parents_.size()));
@@ -63,16 +66,11 @@ class Search {
     }
   }
 
-  std::vector<std::vector<Hypothesis>> run() {
+  void run() {
     for (int64_t step = 0; !running_.empty(); ++step) {
       update_beams(step, ask_decoder(step));
       gather_rows();
     }
-    std::vector<std::vector<Hypothesis>> results;
-    for (decode::Beam& beam : beams_)
-      results.push_back(
-          decode::best_finished(std::move(beam), options_.n_best));
-    return results;
   }
 
  private:
@@ -111,13 +109,9 @@ class Search {
       return {};
     for (const Running& running : running_) {
       const decode::Beam& beam = beams_[running.sentence];
-      for (const decode::LiveHypothesis& live : beam.live) {
-        std::vector<int32_t> tokens;
-        if (beam.limits.no_repeat_ngram > 0)
-          tokens = decode::history(beam, live.node);
+      for (const decode::LiveHypothesis& live : beam.live)
         constraints_.push_back(
-            decode::row_constraint(beam.limits, step, tokens));
-      }
+            decode::row_constraint(beam.limits, step, beam.ngrams, live.node));
     }
     return constraints_;
   }
@@ -140,9 +134,14 @@ class Search {
     tokens_.clear();
     std::vector<Running> still_running;
     for (const Running& running : running_) {
-      const decode::Beam& beam = beams_[running.sentence];
-      if (beam.live.empty())
+      decode::Beam& beam = beams_[running.sentence];
+      if (beam.live.empty()) {
+        found_(
+            running.sentence,
+            decode::best_finished(std::move(beam), options_.n_best));
+        beam = {};
         continue;
+      }
       still_running.push_back(
           {running.sentence, static_cast<int32_t>(parents_.size())});
       for (const decode::LiveHypothesis& live : beam.live) {
@@ -155,6 +154,7 @@ class Search {
 
   StepDecoder& decoder_;
   const SearchOptions& options_;
+  const FoundHypotheses& found_;
   std::span<const int32_t> excluded_;
   int64_t per_row_;  // candidates to ask for: more cannot matter
   std::vector<decode::Beam> beams_;
@@ -217,14 +217,32 @@ int64_t maximum_length(
   return static_cast<int64_t>(wanted);
 }
 
+void search(
+    StepDecoder& decoder,
+    const std::vector<SearchInput>& inputs,
+    const SearchOptions& options,
+    std::span<const int32_t> excluded,
+    const FoundHypotheses& found) {
+  options.check_values("");
+  decode::check_inputs(decoder, inputs, excluded);
+  Search(decoder, inputs, options, excluded, found).run();
+}
+
 std::vector<std::vector<Hypothesis>> search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
     const SearchOptions& options,
     std::span<const int32_t> excluded) {
-  options.check_values("");
-  decode::check_inputs(decoder, inputs, excluded);
-  return Search(decoder, inputs, options, excluded).run();
+  std::vector<std::vector<Hypothesis>> results(inputs.size());
+  search(
+      decoder,
+      inputs,
+      options,
+      excluded,
+      [&](size_t sentence, std::vector<Hypothesis> best) {
+        results[sentence] = std::move(best);
+      });
+  return results;
 }
 
 }  // namespace seqconv

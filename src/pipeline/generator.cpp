@@ -5,6 +5,7 @@
 
 #include "seqconv/base/special_ids.h"
 #include "seqconv/base/stopwatch.h"
+#include "seqconv/pipeline/stop_scope.h"
 #include "seqconv/pipeline/workers.h"
 #include "seqconv/text/unicode.h"
 #include "seqconv/text/vocabulary.h"
@@ -154,7 +155,14 @@ GenerationReport generate_alone(
     return report;
   Stopwatch watch;
   const auto reader = model.backend->start();
-  NextTokens* next = &reader->read(ids);
+  NextTokens* next = nullptr;
+  try {
+    const StopScope scope(options.stop);
+    next = &reader->read(ids);
+  } catch (const Stopped&) {
+    report.stopped = true;
+    return report;
+  }
   report.prompt_seconds = watch.lap();
   Sampler sampler(options.sampling);
   const bool one_line = model.stream.samples == SampleKind::kLines;

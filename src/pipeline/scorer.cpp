@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "request_text.h"
+#include "seqconv/pipeline/stop_scope.h"
 #include "seqconv/pipeline/workers.h"
-#include "stoppable_decoder.h"
 #include "token_batches.h"
 
 namespace seqconv {
@@ -32,8 +32,13 @@ std::vector<double> score_batch(
 }
 
 /// One batch. Where there is not memory enough for all they go one by one.
-void score_group(const TranslationBackend& model, const Pairs& pairs) {
+void score_group(
+    const TranslationBackend& model,
+    const Pairs& pairs,
+    const StopQuestion& stop) {
   try {
+    const StopScope scope(stop);
+    StopScope::check();
     const std::vector<double> found = score_batch(model, pairs);
     for (size_t i = 0; i < pairs.size(); ++i) {
       pairs[i]->result->log_probability = found[i];
@@ -44,12 +49,16 @@ void score_group(const TranslationBackend& model, const Pairs& pairs) {
             "too large, or damaged");
     }
     return;
+  } catch (const Stopped& stopped) {
+    for (const Pair* pair : pairs)
+      pair->result->fail(RequestStatus::kStopped, stopped.what());
+    return;
   } catch (const std::bad_alloc&) {
     if (pairs.size() == 1)
       return pairs[0]->result->fail(RequestStatus::kOutOfMemory, kOutOfMemory);
   }
   for (const Pair* pair : pairs)
-    score_group(model, {pair});
+    score_group(model, {pair}, stop);
 }
 
 /// A side of pairs; lengths count </s>, 0 is any.
@@ -162,10 +171,7 @@ std::vector<ScoreResult> score_requests(
     });
   const std::vector<Pairs> batches = batches_of(pairs, options);
   share_work(batches.size(), options.workers, [&](size_t number) {
-    if (!wants_to_stop(stop))
-      return score_group(*system.backend, batches[number]);
-    for (const Pair* pair : batches[number])
-      pair->result->fail(RequestStatus::kStopped, Stopped().what());
+    score_group(*system.backend, batches[number], stop);
   });
   return results;
 }

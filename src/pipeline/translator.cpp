@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -10,6 +11,7 @@
 #include "seqconv/base/special_ids.h"
 #include "seqconv/decode/sampled_search.h"
 #include "seqconv/pipeline/shortlist.h"
+#include "seqconv/pipeline/stop_scope.h"
 #include "seqconv/pipeline/workers.h"
 #include "stoppable_decoder.h"
 #include "token_batches.h"
@@ -44,19 +46,15 @@ void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
         id);
 }
 
-/// Those of each sentence that have a probability; NoProbability where one has
-/// none.
-std::vector<std::vector<Hypothesis>> possible(
-    std::vector<std::vector<Hypothesis>> found) {
-  for (std::vector<Hypothesis>& of_sentence : found) {
-    std::erase_if(of_sentence, [](const Hypothesis& hypothesis) {
-      return !std::isfinite(hypothesis.score);
-    });
-    if (of_sentence.empty())
-      throw NoProbability(
-          "no translation is left that the model holds possible and "
-          "min_length, no_repeat_ngram and ban_unknown allow");
-  }
+/// Those of a sentence that have a probability; NoProbability where none has.
+std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
+  std::erase_if(found, [](const Hypothesis& hypothesis) {
+    return !std::isfinite(hypothesis.score);
+  });
+  if (found.empty())
+    throw NoProbability(
+        "no translation is left that the model holds possible and "
+        "min_length, no_repeat_ngram and ban_unknown allow");
   return found;
 }
 
@@ -105,21 +103,22 @@ std::vector<int32_t> Translator::source_ids(
   std::vector<int32_t> ids =
       request.ids ? *request.ids : encode_text(text, request.line, "a line");
   check_ids(ids, text.vocabulary());
-  const auto cut = [&](int64_t most, const char* what) {
+  const auto cut = [&](int64_t most, const char* whose, const char* what) {
     const auto length = std::ssize(ids) + 1;
     if (!cut_tokens(ids, most))
       return false;
-    result.notes.push_back(concat(
-        "a line of ",
-        length,
-        " tokens is cut to the model's ",
-        most,
-        what));
+    result.notes.push_back(
+        concat("a line of ", length, " tokens is cut to ", whose, most, what));
     return true;
   };
-  result.source_cut =
-      cut(system_.text.max_source_tokens, " (max_source_tokens)");
-  cut(system_.backend->limits().source, " positions");
+  constexpr const char* kModel = "the model's ";
+  const int64_t own = options_.max_source_tokens;
+  const int64_t model = system_.text.max_source_tokens;
+  if (own > 0 && (model == 0 || own < model))
+    cut(own, "the ", " that are wanted at most (max_source_tokens)");
+  else
+    result.source_cut = cut(model, kModel, " (max_source_tokens)");
+  cut(system_.backend->limits().source, kModel, " positions");
   return ids;
 }
 
@@ -237,62 +236,75 @@ std::vector<int32_t> Translator::excluded(const Sentence& sentence) const {
 }
 
 /// Those of a batch: searched for, or drawn.
-std::vector<std::vector<Hypothesis>> Translator::hypotheses(
+void Translator::find(
     const Group& group,
-    StepDecoder& decoder) const {
+    StepDecoder& decoder,
+    const FoundHypotheses& found) const {
   const SearchOptions& options = *group.front()->search;
   const std::vector<int32_t> excluded = this->excluded(*group.front());
   if (const auto& sampling = *group.front()->sampling) {
     std::vector<SampledInput> inputs;
     for (const Sentence* sentence : group)
       inputs.push_back({sentence->input, sentence->seed});
-    return possible(
-        sampled_search(decoder, inputs, options, *sampling, excluded));
+    return sampled_search(decoder, inputs, options, *sampling, excluded, found);
   }
   std::vector<SearchInput> inputs;
   for (const Sentence* sentence : group)
     inputs.push_back(sentence->input);
-  return possible(search(decoder, inputs, options, excluded));
+  search(decoder, inputs, options, excluded, found);
+}
+
+/// The result of a sentence: all of it, or nothing where something is thrown.
+void Translator::give(
+    const Sentence& sentence,
+    const std::vector<Hypothesis>& all) const {
+  const std::vector<Hypothesis> found = possible(all);
+  std::vector<Translation> translations;
+  for (const Hypothesis& hypothesis : found)
+    translations.push_back(to_translation(hypothesis, *system_.text.target));
+  std::string note = cut_note(sentence, found.front());
+  if (!note.empty())
+    sentence.result->notes.push_back(std::move(note));
+  sentence.result->translations = std::move(translations);
 }
 
 /// One batch; NoProbability when one of it has none, Stopped when the caller
-/// wants no more. All results are there or none.
-void Translator::translate_batch(const Group& group, const StopQuestion& stop)
-    const {
-  if (wants_to_stop(stop))
-    throw Stopped();
+/// wants no more. Sentences that ended before that have their results.
+void Translator::translate_batch(
+    const Group& group,
+    const StopQuestion& stop,
+    const Done& done) const {
+  const StopScope scope(stop);
+  StopScope::check();
   StoppableDecoder decoder(start(group), stop);
-  const auto found = hypotheses(group, decoder);
-  struct Done {
-    std::vector<Translation> translations;
-    std::string note;
-  };
-  std::vector<Done> done;
-  for (size_t row = 0; row < group.size(); ++row) {
-    Done& own = done.emplace_back();
-    for (const Hypothesis& hypothesis : found[row])
-      own.translations.push_back(
-          to_translation(hypothesis, *system_.text.target));
-    own.note = cut_note(*group[row], found[row].front());
-    std::vector<std::string>& all = group[row]->result->notes;
-    all.reserve(all.size() + 1);
-  }
-  // From here on nothing is thrown.
-  for (size_t row = 0; row < group.size(); ++row) {
-    TranslationResult& result = *group[row]->result;
-    result.translations = std::move(done[row].translations);
-    if (!done[row].note.empty())
-      result.notes.push_back(std::move(done[row].note));
-  }
+  find(
+      group,
+      decoder,
+      [&](size_t sentence, const std::vector<Hypothesis>& found) {
+        give(*group[sentence], found);
+        done(*group[sentence]);
+      });
 }
 
 /// One batch. Where a sentence has no probability, or there is not memory
-/// enough for all, they go one by one: it alone fails, whatever is beside it.
-void Translator::translate_group(const Group& group, const StopQuestion& stop)
-    const {
+/// enough for all, those without a result go one by one: it alone fails,
+/// whatever is beside it.
+void Translator::translate_group(
+    const Group& group,
+    const StopQuestion& stop,
+    const Done& done) const {
   RequestOutcome outcome;
+  std::exception_ptr thrown;  // by the caller's function: it is none of ours
+  const auto tell = [&](const Sentence& sentence) {
+    try {
+      done(sentence);
+    } catch (...) {
+      thrown = std::current_exception();
+      throw Stopped();
+    }
+  };
   try {
-    return translate_batch(group, stop);
+    return translate_batch(group, stop, tell);
   } catch (const Stopped& stopped) {
     outcome.fail(RequestStatus::kStopped, stopped.what());
   } catch (const NoProbability& error) {
@@ -300,10 +312,18 @@ void Translator::translate_group(const Group& group, const StopQuestion& stop)
   } catch (const std::bad_alloc&) {
     outcome.fail(RequestStatus::kOutOfMemory, kOutOfMemory);
   }
-  if (group.size() == 1)
-    return group[0]->result->fail(outcome.status, std::move(outcome.error));
-  for (const Sentence* sentence : group)
-    translate_group({sentence}, stop);
+  if (thrown)
+    std::rethrow_exception(thrown);
+  for (const Sentence* sentence : group) {
+    if (!sentence->result->translations.empty())
+      continue;
+    if (group.size() > 1) {
+      translate_group({sentence}, stop, done);
+      continue;
+    }
+    sentence->result->fail(outcome.status, std::move(outcome.error));
+    done(*sentence);
+  }
 }
 
 /// Sentences in batches of those with the same options.
@@ -352,9 +372,10 @@ class Translator::Work {
 
   size_t batches() const { return batches_.size(); }
   void translate(size_t batch) {
-    translator_.translate_group(batches_[batch], hooks_.stop);
-    for (const Sentence* sentence : batches_[batch])
-      tell(sentence->request);
+    translator_.translate_group(
+        batches_[batch],
+        hooks_.stop,
+        [this](const Sentence& sentence) { tell(sentence.request); });
   }
   std::vector<TranslationResult>& results() { return results_; }
 

@@ -30,10 +30,28 @@ struct Progress {
 /// What the threads of one call have in common.
 class Crew {
  public:
-  Crew(int64_t workers, const NextJob& next)
+  /// reads_ahead: one more thread may wait for the next job while all work.
+  Crew(int64_t workers, bool reads_ahead, const NextJob& next)
       : next_(next),
         most_jobs_(workers > 1 ? 2 : 1),
-        workers_(std::max<int64_t>(workers, 1)) {}
+        workers_(std::max<int64_t>(workers, 1)),
+        readers_(workers > 1 && reads_ahead ? 1 : 0) {
+    spare_.when_help_is_wanted([this] {
+      const Lock lock(mutex_);
+      have_threads(std::ssize(threads_) + 1 + SpareThreads::kMostHelping);
+    });
+  }
+
+  /// Does all there is to do, in the calling thread and as many others as have
+  /// something to do: none outlives the call. Throws what was thrown.
+  void work_together() {
+    run();
+    threads_.clear();  // there is nothing left that would start one more
+    rethrow();
+  }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
 
   /// Works until there is nothing left.
   void run() {
@@ -44,15 +62,13 @@ class Crew {
     spare_.call_back();
   }
 
-  /// After run() of all threads.
   void rethrow() const {
     if (const std::exception_ptr& first = failure_ ? failure_ : read_failure_)
       std::rethrow_exception(first);
   }
 
- private:
-  using Lock = std::unique_lock<std::mutex>;
-
+  void have_threads(int64_t count);
+  void have_threads_for_work();
   bool take_step(Lock& lock);
   void wait(Lock& lock);
   void read(Lock& lock);
@@ -65,6 +81,7 @@ class Crew {
   const NextJob& next_;
   const size_t most_jobs_;
   const int64_t workers_;
+  const int64_t readers_;
   SpareThreads spare_;
   std::mutex mutex_;
   // Under the lock:
@@ -75,9 +92,29 @@ class Crew {
   bool ended_ = false;  // no further job is wanted, or there is none
   bool reading_ = false;
   bool finishing_ = false;
-  std::exception_ptr failure_;       // of the first job that failed
-  std::exception_ptr read_failure_;  // of what is behind all jobs
+  std::exception_ptr failure_;         // of the first job that failed
+  std::exception_ptr read_failure_;    // of what is behind all jobs
+  std::vector<std::jthread> threads_;  // but for the caller's
 };
+
+/// Starts threads until there are so many, the caller's among them, or as many
+/// as shall be, or as the system gives.
+void Crew::have_threads(int64_t count) {
+  count = std::min(count, workers_ + readers_);
+  try {
+    while (std::ssize(threads_) + 1 < count)
+      threads_.emplace_back([this] { run(); });
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {}
+}
+
+/// As many as there are items to work at.
+void Crew::have_threads_for_work() {
+  int64_t items = working_;
+  for (const Progress& progress : jobs_)
+    items += static_cast<int64_t>(progress.items - progress.begun);
+  have_threads(std::min(items, workers_) + readers_);
+}
 
 /// Does one thing that can be done now, if there is any.
 bool Crew::take_step(Lock& lock) {
@@ -135,6 +172,7 @@ void Crew::read(Lock& lock) {
   try {
     const size_t items = job->items();
     jobs_.push_back({std::move(job), jobs_read_++, items});
+    have_threads_for_work();
   } catch (const std::bad_alloc&) {
     read_failure_ = std::current_exception();
     ended_ = true;
@@ -207,21 +245,10 @@ std::vector<std::jthread> threads_of(int64_t count, const Function& function) {
   return threads;
 }
 
-/// Runs a crew of as many threads, the caller's among them.
-void run_crew(Crew& crew, int64_t threads) {
-  {
-    const auto others = threads_of(threads - 1, [&] { crew.run(); });
-    crew.run();
-  }
-  crew.rethrow();
-}
-
 }  // namespace
 
 void share_jobs(int64_t workers, const NextJob& next) {
-  Crew crew(workers, next);
-  // One more may wait for input while all work.
-  run_crew(crew, workers > 1 ? workers + 1 : 1);
+  Crew(workers, /*reads_ahead=*/true, next).work_together();
 }
 
 void share_work(
@@ -232,22 +259,23 @@ void share_work(
     return;
   std::unique_ptr<SharedJob> job = std::make_unique<OneJob>(count, work);
   const NextJob next = [&] { return std::move(job); };
-  Crew crew(workers, next);
-  run_crew(crew, workers);
+  Crew(workers, /*reads_ahead=*/false, next).work_together();
 }
 
 void work_with_help(int64_t workers, const std::function<void()>& work) {
   struct Help {
     explicit Help(int64_t count) {
-      threads = threads_of(count, [this, calls = spare.calls()] {
-        spare.help(calls);
+      spare.when_help_is_wanted([this, count] {
+        threads = threads_of(count, [this, calls = spare.calls()] {
+          spare.help(calls);
+        });
       });
     }
     ~Help() { spare.call_back(); }
 
     SpareThreads spare;
     std::vector<std::jthread> threads;
-  } help(workers - 1);
+  } help(std::min(workers - 1, SpareThreads::kMostHelping));
   const SpareThreads::Lending lending(help.spare);
   work();
 }

@@ -2,6 +2,7 @@
 
 #include "model.h"
 #include "seqconv/base/error.h"
+#include "seqconv/pipeline/stop_scope.h"
 #include "seqconv/runtime/runtime.h"
 
 namespace seqconv {
@@ -38,6 +39,7 @@ class RuntimeReader : public TextReader, private NextTokens {
       const auto part =
           ids.subspan(first, std::min(kReadAtATime, ids.size() - first));
       const auto steps = static_cast<int64_t>(part.size());
+      StopScope::check();
       runtime::Workspace::Frame frame(space_);
       float* const hidden = frame.take(steps * decoder_->dim());
       decoder_->step(kItself, part, nullptr, {}, past_, hidden, space_);

@@ -4,6 +4,7 @@
 
 #include "seqconv/base/error.h"
 #include "seqconv/base/special_ids.h"
+#include "seqconv/pipeline/stop_scope.h"
 
 namespace seqconv::runtime {
 namespace {
@@ -150,6 +151,7 @@ void Decoder::read(
     SourceView view;
     if (sources != nullptr)
       view = sources->view(i, sentence_of_row);
+    StopScope::check();
     run(i, view);
   }
   stack_.finish(sequences.rows(), x);
@@ -224,8 +226,10 @@ Sources TranslationModel::read_by(
   const int64_t rows = all.sequences.rows();
   float* const x = frame.take(rows * dim_);
   embedding_.run(words_of(all.sequences, all.ids, frame), x, space);
-  for (size_t i = 0; i < encoder_.layers().size(); ++i)
+  for (size_t i = 0; i < encoder_.layers().size(); ++i) {
+    StopScope::check();
     run(i, all.sequences, x);
+  }
   encoder_.finish(rows, x);
   return decoder_.look_at(std::move(all.sequences), x, kept, space);
 }

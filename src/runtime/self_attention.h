@@ -5,6 +5,7 @@
 #include "mixer.h"
 #include "probe.h"
 #include "seqconv/kernels/decoding.h"
+#include "seqconv/pipeline/stop_scope.h"
 
 namespace seqconv::runtime {
 
@@ -36,6 +37,8 @@ class SelfAttentionMixer : public Mixer {
     for (int64_t i = 0; i < sequences.count(); ++i) {
       const int64_t first = sequences.first(i), end = sequences.first(i + 1);
       for (int64_t r = first; r < end; ++r) {
+        if ((r - first) % kRowsBetweenQuestions == 0)
+          StopScope::check();
         const auto [from, to] = visible(r, first, end);
         kernels::attend(
             {.heads = options_.heads,
@@ -83,6 +86,9 @@ class SelfAttentionMixer : public Mixer {
 
  private:
   class Steps;
+
+  /// Of a very long sequence every row takes long.
+  static constexpr int64_t kRowsBetweenQuestions = 16;
 
   /// Where keys and values of `count` rows lie.
   struct Places {

@@ -36,7 +36,7 @@ constexpr auto kMostDelayOfFiles = std::chrono::seconds(3);
 /// Of binarised data both files decide the ids, of lists the stories too.
 std::string content_of(
     const TextSource& source,
-    uint64_t (*sum)(const std::filesystem::path&)) {
+    uint64_t (*sum)(const RootedPath&)) {
   if (holds_ids(source)) {
     const FairseqFiles files = fairseq_files(source.file);
     return checksum_text(sum(files.index)) + "+" +
@@ -378,7 +378,7 @@ void check_output(const TrainRequest& request) {
 
 Json describe_files(
     const DataOptions& data,
-    uint64_t (*sum)(const std::filesystem::path&)) {
+    uint64_t (*sum)(const RootedPath&)) {
   Json described = Json::object();
   const auto add = [&](const char* key,
                        const std::vector<std::string>& files,

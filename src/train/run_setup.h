@@ -37,7 +37,7 @@ void check_output(const TrainRequest& request);
 /// file that cannot be read.
 Json describe_files(
     const DataOptions& data,
-    uint64_t (*sum)(const std::filesystem::path&) = file_checksum);
+    uint64_t (*sum)(const RootedPath&) = file_checksum);
 
 /// Takes the folder for the run, then prepares text, data and model, or opens
 /// those of the run that is resumed. The first process does it; the others

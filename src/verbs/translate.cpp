@@ -411,6 +411,7 @@ void translate(
   options.names = arguments.names;
   options.batch_tokens = arguments.batch_tokens;
   options.workers = arguments.workers;
+  options.max_source_tokens = arguments.max_source_tokens;
   warn_of_positions(arguments, system.backend->limits().target);
   const Translator translator(std::move(system), options);
   if (!folder)

@@ -48,6 +48,8 @@ Json describe_job(
   job["backend"] = system.backend->name();
   if (!arguments.shortlist.empty())
     job["shortlist"] = content_of(arguments.shortlist);
+  if (const int64_t most = translator.options().max_source_tokens; most > 0)
+    job["max_source_tokens"] = most;
   job["search"] = write_options(translator.options().search);
   if (arguments.ban_unknown)
     job["ban_unknown"] = true;

@@ -163,6 +163,33 @@ TEST(ApiTranslator, TellsWhatWasCutAndWhatIsUnknown) {
           HasSubstr("of the 47 symbols of the text are unknown")));
 }
 
+TEST(ApiTranslator, CutsTextsWhereItIsAsked) {
+  const Translator whole(kModel);
+  const Translator cut(kModel, {.max_source_tokens = 3});
+  const auto longer = cut.translate(std::vector{request("dalan mira dalan")});
+  EXPECT_THAT(longer[0].notes, ElementsAre(HasSubstr("is cut to the 3 that")));
+  const auto shorter = cut.translate(std::vector{request("dalan mira")});
+  EXPECT_TRUE(shorter[0].notes.empty());
+  EXPECT_EQ(
+      longer[0].translations.at(0).text,
+      whole.translate("dalan mira").text);
+}
+
+TEST(ApiTranslator, GivesTheSameWithLittleMemoryForLogits) {
+  const auto all = requests(12);
+  const auto wanted = Translator(kModel).translate(all);
+  for (const int64_t bytes : {1, 300, 2'000}) {
+    const auto found =
+        Translator(kModel, {.logits_bytes = bytes}).translate(all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Translation& a = found[i].translations.at(0);
+      const Translation& b = wanted[i].translations.at(0);
+      EXPECT_EQ(a.text, b.text);
+      EXPECT_EQ(a.token_scores, b.token_scores);
+    }
+  }
+}
+
 TEST(ApiErrors, HaveClasses) {
   EXPECT_THROW(Translator("nowhere"), ModelError);
   EXPECT_THROW(Translator(""), ModelError);
@@ -204,6 +231,12 @@ TEST(ApiErrors, AbsurdOptionsAreNamed) {
   EXPECT_EQ(
       message({.batch_tokens = 0}),
       "batch_tokens must be at least 1, but got 0");
+  EXPECT_EQ(
+      message({.logits_bytes = 0}),
+      "logits_bytes must be at least 1, but got 0");
+  EXPECT_EQ(
+      message({.max_source_tokens = -1}),
+      "max_source_tokens must be at least 0, but got -1");
   const Translator translator(kModel, {.batch_tokens = INT64_MAX});
   EXPECT_EQ(translator.translate(requests(3)).size(), 3U);
   EXPECT_THROW(translator.translate(requests(3), nullptr), OptionError);

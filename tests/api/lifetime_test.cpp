@@ -121,6 +121,42 @@ TEST(ApiCancel, EndsWhatIsUnderWay) {
   EXPECT_EQ(future.get().status, Status::kCancelled);
 }
 
+/// Of a batch whose longest takes some 30 times as many steps.
+TEST(ApiResults, LeaveABatchAsEachEnds) {
+  const Translator translator(kUnlimitedModel, {.threads = 1});
+  std::vector<TranslationRequest> both = {request(""), request("dalan")};
+  for (int i = 0; i < 60; ++i)
+    both[0].text += "dalan mira ";
+  for (TranslationRequest& one : both) {
+    one.search.beam = 1;
+    one.search.max_length_a = 100;
+    one.search.min_length = 1'000'000;
+  }
+  const CancelToken cancel;
+  std::vector<Status> found(2, Status::kFailed);
+  translator.translate(
+      both,
+      [&](size_t i, const TranslationResult& result) {
+        found[i] = result.status;
+        if (i == 1)
+          cancel.cancel();
+      },
+      cancel);
+  EXPECT_EQ(found, (std::vector{Status::kCancelled, Status::kOk}));
+}
+
+TEST(ApiThreads, AShortRequestDoesNotWaitBehindALongOneWhileOneIsFree) {
+  const Translator translator(kUnlimitedModel, {.threads = 2});
+  for (int round = 0; round < 10; ++round) {
+    const CancelToken cancel;
+    auto endless = translator.translate_async(endless_request(), cancel);
+    auto shorter = translator.translate_async(request("dalan"));
+    EXPECT_EQ(shorter.wait_for(30s), std::future_status::ready) << round;
+    cancel.cancel();
+    EXPECT_EQ(endless.get().status, Status::kCancelled);
+  }
+}
+
 TEST(ApiCancel, IsToldAtOnceThoughTheBatchGoesOn) {
   const Translator translator(kUnlimitedModel, {.threads = 1});
   const CancelToken first, others;

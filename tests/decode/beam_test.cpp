@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "decode/constraints.h"
 #include "seqconv/base/error.h"
+#include "seqconv/base/random.h"
 
 namespace seqconv::decode {
 namespace {
@@ -19,6 +21,13 @@ Beam two_live() {
   beam.nodes = {{-1, 5, -1.0f}, {0, 6, -0.5f}, {0, 7, -1.0f}};
   beam.live = {{1, 0, -1.5}, {2, 0, -2.0}};
   return beam;
+}
+
+Tokens tokens_of(const Beam& beam, int32_t node) {
+  Tokens tokens;
+  for (; node >= 0; node = beam.nodes[static_cast<size_t>(node)].parent)
+    tokens.insert(tokens.begin(), beam.nodes[static_cast<size_t>(node)].token);
+  return tokens;
 }
 
 TEST(BeamParts, ExpandRanksAllRowsByTheirSumThenRowThenToken) {
@@ -132,8 +141,8 @@ TEST(BeamParts, PruneKeepsTheBestThatGoOnAndTheirParents) {
   EXPECT_EQ(beam.live[0].row, 1);
   EXPECT_EQ(beam.live[1].row, 1);
   EXPECT_DOUBLE_EQ(beam.live[1].log_probability, -2.3);
-  EXPECT_EQ(history(beam, beam.live[0].node), (Tokens{2, 5, 7, 4}));
-  EXPECT_EQ(history(beam, beam.live[1].node), (Tokens{2, 5, 7, 8}));
+  EXPECT_EQ(tokens_of(beam, beam.live[0].node), (Tokens{5, 7, 4}));
+  EXPECT_EQ(tokens_of(beam, beam.live[1].node), (Tokens{5, 7, 8}));
 }
 
 TEST(BeamParts, GiveUpEndsTheBestLiveHypothesis) {
@@ -175,11 +184,14 @@ TEST(Constraints, ComeInTheOrderMaximumThenPrefixThenBans) {
   limits.min_length = 9;
   limits.no_repeat_ngram = 1;
   limits.prefix = {5, 5, 5, 5, 5};
-  EXPECT_EQ(row_constraint(limits, 2, Tokens{2, 5, 5}).forced, 5);
-  EXPECT_TRUE(row_constraint(limits, 2, Tokens{2, 5, 5}).banned.empty());
-  EXPECT_EQ(row_constraint(limits, 3, Tokens{2, 5, 5, 5}).forced, 2);
+  RepeatedNgrams ngrams(1);
+  EXPECT_EQ(ngrams.add(ngrams.add(-1, 5), 5), 1);
+  EXPECT_EQ(row_constraint(limits, 2, ngrams, 1).forced, 5);
+  EXPECT_TRUE(row_constraint(limits, 2, ngrams, 1).banned.empty());
+  EXPECT_EQ(row_constraint(limits, 3, ngrams, 1).forced, 2);
   limits.prefix.clear();
-  const RowConstraint free = row_constraint(limits, 1, Tokens{2, 6});
+  const RowConstraint free =
+      row_constraint(limits, 1, ngrams, ngrams.add(-1, 6));
   EXPECT_EQ(free.forced, -1);
   EXPECT_EQ(free.banned, (Tokens{2, 6}));
 }
@@ -206,10 +218,69 @@ TEST(Constraints, PrefixStopsAtItsEnd) {
   EXPECT_EQ(make_limits({}, input, 10).prefix, (Tokens{4, 6}));
 }
 
-Tokens banned_after(const Tokens& history, int64_t n) {
+/// By looking at every n-gram of the tokens.
+Tokens looked_up(const Tokens& tokens, int64_t n) {
   Tokens banned;
-  ban_repeated_ngrams(history, n, banned);
+  const auto length = std::ssize(tokens);
+  for (int64_t start = 0; n > 0 && start + n <= length; ++start) {
+    const auto ngram = tokens.begin() + start;
+    if (std::equal(ngram, ngram + n - 1, tokens.end() - (n - 1)))
+      banned.push_back(ngram[n - 1]);
+  }
+  std::ranges::sort(banned);
+  banned.erase(std::ranges::unique(banned).begin(), banned.end());
   return banned;
+}
+
+/// Behind a history, whose first </s> is no token.
+Tokens banned_after(const Tokens& history, int64_t n) {
+  RepeatedNgrams ngrams(n);
+  int32_t last = -1;
+  for (size_t i = 1; i < history.size(); ++i)
+    last = ngrams.add(last, history[i]);
+  Tokens banned;
+  ngrams.ban(last, banned);
+  std::ranges::sort(banned);
+  return banned;
+}
+
+TEST(RepeatedNgrams, AreThoseOfEachBranchOfATree) {
+  for (uint64_t seed = 0; seed < 40; ++seed)
+    for (const int64_t n : {0, 1, 2, 3, 5}) {
+      RepeatedNgrams ngrams(n);
+      std::vector<Tokens> all;
+      const uint64_t words = 2 + seed % 4;
+      for (uint64_t i = 0; i < 200; ++i) {
+        // Most go on with one of the last, as hypotheses do.
+        const auto parent = i == 0 || random_word(seed, 2 * i) % 50 == 0
+            ? -1
+            : static_cast<int32_t>(
+                  i - 1 - random_word(seed, 2 * i) % std::min<uint64_t>(i, 4));
+        Tokens own = parent < 0 ? Tokens() : all[static_cast<size_t>(parent)];
+        own.push_back(
+            static_cast<int32_t>(3 + random_word(seed, 2 * i + 1) % words));
+        const int32_t number = ngrams.add(parent, own.back());
+        Tokens banned;
+        ngrams.ban(number, banned);
+        std::ranges::sort(banned);
+        ASSERT_EQ(banned, looked_up(own, n)) << "n = " << n << ", " << i;
+        all.push_back(std::move(own));
+      }
+    }
+}
+
+/// 100,000 tokens would take minutes where every question looked at them all.
+TEST(RepeatedNgrams, TakeTheSameTimeHoweverLongAHypothesisIs) {
+  for (const int64_t n : {2, 3}) {
+    RepeatedNgrams ngrams(n);
+    Tokens banned;
+    for (int32_t i = 0; i < 100'000; ++i) {
+      const auto token = static_cast<int32_t>(
+          3 + random_word(7, static_cast<uint64_t>(i)) % 20'000);
+      banned.clear();
+      ngrams.ban(ngrams.add(i - 1, token), banned);
+    }
+  }
 }
 
 TEST(RepeatedNgrams, LeaveTheEndThatStartsEveryTargetAlone) {

@@ -41,6 +41,28 @@ TEST(SharedWork, IsDoneOnceAndByNoMoreThreadsThanAskedFor) {
     }
 }
 
+TEST(SharedWork, StartsThreadsForWhatThereIsToDoAlone) {
+  const int64_t before = threads_of_this_process();
+  share_work(1, 200, [&](size_t) {
+    EXPECT_LE(threads_of_this_process(), before);
+    // A loop that is too short for two asks for none; another for those that
+    // can help it.
+    SpareThreads::loop(4, 4, [](int64_t, int64_t) {});
+    EXPECT_LE(threads_of_this_process(), before);
+    loop_until_helped();
+    EXPECT_LE(threads_of_this_process(), before + SpareThreads::kMostHelping);
+  });
+  share_work(3, 200, [&](size_t) {
+    EXPECT_LE(threads_of_this_process(), before + 2);
+  });
+  work_with_help(200, [&] {
+    EXPECT_LE(threads_of_this_process(), before);
+    loop_until_helped();
+    EXPECT_LE(threads_of_this_process(), before + SpareThreads::kMostHelping);
+  });
+  EXPECT_TRUE(leaves_threads(before));
+}
+
 TEST(SharedWork, ThrowsWhatOneThreadWouldHaveMet) {
   for (int round = 0; round < 50; ++round)
     for (const int64_t workers : kWorkers) {

@@ -9,6 +9,7 @@
 #include "seqconv/base/random.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/decode/sampled_search.h"
+#include "seqconv/pipeline/stop_scope.h"
 #include "seqconv/pipeline/workers.h"
 #include "seqconv/runtime/runtime.h"
 #include "sound_models.h"
@@ -108,6 +109,28 @@ TEST_P(SoundRuntime, ReadsATextTheSameInAnyChunksAndAsAPiece) {
     const auto word = static_cast<size_t>(ids[first + length]);
     EXPECT_NEAR(next[word], scores[first + length - 1], 1e-4) << first;
   }
+}
+
+TEST_P(SoundRuntime, AsksBetweenLayersWhetherToStop) {
+  const auto translation =
+      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto language = RuntimeBackends().language(model(Task::kLanguageModel));
+  const auto all = sources();
+  const std::vector<int32_t> ids = {3, 4, 5};
+  int questions = 0;
+  const StopQuestion at_the_second = [&] { return ++questions == 2; };
+  const auto expect_stop = [&](const auto& work) {
+    questions = 0;
+    const StopScope scope(at_the_second);
+    EXPECT_THROW(work(), Stopped);
+    EXPECT_EQ(questions, 2);
+  };
+  expect_stop([&] { translation->start(all); });
+  expect_stop([&] { translation->score(all, all); });
+  expect_stop([&] { language->score({ids}); });
+  const std::vector<int32_t> long_text(600, 3);
+  expect_stop([&] { language->start()->read(long_text); });
+  EXPECT_EQ(language->score({ids}).size(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -88,6 +88,9 @@ struct RuntimeOptions {
   /// Memory of the logits that a batch's step has at a time, in bytes. Results
   /// do not depend on it.
   int64_t logits_bytes = int64_t{32} << 20;
+  /// Of a Translator: longer texts are cut, the end of a text counted, and a
+  /// note says so; 0: as the model says.
+  int64_t max_source_tokens = 0;
 };
 
 /// How translations are searched for; what is not given is the model's own.

@@ -7,7 +7,8 @@
 namespace seqconv {
 
 /// Threads that have nothing to do of their own and take parts of the loops of
-/// those that have. Loops of a few microseconds gain: a spare thread that has
+/// those that have. More than kMostHelping would wait for one another longer
+/// than they help. Loops of a few microseconds gain: a spare thread that has
 /// just helped looks for the next loop for a while before it sleeps.
 class SpareThreads {
  public:
@@ -31,6 +32,16 @@ class SpareThreads {
   /// body throws is thrown when no part is under way.
   static void loop(int64_t count, int64_t grain, const Body& body);
 
+  /// What the first loop calls that could be shared out, by the thread that
+  /// runs it: so that threads are started where there is something for them to
+  /// do. Before any loop; it throws nothing.
+  void when_help_is_wanted(std::function<void()> call) {
+    wanted_ = std::move(call);
+  }
+
+  /// The number of threads that can help one loop.
+  static constexpr int64_t kMostHelping = 7;
+
   /// A number for help(), to be asked before looking for other work.
   uint32_t calls() const { return calls_; }
   /// Helps until call_back() is called; not at all if it was since `calls`.
@@ -49,6 +60,8 @@ class SpareThreads {
   void sleep(uint32_t calls);
   void wake();
 
+  std::function<void()> wanted_;
+  std::atomic<bool> was_wanted_ = false;
   std::atomic<uint32_t> calls_ = 0;
   std::atomic<int64_t> helping_ = 0;  ///< threads in help()
   std::atomic<int> sleeping_ = 0;     ///< of them, until there is a loop

@@ -43,5 +43,13 @@ std::vector<std::vector<Hypothesis>> sampled_search(
     const SearchOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded = {});
+/// The same, sentence by sentence as all its draws have ended.
+void sampled_search(
+    StepDecoder& decoder,
+    const std::vector<SampledInput>& inputs,
+    const SearchOptions& options,
+    const SamplingOptions& sampling,
+    std::span<const int32_t> excluded,
+    const FoundHypotheses& found);
 
 }  // namespace seqconv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,6 +87,12 @@ int64_t maximum_length(
     int64_t source_length,
     int64_t max_steps);
 
+/// Is told the n best hypotheses of a sentence, best first, as soon as they are
+/// there: others of its batch may be searched for still. What it throws ends
+/// the search.
+using FoundHypotheses =
+    std::function<void(size_t sentence, std::vector<Hypothesis> best)>;
+
 /// Beam search over a step decoder (semantics.md 4). Returns for each sentence
 /// its n best hypotheses, best first. The result for a sentence does not depend
 /// on the others in the batch. `excluded`: tokens that never come, ascending;
@@ -96,5 +103,12 @@ std::vector<std::vector<Hypothesis>> search(
     const std::vector<SearchInput>& inputs,
     const SearchOptions& options,
     std::span<const int32_t> excluded = {});
+/// The same, sentence by sentence as each ends.
+void search(
+    StepDecoder& decoder,
+    const std::vector<SearchInput>& inputs,
+    const SearchOptions& options,
+    std::span<const int32_t> excluded,
+    const FoundHypotheses& found);
 
 }  // namespace seqconv

@@ -32,6 +32,9 @@ struct TranslatorOptions {
   OptionNames names{""};
   int64_t batch_tokens = 4096;  ///< source tokens of a batch, padding counted
   int64_t workers = 1;          ///< batches translated at a time
+  /// Longer lines, </s> counted, are cut, and a note says so; 0: as the model
+  /// says.
+  int64_t max_source_tokens = 0;
 };
 
 /// A line to translate and, optionally, how its translation must begin.
@@ -69,7 +72,8 @@ struct TranslationHooks {
   /// made; requests without a result are stopped.
   StopQuestion stop{};
   /// Called with the number of a request when its result is there, one at a
-  /// time, by whatever thread made it. What it throws ends the translation.
+  /// time, by whatever thread made it: others of its batch may be at work
+  /// still. What it throws ends the translation.
   std::function<void(size_t request, const TranslationResult& result)> done{};
 };
 
@@ -118,6 +122,7 @@ class Translator {
   class Work;
   class ListedWork;
   using Group = std::vector<const Sentence*>;
+  using Done = std::function<void(const Sentence&)>;
 
   Sentence prepare(const TranslationRequest& request, TranslationResult& result)
       const;
@@ -131,13 +136,23 @@ class Translator {
       TranslationResult& result) const;
   std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
-  void translate_group(const Group& group, const StopQuestion& stop) const;
-  std::unique_ptr<StepDecoder> start(const Group& group) const;
-  std::vector<std::vector<Hypothesis>> hypotheses(
+  void translate_group(
       const Group& group,
-      StepDecoder& decoder) const;
+      const StopQuestion& stop,
+      const Done& done) const;
+  std::unique_ptr<StepDecoder> start(const Group& group) const;
+  void find(
+      const Group& group,
+      StepDecoder& decoder,
+      const FoundHypotheses& found) const;
+  void give(const Sentence& sentence, const std::vector<Hypothesis>& found)
+      const;
+  void translate_batch(
+      const Group& group,
+      const StopQuestion& stop,
+      const Done& done) const;
+  /// Tokens that never come.
   std::vector<int32_t> excluded(const Sentence& sentence) const;
-  void translate_batch(const Group& group, const StopQuestion& stop) const;
 
   TranslationSystem system_;
   TranslatorOptions options_;

@@ -70,6 +70,8 @@ struct TranslateArguments {
   bool stats = false;       ///< speed on standard error at the end
   /// What a batch may have of logits at a time, for the stats; 0: all.
   int64_t logits_megabytes = 0;
+  int64_t max_source_tokens =
+      0;  ///< longer lines are cut; 0: as the model says
   /// Summaries are wanted, where given: format and json_input are not read.
   std::optional<SummaryOptions> summary;
 };
