@@ -35,7 +35,7 @@ json_ids(const Json& object, const std::string& path, const char* key) {
   std::vector<int32_t> ids;
   for (const Json& entry : json_list(object, path, key)) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    if (!entry.is_number_unsigned() || entry > kMost)
+    if (!entry.is_number_integer() || entry < 0 || entry > kMost)
       fail_usage(
           detail::join_key(path, key),
           " must be ids, from 0 to ",

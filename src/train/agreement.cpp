@@ -55,7 +55,7 @@ bool holds(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-uint64_t sampled_checksum(const fs::path& file) {
+uint64_t sampled_checksum(const RootedPath& file) {
   constexpr size_t kWhole = size_t{64} << 20;
   constexpr size_t kSample = 4096;
   constexpr size_t kSamples = 1024;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "seqconv/base/rooted_path.h"
 #include "seqconv/train/communicator.h"
 #include "seqconv/train/trainer.h"
 
@@ -35,7 +36,7 @@ void check_same_run(
 /// A checksum of a file's size and content, or where it is larger than 64 MiB
 /// of evenly spread samples: processes compare by it without reading a corpus
 /// each.
-uint64_t sampled_checksum(const std::filesystem::path& file);
+uint64_t sampled_checksum(const RootedPath& file);
 
 /// Whether this process reads `text` in a file, within `patience`: file systems
 /// of a network show what another one has written after a while.

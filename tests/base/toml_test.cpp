@@ -102,6 +102,14 @@ TEST(Toml, NamesFileLineAndColumn) {
       HasSubstr(file + ":1:"));
 }
 
+TEST(Toml, RefusesLettersThatAreNotAsciiOutsideStrings) {
+  TemporaryFolder folder;
+  for (const char* text : {"\xC3\xA9 = 1\n", "a\xD0\x95 = 1\n", "a = \xC2\xA1"})
+    EXPECT_THAT(load_error(folder, text), HasSubstr("f.toml:1:")) << text;
+  folder.write("f.toml", "a = '\xC3\xA9'  # \xD0\x95\n");
+  EXPECT_EQ(load_toml(folder.path() / "f.toml")["a"], "\xC3\xA9");
+}
+
 TEST(Toml, NamesTheIncludedFileThatIsWrong) {
   TemporaryFolder folder;
   const auto bad = folder.write("bad.toml", "x\n");

@@ -1,0 +1,101 @@
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "readers.h"
+#include "seqconv/base/error.h"
+#include "seqconv/base/log.h"
+
+// Arbitrary bytes as what a reader of foreign bytes reads. SEQCONV_FUZZ_TARGET
+// names the reader; a wrong name lists them. An Error is what bad input shall
+// give, in words of our own; anything else that is thrown is a finding. With
+// SEQCONV_FUZZ_SHOW set, Errors are printed.
+namespace seqconv::fuzz {
+namespace {
+
+const Reader& chosen() {
+  const char* const wanted = std::getenv("SEQCONV_FUZZ_TARGET");
+  for (const Reader& reader : readers())
+    if (wanted != nullptr && reader.name == std::string_view(wanted))
+      return reader;
+  std::cerr << "SEQCONV_FUZZ_TARGET must be one of";
+  for (const Reader& reader : readers())
+    std::cerr << ' ' << reader.name;
+  std::cerr << '\n';
+  std::exit(2);
+}
+
+/// Ends the process, so that libFuzzer keeps the input.
+[[noreturn]] void give_up(const char* what, const char* message) {
+  std::cerr << what << ": " << message << '\n';
+  std::abort();
+}
+
+}  // namespace
+
+void write_bytes(const std::filesystem::path& file, std::string_view bytes) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+const std::filesystem::path& scratch() {
+  static const std::filesystem::path kFolder = [] {
+    std::error_code none;
+    // In memory, where there is such a place.
+    const bool shared = std::filesystem::is_directory("/dev/shm", none);
+    std::string name = (shared ? std::filesystem::path("/dev/shm")
+                               : std::filesystem::temp_directory_path()) /
+        "seqconv-fuzz-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr)
+      give_up("cannot make a folder", name.c_str());
+    std::atexit([] {
+      std::error_code ignored;
+      std::filesystem::remove_all(scratch(), ignored);
+    });
+    return std::filesystem::path(name);
+  }();
+  return kFolder;
+}
+
+bool is_librarys(std::string_view message, std::string_view input) {
+  constexpr std::string_view kName = "json.exception";
+  return message.find(kName) != message.npos && input.find(kName) == input.npos;
+}
+
+void require(bool fulfilled, const char* what) {
+  if (!fulfilled)
+    give_up("what must hold does not", what);
+}
+
+}  // namespace seqconv::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace seqconv;
+  static const fuzz::Reader& reader = fuzz::chosen();
+  static const bool quiet = [] {
+    set_log_level(LogLevel::kError);
+    return true;
+  }();
+  (void)quiet;
+  const char* const text = reinterpret_cast<const char*>(data);
+  try {
+    reader.read({text, size});
+  } catch (const Error& error) {
+    static const bool show = std::getenv("SEQCONV_FUZZ_SHOW") != nullptr;
+    if (show)
+      std::cerr << error.what() << '\n';
+    if (fuzz::is_librarys(error.what(), {text, size}))
+      fuzz::give_up("a library's text", error.what());
+  } catch (const std::exception& error) {
+    fuzz::give_up("an exception that is no Error", error.what());
+  }
+  return 0;
+}
