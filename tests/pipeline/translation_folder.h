@@ -76,7 +76,7 @@ class TranslationFolder : public ::testing::Test {
 
   /// The models of these names, ready to run; several vote.
   TranslationSystem open(const std::vector<std::string>& names) const {
-    std::vector<std::filesystem::path> paths;
+    std::vector<RootedPath> paths;
     for (const std::string& name : names)
       paths.push_back(root_ / name);
     return open_translation(paths, TorchBackends());
