@@ -101,12 +101,17 @@ class SentencePieceSegmenter : public Segmenter {
   using Processor = sentencepiece::SentencePieceProcessor;
 
   void load(Processor& processor, const std::string& name) const {
-    const auto status = processor.LoadFromSerializedProto(model_);
-    SEQCONV_CHECK(
-        status.ok(),
-        name,
-        ": a SentencePiece model was wanted, but: ",
-        status.error_message());
+    // It throws too, of a piece without characters: not in words for users.
+    std::string why = "its pieces cannot be read";
+    try {
+      const auto status = processor.LoadFromSerializedProto(model_);
+      if (status.ok())
+        return;
+      why = status.error_message();
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception&) {}
+    fail(name, ": a SentencePiece model was wanted, but: ", why);
   }
 
   /// Has the library split within the vocabulary. It cannot for models of words

@@ -271,6 +271,17 @@ TEST_F(TextTest, SentencePieceErrorsAreClear) {
   EXPECT_THAT(
       error_of([] { make_sentencepiece_segmenter("", "x.model"); }),
       HasSubstr("x.model: a SentencePiece model was wanted"));
+  // Of a piece that begins with NUL the library throws an exception.
+  using namespace std::string_literals;
+  EXPECT_EQ(
+      error_of([] {
+        make_sentencepiece_segmenter(
+            "\x0A\x0E\x0A\x05<unk>\x15\0\0\0\0\x18\x02"
+            "\x0A\x09\x0A\x02\0w\x15\0\0\x80\xC0"s,
+            "x.model");
+      }),
+      "x.model: a SentencePiece model was wanted, but: its pieces cannot be "
+      "read");
 }
 
 TEST_F(TextTest, DamagedSentencePieceModelsNeverCrash) {
