@@ -63,9 +63,8 @@ void add_translate(Program& program) {
   verb.add_flag(
           "--json-input",
           arguments.json_input,
-          "Input lines are objects with \"text\" and maybe \"target_prefix\" "
-          "and "
-          "options of their own")
+          "Input lines are objects with \"text\", maybe \"target_prefix\" and "
+          "options")
       ->group("Input and output");
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run_translation(*flags, program.out); };

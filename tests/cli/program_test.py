@@ -321,7 +321,8 @@ class Translate(unittest.TestCase):
         result = self.translate("--stats", stdin="1\n2\n")
         self.assertRegex(
             result.message,
-            r"translated 2 sentences into \d+ tokens in .* tokens/s \(runtime, float32\)",
+            r"translated 2 sentences into \d+ tokens in .* tokens/s "
+            r"\(runtime, float32; logits of 32 MB at a time\)",
         )
         result = self.translate("--stats", "--backend", "libtorch", stdin="1\n2\n")
         self.assertRegex(result.message, r"tokens/s \(libtorch, float32\)")
@@ -359,7 +360,10 @@ class Translate(unittest.TestCase):
         text = "1 2 3\n"
         wanted = self.translate(stdin=text).out
         self.assertEqual(self.translate("--device", "cpu", stdin=text).out, wanted)
-        for wrong in ("gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:128", "CPU", ""):
+        result = self.try_to_translate("--device", "", stdin=text)
+        self.assertEqual(result.code, 2, result.message)
+        self.assertIn("--device must have a value", result.message)
+        for wrong in ("gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:128", "CPU"):
             result = self.try_to_translate("--device", wrong, stdin=text)
             self.assertEqual(result.code, 2, result.message)
             self.assertIn(
