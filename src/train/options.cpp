@@ -90,7 +90,8 @@ void check_smoothing(const TrainConfig& config) {
   if (config.training.label_smoothing > 0 &&
       !config.model.adaptive.softmax_cutoffs.empty())
     fail_usage(
-        "training.label_smoothing must be 0 with an adaptive softmax, but got ",
+        "training.label_smoothing must be 0 with an adaptive softmax "
+        "(model.adaptive.softmax_cutoffs), but got ",
         config.training.label_smoothing);
 }
 

@@ -303,7 +303,7 @@ class Scores(unittest.TestCase):
             result = run("evaluate", "ter", "-r", reference, *options, stdin="one two\n")
             self.assertEqual(result.code, 0, result.message)
             self.assertEqual(told in result.message, wanted, options)
-            self.assertIn("33.33", result.output)
+            self.assertIn("33.33", result.lines[0])
 
     def test_text_without_blanks_between_words_is_told(self):
         for language, line in (("Chinese", "我们今天去北京看朋友。"),

@@ -322,7 +322,7 @@ class Translate(unittest.TestCase):
         self.assertRegex(
             result.message,
             r"translated 2 sentences into \d+ tokens in .* tokens/s "
-            r"\(runtime, float32; logits of 32 MB at a time\)",
+            r"\(runtime, float32\), logits of 32 MB at a time",
         )
         result = self.translate("--stats", "--backend", "libtorch", stdin="1\n2\n")
         self.assertRegex(result.message, r"tokens/s \(libtorch, float32\)")

@@ -210,7 +210,7 @@ def evaluate_flags(good, pair):
         ("bleu", ["-r", good, "--smooth-value", "1"], 2, "--smooth-value"),
         ("bleu", ["-r", good, "--order", "17"], 2, "--order", "16"),
         ("rouge", ["-r", good, "--max-words", "1", "--max-bytes", "1"], 2,
-         "max_words", "max_bytes"),
+         "--max-words", "--max-bytes"),
         ("rouge", ["-r", good, "--order", "0"], 2, "order"),
         ("rouge", ["-r", good, "--order", "10"], 2, "order"),
         ("rouge", ["-r", good, "--alpha", "1.5"], 2, "alpha"),
@@ -276,9 +276,10 @@ def evaluate_json(good, pair):
                ["evaluate", "bleu", "-r", written(
                    "gaps.jsonl", '\n{"t": "a"}\n \n{"t": "b"}\n\n'),
                 "--reference-key", "t"], 0, stdin=pair)
+    several = written("several.jsonl", '{"t": ["a", "b"]}\n{"t": "a"}\n')
     yield Case("two hypotheses in a line",
-               ["evaluate", "rouge", "-r", good, "--hypotheses", uneven,
-                "--hypothesis-key", "t"], 1, "uneven.jsonl:1",
+               ["evaluate", "rouge", "-r", good, "--hypotheses", several,
+                "--hypothesis-key", "t"], 1, "several.jsonl:1",
                "one hypothesis a line")
     lines = written("one.jsonl", '{"t": "a"}\n')
     two = written("two.txt", "a\nb\n")
@@ -307,7 +308,8 @@ def evaluate_json(good, pair):
 def tokenize():
     verb = ["tokenize", "--language"]
     yield Case("no language", ["tokenize"], 2, "--language")
-    for language in ("", "german", "DE", "de-DE", "d"):
+    yield Case("language ''", [*verb, ""], 2, "--language must have a value")
+    for language in ("german", "DE", "de-DE", "d"):
         yield Case(f"language '{language}'", [*verb, language], 2, "--language",
                    "two or three small letters", f"'{language}'")
     for flag in ("--escape", "--split-dashes", "--lowercase"):

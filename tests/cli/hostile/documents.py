@@ -155,7 +155,7 @@ def documents_to_summarise():
     base = ["summarise", "--model", summariser(), *TRANSLATE]
     for name, line in (
         ("no JSON", "hello"), ("cut", '{"in": {"text"'), ("a list", "[1]"),
-        ("null", "null"), ("blank", ""), ("no document", "{}"),
+        ("null", "null"), ("no document", "{}"),
         ("a document not nested", '{"in": "1"}'),
         ("a document of a number", '{"in": {"text": 1}}'),
         ("a document of no lines", '{"in": {"text": []}}'),
@@ -168,6 +168,7 @@ def documents_to_summarise():
         yield Case(f"document is {name}", base, 1, "standard input:2",
                    stdin=f'{{"in": {{"text": "1"}}}}\n{line}\n'.encode())
     for name, line in (
+        ("a blank line before it", '\n{"in": {"text": "1"}}'),
         ("an empty text", '{"in": {"text": " "}}'),
         ("a NUL", '{"in": {"text": "1 \\u0000"}}'),
         ("a huge number beside", '{"in": {"text": "1"}, "a": 1e999}'),

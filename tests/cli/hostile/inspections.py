@@ -18,7 +18,7 @@ def arguments():
         (good, 2, "--output"),
         ([*good, "--output", ""], 2, "--output"),
         (["inspect", "--model", folder / "nowhere", "-o", out], 1, "nowhere"),
-        (["inspect", "--model", "", "-o", out], 1, "model"),
+        (["inspect", "--model", "", "-o", out], 2, "--model"),
         ([*beside, "--format", "pdf"], 2, "pdf", "svg"),
         ([*beside, "--text", ""], 2, "--text"),
         ([*beside, "--text", " \t\u3000"], 2, "--text"),

@@ -28,7 +28,7 @@ def no_models():
     for name, path in (
         ("nothing", "nowhere"), ("an empty folder", written("e/x", "").parent),
         ("a text file", written("text.safetensors", "hello")),
-        ("a device", "/dev/null"), ("an empty name", ""),
+        ("a device", "/dev/null"),
     ):
         yield from opens(path, f"model is {name}", 1)
         yield Case(f"score, model is {name}",
@@ -36,6 +36,10 @@ def no_models():
                     "--target", support.config()], 1)
         yield Case(f"average, model is {name}",
                    ["average", "--output", support.scratch() / "m", path], 1)
+    for command in (["translate", *TRANSLATE, "--model", ""], ["info", ""],
+                    ["average", "--output", support.scratch() / "m", ""]):
+        yield Case(f"{command[0]}, model is an empty name", command, 2,
+                   "must have a value")
 
 
 def truncated_checkpoints():
