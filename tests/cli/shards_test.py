@@ -444,7 +444,7 @@ class Refusals(Shards):
             ("no output", ["--input", source, "--shard", "1/2"], 2,
              "--shard 1/2 needs --input FILE and --output FILE"),
             ("a stream", ["--output", self.output], 2, "--output needs --input FILE"),
-            ("no name", ["--input", source, "--output", ""], 2, "--output must name a file"),
+            ("no name", ["--input", source, "--output", ""], 2, "--output must have a value"),
             ("a missing input", ["--input", "nowhere", "--output", self.output], 1,
              "'nowhere' is not there"),
             ("a device", ["--input", "/dev/null", "--output", self.output], 1, "is none"),
