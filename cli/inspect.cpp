@@ -60,8 +60,6 @@ struct InspectFlags {
 };
 
 void check_flags(const InspectFlags& flags) {
-  if (flags.output.empty())
-    fail_usage("--output must name a file, but got ''");
   if (flags.text_given->count() == 0)
     return;
   if (flags.format == InspectFormat::kSvg)

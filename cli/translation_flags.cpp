@@ -64,8 +64,6 @@ void add_shortlist_flag(CLI::App& verb, TranslateFlags& flags) {
 
 /// What the runtime alone has is heeded or refused.
 void check_runtime_flags(const TranslateFlags& flags) {
-  if (flags.shortlist->count() > 0 && flags.arguments.shortlist.empty())
-    fail_usage("--shortlist must name a file, but got ''");
   for (const CLI::Option* option : {flags.shortlist, flags.logits_memory})
     if (option->count() > 0 && is_libtorch(flags.backend))
       fail_usage(
@@ -165,8 +163,6 @@ InputPart parse_shard(const std::string& text) {
 /// started together with others, by its number among them.
 void read_part(TranslateFlags& flags, const Launch& launch) {
   TranslateArguments& arguments = flags.arguments;
-  if (flags.output->count() > 0 && arguments.output.empty())
-    fail_usage("--output must name a file, but got ''");
   const bool files = !arguments.input.empty() && !arguments.output.empty();
   if (flags.shard->count() > 0) {
     arguments.part = parse_shard(flags.shard_text);
