@@ -235,14 +235,13 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
           "standard input")
       ->type_name("FILE")
       ->group("Input and output");
-  flags.output =
-      verb.add_option(
-              "--output",
-              arguments.output,
-              "A new file instead of standard output; an interrupted run goes "
-              "on")
-          ->type_name("FILE")
-          ->group("Input and output");
+  verb.add_option(
+          "--output",
+          arguments.output,
+          "A new file instead of standard output; an interrupted run goes "
+          "on")
+      ->type_name("FILE")
+      ->group("Input and output");
   flags.shard =
       verb.add_option(
               "--shard",

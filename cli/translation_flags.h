@@ -24,7 +24,6 @@ struct TranslateFlags {
   CLI::Option* logits_memory = nullptr;
   std::string shard_text;
   CLI::Option* shard = nullptr;
-  CLI::Option* output = nullptr;
 };
 
 /// Adds the flags of models, search, sampling, speed and memory, and those of

@@ -181,12 +181,11 @@ class BufferedLines : public TranslationLists {
           " (",
           translator_.system().backend->name(),
           ")",
-          arguments_.logits_megabytes == 0
-              ? std::string()
-              : concat(
-                    ", logits of ",
-                    arguments_.logits_megabytes,
-                    " MB at a time"));
+          arguments_.logits_megabytes == 0 ? std::string()
+                                           : concat(
+                                                 ", logits of ",
+                                                 arguments_.logits_megabytes,
+                                                 " MB at a time"));
   }
   const PartProgress& progress() const { return progress_; }
 
