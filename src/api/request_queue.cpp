@@ -163,13 +163,16 @@ bool RequestQueue::Crew::take(Requests& taken) {
   const size_t free = most_threads_ - busy_++;
   const size_t share = (waiting_.size() + free - 1) / free;
   const size_t count = std::min(share, kMostTogether);
-  // Those with other options would come after these, not beside them.
+  // Those with other options would come after these, not beside them. The first
+  // is taken whatever they are: NaN is not even equal to itself.
   const seqconv::TranslationRequest& first = waiting_.front().request();
   for (auto next = waiting_.begin();
        next != waiting_.end() && taken.size() < count;) {
     const auto own = next++;
-    if (own->request().search == first.search &&
-        own->request().sampling == first.sampling)
+    if (taken.empty() ||
+        (own->request().search == first.search &&
+         own->request().sampling == first.sampling &&
+         own->request().ban_unknown == first.ban_unknown))
       taken.splice(taken.end(), waiting_, own);
   }
   return true;
