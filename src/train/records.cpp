@@ -89,11 +89,12 @@ Json validation_record(
   Json record = begin_record("validation", position);
   add_loss(result.loss, record);
   record["target_tokens"] = result.loss.target_tokens;
-  for (const TextScore& score : result.scores) {
-    const std::string key(enum_name(score.metric));
-    record[key] = score.score;
-    record["signatures"][key] = score.signature;
-  }
+  // Before the scores: who looks for the last "bleu" of a file finds a number.
+  for (const TextScore& score : result.scores)
+    record["signatures"][std::string(enum_name(score.metric))] =
+        score.signature;
+  for (const TextScore& score : result.scores)
+    record[std::string(enum_name(score.metric))] = score.score;
   record["best"] = result.best;
   record["elapsed_seconds"] = position.seconds;
   return record;

@@ -1024,7 +1024,7 @@ class Signals(unittest.TestCase):
         before = model.read_bytes()
         process = self.start(
             "quantize", "--model", folder, "--output", support.scratch() / "quantized",
-            before=support.slow_disk("model.safetensors.tmp-", 60))
+            before=support.slow_disk("model.safetensors.new.tmp-", 60))
         while not (left := list((support.scratch() / "quantized").glob("*.tmp-*"))):
             self.assertIsNone(process.poll(), "it ended by itself")
             time.sleep(0.01)
