@@ -174,7 +174,8 @@ TEST_F(ShortlistTest, IsRefusedWhereItCannotBeHeeded) {
   system.shortlist = std::make_shared<const Shortlist>(learn({}));
   EXPECT_THAT(
       error_of<UsageError>([&] { Translator(system, {}); }),
-      HasSubstr("a shortlist must be for a model of one softmax in the runtime"));
+      HasSubstr(
+          "a shortlist must be for a model of one softmax in the runtime"));
   EXPECT_THAT(
       error_of([&] { backend->start_within({{4}}, {{2}}); }),
       HasSubstr("takes no shortlist"));
