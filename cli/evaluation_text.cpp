@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Lines = std::vector<std::string>;
 
-/// What the lines of a file hold.
+/// The texts of a file's lines.
 struct FileTexts {
   std::vector<Lines> texts;      ///< one a line where there is no key
   std::vector<int64_t> numbers;  ///< of the lines

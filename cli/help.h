@@ -3,17 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-/// How options are spelled in --help and in docs/reference.
+/// Spells options for --help and docs/reference.
 namespace seqconv::cli {
 
 /// "-m,--model"; of a positional one "CONFIG".
 std::string names_of_option(const CLI::Option& option);
 
-/// What follows the names: "" of a switch; " FILE"; " FILE [FILE ...]" where
+/// The text behind the names: "" of a switch; " FILE"; " FILE [FILE ...]" where
 /// several values may stand behind one flag.
 std::string values_of_option(const CLI::Option& option);
 
-/// Whether a flag of one value may be given several times.
+/// True when a flag of one value may be given several times.
 bool is_repeatable(const CLI::Option& option);
 
 /// CLI11's, but for what these functions say.

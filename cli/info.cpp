@@ -80,7 +80,7 @@ void write_checkpoints(const fs::path& folder, std::ostream& out) {
     out << "file: " << name << '\n';
 }
 
-// What opening the model asks of its description and its tensors.
+// Checks the description and the tensors as opening the model does.
 void check_model(const ModelFiles& model) {
   const std::vector<ParameterShape> wanted = parameters_of_model(model.folder);
   check_parameters(SafetensorsReader(model.parameters), wanted);

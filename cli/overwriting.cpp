@@ -60,7 +60,7 @@ bool is_output(const std::string& flag) {
   return flag == "--output" || flag == "OUT";
 }
 
-/// What the chosen verb was given.
+/// The places that the chosen verb was given.
 struct GivenPlaces {
   std::vector<Place> outputs;
   std::vector<Place> inputs;
@@ -182,7 +182,7 @@ std::string which(const Place& output, const Place& input) {
   return concat("'", out, "' is '", in, "'");
 }
 
-/// Whether some verb writes a file of this name into its output folder.
+/// True when some verb writes a file of this name into its output folder.
 bool is_written(const std::string& name) {
   if (name.ends_with(".svg") || name == "config.json" ||
       name == "model.safetensors")
@@ -194,7 +194,7 @@ bool is_written(const std::string& name) {
   return false;
 }
 
-/// Whether the file is a part of a model or a run. Standard output may well be
+/// True for a part of a model or a run. Standard output may well be
 /// another new file in their folder.
 bool is_part(const Place& file) {
   const std::string name = file.path.filename().string();

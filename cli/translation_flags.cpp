@@ -62,7 +62,7 @@ void add_shortlist_flag(CLI::App& verb, TranslateFlags& flags) {
                         ->group("Speed and memory");
 }
 
-/// What the runtime alone has is heeded or refused.
+/// Heeds or refuses the flags of the runtime alone.
 void check_runtime_flags(const TranslateFlags& flags) {
   for (const CLI::Option* option : {flags.shortlist, flags.logits_memory})
     if (option->count() > 0 && is_libtorch(flags.backend))

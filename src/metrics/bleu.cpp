@@ -119,7 +119,7 @@ BleuStatistics count_sentence(
   return statistics;
 }
 
-/// Whether a smoothing has a value.
+/// True when a smoothing has a value.
 bool has_value(BleuSmoothing smoothing) {
   return smoothing == BleuSmoothing::kFloor ||
       smoothing == BleuSmoothing::kAddK;

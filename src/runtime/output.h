@@ -82,7 +82,7 @@ class Output {
       float* out,
       Workspace& space) const = 0;
 
-  /// Whether one softmax of logits gives the log-probabilities of all words.
+  /// True when one softmax of logits gives the log-probabilities of all words.
   virtual bool has_logits() const { return true; }
   /// The logits of all words. Error of an adaptive softmax.
   virtual const WordLogits& logits() const = 0;

@@ -9,7 +9,7 @@
 
 namespace seqconv::runtime {
 
-/// What a decoder works in.
+/// The memory that a decoder works in.
 struct DecoderMemory {
   std::shared_ptr<WorkspacePool> pool;
   int64_t logits_bytes = kLogitsBytes;  ///< see RuntimeBackends

@@ -122,7 +122,7 @@ class Grown {
   int64_t size_ = 0;
 };
 
-/// What a batch works in.
+/// The memory that a batch works in.
 struct Workspaces {
   Workspace kept;     ///< what lives as long as the batch
   Workspace scratch;  ///< what lives as long as a step

@@ -27,7 +27,7 @@ class TrainingTask {
   /// Writes config.json and the text's files into `folder`.
   virtual void write_config(const std::filesystem::path& folder) = 0;
 
-  /// How training and validation text become ids.
+  /// The recipes that make ids of training and validation text.
   virtual CorpusRecipes recipes() const = 0;
 
   virtual std::shared_ptr<SequenceModel> model() const = 0;

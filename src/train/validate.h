@@ -45,7 +45,7 @@ CorpusLoss validation_loss(
     Communicator& processes,
     const ValidationStop& stop);
 
-/// What a metric says of the validation text's translation.
+/// A metric's score of the validation text's translation.
 struct TextScore {
   MetricKind metric{};
   double score = 0;

@@ -19,7 +19,7 @@ constexpr int64_t kMostParts = 99'999;  // of any job
 /// In the order in which they are removed.
 enum class JobFile { kRecord, kPartRecord, kPart, kPartLock, kJoinLock };
 
-/// What a name is in a job of so many parts: "3.out" is a part.
+/// The kind of a name in a job of so many parts: "3.out" is a part.
 std::optional<JobFile> job_file(const std::string& name, int64_t parts) {
   if (name == kJobRecord || name.starts_with(concat(kJobRecord, kNewRecord)))
     return JobFile::kRecord;

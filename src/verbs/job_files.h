@@ -7,7 +7,7 @@
 /// The files of a job in its folder OUTPUT.parts: these alone are ever removed.
 namespace seqconv::verbs {
 
-/// What the files of a job are called.
+/// The names of a job's files.
 inline constexpr const char* kJobRecord = "job.json";
 inline constexpr const char* kJoinLock = "join.lock";
 /// Stands behind the record's name, before random letters, while it is made.

@@ -8,7 +8,7 @@
 namespace seqconv::verbs {
 namespace {
 
-/// What a request says of draws beside how they are drawn.
+/// The options of draws beside those of sampling.
 struct DrawOptions {
   bool sample = false;
   int64_t seed = 1;

@@ -11,7 +11,7 @@
 
 namespace seqconv::verbs {
 
-/// What a request asks for otherwise than others do.
+/// The options that a request has of its own.
 struct RequestOptions {
   SearchOptions search;
   std::optional<SamplingOptions> sampling;  ///< its translations are drawn

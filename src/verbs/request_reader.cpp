@@ -199,7 +199,7 @@ std::string RequestReader::read_prefix(const RequestOrigin& origin) const {
   return clean_line(format_.summaries ? summary_beginning(text) : text);
 }
 
-/// Whether a member is, or holds, what is translated.
+/// True when a member is, or holds, what is translated.
 bool RequestReader::is_document(const std::string& name) const {
   const std::string& key = format_.document_key;
   return !key.empty() && (name == key || name == key.substr(0, key.find('.')));

@@ -27,7 +27,7 @@ std::string file_of(const std::string& header, size_t bytes) {
   return file + header + std::string(bytes, 'd');
 }
 
-/// What is wrong with such a file; "" where it is read.
+/// The fault of such a file; "" where it is read.
 std::string read_error(const std::string& header, size_t bytes) {
   TemporaryFolder folder;
   const auto path = folder.write("m", file_of(header, bytes));

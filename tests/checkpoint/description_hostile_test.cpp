@@ -37,7 +37,7 @@ std::string open_error(const fs::path& folder, const Json& config) {
   return "";
 }
 
-/// Where there are values in config.json: tables, lists, the first of a list.
+/// The places of values in config.json: tables, lists, the first of a list.
 /// Layers have keys as the architecture has, and are left out.
 std::set<std::string> places(const Json& config) {
   std::set<std::string> all;

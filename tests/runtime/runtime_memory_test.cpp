@@ -13,7 +13,7 @@
 #include "support/rounds.h"
 #include "support/temporary_folder.h"
 
-// What opening a model takes of memory, and running one for long. Not in the
+// Memory of opening a model, and of running one for long. Not in the
 // tests with sanitizers, which keep what was freed.
 namespace seqconv {
 namespace {

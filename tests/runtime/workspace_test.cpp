@@ -9,7 +9,7 @@
 #include "sound_models.h"
 #include "support/temporary_folder.h"
 
-/// What workspaces take of memory, by their own count: with sanitizers too.
+/// Memory of workspaces, by their own count: with sanitizers too.
 namespace seqconv {
 namespace {
 

@@ -110,8 +110,8 @@ struct SearchSettings {
   std::optional<bool> stepwise_length_penalty{};
 };
 
-/// How tokens are drawn. All of it holds together: bans, then temperature,
-/// top_k and top_p.
+/// Settings of drawing tokens. All of it holds together: bans, then
+/// temperature, top_k and top_p.
 struct SamplingSettings {
   double temperature = 1;  ///< 0: the most probable
   int64_t top_k = 0;       ///< only so many of the most probable; 0: all

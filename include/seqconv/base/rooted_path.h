@@ -12,7 +12,7 @@
 /// made the data or the folder must not choose what else is read.
 namespace seqconv {
 
-/// Where symbolic links inside a folder may lead.
+/// The places to which symbolic links inside a folder may lead.
 enum class Links {
   kInside,    ///< to files inside it
   kAnywhere,  ///< anywhere: caches are made of links outwards

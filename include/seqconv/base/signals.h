@@ -20,7 +20,7 @@ void catch_stop_signals();
 /// The signal that first asked the program to stop, or 0.
 int stop_signal();
 
-/// How many of them have come.
+/// The number of them that have come.
 int64_t stop_signals();
 
 /// While one lives the program saves what it has, or waits for another process

@@ -37,7 +37,7 @@ struct PairLimits {
   int64_t target_cut = 0;
 };
 
-/// What becomes of a pair.
+/// The fate of a pair.
 enum class PairFate { kKept, kEmpty, kTooLong };
 
 /// Cuts the sides of a pair, ids without </s>, where `limits` say so, and tells

@@ -83,7 +83,7 @@ struct EnumNames<MetricKind> {
            {"exact", MetricKind::kExact}});
 };
 
-/// How each of them is computed.
+/// The options of each of them.
 struct MetricOptions {
   BleuOptions bleu{};
   ChrfOptions chrf{};

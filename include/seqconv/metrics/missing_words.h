@@ -13,7 +13,7 @@
 /// Texts in which a metric finds no words, so that its scores say little.
 namespace seqconv {
 
-/// How options are written where a message names them.
+/// The spelling of options in messages.
 struct OptionSpelling {
   /// "": the command line's, "--tokenizer char"; else that of a configuration,
   /// "metrics.bleu.tokenizer = 'char'", with this before the key.
@@ -22,7 +22,7 @@ struct OptionSpelling {
   std::string spell(std::string_view key, std::string_view value) const;
 };
 
-/// Whose words they are, and how options are written.
+/// The owner of the words, and the spelling of options.
 struct WordsOf {
   std::string_view text;  ///< "the hypotheses are"
   OptionSpelling options{};

@@ -26,7 +26,7 @@ struct EnumNames<RougeStyle> {
            {"rouge_score", RougeStyle::kRougeScore}});
 };
 
-/// What ROUGE takes for words.
+/// The words of ROUGE.
 enum class RougeWords {
   kAscii,    ///< runs of ASCII letters and digits, as both programs have it
   kUnicode,  ///< runs of letters, marks and digits of any script; of those

@@ -28,7 +28,7 @@ struct TranslatorOptions {
   std::optional<SamplingOptions> sampling;
   /// Of requests without their own: <unk> comes in prefixes alone.
   bool ban_unknown = false;
-  /// What notes call the search's options.
+  /// Names of the search's options in notes.
   OptionNames names{""};
   int64_t batch_tokens = 4096;  ///< source tokens of a batch, padding counted
   int64_t workers = 1;          ///< batches translated at a time

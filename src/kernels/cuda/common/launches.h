@@ -29,7 +29,7 @@ inline constexpr int64_t kMaxShared = 163 * 1024;
 /// later are the same, but for kernels so long that they need more memory.
 struct Device {
   int64_t shared = kMaxShared;  ///< bytes that a block may have
-  /// Whether tensor cores multiply bfloat16 (8.0 and later); float16 they do
+  /// True when tensor cores multiply bfloat16 (8.0 and later); float16 they do
   /// from 7.5 on, the oldest that kernels are compiled for.
   bool multiplies_bfloat16 = true;
 };
