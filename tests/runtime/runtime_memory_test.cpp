@@ -174,13 +174,8 @@ TEST_P(ResidentMemory, GrowsByWhatIsReturnedAlone) {
 INSTANTIATE_TEST_SUITE_P(
     OfEveryMixer,
     ResidentMemory,
-    ::testing::ValuesIn([] {
-      std::vector<BlockKind> kinds;
-      for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
-        kinds.push_back(kind);
-      return kinds;
-    }()),
-    [](const auto& info) { return std::string(enum_name(info.param)); });
+    ::testing::ValuesIn(testing::all_block_kinds()),
+    testing::block_kind_name);
 
 }  // namespace
 }  // namespace seqconv

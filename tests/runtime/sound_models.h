@@ -21,6 +21,20 @@ inline float number_of(uint64_t seed, uint64_t index) {
   return static_cast<float>(random_word(seed, index)) * 0x1p-31F - 1.0F;
 }
 
+/// Every kind of mixer, for tests that have them as their parameter.
+inline std::vector<BlockKind> all_block_kinds() {
+  std::vector<BlockKind> kinds;
+  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
+    kinds.push_back(kind);
+  return kinds;
+}
+
+/// Names such a test by its mixer.
+inline std::string block_kind_name(
+    const ::testing::TestParamInfo<BlockKind>& info) {
+  return std::string(enum_name(info.param));
+}
+
 /// Rows of widths, heads and kernels that fill no vector.
 inline ModelOptions options_of(BlockKind kind, Task task) {
   ModelOptions options = ModelOptions::defaults(task);

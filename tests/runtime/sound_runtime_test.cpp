@@ -136,13 +136,8 @@ TEST_P(SoundRuntime, AsksBetweenLayersWhetherToStop) {
 INSTANTIATE_TEST_SUITE_P(
     OfEveryMixer,
     SoundRuntime,
-    ::testing::ValuesIn([] {
-      std::vector<BlockKind> kinds;
-      for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
-        kinds.push_back(kind);
-      return kinds;
-    }()),
-    [](const auto& info) { return std::string(enum_name(info.param)); });
+    ::testing::ValuesIn(testing::all_block_kinds()),
+    testing::block_kind_name);
 
 /// Rows that carry all that they are, beside those of the history.
 /// Products of this width have several parts: of 100,000 operations each.

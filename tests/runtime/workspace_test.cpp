@@ -195,13 +195,8 @@ TEST_P(RuntimeWorkspaces, AreUsedAgainByOneBatchAfterAnother) {
 INSTANTIATE_TEST_SUITE_P(
     OfEveryMixer,
     RuntimeWorkspaces,
-    ::testing::ValuesIn([] {
-      std::vector<BlockKind> kinds;
-      for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
-        kinds.push_back(kind);
-      return kinds;
-    }()),
-    [](const auto& info) { return std::string(enum_name(info.param)); });
+    ::testing::ValuesIn(testing::all_block_kinds()),
+    testing::block_kind_name);
 
 }  // namespace
 }  // namespace seqconv
