@@ -229,7 +229,7 @@ main() {
   export LD_LIBRARY_PATH="$PWD/build/cuda/lib:$torch_dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   export SEQCONV_OPS_LIBRARY=$PWD/build/cuda/lib/libseqconv_ops.so
   export SEQCONV_OPS_CUDA_LIBRARY=$PWD/build/cuda/lib/libseqconv_ops_cuda.so
-  export SEQCONV_CUDA_REQUIRED=1 PYTHONUNBUFFERED=1
+  export SEQCONV_TORCH_DIR=$torch_dir SEQCONV_CUDA_REQUIRED=1 PYTHONUNBUFFERED=1
 
   local step tool
   for step in "${steps[@]}"; do

@@ -8,9 +8,6 @@ kept in float32 or wider. Any T (also 0), any K >= 1, any H that divides C.
 beyond a length count as zero, give zero and get no gradient. All tensors are on
 x's device; a position may be on the host too.
 
-The operators on CUDA devices are experimental: what has run there is in
-docs/cuda.md.
-
 A wrong call is a RuntimeError "[lightconv] what was wanted, but got what came".
 There is one derivative, of cumulative_average any number; asking for another
 one, or for one of forward mode, is an error too.

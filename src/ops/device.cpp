@@ -1,5 +1,6 @@
 #include "seqconv/ops/device.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 
@@ -26,6 +27,11 @@ at::Tensor to_host(const at::Tensor& tensor) {
   if (tensor.is_meta())
     return at::zeros(tensor.sizes(), tensor.options().device(at::kCPU));
   return tensor.cpu();
+}
+
+void set_cuda_defaults() {
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setSDPUseCuDNN(false);
 }
 
 }  // namespace seqconv::ops

@@ -80,6 +80,7 @@ at::Device open_cuda(const DeviceName& name, int64_t local_rank) {
       ? own_cuda_device(devices, local_rank, chosen)
       : name.index;
   const at::Device device = cuda_device(index);
+  ops::set_cuda_defaults();
   c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(device);
   return device;
 }

@@ -286,6 +286,7 @@ void expect_same_candidates(
 
 TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
   SEQCONV_REQUIRE_DEVICE(at::kCUDA);
+  ops::set_cuda_defaults();
   const Batch batch =
       testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
   for (const testing::Variant& variant : testing::all_variants()) {

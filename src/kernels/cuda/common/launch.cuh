@@ -32,12 +32,7 @@ inline void check_runtime(cudaError_t error, const char* what) {
   if (error == cudaSuccess)
     return;
   cudaGetLastError();
-  fail(
-      "[cuda] ",
-      what,
-      " failed: ",
-      cudaGetErrorString(error),
-      " (the CUDA operators are experimental; see docs/cuda.md)");
+  fail("[cuda] ", what, " failed: ", cudaGetErrorString(error));
 }
 
 inline int current_device() {
