@@ -123,6 +123,65 @@ void check_output_folder(const fs::path& output) {
       "', which holds its training");
 }
 
+const std::vector<std::string>& model_file_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {"config.json", "model.safetensors"};
+    for (const std::string side : {"", "source.", "target."})
+      for (const char* text : {"dict.txt", "bpe.codes", "sentencepiece.model"})
+        all.push_back(side + text);
+    return all;
+  }();
+  return names;
+}
+
+void check_own_folder(const fs::path& folder) {
+  check_no_pipes(folder);
+  std::error_code none;
+  const fs::path config = folder / "config.json";
+  SEQCONV_CHECK(
+      !fs::is_regular_file(config, none) || is_model_folder(folder),
+      "'",
+      config.string(),
+      "' is of another program and would be lost: choose another --output");
+  if (fs::is_regular_file(config, none) || holds_run(folder))
+    return;
+  for (const std::string& name : model_file_names())
+    SEQCONV_CHECK(
+        !fs::exists(fs::symlink_status(folder / name, none)),
+        "'",
+        (folder / name).string(),
+        "' would be lost, as the folder is no model's that this program has "
+        "written (",
+        config.string(),
+        " would say so): move the file away, or choose another --output");
+}
+
+void check_no_pipes(const fs::path& folder) {
+  const auto check = [](const fs::path& file) {
+    std::error_code none;
+    const fs::file_status found = fs::status(file, none);
+    SEQCONV_CHECK(
+        !fs::exists(found) || fs::is_regular_file(found) ||
+            fs::is_directory(found),
+        "cannot write into '",
+        file.parent_path().string(),
+        "': '",
+        file.filename().string(),
+        "' there must be an ordinary file, but is a pipe, a socket or a "
+        "device");
+  };
+  for (const std::string& name : model_file_names())
+    check(folder / name);
+  const fs::path training = folder / kTraining;
+  for (const fs::path& place :
+       {training, training / "data", training / "checkpoints"}) {
+    std::error_code error;
+    for (fs::directory_iterator at(place, error), end; !error && at != end;
+         at.increment(error))
+      check(at->path());
+  }
+}
+
 void check_other_folder(const fs::path& output, const ModelFiles& model) {
   std::error_code none;
   const fs::path folder = resolve_path(output);
@@ -135,10 +194,13 @@ void check_other_folder(const fs::path& output, const ModelFiles& model) {
 }
 
 void copy_text_files(const RootedPath& from, const fs::path& to) {
+  const auto& own = model_file_names();
   for (const auto& entry : fs::directory_iterator(from.path())) {
     const fs::path name = entry.path().filename();
     if (entry.is_regular_file() && name.extension() != ".safetensors" &&
-        name != "config.json" && !unfinished_file(name))
+        name != "config.json" && !unfinished_file(name) &&
+        (std::ranges::find(own, name.string()) != own.end() ||
+         !fs::exists(to / name)))
       write_file_atomically(to / name, read_file(from / name));
   }
 }
