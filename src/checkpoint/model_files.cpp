@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "seqconv/base/atomic_file.h"
@@ -135,7 +137,7 @@ const std::vector<std::string>& model_file_names() {
 }
 
 void check_own_folder(const fs::path& folder) {
-  check_no_pipes(folder);
+  check_written_files({folder, Links::kAnywhere});
   std::error_code none;
   const fs::path config = folder / "config.json";
   SEQCONV_CHECK(
@@ -156,29 +158,35 @@ void check_own_folder(const fs::path& folder) {
         " would say so): move the file away, or choose another --output");
 }
 
-void check_no_pipes(const fs::path& folder) {
-  const auto check = [](const fs::path& file) {
+void check_written_files(const RootedPath& folder) {
+  const auto check = [&](const fs::path& name) {
     std::error_code none;
+    const RootedPath file = folder / name;
+    if (folder.links() == Links::kInside &&
+        fs::is_symlink(fs::symlink_status(file, none)))
+      ::close(file.open());  // an error of what may not be read
     const fs::file_status found = fs::status(file, none);
     SEQCONV_CHECK(
         !fs::exists(found) || fs::is_regular_file(found) ||
             fs::is_directory(found),
         "cannot write into '",
-        file.parent_path().string(),
+        folder.string(),
         "': '",
-        file.filename().string(),
+        name.string(),
         "' there must be an ordinary file, but is a pipe, a socket or a "
         "device");
   };
   for (const std::string& name : model_file_names())
-    check(folder / name);
-  const fs::path training = folder / kTraining;
+    check(name);
+  const fs::path training = kTraining;
   for (const fs::path& place :
        {training, training / "data", training / "checkpoints"}) {
     std::error_code error;
-    for (fs::directory_iterator at(place, error), end; !error && at != end;
+    for (fs::directory_iterator at(folder.path() / place, error), end;
+         !error && at != end;
          at.increment(error))
-      check(at->path());
+      if (!fs::is_directory(at->path(), error))
+        check(place / at->path().filename());
   }
 }
 

@@ -385,7 +385,7 @@ void check_output(const TrainRequest& request) {
         "nothing to resume: there is no '",
         folder.state().string(),
         "'; leave out --resume to begin");
-  check_no_pipes(folder.root);
+  check_written_files(folder.root);
   if (request.resume)
     return;
   check_inputs_stay(request);

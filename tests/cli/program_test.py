@@ -814,6 +814,28 @@ class Overwriting(unittest.TestCase):
                     self.refuse(run(*command, folder), pathlib.Path(name).name, "is a pipe")
                 shutil.rmtree(folder)
 
+    def test_a_run_writes_through_no_link_out_of_its_folder(self):
+        outside = self.place / "outside.txt"
+        outside.write_text("mine\n")
+        run_folder = self.place / "linked-run"
+        shutil.copytree(support.model(), run_folder)
+        command = ["train", support.config(), "--output", run_folder, "--resume",
+                   "--set", "training.max_updates=6"]
+        for name in ("model.safetensors", "training/config.toml", "training/metrics.jsonl",
+                     "training/lock", "training/data/train.source.tokens"):
+            (run_folder / name).rename(run_folder / "kept")
+            for target in outside, self.place / "nowhere":
+                (run_folder / name).symlink_to(target)
+                with self.subTest(name, target=target.name):
+                    self.refuse(run(*command), f"{run_folder}/{name}'", "lead")
+                (run_folder / name).unlink()
+            (run_folder / "kept").rename(run_folder / name)
+        self.assertEqual(outside.read_text(), "mine\n")
+        self.assertFalse((self.place / "nowhere").exists())
+        self.assertEqual(run(*command).code, 0)
+        shutil.rmtree(run_folder)
+        outside.unlink()
+
     def test_standard_output_is_not_what_is_read(self):
         place, model = self.place, self.model
         source = place / "stream"

@@ -111,8 +111,8 @@ void check_own_folder(const std::filesystem::path& folder);
 
 /// Error when something else than a file or a folder is among these names, or
 /// in the training, of a folder that will be written to: who opens a pipe waits
-/// for another.
-void check_no_pipes(const std::filesystem::path& folder);
+/// for another. A link is one that a reader would follow, as a writer does.
+void check_written_files(const RootedPath& folder);
 
 /// config.json while a model is being written beside it.
 std::string unfinished_config();
