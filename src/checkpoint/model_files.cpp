@@ -169,11 +169,9 @@ void check_written_files(const RootedPath& folder) {
     SEQCONV_CHECK(
         !fs::exists(found) || fs::is_regular_file(found) ||
             fs::is_directory(found),
-        "cannot write into '",
-        folder.string(),
-        "': '",
-        name.string(),
-        "' there must be an ordinary file, but is a pipe, a socket or a "
+        "cannot write '",
+        file.string(),
+        "': an ordinary file was wanted, but it is a pipe, a socket or a "
         "device");
   };
   for (const std::string& name : model_file_names())
