@@ -243,6 +243,18 @@ void add_facts(const ModelFiles& files, Inspected& model) {
       model.facts.emplace_back(key, value);
 }
 
+/// Error for a drawing of somebody else in a chart's place.
+void check_own_chart(const fs::path& file) {
+  std::error_code none;
+  SEQCONV_CHECK(
+      !fs::exists(file, none) ||
+          report::is_svg_file(read_file({file, Links::kAnywhere})),
+      "'",
+      file.string(),
+      "' would be lost, and is no chart of this program: choose another "
+      "--output");
+}
+
 void write_charts(const InspectFlags& flags, const Inspected& model) {
   if (model.runs.empty())
     fail(
@@ -254,6 +266,7 @@ void write_charts(const InspectFlags& flags, const Inspected& model) {
   create_folder(folder);
   for (const report::Chart& chart : report::training_charts(model.runs)) {
     const fs::path file = folder / (chart.id + ".svg");
+    check_own_chart(file);
     write_file_atomically(file, report::svg_file(chart));
     log_info("wrote ", file.string());
   }

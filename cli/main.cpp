@@ -70,21 +70,21 @@ constexpr const char* kExamples =
     "\n"
     "Data goes to standard output, everything else to standard error.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
-    "130 and 143 stopped by SIGINT and SIGTERM; training also 129 and 138, by\n"
-    "SIGHUP and SIGUSR1.";
+    "129, 130, 138 and 143 stopped by SIGHUP, SIGINT, SIGUSR1 and SIGTERM.";
 
 extern "C" void leave_on_signal(int signal) {
   remove_files_under_way();
   ::_exit(128 + signal);
 }
 
-// Training replaces the handlers of SIGINT and SIGTERM by its own, which save.
+// What others end a program with by default. Training has handlers of its own
+// for four of these, which save.
 void prepare_signals() {
   report_mapping_faults();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  handle_signal(SIGINT, leave_on_signal);
-  handle_signal(SIGTERM, leave_on_signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU})
+    handle_signal(signal, leave_on_signal);
 }
 
 int report(const std::string& message, int code) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "seqconv/base/error.h"
+#include "seqconv/checkpoint/model_description.h"
 
 namespace seqconv::cli {
 namespace fs = std::filesystem;
@@ -184,14 +185,9 @@ std::string which(const Place& output, const Place& input) {
 
 /// True when some verb writes a file of this name into its output folder.
 bool is_written(const std::string& name) {
-  if (name.ends_with(".svg") || name == "config.json" ||
-      name == "model.safetensors")
-    return true;
-  for (const std::string side : {"", "source.", "target."})
-    for (const char* text : {"dict.txt", "bpe.codes", "sentencepiece.model"})
-      if (name == side + text)
-        return true;
-  return false;
+  const auto& names = model_file_names();
+  return name.ends_with(".svg") ||
+      std::ranges::find(names, name) != names.end();
 }
 
 /// True for a part of a model or a run. Standard output may well be

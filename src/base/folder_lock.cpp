@@ -54,7 +54,10 @@ FolderLock::FolderLock(
     const std::filesystem::path& folder,
     const std::filesystem::path& file,
     const std::string& work)
-    : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    : fd_(::open(
+          file.c_str(),
+          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+          0644)) {
   if (fd_ < 0) {
     const std::string why = std::strerror(errno);
     fail("cannot write '", file.string(), "': ", why);

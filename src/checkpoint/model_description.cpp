@@ -132,6 +132,11 @@ wanted(const Json& config, const char* key, const std::string& file) {
   return config[key];
 }
 
+/// Whether config.json is that of unfinished_config().
+bool is_unfinished(const Json& config) {
+  return config.value("unfinished", Json()) == Json(true);
+}
+
 /// Error for a format that this program does not read, newer ones by name.
 void check_format(const Json& config, const std::string& file) {
   const Json& format = wanted(config, "format", file);
@@ -176,6 +181,12 @@ Json read_config(const RootedPath& folder) {
       file.string(),
       ": must be an object, but got ",
       detail::show_json(config));
+  SEQCONV_CHECK(
+      !is_unfinished(config),
+      "'",
+      folder.string(),
+      "' is not a model folder yet: what writes it has not finished, or was "
+      "ended before; then the same command writes it again");
   check_format(config, file.string());
   wanted(config, "architecture", file.string());
   wanted(config, "text", file.string());
@@ -264,6 +275,10 @@ void check_version_says_all(
 }
 
 }  // namespace
+
+std::string unfinished_config() {
+  return Json({{"format", kFormat}, {"unfinished", true}}).dump(2) + "\n";
+}
 
 VocabularySizes TranslationDescription::vocabulary() const {
   return {text.source->vocabulary().size(), text.target->vocabulary().size()};

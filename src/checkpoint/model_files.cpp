@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "seqconv/base/atomic_file.h"
@@ -123,6 +125,69 @@ void check_output_folder(const fs::path& output) {
       "', which holds its training");
 }
 
+const std::vector<std::string>& model_file_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {"config.json", "model.safetensors"};
+    for (const std::string side : {"", "source.", "target."})
+      for (const char* text : {"dict.txt", "bpe.codes", "sentencepiece.model"})
+        all.push_back(side + text);
+    return all;
+  }();
+  return names;
+}
+
+void check_own_folder(const fs::path& folder) {
+  check_written_files({folder, Links::kAnywhere});
+  std::error_code none;
+  const fs::path config = folder / "config.json";
+  SEQCONV_CHECK(
+      !fs::is_regular_file(config, none) || is_model_folder(folder),
+      "'",
+      config.string(),
+      "' is of another program and would be lost: choose another --output");
+  if (fs::is_regular_file(config, none) || holds_run(folder))
+    return;
+  for (const std::string& name : model_file_names())
+    SEQCONV_CHECK(
+        !fs::exists(fs::symlink_status(folder / name, none)),
+        "'",
+        (folder / name).string(),
+        "' would be lost, as the folder is no model's that this program has "
+        "written (",
+        config.string(),
+        " would say so): move the file away, or choose another --output");
+}
+
+void check_written_files(const RootedPath& folder) {
+  const auto check = [&](const fs::path& name) {
+    std::error_code none;
+    const RootedPath file = folder / name;
+    if (folder.links() == Links::kInside &&
+        fs::is_symlink(fs::symlink_status(file, none)))
+      ::close(file.open());  // an error of what may not be read
+    const fs::file_status found = fs::status(file, none);
+    SEQCONV_CHECK(
+        !fs::exists(found) || fs::is_regular_file(found) ||
+            fs::is_directory(found),
+        "cannot write '",
+        file.string(),
+        "': an ordinary file was wanted, but it is a pipe, a socket or a "
+        "device");
+  };
+  for (const std::string& name : model_file_names())
+    check(name);
+  const fs::path training = kTraining;
+  for (const fs::path& place :
+       {training, training / "data", training / "checkpoints"}) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder.path() / place, error), end;
+         !error && at != end;
+         at.increment(error))
+      if (!fs::is_directory(at->path(), error))
+        check(place / at->path().filename());
+  }
+}
+
 void check_other_folder(const fs::path& output, const ModelFiles& model) {
   std::error_code none;
   const fs::path folder = resolve_path(output);
@@ -135,10 +200,13 @@ void check_other_folder(const fs::path& output, const ModelFiles& model) {
 }
 
 void copy_text_files(const RootedPath& from, const fs::path& to) {
+  const auto& own = model_file_names();
   for (const auto& entry : fs::directory_iterator(from.path())) {
     const fs::path name = entry.path().filename();
     if (entry.is_regular_file() && name.extension() != ".safetensors" &&
-        name != "config.json" && !unfinished_file(name))
+        name != "config.json" && !unfinished_file(name) &&
+        (std::ranges::find(own, name.string()) != own.end() ||
+         !fs::exists(to / name)))
       write_file_atomically(to / name, read_file(from / name));
   }
 }

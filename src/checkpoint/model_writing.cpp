@@ -1,5 +1,11 @@
 #include "seqconv/checkpoint/model_writing.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
 #include "seqconv/checkpoint/descriptions_in_use.h"
@@ -7,6 +13,36 @@
 
 namespace seqconv {
 namespace fs = std::filesystem;
+namespace {
+
+/// Held on a folder, which needs no file for it, while a model is written
+/// there: of two at once each would take the other's parameters for its own.
+/// Where the file system has no locks there is none.
+class WritingLock {
+ public:
+  explicit WritingLock(const fs::path& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (fd_ < 0 || ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+      return;
+    ::close(fd_);
+    fail(
+        "the folder '",
+        folder.string(),
+        "' is in use: another process is writing a model into it; wait for it, "
+        "or choose another folder");
+  }
+  WritingLock(const WritingLock&) = delete;
+  WritingLock& operator=(const WritingLock&) = delete;
+  ~WritingLock() {
+    if (fd_ >= 0)
+      ::close(fd_);
+  }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
 
 std::vector<fs::path> description_files(const ModelFiles& model) {
   std::vector<fs::path> files = {model.folder / "config.json"};
@@ -39,23 +75,13 @@ void DescriptionsInUse::check() const {
         "again");
 }
 
-void check_own_config(const fs::path& folder) {
-  std::error_code none;
-  const fs::path file = folder / "config.json";
-  SEQCONV_CHECK(
-      !fs::is_regular_file(file, none) ||
-          read_file(file).find("\"seqconv-model\"") != std::string::npos,
-      "'",
-      file.string(),
-      "' is of another program and would be lost: choose another --output");
-}
-
 void write_model_folder(
     const fs::path& folder,
     const std::function<void(const fs::path&)>& write_parameters,
     const std::function<void()>& describe) {
-  check_own_config(folder);
+  check_own_folder(folder);
   create_folder(folder);
+  const WritingLock lock(folder);
   // Behind a link, as an AtomicFile has it.
   const fs::path file = behind_links(folder / "model.safetensors");
   const fs::path written = concat(file.string(), ".new");
@@ -66,7 +92,7 @@ void write_model_folder(
     fs::remove(written, error);
     throw;
   }
-  fs::remove(folder / "config.json", error);
+  write_file_atomically(folder / "config.json", unfinished_config());
   fs::rename(written, file, error);
   SEQCONV_CHECK(
       !error,

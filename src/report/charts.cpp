@@ -11,6 +11,10 @@
 namespace seqconv::report {
 namespace {
 
+/// Stands in every file of ours, and in no drawing of another program.
+constexpr std::string_view kPaper =
+    "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
+
 // The drawing, in its own units; names of curves follow below.
 constexpr double kWidth = 400, kLeft = 46, kRight = 12, kTop = 28, kPlot = 190,
                  kBottom = 36, kRow = 16;
@@ -304,11 +308,11 @@ std::string svg_file(const Chart& chart) {
       drawing(
              chart,
              " xmlns=\"http://www.w3.org/2000/svg\" width=\"600\"",
-             concat(
-                 "<style>",
-                 figure_style(),
-                 "</style>\n<rect class=\"paper\" width=\"100%\" "
-                 "height=\"100%\"/>\n"));
+             concat("<style>", figure_style(), "</style>\n", kPaper));
+}
+
+bool is_svg_file(std::string_view content) {
+  return content.find(kPaper) != std::string_view::npos;
 }
 
 }  // namespace seqconv::report

@@ -285,14 +285,11 @@ void share_parameters(Communicator& processes, const SequenceModel& model) {
 /// The files that a run writes into its folder when it begins or saves.
 std::vector<std::filesystem::path> written_files(const RunFolder& folder) {
   std::vector<std::filesystem::path> files = {
-      folder.config(),
-      folder.best(),
       folder.state(),
       folder.metrics(),
       folder.settings()};
-  for (const std::string side : {"", "source.", "target."})
-    for (const char* text : {"dict.txt", "bpe.codes", "sentencepiece.model"})
-      files.push_back(folder.root / (side + text));
+  for (const std::string& name : model_file_names())
+    files.push_back(folder.root / name);
   return files;
 }
 
@@ -333,6 +330,24 @@ void check_inputs_stay(const TrainRequest& request) {
   check("text.dictionary", text.dictionary);
 }
 
+/// Error for files that the run would write over and no run has made. Those of
+/// the training are other runs' where checkpoints are (leave_other_runs).
+void check_own_run(const RunFolder& folder) {
+  check_own_folder(folder.root);
+  std::error_code none;
+  if (std::filesystem::exists(folder.lock(), none) ||
+      std::filesystem::exists(folder.checkpoints(), none))
+    return;
+  for (const std::filesystem::path& file :
+       {folder.metrics().path(), folder.settings(), folder.stamp()})
+    SEQCONV_CHECK(
+        !std::filesystem::exists(file, none),
+        "'",
+        file.string(),
+        "' would be lost, and no run of this folder has written it: move it "
+        "away, or choose another --output");
+}
+
 }  // namespace
 
 void check_output(const TrainRequest& request) {
@@ -370,10 +385,11 @@ void check_output(const TrainRequest& request) {
         "nothing to resume: there is no '",
         folder.state().string(),
         "'; leave out --resume to begin");
+  check_written_files(folder.root);
   if (request.resume)
     return;
-  check_own_config(folder.root);
   check_inputs_stay(request);
+  check_own_run(folder);
 }
 
 Json describe_files(

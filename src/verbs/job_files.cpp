@@ -74,6 +74,18 @@ std::string foreign_entry(const fs::path& folder, bool begun) {
   return "";
 }
 
+void check_job_files(const fs::path& folder) {
+  for (const std::string& name : names_in(folder))
+    SEQCONV_CHECK(
+        !job_file(name, kMostParts) || is_file(folder / name),
+        "'",
+        name,
+        "' in the folder '",
+        folder.string(),
+        "' must be an ordinary file of this job, but is a folder, a link, a "
+        "pipe or a device: move it away, or choose another --output");
+}
+
 void remove_job(const fs::path& folder, int64_t parts) {
   std::vector<std::pair<JobFile, fs::path>> files;
   for (const std::string& name : names_in(folder))

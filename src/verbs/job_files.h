@@ -18,6 +18,10 @@ inline constexpr const char* kNewRecord = ".tmp-";
 /// a job, parts without their locks are no job's either.
 std::string foreign_entry(const std::filesystem::path& folder, bool begun);
 
+/// Error for an entry with the name of a job's file that is none: a link would
+/// lead elsewhere, and who opens a pipe waits for another.
+void check_job_files(const std::filesystem::path& folder);
+
 /// Removes the files of a job of so many parts, its record first: without that
 /// the folder is no job's, and records of parts go before the parts. Then the
 /// folder goes, if nothing else is in it; a warning names what is.

@@ -20,7 +20,10 @@ constexpr int kSaveShare = 50;  // of the time may be spent on records
 PartWriter::PartWriter(const PartsFolder& folder, PartProgress progress)
     : folder_(folder),
       progress_(std::move(progress)),
-      fd_(::open(folder.file().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
+      fd_(::open(
+          folder.file().c_str(),
+          O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+          0644)) {
   const off_t size = fd_ < 0 ? -1 : ::lseek(fd_, 0, SEEK_END);
   if (size < 0)
     fail_writing();

@@ -28,12 +28,28 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Json read_record(const fs::path& file) {
+  constexpr uintmax_t kMostBytes = uintmax_t{16} << 20;
+  const uintmax_t size = fs::file_size(file);
+  SEQCONV_CHECK(
+      size <= kMostBytes,
+      file.string(),
+      ": a record of at most ",
+      kMostBytes,
+      " bytes was wanted, but it has ",
+      size);
+  return parse_json(read_file(file), file.string());
+}
+
 /// Waits for others that hold it. Where the file system has no locks there is
 /// nothing to wait for.
 class JoinLock {
  public:
   explicit JoinLock(const fs::path& file)
-      : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+      : fd_(::open(
+            file.c_str(),
+            O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+            0644)) {
     while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {}
   }
   JoinLock(const JoinLock&) = delete;
@@ -200,6 +216,7 @@ void PartsFolder::enter(const Json& job) {
       remove_job(folder_, part_.count);
     return check_output();
   }
+  check_job_files(folder_);
   const std::string other = foreign_entry(folder_, /*begun=*/true);
   const std::string over = other.empty()
       ? concat("delete the folder '", folder_.string(), "' to start over")
@@ -209,7 +226,7 @@ void PartsFolder::enter(const Json& job) {
             "' in the folder is no file of this job");
   Json begun;
   try {
-    begun = parse_json(read_file(file), file.string());
+    begun = read_record(file);
     SEQCONV_CHECK(begun.is_object(), file.string(), ": an object was wanted");
   } catch (const Error& error) {
     fail("the record of the job cannot be read; ", over, ": ", error.what());
@@ -251,7 +268,7 @@ std::optional<PartProgress> PartsFolder::load(int64_t part) const {
   if (!fs::exists(file))
     return std::nullopt;
   try {
-    Json record = parse_json(read_file(file), file.string());
+    Json record = read_record(file);
     SEQCONV_CHECK(
         record.is_object() && record.contains("checksum"),
         file.string(),
@@ -308,6 +325,7 @@ JoinedParts PartsFolder::look() const {
 }
 
 JoinedParts PartsFolder::join() const {
+  check_job_files(folder_);
   const JoinLock lock(folder_ / kJoinLock);
   // Whoever held the lock before has seen this part done, and joined.
   if (!fs::exists(folder_ / kJobRecord)) {

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -729,6 +730,112 @@ class Overwriting(unittest.TestCase):
         self.refuse(run("train", support.config(), "--output", folder),
                     "config.json' is of another program and would be lost")
 
+    def writers(self):
+        """Commands that write a model into the folder that is named behind them."""
+        data = support.ROOT / "tests/checkpoint/data"
+        texts = [flag for side in ("source", "target")
+                 for flag in (f"--{side}-dictionary", data / "dict.txt")]
+        return (["import", "--checkpoint", data / "published.pt", *texts, "--output"],
+                ["average", self.model, "--output"], ["quantize", "--model", self.model, "--output"],
+                ["train", support.config(), "--output"])
+
+    def test_files_that_no_program_of_ours_has_made_are_not_written_over(self):
+        folder = self.place / "mine"
+        for name in ("dict.txt", "source.dict.txt", "bpe.codes", "target.sentencepiece.model",
+                     "model.safetensors", "training/metrics.jsonl", "training/config.toml"):
+            (folder / name).parent.mkdir(parents=True)
+            (folder / name).write_text("mine\n")
+            before = self.tree()
+            for command in self.writers():
+                with self.subTest(command[0], name=name):
+                    result = run(*command, folder)
+                    self.assertIn(result.code, (1, 2), result.message)
+                    self.assertEqual(result.message.count("error: "), 1, result.message)
+                    self.assertIn(str(folder), result.message)
+                    self.assertEqual(self.tree(), before)
+            shutil.rmtree(folder)
+        # Others may lie there, and stay.
+        for command in self.writers():
+            folder.mkdir()
+            (folder / "README.md").write_text("mine\n")
+            (self.model / "README.md").write_text("theirs\n")
+            for _ in range(1 if command[0] == "train" else 2):  # our own may be written again
+                result = run(*command, folder)
+                self.assertEqual(result.code, 0, result.message)
+            self.assertEqual((folder / "README.md").read_text(), "mine\n")
+            shutil.rmtree(folder)
+        (self.model / "README.md").unlink()
+
+    def test_of_two_that_write_a_model_into_one_folder_the_second_is_refused(self):
+        folder = self.place / "both"
+        first = subprocess.Popen(
+            list(map(os.fspath, [*support.slow_disk("model.safetensors.new.tmp-", 60),
+                                 support.PROGRAM, "quantize", "--model", self.model,
+                                 "--output", folder])), stderr=subprocess.DEVNULL)
+        self.addCleanup(first.kill)
+        while not list(folder.glob("*.tmp-*")):
+            self.assertIsNone(first.poll(), "it ended by itself")
+            time.sleep(0.01)
+        for command in self.writers()[:3]:
+            self.refuse(run(*command, folder), f"'{folder}' is in use")
+        first.terminate()
+        first.wait()
+        self.assertEqual(run("average", self.model, "--output", folder).code, 0)
+        shutil.rmtree(folder)
+
+    def test_names_that_are_too_long_are_named(self):
+        name = self.place / ("n" * 300)
+        for command in self.writers():
+            result = run(*command, name)
+            self.assertIn(result.code, (1, 2))
+            self.assertRegex(result.message, f"error: cannot [a-z ]+ '{self.place}.*File name too long")
+
+    def test_charts_of_another_are_not_written_over(self):
+        folder = self.place / "charts"
+        command = ["inspect", "--model", self.model, "--format", "svg", "--output", folder]
+        for _ in range(2):
+            self.assertEqual(run(*command).code, 0)
+        chart = next(folder.glob("*.svg"))
+        chart.write_text("<svg/>")
+        self.refuse(run(*command), f"'{chart}' would be lost")
+        self.assertEqual(chart.read_text(), "<svg/>")
+        shutil.rmtree(folder)
+
+    def test_pipes_in_a_folder_to_write_into_are_named(self):
+        for command in self.writers():
+            train = command[0] == "train"
+            names = ["config.json", "dict.txt"]
+            names += ["training/metrics.jsonl", "training/data/x.tokens"] if train else []
+            for name in names:
+                folder = self.place / "piped"
+                (folder / name).parent.mkdir(parents=True)
+                os.mkfifo(folder / name)
+                with self.subTest(command[0], name=name):
+                    self.refuse(run(*command, folder), pathlib.Path(name).name, "is a pipe")
+                shutil.rmtree(folder)
+
+    def test_a_run_writes_through_no_link_out_of_its_folder(self):
+        outside = self.place / "outside.txt"
+        outside.write_text("mine\n")
+        run_folder = self.place / "linked-run"
+        shutil.copytree(support.model(), run_folder)
+        command = ["train", support.config(), "--output", run_folder, "--resume",
+                   "--set", "training.max_updates=6"]
+        for name in ("model.safetensors", "training/config.toml", "training/metrics.jsonl",
+                     "training/lock", "training/data/train.source.tokens"):
+            (run_folder / name).rename(run_folder / "kept")
+            for target in outside, self.place / "nowhere":
+                (run_folder / name).symlink_to(target)
+                with self.subTest(name, target=target.name):
+                    self.refuse(run(*command), f"{run_folder}/{name}'", "lead")
+                (run_folder / name).unlink()
+            (run_folder / "kept").rename(run_folder / name)
+        self.assertEqual(outside.read_text(), "mine\n")
+        self.assertFalse((self.place / "nowhere").exists())
+        self.assertEqual(run(*command).code, 0)
+        shutil.rmtree(run_folder)
+        outside.unlink()
+
     def test_standard_output_is_not_what_is_read(self):
         place, model = self.place, self.model
         source = place / "stream"
@@ -978,7 +1085,7 @@ class Signals(unittest.TestCase):
         return process
 
     def test_filters_leave_with_128_and_the_signal(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = self.start("translate", "--model", support.model(),
                                  "--buffer-lines", "1")
             process.stdin.write(b"1\n")
@@ -1022,17 +1129,21 @@ class Signals(unittest.TestCase):
         folder = support.copy_model("ended")
         model = folder / "model.safetensors"
         before = model.read_bytes()
-        process = self.start(
-            "quantize", "--model", folder, "--output", support.scratch() / "quantized",
-            before=support.slow_disk("model.safetensors.new.tmp-", 60))
-        while not (left := list((support.scratch() / "quantized").glob("*.tmp-*"))):
-            self.assertIsNone(process.poll(), "it ended by itself")
-            time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=support.TIMEOUT)
-        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
-        self.assertFalse(left[0].exists())
-        self.assertEqual(model.read_bytes(), before)
+        quantized = support.scratch() / "quantized"
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2,
+                       signal.SIGXCPU):
+            with self.subTest(signal=number):
+                process = self.start(
+                    "quantize", "--model", folder, "--output", quantized,
+                    before=support.slow_disk("model.safetensors.new.tmp-", 60))
+                while not list(quantized.glob("*.tmp-*")):
+                    self.assertIsNone(process.poll(), "it ended by itself")
+                    time.sleep(0.01)
+                process.send_signal(number)
+                process.communicate(timeout=support.TIMEOUT)
+                self.assertEqual(process.returncode, 128 + number)
+                self.assertEqual(list(quantized.iterdir()), [])
+                self.assertEqual(model.read_bytes(), before)
 
     def interrupted_training(self, folder, numbers, updates):
         process = self.start(

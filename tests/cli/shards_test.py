@@ -206,6 +206,39 @@ class FoldersOfOthers(Shards):
                 self.folder.unlink()
                 self.assertEqual(target.exists() and list(target.iterdir()), target.exists() and [])
 
+    def test_what_is_no_ordinary_file_of_the_job_is_named_and_left(self):
+        source = written("good.src", GOOD)
+        elsewhere = written("elsewhere.txt", "mine\n")
+        kinds = (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: path.mkdir(),
+                 lambda path: path.symlink_to(elsewhere), lambda path: path.symlink_to("nothing"))
+        for name in "job.json", "1.json", "1.out", "1.lock", "2.json", "2.out", "2.lock", "join.lock":
+            for number, make in enumerate(kinds):
+                with self.subTest(name, kind=number):
+                    self.succeed(self.shard("1/2", source))
+                    (self.folder / name).unlink(missing_ok=True)
+                    make(self.folder / name)
+                    self.refuse(self.shard("2/2", source), f"'{name}'", "move it away")
+                    self.assertFalse(self.output.exists())
+                    self.assertEqual(elsewhere.read_text(), "mine\n")
+                    shutil.rmtree(self.folder)
+
+    def test_records_that_are_none_count_as_missing(self):
+        source = written("good.src", GOOD)
+        wanted = run(*arguments(source)).out
+        for content in b"", b"\0" * 99, b"[" * 100_000, None:
+            with self.subTest(content=content and content[:3]):
+                self.succeed(self.shard("1/2", source))
+                record = self.folder / "1.json"
+                if content is None:
+                    os.truncate(record, 2**40)  # a hole
+                else:
+                    record.write_bytes(content)
+                self.assertIn("1 is missing", self.succeed(self.shard("2/2", source)).message)
+                result = self.succeed(self.shard("1/2", source))
+                self.assertIn("must be translated anew", result.message)
+                self.assertEqual(self.output.read_bytes(), wanted)
+                self.output.unlink()
+
     def test_a_file_in_the_folders_place_stays(self):
         self.folder.write_text("mine")
         result = run(*arguments(written("good.src", GOOD), "--output", self.output))

@@ -101,6 +101,22 @@ bool is_inside_training(const std::filesystem::path& path);
 /// way.
 void check_output_folder(const std::filesystem::path& output);
 
+/// The names of the files that every model folder may have.
+const std::vector<std::string>& model_file_names();
+
+/// Error when a folder, where a model is to be written, has files of these
+/// names that no program of ours has made: neither config.json nor a training
+/// says so. They would be lost.
+void check_own_folder(const std::filesystem::path& folder);
+
+/// Error when something else than a file or a folder is among these names, or
+/// in the training, of a folder that will be written to: who opens a pipe waits
+/// for another. A link is one that a reader would follow, as a writer does.
+void check_written_files(const RootedPath& folder);
+
+/// config.json while a model is being written beside it.
+std::string unfinished_config();
+
 /// Error when a model is to be written into the folder, or over the file, that
 /// it is read from; also where a link leads there.
 void check_other_folder(
@@ -109,6 +125,7 @@ void check_other_folder(
 
 /// Copies a model folder's vocabularies, codes and what else it has beside
 /// parameters and config.json, which comes last: until then there is no model.
+/// Files that models need not have stay where they are there.
 void copy_text_files(const RootedPath& from, const std::filesystem::path& to);
 
 /// Error when the file `output`, to be written from a model, is its file of

@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include "seqconv/base/error.h"
@@ -21,6 +22,8 @@ auto guarded(const Work& work) {
     fail(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     fail("out of memory; smaller batches need less");
+  } catch (const std::filesystem::filesystem_error& error) {
+    fail("cannot use '", error.path1().string(), "': ", error.code().message());
   } catch (const std::exception& error) {
     fail("internal error: ", error.what());
   }
