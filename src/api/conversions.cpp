@@ -104,12 +104,16 @@ int64_t check_options(const RuntimeOptions& options) {
   return options.threads > 0 ? options.threads : thread_count(0);
 }
 
-int64_t check_options_without_shortlist(const RuntimeOptions& options) {
+int64_t check_options_of_others(const RuntimeOptions& options) {
   if (!options.shortlist.empty())
     throw OptionError(concat(
         "a shortlist is for a Translator alone, but got '",
         options.shortlist,
         "'"));
+  if (options.max_source_tokens > 0)
+    throw OptionError(concat(
+        "max_source_tokens is for a Translator alone, but got ",
+        options.max_source_tokens));
   return check_options(options);
 }
 

@@ -10,7 +10,7 @@ namespace seqconv::api {
 /// How many threads are meant; OptionError for options that make no sense.
 int64_t check_options(const RuntimeOptions& options);
 /// The same of what does not translate, which takes no shortlist.
-int64_t check_options_without_shortlist(const RuntimeOptions& options);
+int64_t check_options_of_others(const RuntimeOptions& options);
 
 /// A model's folder or file, with what its links may do.
 RootedPath to_path(const std::string& model, const RuntimeOptions& options);

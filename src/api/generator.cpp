@@ -40,7 +40,7 @@ class Generator::Impl {
 
 Generator::Generator(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
-        const int64_t threads = check_options_without_shortlist(options);
+        const int64_t threads = check_options_of_others(options);
         return std::make_unique<Impl>(Impl{
             open_language_model(to_path(model, options), to_backends(options)),
             threads});

@@ -13,7 +13,7 @@ class Scorer::Impl {
 
 Scorer::Scorer(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
-        const int64_t threads = check_options_without_shortlist(options);
+        const int64_t threads = check_options_of_others(options);
         return std::make_unique<Impl>(Impl{
             {.batch_tokens = options.batch_tokens, .workers = threads},
             open_translation({to_path(model, options)}, to_backends(options))});

@@ -110,13 +110,61 @@ std::optional<int64_t> number(const Variables& variable, const char* name) {
   return number(name ? variable(name) : nullptr, /*whole=*/true);
 }
 
+/// Whether a variable says anything.
+bool is_set(const Variables& variable, const char* name) {
+  const char* text = name ? variable(name) : nullptr;
+  return text != nullptr && *text != '\0';
+}
+
 /// Whether a starter's variables are there, that of the number among them.
 bool has_started(const Starter& starter, const Variables& variable) {
   const auto is_missing = [&](const char* sign) {
     return sign != nullptr && variable(sign) == nullptr;
   };
-  return number(variable, starter.size ? starter.size : starter.rank) &&
+  return is_set(variable, starter.size ? starter.size : starter.rank) &&
       std::ranges::none_of(starter.signs, is_missing);
+}
+
+/// How many processes a starter says that there are; 0 where it does not.
+int64_t size_of(const Starter& starter, const Variables& variable) {
+  if (starter.size == nullptr)
+    return 0;
+  const auto size = number(variable, starter.size);
+  if (!size || *size < 1)
+    fail_usage(
+        starter.size,
+        ", by which ",
+        starter.name,
+        " says how many processes it started, must be a whole number of at "
+        "least 1, but is '",
+        variable(starter.size),
+        "'");
+  return *size;
+}
+
+/// The number of this process among `size`, 0 where its variable is missing.
+int64_t
+rank_of(const Starter& starter, const Variables& variable, int64_t size) {
+  if (!is_set(variable, starter.rank))
+    return 0;
+  const auto rank = number(variable, starter.rank);
+  if (!rank || (size > 0 && *rank >= size))
+    fail_usage(
+        starter.rank,
+        ", by which ",
+        starter.name,
+        size > 0 ? concat(
+                       " numbers its ",
+                       size,
+                       " processes, must be a whole ",
+                       "number from 0 to ",
+                       size - 1)
+                 : " numbers its processes, must be a whole number of at least "
+                   "0",
+        ", but is '",
+        variable(starter.rank),
+        "'");
+  return *rank;
 }
 
 /// SLURM's is "4(x2),3": four on each of two machines, then three.
@@ -147,19 +195,18 @@ Launch find_launch(const Variables& variable) {
   for (const Starter& starter : kStarters) {
     if (!has_started(starter, variable))
       continue;
-    const bool counted = starter.size != nullptr;
-    const char* told = counted ? starter.size : starter.rank;
-    const int64_t value = *number(variable, told);
-    if (counted && value <= 1)
+    const char* told = starter.size ? starter.size : starter.rank;
+    const int64_t size = size_of(starter, variable);
+    if (size == 1)
       return {};
     return {
         .starter = starter.name,
-        .variable = concat(told, "=", value),
-        .rank = number(variable, starter.rank).value_or(0),
-        .size = counted ? value : 0,
+        .variable = concat(told, "=", variable(told)),
+        .rank = rank_of(starter, variable, size),
+        .size = size,
         .local_size = local_number(
             starter.local_size ? variable(starter.local_size) : nullptr,
-            counted ? value : 1),
+            std::max<int64_t>(size, 1)),
         .local_rank = number(variable, starter.local_rank).value_or(0),
         .has_meeting_place = starter.has_meeting_place};
   }

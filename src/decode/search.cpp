@@ -167,6 +167,8 @@ class Search {
 }  // namespace
 
 void SearchOptions::check_values(const OptionNames& names) const {
+  if (n_best > kMaxBeam)  // of draws, which have no beam
+    check_between<int64_t>(names, "n_best", n_best, 1, kMaxBeam);
   check_between<int64_t>(names, "beam", beam, 1, kMaxBeam);
   if (n_best < 1 || n_best > beam)
     fail_usage(

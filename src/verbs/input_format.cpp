@@ -38,6 +38,11 @@ void check_input(const SummaryOptions& summary, const InputFormat& input) {
         "--summary-key must name a field of its own, but '",
         summary.summary_key,
         "' would replace the document");
+  if (summary.summary_key == "error" || summary.summary_key == "line")
+    fail_usage(
+        "--summary-key must not be '",
+        summary.summary_key,
+        "', which says of a document that it failed");
 }
 
 }  // namespace
@@ -57,6 +62,9 @@ InputFormat input_format(
   if (input.format == TextFormat::kJson && input.document_key.empty())
     input.document_key = trained.source_key;
   check_input(summary, input);
+  if (summary.summary_key != SummaryOptions().summary_key &&
+      output_format(arguments, input) == OutputFormat::kText)
+    fail_usage("--summary-key is for JSON, but --format is text");
   return input;
 }
 

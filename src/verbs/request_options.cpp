@@ -40,6 +40,16 @@ bool contains(const std::vector<std::string>& keys, const std::string& key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
+/// UsageError for "n-best", which would else be left out in silence.
+void refuse_spelling_of_flag(
+    const std::string& field,
+    const std::vector<std::string>& keys) {
+  std::string key = field;
+  std::ranges::replace(key, '-', '_');
+  if (key != field && contains(keys, key))
+    fail_usage("\"", field, "\" is no option of a request; \"", key, "\" is");
+}
+
 /// The fields that are keys of `Options`, with their values.
 template <class Options>
 Json table_of(
@@ -48,7 +58,10 @@ Json table_of(
   static const std::vector<std::string> keys = keys_of<Options>();
   Json table = Json::object();
   for (const JsonMember& member : members) {
-    if (!contains(keys, member.name) || is_other(member.name))
+    if (is_other(member.name))
+      continue;
+    refuse_spelling_of_flag(member.name, keys);
+    if (!contains(keys, member.name))
       continue;
     SEQCONV_CHECK(
         !table.contains(member.name),

@@ -237,6 +237,9 @@ TEST(ApiErrors, AbsurdOptionsAreNamed) {
   EXPECT_EQ(
       message({.max_source_tokens = -1}),
       "max_source_tokens must be at least 0, but got -1");
+  EXPECT_EQ(
+      message_of<OptionError>([] { Scorer(kModel, {.max_source_tokens = 3}); }),
+      "max_source_tokens is for a Translator alone, but got 3");
   const Translator translator(kModel, {.batch_tokens = INT64_MAX});
   EXPECT_EQ(translator.translate(requests(3)).size(), 3U);
   EXPECT_THROW(translator.translate(requests(3), nullptr), OptionError);
@@ -274,6 +277,12 @@ TEST(ApiErrors, AbsurdRequestsAreInvalid) {
   EXPECT_THAT(
       error([](auto& search) { search.n_best = 6; }),
       HasSubstr("n_best"));
+  TranslationRequest drawn = request("dalan");
+  drawn.sampling.emplace();
+  drawn.search.n_best = 10'000'000;
+  EXPECT_EQ(
+      translator.translate(std::vector{drawn}).at(0).error,
+      "n_best must be between 1 and 1000000, but got 10000000");
   EXPECT_THAT(
       error([](auto& search) { search.max_length_b = INT64_MAX; }),
       HasSubstr("max_length_b"));

@@ -25,7 +25,43 @@ TEST(Launch, OneProcessIsWhatNoVariableOrTheNumberOneSays) {
   EXPECT_EQ(launch_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}}).size, 1);
   // WORLD_SIZE alone may be anybody's.
   EXPECT_EQ(launch_of({{"WORLD_SIZE", "8"}}).size, 1);
-  EXPECT_EQ(launch_of({{"OMPI_COMM_WORLD_SIZE", "many"}}).size, 1);
+  EXPECT_EQ(launch_of({{"OMPI_COMM_WORLD_SIZE", ""}}).size, 1);
+  EXPECT_EQ(launch_of({{"WORLD_SIZE", "many"}}).size, 1);
+}
+
+TEST(Launch, ANumberThatIsNoneIsNamedAndNotPassedOver) {
+  const auto message = [](const std::map<std::string, const char*>& variables) {
+    try {
+      launch_of(variables);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  for (const char* size : {"many", "0", "-2", "2x", "99999999999999999999"})
+    EXPECT_EQ(
+        message({{"OMPI_COMM_WORLD_SIZE", size}}),
+        concat(
+            "OMPI_COMM_WORLD_SIZE, by which mpirun says how many processes it "
+            "started, must be a whole number of at least 1, but is '",
+            size,
+            "'"));
+  for (const char* rank : {"first", "2", "-1"})
+    EXPECT_EQ(
+        message(
+            {{"WORLD_SIZE", "2"},
+             {"RANK", rank},
+             {"MASTER_ADDR", "a"},
+             {"MASTER_PORT", "1"}}),
+        concat(
+            "RANK, by which a launcher of PyTorch's numbers its 2 processes, "
+            "must be a whole number from 0 to 1, but is '",
+            rank,
+            "'"));
+  EXPECT_EQ(
+      message({{"PMIX_RANK", "x"}}),
+      "PMIX_RANK, by which PMIx numbers its processes, must be a whole number "
+      "of at least 0, but is 'x'");
 }
 
 TEST(Launch, EveryStarterIsKnownByItsVariables) {

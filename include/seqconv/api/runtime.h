@@ -15,7 +15,9 @@
 /// types of other libraries. Texts are UTF-8. Objects may be used by several
 /// threads at a time; results are the same bytes whatever is beside a request.
 /// An object outlives the calls on it; one that was moved from may only be
-/// assigned to and destroyed.
+/// assigned to and destroyed. No signal is handled: a model's file stays
+/// mapped, and one that is cut short in place ends the process (SIGBUS), so
+/// that files of models are replaced by renaming.
 namespace seqconv::api {
 
 #define SEQCONV_API __attribute__((visibility("default")))
@@ -88,8 +90,8 @@ struct RuntimeOptions {
   /// Memory of the logits that a batch's step has at a time, in bytes. Results
   /// do not depend on it.
   int64_t logits_bytes = int64_t{32} << 20;
-  /// Of a Translator: longer texts are cut, the end of a text counted, and a
-  /// note says so; 0: as the model says.
+  /// For a Translator alone: longer texts are cut, the end of a text counted,
+  /// and a note says so; 0: as the model says.
   int64_t max_source_tokens = 0;
 };
 

@@ -23,8 +23,8 @@ struct TerOptions {
     v("no_punct", no_punct, "Remove punctuation");
     v("asian_support",
       asian_support,
-      "Chinese characters are words (with normalized), and CJK punctuation is "
-      "punctuation (with no_punct)");
+      "Chinese characters are words where punctuation is set apart, and CJK "
+      "punctuation is punctuation where that is removed");
     v("case_sensitive", case_sensitive, "Do not lower-case both sides");
   }
 

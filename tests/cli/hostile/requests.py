@@ -41,6 +41,8 @@ def json_requests():
         ("half a surrogate", '{"text": "\\ud800"}'),
         ("NaN", '{"text": "1", "a": NaN}'),
         ("twins", '{"text": "1", "text": "2"}'),
+        ("spelled as a flag", '{"text": "1", "n-best": 1}'),
+        ("spelled as a flag of draws", '{"text": "1", "top-k": 1}'),
     ):
         yield Case(f"request is {name}", base, 1, "standard input:2",
                    stdin=f'{{"text": "1"}}\n{line}\n'.encode())
