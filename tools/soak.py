@@ -11,8 +11,9 @@ alone: its output must have the same bytes. Resident memory must not grow by
 more than a tenth between a fifth of the lines and the last.
 
 Then, for a model of every mixer with 8,000 words: calls that hold --in-one-call
-lines at a time, searched for, drawn and scored. What such a call takes beyond
-one of 1,000 lines is what it returns: 3 kB a line at most.
+lines at a time, searched for, among a shortlist's words too, drawn and scored. What such a call
+takes beyond one of 1,000 lines, which fills batches as large, is what it
+returns: 3 kB a line at most.
 """
 import argparse
 import os
@@ -162,14 +163,20 @@ def check_calls(program, folder, generator, count):
         model = folder / mixer
         subprocess.run([program, "--quiet", "train", "mixer.toml", "--output",
                         model], cwd=folder, check=True)
+        shortlist = folder / "shortlist"
+        subprocess.run([program, "--quiet", "shortlist", "--model", model,
+                        "--source", "words.txt", "--target", "words.txt",
+                        "--output", shortlist], cwd=folder, check=True)
         def commands(text):
             translate = [program, "--quiet", "translate", "--model", model,
-                         "--threads", "2", "--buffer-lines", str(count)]
+                         "--threads", "2", "--batch-tokens", "512",
+                         "--buffer-lines", str(count)]
             return {"search": [*translate, "--beam", "5"],
                     "sample": [*translate, "--sample"],
+                    "shortlist": [*translate, "--shortlist", shortlist],
                     "score": [program, "--quiet", "score", "--model", model,
-                              "--threads", "2", "--source", text, "--target",
-                              text]}
+                              "--threads", "2", "--batch-tokens", "512",
+                              "--source", text, "--target", text]}
         many = commands(folder / "many")
         for kind, command in commands(folder / "few").items():
             few_peak = peak_kilobytes(command, folder / "few")

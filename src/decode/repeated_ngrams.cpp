@@ -20,8 +20,11 @@ int32_t RepeatedNgrams::add(int32_t parent, int32_t token) {
        .level = level(parent) + 1,
        .jump = parent >= 0 && equal ? jump(far) : parent,
        .same_key = -1,
-       .same_past = -1});
-  if (n_ == 1 || level(number) < n_ - 1)
+       .same_past = -1,
+       .repeats = false});
+  if (n_ == 1)
+    return chain(number);
+  if (level(number) < n_ - 1)
     return number;
   const auto [newest, is_first] = newest_.try_emplace(key(number), number);
   if (is_first)
@@ -41,8 +44,11 @@ int32_t RepeatedNgrams::add(int32_t parent, int32_t token) {
 void RepeatedNgrams::ban(int32_t last, std::vector<int32_t>& banned) const {
   if (n_ <= 0 || last < 0)
     return;
-  if (n_ == 1)
-    return ban_all(last, banned);
+  if (n_ == 1) {
+    for (int32_t i = first_of_its_token(last); i >= 0; i = node(i).same_past)
+      banned.push_back(node(i).token);
+    return;
+  }
   for (int32_t before = node(last).same_past; before >= 0;
        before = node(before).same_past) {
     const int32_t next = node(above(last, level(before) + 1)).token;
@@ -51,14 +57,29 @@ void RepeatedNgrams::ban(int32_t last, std::vector<int32_t>& banned) const {
   }
 }
 
-/// Every token down to `last`.
-void RepeatedNgrams::ban_all(int32_t last, std::vector<int32_t>& banned) const {
-  std::vector<int32_t> all;
-  for (int32_t i = last; i >= 0; i = node(i).parent)
-    all.push_back(node(i).token);
-  std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
-  banned.insert(banned.end(), all.begin(), all.end());
+/// With n = 1: the past of a token is empty, and those above that are the first
+/// of their token hang together.
+int32_t RepeatedNgrams::chain(int32_t number) {
+  Node& own = nodes_.back();
+  own.same_past = first_of_its_token(own.parent);
+  const auto [newest, is_first] = newest_.try_emplace(
+      mix_words(0, static_cast<uint64_t>(own.token)),
+      number);
+  int32_t other = is_first ? -1 : newest->second;
+  own.same_key = other;
+  while (other >= 0 &&
+         (level(other) >= own.level || above(number, level(other)) != other))
+    other = node(other).same_key;
+  own.repeats = other >= 0;
+  if (!own.repeats)
+    newest->second = number;
+  return number;
+}
+
+/// The nearest from `number` upwards, itself too, that is the first of its
+/// token.
+int32_t RepeatedNgrams::first_of_its_token(int32_t number) const {
+  return number >= 0 && node(number).repeats ? node(number).same_past : number;
 }
 
 /// The one at that level that `number` is or follows.

@@ -11,7 +11,7 @@ namespace seqconv::decode {
 /// holds, for hypotheses that share beginnings: a tree of tokens. The </s> that
 /// starts every target is no token of it. A question takes about as long as
 /// there are such tokens, however long the hypothesis is; with n = 1 those are
-/// all that it holds.
+/// all kinds that it holds.
 class RepeatedNgrams {
  public:
   /// n: 0 finds none, and then nothing is remembered.
@@ -34,6 +34,7 @@ class RepeatedNgrams {
     int32_t jump;       ///< one far above, or -1
     int32_t same_key;   ///< the last one before with a key like its own, or -1
     int32_t same_past;  ///< the nearest above with the same n - 1 tokens, or -1
+    bool repeats;       ///< with n = 1: there is one above with its token
   };
 
   const Node& node(int32_t number) const {
@@ -48,7 +49,8 @@ class RepeatedNgrams {
   int32_t above(int32_t number, int32_t level) const;
   uint64_t key(int32_t number) const;
   bool have_same_past(int32_t a, int32_t b) const;
-  void ban_all(int32_t last, std::vector<int32_t>& banned) const;
+  int32_t chain(int32_t number);
+  int32_t first_of_its_token(int32_t number) const;
 
   int64_t n_ = 0;
   std::vector<Node> nodes_;
