@@ -3,7 +3,7 @@
 #
 #   bash tools/fuzz.sh [SECONDS [TARGET ...]]     default 60 seconds each, all targets
 #
-# Needs clang 14 or later with its fuzzer library. Begins with what
+# Needs clang 16 or later with its fuzzer library (CLANG, default clang++). Begins with what
 # tests/fuzz/make_seeds.py writes; new inputs are kept in build/fuzz/corpus/TARGET, and
 # what breaks a reader stays in build/fuzz as TARGET-crash-*. Prints a line for each target:
 # inputs run, edges covered, inputs kept.
@@ -16,7 +16,7 @@ readonly ALL=(pytorch safetensors config toml dictionary codes pieces binarised 
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=("${ALL[@]}")
 
-cmake --preset fuzz
+cmake --preset fuzz -DCMAKE_CXX_COMPILER="${CLANG:-clang++}"
 cmake --build build/fuzz --target pytorch_fuzz readers_fuzz -j 2
 python3 tests/fuzz/make_seeds.py build/fuzz/seeds
 cd build/fuzz
