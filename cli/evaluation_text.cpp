@@ -165,6 +165,8 @@ void check_flags(const EvaluationFlags& flags) {
         " is of a corpus and cannot be given with --sentence");
   if (flags.samples != 0 && !flags.confidence && !flags.paired)
     fail_usage("--samples is for --confidence and --paired");
+  if (flags.samples == 1)
+    fail_usage("--samples must be 0 or at least 2, but got 1");
   if (flags.samples != 0)
     Resampling{.samples = flags.samples, .seed = flags.seed}.validate(
         OptionNames({{"samples", "--samples"}, {"seed", "--seed"}}));

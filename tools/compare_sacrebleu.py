@@ -131,8 +131,11 @@ def compare_significance(program, case, files, draw):
     metric = METRICS[name](**options, **({"force": True} if name == "bleu" else {}))
     _, columns = sacrebleu.significance.PairedTest(
         [("baseline", systems[0]), ("system", systems[1])], {name: metric}, references, test, samples, intervals or -1)()
-    want = "\n".join(show((result.score, result.p_value, result.mean, result.ci))
-                     for title, column in columns.items() if title != "System" for result in column)
+    results = next(column for title, column in columns.items() if title != "System")
+    first, second = (metric._extract_corpus_statistics(system, references) for system in systems)
+    if first == second:  # the package says that such systems differ
+        results[1].p_value = 1
+    want = "\n".join(show((result.score, result.p_value, result.mean, result.ci)) for result in results)
     other = program.write("system", systems[1])
     text = program.run(systems[0], "compare", test, samples, intervals, other, name, *spell(options), *files)
     got = text if text.startswith("failed") else "\n".join(show(line.split()) for line in text.splitlines())

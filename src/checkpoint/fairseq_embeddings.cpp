@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "clues.h"
 #include "seqconv/base/special_ids.h"
@@ -134,16 +135,38 @@ Numbers cutoffs_of(const Numbers& rows) {
   return ends;
 }
 
-/// What the widths of bands are divided by, where no argument says it.
+/// True when bands of these widths have this factor; widths are rounded down.
+bool divides(const Numbers& widths, double factor) {
+  const auto width = static_cast<double>(widths[0]);
+  for (size_t i = 1; i < widths.size(); ++i) {
+    const double divisor = std::pow(factor, static_cast<double>(i));
+    if (std::floor(width / divisor) != static_cast<double>(widths[i]))
+      return false;
+  }
+  return true;
+}
+
+/// What the widths of bands are divided by, where no argument says it. Widths
+/// that were rounded down leave several: a whole number, or else the largest.
 double factor_of(
     const Clues& clues,
     const std::string& argument,
     const Numbers& widths) {
   if (const auto factor = clues.real(argument))
     return *factor;
-  return widths.size() < 2 || widths[1] < 1
-      ? 4
-      : static_cast<double>(widths[0]) / static_cast<double>(widths[1]);
+  if (widths.size() < 2 || std::ranges::min(widths) < 1)
+    return 4;
+  double largest = static_cast<double>(widths[0]);
+  for (size_t i = 1; i < widths.size(); ++i)
+    largest = std::min(
+        largest,
+        std::pow(
+            static_cast<double>(widths[0]) / static_cast<double>(widths[i]),
+            1.0 / static_cast<double>(i)));
+  const double whole = std::floor(largest + 1e-9);
+  if (whole >= 1 && divides(widths, whole))
+    return whole;
+  return divides(widths, largest) ? largest : largest * (1 - 1e-12);
 }
 
 void read_bands(Clues& clues, ModelOptions& options) {
@@ -198,7 +221,8 @@ void read_adaptive_softmax(Clues& clues, ModelOptions& options) {
   SEQCONV_CHECK(
       !tail_rows.empty(),
       clues.where(),
-      ": an adaptive softmax must have a tail, but there is no ",
+      ": an adaptive softmax (adaptive_softmax_cutoff) must have a tail, but "
+      "there is no ",
       kSoftmax,
       "tail.0.2.weight");
   const auto tails = static_cast<int64_t>(tail_rows.size());

@@ -14,12 +14,12 @@ const c10::TypedOperatorHandle<AverageSignature>& average_op() {
   return op;
 }
 
-const c10::TypedOperatorHandle<AverageSignature>& backward_op() {
+const c10::TypedOperatorHandle<AverageSignature>& average_backward_op() {
   static const auto op = find_op<AverageSignature>(kAverageBackward);
   return op;
 }
 
-const c10::TypedOperatorHandle<AverageStepSignature>& step_op() {
+const c10::TypedOperatorHandle<AverageStepSignature>& average_step_op() {
   static const auto op = find_op<AverageStepSignature>(kAverageStep);
   return op;
 }
@@ -35,7 +35,8 @@ class AverageFunction
       const OptionalTensor& lengths) {
     ctx->save_for_backward({lengths.value_or(at::Tensor())});
     at::AutoDispatchBelowADInplaceOrView below;
-    return (kTransposed ? backward_op() : average_op()).call(x, lengths);
+    return (kTransposed ? average_backward_op() : average_op())
+        .call(x, lengths);
   }
 
   static variable_list backward(
@@ -43,7 +44,8 @@ class AverageFunction
       const variable_list& grads) {
     const OptionalTensor lengths = if_defined(ctx->get_saved_variables()[0]);
     return {
-        (kTransposed ? average_op() : backward_op()).call(grads[0], lengths),
+        (kTransposed ? average_op() : average_backward_op())
+            .call(grads[0], lengths),
         at::Tensor()};
   }
 };
@@ -68,7 +70,7 @@ at::Tensor average_step_autograd(
     const at::Tensor& position) {
   check_not_differentiated(kAverageStep, {x, state});
   at::AutoDispatchBelowAutograd below;
-  return step_op().call(x, state, position);
+  return average_step_op().call(x, state, position);
 }
 
 at::Tensor average_step_inplace(
@@ -76,7 +78,7 @@ at::Tensor average_step_inplace(
     at::Tensor& state,
     const at::Tensor& position) {
   return change_in_place(state, [&] {
-    return step_op().call(x, state, position);
+    return average_step_op().call(x, state, position);
   });
 }
 

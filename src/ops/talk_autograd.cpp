@@ -9,12 +9,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-const c10::TypedOperatorHandle<TalkBackwardSignature>& backward_op() {
+const c10::TypedOperatorHandle<TalkBackwardSignature>& talk_backward_op() {
   static const auto op = find_op<TalkBackwardSignature>("talk_backward");
   return op;
 }
 
-const c10::TypedOperatorHandle<TalkStepSignature>& step_op() {
+const c10::TypedOperatorHandle<TalkStepSignature>& talk_step_op() {
   static const auto op = find_op<TalkStepSignature>("talk_step");
   return op;
 }
@@ -35,7 +35,7 @@ class TalkBackwardFunction
       const OptionalTensor& lengths,
       GradientMask output_mask) {
     at::AutoDispatchBelowADInplaceOrView below;
-    auto [grad_x, grad_left, grad_right] = backward_op().call(
+    auto [grad_x, grad_left, grad_right] = talk_backward_op().call(
         grad,
         x,
         offset_left,
@@ -106,7 +106,7 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
     const OptionalTensor right = if_defined(saved[2]);
     const GradientMask wanted =
         wanted_gradients(ctx, {true, true, right.has_value()});
-    auto [grad_x, grad_left, grad_right] = backward_op().call(
+    auto [grad_x, grad_left, grad_right] = talk_backward_op().call(
         grads[0],
         saved[0],
         saved[1],
@@ -146,7 +146,7 @@ at::Tensor talk_step_autograd(
     int64_t max_left) {
   check_not_differentiated("talk_step", {x, state, offset_left});
   at::AutoDispatchBelowAutograd below;
-  return step_op().call(x, state, position, offset_left, max_left);
+  return talk_step_op().call(x, state, position, offset_left, max_left);
 }
 
 at::Tensor talk_step_inplace(
@@ -156,7 +156,7 @@ at::Tensor talk_step_inplace(
     const at::Tensor& offset_left,
     int64_t max_left) {
   return change_in_place(state, [&] {
-    return step_op().call(x, state, position, offset_left, max_left);
+    return talk_step_op().call(x, state, position, offset_left, max_left);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <deque>
 #include <functional>
 
@@ -260,16 +261,21 @@ std::string renamed_checkpoint(
 }
 
 /// published.pt with an adaptive softmax of words 0 to 5 and a tail of half the
-/// width in place of its output matrix; element i of each matrix is i / 8.
+/// width in place of its output matrix; element i of each matrix is i / 8. With
+/// `factor` 0 no argument tells the factor, and there are two tails of that
+/// width.
 class AdaptiveCheckpoint {
  public:
-  explicit AdaptiveCheckpoint(const std::filesystem::path& file) {
+  explicit AdaptiveCheckpoint(
+      const std::filesystem::path& file,
+      double factor = 2) {
     const FairseqCheckpoint published(
         synthetic("published.pt"),
         CheckpointWeights::kTrained);
     Json arguments = published.arguments();
     arguments["adaptive_softmax_cutoff"] = "6";
-    arguments["adaptive_softmax_factor"] = 2.0;
+    if (factor > 0)
+      arguments["adaptive_softmax_factor"] = factor;
     arguments["adaptive_softmax_dropout"] = 0.125;
     arguments["tie_adaptive_weights"] = false;
     arguments["tie_adaptive_proj"] = false;
@@ -284,9 +290,12 @@ class AdaptiveCheckpoint {
       content_.tensors.push_back({name, {tensor.type, tensor.shape, own}});
     }
     const std::string softmax = "decoder.adaptive_softmax.";
-    add(softmax + "head.weight", {7, 4});
-    add(softmax + "tail.0.0.weight", {2, 4});
-    add(softmax + "tail.0.2.weight", {6, 2});
+    const int64_t tails = factor > 0 ? 1 : 2;
+    add(softmax + "head.weight", {6 + tails, 4});
+    for (int64_t i = 0; i < tails; ++i) {
+      add(concat(softmax, "tail.", i, ".0.weight"), {2, 4});
+      add(concat(softmax, "tail.", i, ".2.weight"), {6 / tails, 2});
+    }
     write_pytorch(file, content_);
   }
 
@@ -311,6 +320,19 @@ class AdaptiveCheckpoint {
   std::deque<std::vector<std::byte>> bytes_;
   std::deque<std::vector<float>> floats_;
 };
+
+TEST(Import, FindsAFactorOfWidthsThatWereRoundedDown) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "adaptive.pt";
+  const AdaptiveCheckpoint checkpoint(file, /*factor=*/0);
+  ImportRequest request = synthetic_import({}, folder.path() / "m");
+  request.checkpoints = {file};
+  import_checkpoint(request);
+  const AdaptiveOptions adaptive =
+      read_translation_description(request.output).options.adaptive;
+  EXPECT_EQ(adaptive.softmax_cutoffs, (std::vector<int64_t>{6, 9}));
+  EXPECT_NEAR(adaptive.softmax_factor, std::sqrt(2.0), 1e-9);  // 4, 2, 2
+}
 
 TEST(Import, ReadsAnAdaptiveSoftmaxOfATranslationModelAndExportsIt) {
   const TemporaryFolder folder;

@@ -293,6 +293,14 @@ TEST_P(ConvOp, AStepWritesIntoAStridedState) {
   EXPECT_NE(dense.abs().sum().item<double>(), 0);
 }
 
+TEST_P(ConvOp, AStepOfNoRowsGivesNone) {
+  const ConvCall call = {.form = GetParam(), .sizes = {0, 1, 6, 2, 3, 2}};
+  const auto in = call.inputs();
+  at::Tensor state = conv_initial_state(0, 3, 6, in[0].options());
+  EXPECT_EQ(call.step(in, state, 0, 1).sizes(), in[0].sizes());
+  EXPECT_EQ(state.size(0), 0);
+}
+
 /// What stands around CUDA's kernels, which know the softmax and none alone. A
 /// row of zeros has no norm.
 TEST(NormalizedTaps, BackwardEqualsAutograd) {

@@ -189,6 +189,14 @@ TEST_P(CumulativeAverageOp, AStepChangesAStridedStateInPlace) {
   EXPECT_LE(relative_error(dense, x.to(at::kDouble).sum(1)), 1e-14);
 }
 
+TEST_P(CumulativeAverageOp, AStepOfNoRowsGivesNone) {
+  const at::Tensor x = at::randn({0, 3, 4});
+  at::Tensor state = average_initial_state(0, 4, x.options());
+  const at::Tensor y =
+      device::cumulative_average_step(x, state, at::tensor(int64_t{0}));
+  EXPECT_EQ(y.sizes(), x.sizes());
+}
+
 TEST_P(CumulativeAverageOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
   // A mean of 1 is what ruins float32 sums of many inputs.
   const at::Tensor x = at::randn({1, 50000, 3}) + 1;

@@ -268,6 +268,27 @@ TEST_P(TalkOp, StepsOfAnySizeEqualTheFullForm) {
         }
 }
 
+TEST_P(TalkOp, AStepTakesAStridedStateAndNoRows) {
+  for (const int64_t rows : {2, 0}) {
+    const TalkCall call = {.B = rows, .T = 4, .causal = true};
+    const auto in = call.inputs();
+    at::Tensor dense =
+        talk_initial_state(rows, call.max_left, call.C, in[0].options());
+    at::Tensor strided = dense.transpose(1, 2).contiguous().transpose(1, 2);
+    const auto step = [&](at::Tensor& state, int64_t t) {
+      return device::talk_step(
+          in[0].narrow(1, t, 1),
+          state,
+          at::tensor(t),
+          in[1].narrow(1, t, 1),
+          call.max_left);
+    };
+    for (int64_t t = 0; t < 4; ++t)
+      EXPECT_TRUE(step(strided, t).equal(step(dense, t)));
+    EXPECT_TRUE(strided.equal(dense));
+  }
+}
+
 TEST_P(TalkOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
   // A mean of 1 is what ruins prefix sums over the whole sequence. Heads that
   // share a tile, that have a part of a vector, and whole ones.

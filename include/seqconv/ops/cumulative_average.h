@@ -10,10 +10,10 @@ namespace seqconv::ops {
 ///   y[b,t] = (x[b,0] + ... + x[b,t]) / (t + 1)
 /// x [B, T, C], float64, float32 or bfloat16, on a CUDA device float16 too
 /// -> [B, T, C] of the same type.
-/// lengths [B], int64, optional: right padding counts as zero, gives zero and
-/// gets no gradient. Causal. Differentiable any number of times; nothing is
-/// kept for it. Sums are float64, so that the error does not grow with T.
-/// c10::Error "[cumulative_average] ..., but got ..." on bad input.
+/// lengths [B], int64 or int32, optional: right padding counts as zero, gives
+/// zero and gets no gradient. Causal. Differentiable any number of times;
+/// nothing is kept for it. Sums are float64, so that the error does not grow
+/// with T. c10::Error "[cumulative_average] ..., but got ..." on bad input.
 at::Tensor cumulative_average(
     const at::Tensor& x,
     const std::optional<at::Tensor>& lengths = {});

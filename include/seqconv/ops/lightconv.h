@@ -11,7 +11,7 @@ struct LightConvFuncOptions {
   bool renormalize_edges = false;     ///< taps inside the sequence sum to 1
   DropConnect drop;                   ///< mask [H, K]
   std::optional<at::Tensor> bias;     ///< [C]
-  std::optional<at::Tensor> lengths;  ///< [B], int64, right padding
+  std::optional<at::Tensor> lengths;  ///< [B], int64 or int32, right padding
 };
 
 /// Lightweight convolution (Wu et al. 2019, section 3):

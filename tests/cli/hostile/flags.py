@@ -149,7 +149,7 @@ def contradictions():
         (["evaluate", "bleu", "-r", good, "--compound-split"],
          "--compound-split has no effect with --style sacrebleu"),
         (["evaluate", "bleu", "-r", good, "--samples", "1", "--confidence"],
-         "--samples must be at least 2"),
+         "--samples must be 0 or at least 2"),
         (["evaluate", "bleu", "-r", good, "--tokenizer", "spm"],
          "--tokenizer spm needs", "--spm-model"),
         (["evaluate", "bleu", "-r", good, "--tokenize", "spm"],
