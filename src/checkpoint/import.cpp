@@ -245,8 +245,8 @@ void write_model(
 void import_checkpoint(const ImportRequest& request) {
   const fs::path output = request.output;
   check_output_folder(output);
-  check_own_folder(output);
   check_not_a_source(request);
+  check_own_folder(output);
   Sources sources = open_checkpoints(request);
   const FairseqCheckpoint& first = sources.front().checkpoint;
   const Task task = task_of(first);
