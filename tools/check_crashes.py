@@ -28,7 +28,7 @@ MARK = "SEQCONV_CHECK_CRASHES"  # in the environment of a job's processes
 
 
 class Failure(Exception):
-    """What is wrong, in words."""
+    """The fault, in words."""
 
 
 def tensors(file):
@@ -82,7 +82,7 @@ class Case:
         """A job, and its mark; `limit` is the most bytes that a file may have."""
         self.jobs += 1
         mark = f"{os.getpid()}-{id(self)}-{self.jobs}"
-        # Of MPI's own files, which the limit holds for too, TCP needs none.
+        # TCP needs none of MPI's own files, which the limit holds for too.
         starter = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--mca", "btl", "self,tcp",
                    "-np", str(self.processes)] if self.processes > 1 else []
         if limit is not None:
@@ -192,7 +192,7 @@ def trained(folder):
 
 
 def content(name):
-    """Of one file below a folder."""
+    """The content of one file below a folder."""
     def read(folder):
         file = folder / name
         return file.read_bytes() if file.exists() else None

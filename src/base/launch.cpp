@@ -78,7 +78,7 @@ constexpr Starter kStarters[] = {
      "SLURM_PROCID",
      "SLURM_STEP_TASKS_PER_NODE",
      "SLURM_LOCALID"},
-    // That of Kubernetes, for one. Behind srun, whose scripts may set these
+    // Kubernetes' starter, for one. Behind srun, whose scripts may set these
     // too.
     {"a launcher of PyTorch's",
      "WORLD_SIZE",

@@ -32,7 +32,7 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// That of one folder of a hierarchy of version 2.
+/// The limit of one folder of a hierarchy of version 2.
 double limit_of_version_2(const fs::path& folder) {
   std::istringstream line(first_line(folder / "cpu.max"));
   std::string quota, period;
@@ -86,7 +86,7 @@ int64_t processors_of_groups(const fs::path& groups, const fs::path& root) {
 }
 
 int64_t usable_cores() {
-  // Of those that the process is bound to.
+  // Counts those that the process is bound to.
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   const int64_t left =
       processors_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");

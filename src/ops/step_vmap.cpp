@@ -28,7 +28,7 @@ class MappedArgument {
   bool is_mapped() const { return axis_.has_value(); }
   int64_t count() const { return tensor_.size(*axis_); }
 
-  /// That of element i: a view, through which a state is changed.
+  /// The tensor of element i: a view, through which a state is changed.
   c10::IValue at(int64_t i) const {
     return is_mapped() ? c10::IValue(tensor_.select(*axis_, i)) : value_;
   }

@@ -19,7 +19,7 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 /// The bytes at the text's end that may be a part of a character.
 size_t incomplete_bytes(std::string_view text) {
-  // What a subword model shows of one: a sign for each of three bytes at most.
+  // A subword model shows of one a sign for each of three bytes at most.
   size_t signs = 0;
   for (std::string_view rest = text; signs < 3 && rest.ends_with(kReplacement);
        rest.remove_suffix(kReplacement.size()))

@@ -59,7 +59,7 @@ class Decoder {
   const Output& output() const { return *output_; }
 
   /// The sources as its layers see them, of encoder states [rows, C].
-  /// What they remember of them lies in `kept`.
+  /// Their memory of them lies in `kept`.
   Sources look_at(
       Sequences sequences,
       const float* states,

@@ -87,7 +87,7 @@ class SelfAttentionMixer : public Mixer {
  private:
   class Steps;
 
-  /// Of a very long sequence every row takes long.
+  /// Each row of a very long sequence takes long.
   static constexpr int64_t kRowsBetweenQuestions = 16;
 
   /// Where keys and values of `count` rows lie.

@@ -117,7 +117,7 @@ class RuntimeDecoder : public StepDecoder {
       size += size_of(row);
     return size;
   }
-  /// How far the rows from `first` on go whose logits fit in memory at a time:
+  /// The end of the rows from `first` on whose logits fit in memory at a time:
   /// one at least.
   size_t end_of_chunk(size_t first) const {
     const auto most = memory_.logits_bytes /

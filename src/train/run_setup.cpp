@@ -193,7 +193,8 @@ void go_on(Json inputs, RunSetup& setup) {
   check_same_inputs(inputs_before, inputs);
   setup.task->open(setup.folder.root);
   write_settings(setup);
-  // What the run is told anew is the model's too, as validation has it.
+  // Options that the run is told anew are the model's too, as validation has
+  // it.
   if (setup.config.task == Task::kTranslation)
     write_decoding(setup.folder.root, setup.config.decoding);
   encode_data(setup, inputs);

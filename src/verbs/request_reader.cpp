@@ -157,7 +157,8 @@ void RequestReader::read_object(
   auto members = json_members(line, where);
   if (members)
     origin.members = std::move(*members);
-  // What says that a line failed is ours; an earlier run may have said it.
+  // The fields that say that a line failed are ours; an earlier run may have
+  // said it.
   std::erase_if(origin.members, [&](const JsonMember& member) {
     return (member.name == "error" || member.name == "line") &&
         !is_document(member.name);

@@ -190,7 +190,7 @@ class BufferedLines : public TranslationLists {
   const PartProgress& progress() const { return progress_; }
 
  private:
-  /// Whether all lines have several results, if their requests do not say.
+  /// True if all lines have several results, if their requests do not say.
   bool several() const { return translator_.options().search.n_best > 1; }
 
   /// Lines of text are one a request where none has several.

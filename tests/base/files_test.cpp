@@ -303,7 +303,7 @@ TEST(MappedFile, AFileThatIsCutShortEndsAProgramWithItsName) {
       read_what_is_gone(),
       ::testing::ExitedWithCode(1),
       "error: '.*cut' was cut short");
-  // What no file of ours has done goes its way.
+  // Faults outside files of ours go their way.
   EXPECT_DEATH(
       {
         report_mapping_faults();

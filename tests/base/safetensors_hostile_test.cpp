@@ -90,7 +90,7 @@ TEST(SafetensorsHostile, ReadsWhatTheReferenceReads) {
         with("[4611686018427387904,0]", "[0,0]")})
     EXPECT_EQ(read_error(header, 0), "") << header;
   EXPECT_EQ(read_error(with("[]", "[0,4]"), 4), "");
-  // What a tensor says besides is not read, however it is nested.
+  // Further fields of a tensor are not read, however it is nested.
   EXPECT_EQ(
       read_error(
           "{" + t + R"([1],"data_offsets":[0,4],"more":{"a":[[{}]]}}})",

@@ -601,7 +601,7 @@ class Average(unittest.TestCase):
 
 
 class Overwriting(unittest.TestCase):
-    """What a verb reads is never what it writes, by whatever name."""
+    """No verb writes what it reads, by whatever name."""
 
     @classmethod
     def setUpClass(cls):
@@ -868,7 +868,7 @@ class FilesThatChange(unittest.TestCase):
     """A model whose files are written to while they are in use gives no wrong text."""
 
     def translate_in_two_steps(self, name, change, *flags):
-        """What comes before the change, the exit code and what is said."""
+        """The output before the change, the exit code and the message."""
         model = support.copy_model(name)
         process = subprocess.Popen(
             [support.PROGRAM, "translate", "--model", model, "--buffer-lines", "1", "--threads",

@@ -72,7 +72,7 @@ def run(*arguments, stdin=b"", **options):
 
 
 def slow_disk(name, seconds):
-    """What to put before a command for which the files whose path holds `name` take so
+    """The words to put before a command for which the files whose path holds `name` take so
     much longer to be written."""
     return ["env", f"LD_PRELOAD={os.environ['SEQCONV_SLOW_DISK']}",
             f"SLOW_DISK_FILE={name}", f"SLOW_DISK_SECONDS={seconds}"]

@@ -31,7 +31,7 @@ def kinds(folder):
 
 
 def fields(data):
-    """Of a message of protocol buffers: numbers of fields and what is in them."""
+    """The fields of a message of protocol buffers: numbers and contents."""
     at = 0
 
     def number():
@@ -56,7 +56,7 @@ def fields(data):
 
 
 def curves(folder):
-    """What TensorBoard shows: steps and numbers by name."""
+    """The curves that TensorBoard shows: steps and numbers by name."""
     shown = {}
     for file in sorted((folder / "training" / "tensorboard").glob("*tfevents*")):
         data = file.read_bytes()

@@ -131,7 +131,7 @@ TEST(Rouge, LooksNoFurtherThanTheLimits) {
   options = {};
   options.max_bytes = 5;
   expect_values(rouge(kRouge1, "a b cd e", {"a b cx"}, options), 100, 100, 100);
-  // Of sentences, line feeds are no bytes.
+  // Line feeds between sentences are no bytes.
   expect_values(
       rouge(kRouge1, "ab\ncd\nef", {"ab cd e"}, options),
       100,

@@ -103,7 +103,7 @@ TEST(UnsegmentedLanguage, MattersWhereBleuSplitsAtBlanks) {
   EXPECT_EQ(
       language_without_words(lines, {.style = BleuStyle::kMultiBleu}),
       "Chinese");
-  // What it does not split are kana.
+  // Kana are not split.
   EXPECT_EQ(
       language_without_words(
           {"昨日の会議でこの問題について話しました。"},

@@ -288,7 +288,7 @@ TEST_F(PipelineTest, AModelThatIsReplacedWhileItIsOpenedIsNotMixed) {
             "'",
             (own / file).string(),
             "' was replaced or changed while the model was being opened")));
-  // What average, import and quantize do: there is no moment for a mixture.
+  // As average, import and quantize do: there is no moment for a mixture.
   const auto replace_parameters = [&] {
     write_model_folder(
         own,

@@ -20,7 +20,7 @@ def call(name, *arguments, text=""):
 
 
 def evaluate(metric, systems, references, *flags):
-    """What `seqconv evaluate` makes of systems, {name: lines}; references are a list of texts (or None) for each line."""
+    """The scores that `seqconv evaluate` gives systems, {name: lines}; references are a list of texts (or None) for each line."""
     with tempfile.TemporaryDirectory() as folder:
         def write(name, values):
             path = pathlib.Path(folder) / name

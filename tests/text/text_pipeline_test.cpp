@@ -271,7 +271,7 @@ TEST_F(TextTest, SentencePieceErrorsAreClear) {
   EXPECT_THAT(
       error_of([] { make_sentencepiece_segmenter("", "x.model"); }),
       HasSubstr("x.model: a SentencePiece model was wanted"));
-  // Of a piece that begins with NUL the library throws an exception.
+  // The library throws an exception at a piece that begins with NUL.
   using namespace std::string_literals;
   EXPECT_EQ(
       error_of([] {

@@ -15,7 +15,7 @@ struct Launch {
   int64_t size = 1;        ///< 0: who has started them does not tell
   int64_t local_size = 1;  ///< of them on this machine, where it is told
   int64_t local_rank = 0;  ///< among those, likewise
-  /// Whether they find each other at MASTER_ADDR and MASTER_PORT, as PyTorch's.
+  /// True if they find each other at MASTER_ADDR and MASTER_PORT, as PyTorch's.
   bool has_meeting_place = false;
 };
 

@@ -32,7 +32,7 @@ class SpareThreads {
   /// body throws is thrown when no part is under way.
   static void loop(int64_t count, int64_t grain, const Body& body);
 
-  /// What the first loop calls that could be shared out, by the thread that
+  /// Called by the first loop that could be shared out, by the thread that
   /// runs it: so that threads are started where there is something for them to
   /// do. Before any loop; it throws nothing.
   void when_help_is_wanted(std::function<void()> call) {

@@ -49,7 +49,7 @@ struct BleuOptions {
   BleuStyle style = BleuStyle::kSacreBleu;
   BleuTokenizer tokenizer = BleuTokenizer::k13a;
   BleuSmoothing smoothing = BleuSmoothing::kExp;
-  /// Of floor and add-k; kUsualValue: 0.1 and 1.
+  /// Value of floor and add-k; kUsualValue: 0.1 and 1.
   double smoothing_value = kUsualValue;
   int64_t order = 4;
   bool effective_order = false;

@@ -26,7 +26,7 @@ struct TranslatorOptions {
   SearchOptions search;  ///< of requests without their own
   /// Of requests without their own: drawn, not searched for, where given.
   std::optional<SamplingOptions> sampling;
-  /// Of requests without their own: <unk> comes in prefixes alone.
+  /// Default of requests without their own: <unk> comes in prefixes alone.
   bool ban_unknown = false;
   /// Names of the search's options in notes.
   OptionNames names{""};

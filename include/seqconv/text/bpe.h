@@ -33,7 +33,7 @@ struct BpeOptions {
   /// from 0, none, to 1, characters. Equal words differ, and texts depend on
   /// the order of calls.
   double dropout = 0;
-  /// Of its random numbers, which are Python's.
+  /// Seed of its random numbers, which are Python's.
   uint32_t seed = 1;
 };
 

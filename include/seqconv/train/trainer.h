@@ -19,7 +19,7 @@ struct TrainRequest {
   std::filesystem::path output;  ///< model folder
   bool resume = false;           ///< go on from training/state.safetensors
   std::string init_from;         ///< model folder or checkpoint, "" = none
-  /// Of init_from and of output, where a run goes on.
+  /// Holds for init_from, and for output where a run goes on.
   Links links = Links::kInside;
   bool dry_run = false;  ///< check, report sizes, train nothing
   /// Where the model is trained: train_model opens training.device.

@@ -68,7 +68,7 @@ struct TranslateArguments {
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end
-  /// What a batch may have of logits at a time, for the stats; 0: all.
+  /// Bytes of logits that a batch may have at a time, for the stats; 0: all.
   int64_t logits_megabytes = 0;
   int64_t max_source_tokens =
       0;  ///< longer lines are cut; 0: as the model says
