@@ -375,7 +375,7 @@ class Agreement(Refusals):
         for folder in (first.parent, other.parent):
             command += [":"] if command else []
             command += ["-np", "1", "--wdir", os.fspath(folder),
-                        os.fspath(support.PROGRAM), *arguments, "--resume",
+                        os.fspath(support.PROGRAM), *arguments, "--resume", "--follow-links",
                         "--set", "training.max_updates=6"]
         done = subprocess.run([*mpirun(1)[:-2], *command], stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=support.TIMEOUT, check=False)
