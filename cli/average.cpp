@@ -122,7 +122,6 @@ void run_average(const AverageFlags& flags) {
   if (flags.decay < 1)
     warn_of_order(checkpoints);
   check_output_folder(output);
-  check_own_folder(output);
   const RootedPath& first = models.front().folder;
   write_model_folder(
       output,

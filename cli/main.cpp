@@ -77,8 +77,8 @@ extern "C" void leave_on_signal(int signal) {
   ::_exit(128 + signal);
 }
 
-// What others end a program with by default. Training has handlers of its own
-// for four of these, which save.
+// Handles the signals that others send to end a program. Training has handlers
+// of its own for four of these, which save.
 void prepare_signals() {
   report_mapping_faults();
   std::signal(SIGPIPE, SIG_IGN);

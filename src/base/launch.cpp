@@ -110,13 +110,13 @@ std::optional<int64_t> number(const Variables& variable, const char* name) {
   return number(name ? variable(name) : nullptr, /*whole=*/true);
 }
 
-/// Whether a variable says anything.
+/// True for a variable that is there and not empty.
 bool is_set(const Variables& variable, const char* name) {
   const char* text = name ? variable(name) : nullptr;
   return text != nullptr && *text != '\0';
 }
 
-/// Whether a starter's variables are there, that of the number among them.
+/// True when a starter's variables are there, that of the number among them.
 bool has_started(const Starter& starter, const Variables& variable) {
   const auto is_missing = [&](const char* sign) {
     return sign != nullptr && variable(sign) == nullptr;
@@ -125,7 +125,7 @@ bool has_started(const Starter& starter, const Variables& variable) {
       std::ranges::none_of(starter.signs, is_missing);
 }
 
-/// How many processes a starter says that there are; 0 where it does not.
+/// The number of processes that a starter tells; 0 if it tells none.
 int64_t size_of(const Starter& starter, const Variables& variable) {
   if (starter.size == nullptr)
     return 0;

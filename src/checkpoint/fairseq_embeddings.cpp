@@ -146,8 +146,8 @@ bool divides(const Numbers& widths, double factor) {
   return true;
 }
 
-/// What the widths of bands are divided by, where no argument says it. Widths
-/// that were rounded down leave several: a whole number, or else the largest.
+/// The divisor of the bands' widths, if no argument says it. Widths that were
+/// rounded down leave several: a whole number, or else the largest.
 double factor_of(
     const Clues& clues,
     const std::string& argument,

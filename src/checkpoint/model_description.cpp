@@ -132,7 +132,7 @@ wanted(const Json& config, const char* key, const std::string& file) {
   return config[key];
 }
 
-/// Whether config.json is that of unfinished_config().
+/// True for the config.json of unfinished_config().
 bool is_unfinished(const Json& config) {
   return config.value("unfinished", Json()) == Json(true);
 }

@@ -17,7 +17,7 @@ namespace {
 
 /// Held on a folder, which needs no file for it, while a model is written
 /// there: of two at once each would take the other's parameters for its own.
-/// Where the file system has no locks there is none.
+/// It holds nothing if the file system has no locks.
 class WritingLock {
  public:
   explicit WritingLock(const fs::path& folder)

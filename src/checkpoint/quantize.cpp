@@ -105,7 +105,6 @@ void quantize_model(const RootedPath& model, const fs::path& output) {
   check_parameters(reader, parameters);
   check_other_folder(output, files);
   check_output_folder(output);
-  check_own_folder(output);
   write_model_folder(
       output,
       [&](const fs::path& file) {

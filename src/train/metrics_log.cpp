@@ -57,13 +57,9 @@ void warn_of_damage(const std::string& file, const Kept& kept, int64_t wanted) {
 MetricsLog::MetricsLog(const RootedPath& file, int64_t records)
     : path_(file.path()) {
   Kept kept;
-  std::error_code none;
-  const bool there =
-      std::filesystem::exists(std::filesystem::symlink_status(file, none));
-  if (there && records == 0)
-    ::close(file.open());  // only what may be read is begun anew
   if (records > 0) {
-    if (there)
+    std::error_code none;
+    if (std::filesystem::exists(std::filesystem::symlink_status(file, none)))
       kept = kept_lines(read_file(file), records);
     warn_of_damage(file.string(), kept, records);
   }

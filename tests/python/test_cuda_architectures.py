@@ -1,4 +1,4 @@
-"""How cmake/SeqconvCudaArchitectures.cmake reads TORCH_CUDA_ARCH_LIST."""
+"""TORCH_CUDA_ARCH_LIST as cmake/SeqconvCudaArchitectures.cmake reads it."""
 import os
 import pathlib
 import subprocess

@@ -36,7 +36,7 @@ std::vector<Chart> training_charts(const std::vector<Run>& runs);
 std::string svg_of(const Chart& chart);
 /// A chart as an SVG file.
 std::string svg_file(const Chart& chart);
-/// Whether svg_file() has written this.
+/// True for content that svg_file() has written.
 bool is_svg_file(std::string_view content);
 
 }  // namespace seqconv::report

@@ -21,9 +21,7 @@ void average(
     const int64_t* lengths,
     typename AverageOps<S>::AddRows add_rows,
     const ParallelFor& parallel_for) {
-  // Not structured bindings: before clang 16 no lambda can capture them.
-  const int64_t B = args.shape.batch, T = args.shape.steps;
-  const int64_t C = args.shape.channels;
+  const auto [B, T, C] = args.shape;
   const int64_t wide = (C + kWide - 1) / kWide;
   const int64_t width = B * wide >= kEnoughBlocks ? kWide : kNarrow;
   const int64_t blocks = (C + width - 1) / width;
