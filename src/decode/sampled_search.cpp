@@ -30,7 +30,7 @@ struct Draw {
 /// The best tokens of a row, as many as a draw asks for.
 class BestTokens : public NextTokens {
  public:
-  BestTokens(const std::vector<Candidate>& best, int64_t vocabulary_size)
+  BestTokens(std::span<const Candidate> best, int64_t vocabulary_size)
       : best_(best), vocabulary_size_(vocabulary_size) {}
 
   int64_t vocabulary_size() const override { return vocabulary_size_; }
@@ -50,7 +50,7 @@ class BestTokens : public NextTokens {
   }
 
  private:
-  const std::vector<Candidate>& best_;
+  std::span<const Candidate> best_;
   int64_t vocabulary_size_;
 };
 
@@ -88,9 +88,24 @@ class SampledSearch {
 
   void run() {
     for (int64_t step = 0; !running_.empty(); ++step) {
-      ask_decoder(step);
-      for (Draw& draw : running_)
-        extend(draw, step);
+      make_rows(step);
+      StepConstraints constraints{
+          .unknown_penalty = options_.unknown_penalty,
+          .excluded = excluded_,
+          .rows = constraints_};
+      const auto draw_row = [&](const StepRow& row) {
+        for (Draw& draw : draws_of(row.row, step))
+          extend(draw, row, step);
+      };
+      if (enough_ == 0)
+        constraints.each_row = draw_row;
+      const auto& best = decoder_.advance(
+          parents_,
+          tokens_,
+          constraints,
+          std::max<int64_t>(enough_, 1));
+      for (size_t row = 0; enough_ > 0 && row < best.size(); ++row)
+        draw_row({row, best[row], {}});
       retire();
     }
   }
@@ -108,7 +123,13 @@ class SampledSearch {
   }
 
   /// In the first step all draws of a sentence share its row.
-  void ask_decoder(int64_t step) {
+  std::span<Draw> draws_of(size_t row, int64_t step) {
+    const size_t shared =
+        step == 0 ? static_cast<size_t>(options_.n_best) : size_t{1};
+    return std::span(running_).subspan(row * shared, shared);
+  }
+
+  void make_rows(int64_t step) {
     parents_.clear();
     tokens_.clear();
     constraints_.clear();
@@ -121,14 +142,6 @@ class SampledSearch {
       if (step > 0)
         draw.row = static_cast<int32_t>(parents_.size()) - 1;
     }
-    best_ = &decoder_.advance(
-        parents_,
-        tokens_,
-        {.unknown_penalty = options_.unknown_penalty,
-         .excluded = excluded_,
-         .rows = constraints_,
-         .keep_probabilities = enough_ == 0},
-        std::max<int64_t>(enough_, 1));
   }
 
   RowConstraint constraint(const Draw& draw, int64_t step) const {
@@ -139,31 +152,24 @@ class SampledSearch {
         draw.last);
   }
 
-  void extend(Draw& draw, int64_t step) {
-    const auto row = static_cast<size_t>(draw.row);
-    const std::vector<Candidate>& best = (*best_)[row];
-    if (best.empty())  // as in a beam search that has nowhere to go
+  void extend(Draw& draw, const StepRow& row, int64_t step) {
+    if (row.best.empty())  // as in a beam search that has nowhere to go
       return append(draw, kEndId, -std::numeric_limits<float>::infinity());
-    if (constraints_[row].forced >= 0)
-      return append(draw, best.front().token, best.front().score);
+    if (constraints_[row.row].forced >= 0)
+      return append(draw, row.best.front().token, row.best.front().score);
     const SampledToken token = draw_next(
-        draw.row,
+        row,
         uniform_number(
             mix_words(inputs_[draw.sentence].seed, draw.number),
             static_cast<uint64_t>(step)));
     append(draw, token.token, token.log_probability);
   }
 
-  SampledToken draw_next(int32_t row, double uniform) {
-    const auto bans = banned(constraints_[static_cast<size_t>(row)]);
+  SampledToken draw_next(const StepRow& row, double uniform) {
+    const auto bans = banned(constraints_[row.row]);
     if (enough_ == 0)
-      return sampler_.draw(
-          penalized(decoder_.log_probabilities(row)),
-          bans,
-          uniform);
-    BestTokens next(
-        (*best_)[static_cast<size_t>(row)],
-        decoder_.vocabulary_size());
+      return sampler_.draw(penalized(row.log_probabilities), bans, uniform);
+    BestTokens next(row.best, decoder_.vocabulary_size());
     return sampler_.draw(next, bans, uniform);
   }
 
@@ -227,7 +233,6 @@ class SampledSearch {
   std::vector<decode::Limits> limits_;
   std::vector<Draw> running_;
   std::vector<std::vector<Hypothesis>> results_;
-  const std::vector<std::vector<Candidate>>* best_ = nullptr;
   std::vector<int32_t> parents_;
   std::vector<int32_t> tokens_;
   std::vector<RowConstraint> constraints_;

@@ -122,36 +122,34 @@ class ModelStepDecoder : public StepDecoder {
       int64_t count) override {
     at::NoGradGuard no_grad;
     follow(parents);
-    scores_ = combine(to_tensor(tokens));
-    if (chosen_there(constraints, count)) {
-      select_rows(scores_, constraints, count, candidates_);
+    at::Tensor scores = combine(to_tensor(tokens));  // [N, V]
+    if (chosen_there(scores, constraints, count)) {
+      select_rows(scores, constraints, count, candidates_);
       return candidates_;
     }
-    scores_ = ops::to_host(scores_).contiguous();
-    const int64_t vocabulary = scores_.size(1);
-    const float* data = scores_.const_data_ptr<float>();
+    scores = ops::to_host(scores).contiguous();
+    const int64_t vocabulary = scores.size(1);
+    const float* data = scores.const_data_ptr<float>();
     candidates_.resize(tokens.size());
     for (size_t row = 0; row < tokens.size(); ++row) {
       const std::span<const float> log_probs(
           data + row * vocabulary,
           static_cast<size_t>(vocabulary));
       select_row({log_probs}, constraints, row, count, candidates_[row]);
+      if (constraints.each_row)
+        constraints.each_row({row, candidates_[row], log_probs});
     }
     return candidates_;
   }
 
-  std::span<const float> log_probabilities(int64_t row) const override {
-    const int64_t vocabulary = scores_.size(1);
-    return {
-        scores_.const_data_ptr<float>() + row * vocabulary,
-        static_cast<size_t>(vocabulary)};
-  }
-
  private:
   /// On a device, but where all scores are no more than twice as much to read.
-  bool chosen_there(const StepConstraints& constraints, int64_t count) const {
-    return !scores_.is_cpu() && !constraints.keep_probabilities &&
-        count < scores_.size(1) / 4;
+  static bool chosen_there(
+      const at::Tensor& scores,
+      const StepConstraints& constraints,
+      int64_t count) {
+    return !scores.is_cpu() && !constraints.each_row &&
+        count < scores.size(1) / 4;
   }
 
   void follow(std::span<const int32_t> parents) {
@@ -211,7 +209,6 @@ class ModelStepDecoder : public StepDecoder {
   int64_t sentences_;
   int64_t kept_;                          // sentences in the memory
   std::vector<int32_t> sentence_of_row_;  // by their places there
-  at::Tensor scores_;                     // [N, V] of the last step
   std::vector<std::vector<Candidate>> candidates_;
 };
 

@@ -71,19 +71,12 @@ class RuntimeDecoder : public StepDecoder {
     follow(parents);
     Workspace::Frame frame(space_);
     run_layers(parents, tokens, frame);
-    if (constraints.keep_probabilities)
-      probabilities_.hold(rows_of_all_words(tokens.size()), kept_);
     candidates_.resize(tokens.size());
     for (size_t first = 0, end = 0; first < tokens.size(); first = end) {
       end = end_of_chunk(first);
       choose({first, end}, constraints, count);
     }
     return candidates_;
-  }
-
-  std::span<const float> log_probabilities(int64_t row) const override {
-    const int64_t size = vocabulary_size();
-    return span_of(probabilities_.data() + row * size, size);
   }
 
  private:
@@ -129,23 +122,18 @@ class RuntimeDecoder : public StepDecoder {
     return end;
   }
 
-  int64_t rows_of_all_words(size_t rows) const {
-    return static_cast<int64_t>(rows) * vocabulary_size();
-  }
-
-  /// Writes a row of the whole vocabulary.
-  void keep(const WordScores& scores, size_t row) {
-    float* const own = probabilities_.data() + rows_of_all_words(row);
-    if (scores.words.empty()) {
-      std::ranges::copy(scores.logits, own);
-      return;
-    }
-    std::fill_n(
-        own,
-        vocabulary_size(),
-        -std::numeric_limits<float>::infinity());
+  /// Log-probabilities of the whole vocabulary.
+  std::span<const float> of_all_words(
+      const WordScores& scores,
+      Workspace::Frame& frame) const {
+    if (scores.words.empty())
+      return scores.logits;
+    const int64_t size = vocabulary_size();
+    float* const all = frame.take(size);
+    std::fill_n(all, size, -std::numeric_limits<float>::infinity());
     for (size_t i = 0; i < scores.logits.size(); ++i)
-      own[scores.token(i)] = scores.logits[i];
+      all[scores.token(i)] = scores.logits[i];
+    return span_of(all, size);
   }
 
   /// The steps of all models: their hidden rows.
@@ -171,7 +159,7 @@ class RuntimeDecoder : public StepDecoder {
   void
   choose(const Rows& rows, const StepConstraints& constraints, int64_t count) {
     Workspace::Frame frame(space_);
-    const bool whole = voters_.size() > 1 || constraints.keep_probabilities ||
+    const bool whole = voters_.size() > 1 || constraints.each_row ||
         !voters_[0].output().has_logits();
     const float* next = whole ? vote(rows, frame) : logits(rows, frame);
     for (size_t row = rows.first; row < rows.end; ++row) {
@@ -180,9 +168,10 @@ class RuntimeDecoder : public StepDecoder {
       WordScores scores =
           whole ? WordScores{numbers} : softmax_scores(numbers, own);
       scores.words = words_of(row);
-      if (constraints.keep_probabilities)
-        keep(scores, row);
       select_row(scores, constraints, row, count, candidates_[row]);
+      if (constraints.each_row)
+        constraints.each_row(
+            {row, candidates_[row], of_all_words(scores, own)});
       next += numbers.size();
     }
   }
@@ -254,7 +243,6 @@ class RuntimeDecoder : public StepDecoder {
   std::vector<Voter> voters_;
   std::vector<int32_t> sentence_of_row_;
   std::vector<int32_t> old_;
-  Grown<float> probabilities_;  // [N, V] where they are asked for
   std::vector<std::vector<Candidate>> candidates_;
 };
 

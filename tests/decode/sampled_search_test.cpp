@@ -194,7 +194,7 @@ class NotingDecoder : public TableDecoder {
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) override {
-    asked.insert({constraints.keep_probabilities, count});
+    asked.insert({constraints.each_row != nullptr, count});
     return TableDecoder::advance(parents, tokens, constraints, count);
   }
 

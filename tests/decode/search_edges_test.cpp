@@ -103,9 +103,6 @@ class ScriptedDecoder : public StepDecoder {
       int64_t) override {
     return rows_;
   }
-  std::span<const float> log_probabilities(int64_t) const override {
-    return {};
-  }
 
  private:
   std::vector<std::vector<Candidate>> rows_;

@@ -105,27 +105,16 @@ const std::vector<std::vector<Candidate>>& TableDecoder::advance(
         constraints.rows.empty() ? nullptr : &constraints.rows[r];
     candidates_.push_back(ranked(scores(rows_[r]), constraint, constraints));
   }
-  keep(constraints);
+  offered_ = candidates_;
   for (auto& row : candidates_)
     row.resize(std::min(row.size(), static_cast<size_t>(count)));
-  if (!constraints.keep_probabilities)
+  if (!constraints.each_row)
     offered_ = candidates_;
   ++steps_;
   rows_by_step_.push_back(rows_.size());
+  for (size_t r = 0; constraints.each_row && r < rows_.size(); ++r)
+    constraints.each_row({r, candidates_[r], scores(rows_[r])});
   return candidates_;
-}
-
-void TableDecoder::keep(const StepConstraints& constraints) {
-  kept_.clear();
-  if (!constraints.keep_probabilities)
-    return;
-  offered_ = candidates_;
-  for (const Row& row : rows_)
-    kept_.push_back(scores(row));
-}
-
-std::span<const float> TableDecoder::log_probabilities(int64_t row) const {
-  return kept_.at(static_cast<size_t>(row));
 }
 
 void TableDecoder::check_continues(size_t parent, int32_t token) const {

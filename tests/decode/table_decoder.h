@@ -48,9 +48,6 @@ class TableDecoder : public StepDecoder {
       const StepConstraints& constraints,
       int64_t count) override;
 
-  /// Error unless the last call was asked to keep them.
-  std::span<const float> log_probabilities(int64_t row) const override;
-
   int64_t steps() const { return steps_; }
   /// Rows of each call, in order.
   const std::vector<size_t>& rows_by_step() const { return rows_by_step_; }
@@ -65,7 +62,6 @@ class TableDecoder : public StepDecoder {
   }
 
  private:
-  void keep(const StepConstraints& constraints);
   void check_continues(size_t parent, int32_t token) const;
 
   RandomTable table_;
@@ -75,7 +71,6 @@ class TableDecoder : public StepDecoder {
   std::vector<Row> rows_;
   std::vector<std::vector<Candidate>> candidates_;
   std::vector<std::vector<Candidate>> offered_;  // those, or all that may come
-  std::vector<std::vector<float>> kept_;
   std::vector<size_t> rows_by_step_;
 };
 

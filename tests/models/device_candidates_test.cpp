@@ -177,15 +177,15 @@ class ChoosingThere : public WrappedDecoder {
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) override {
-    WrappedDecoder::advance(parents, tokens, {.keep_probabilities = true}, 1);
     std::vector<at::Tensor> rows;
-    for (int64_t row = 0; row < std::ssize(tokens); ++row) {
-      const auto numbers = log_probabilities(row);
+    const auto keep = [&](const StepRow& row) {
       rows.push_back(at::from_blob(
-          const_cast<float*>(numbers.data()),
-          {std::ssize(numbers)},
-          at::kFloat));
-    }
+                         const_cast<float*>(row.log_probabilities.data()),
+                         {std::ssize(row.log_probabilities)},
+                         at::kFloat)
+                         .clone());
+    };
+    WrappedDecoder::advance(parents, tokens, {.each_row = keep}, 1);
     select_rows(at::stack(rows), constraints, count, candidates_);
     return candidates_;
   }

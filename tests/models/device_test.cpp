@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "decode/step_rows.h"
 #include "seqconv/models/decoder.h"
 #include "seqconv/models/language_model.h"
 #include "seqconv/models/output_layer.h"
@@ -80,12 +81,13 @@ TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
         const std::vector<int32_t> start = {0, 1, 2}, first(3, kEndId);
         decoder->advance(start, first, {}, 4);
         // Rows of sentences 2 and 0, which change their places.
-        decoder->advance(
+        const auto rows = testing::advance_with_rows(
+            *decoder,
             std::vector<int32_t>{2, 0, 2, 0},
             std::vector<int32_t>{5, 6, 7, 8},
-            {.keep_probabilities = true},
+            {},
             4);
-        EXPECT_EQ(decoder->log_probabilities(3).size(), size_t{kWords});
+        EXPECT_EQ(rows.log_probabilities.at(3).size(), size_t{kWords});
       }),
       IsEmpty());
 }
@@ -121,7 +123,7 @@ TEST_P(TranslationOnDevice, AStepReadsItsCandidatesAlone) {
       3 * 4 * 8);
   constraints[2].forced = 12;
   EXPECT_EQ(bytes({.rows = constraints}), 3 * 5 * 8);
-  EXPECT_EQ(bytes({.keep_probabilities = true}), 3 * kWords * 4);
+  EXPECT_EQ(bytes({.each_row = [](const StepRow&) {}}), 3 * kWords * 4);
   EXPECT_EQ(bytes({}, /*count=*/kWords / 4), 3 * kWords * 4);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decode/step_rows.h"
 #include "random_models.h"
 #include "seqconv/base/random.h"
 
@@ -62,13 +63,11 @@ PairedDecoder::PairedDecoder(
   EXPECT_EQ(first_->max_steps(), second_->max_steps());
 }
 
-const std::vector<std::vector<Candidate>>& PairedDecoder::advance(
-    std::span<const int32_t> parents,
-    std::span<const int32_t> tokens,
-    const StepConstraints& constraints,
-    int64_t count) {
-  const auto& found = first_->advance(parents, tokens, constraints, count);
-  const auto& wanted = second_->advance(parents, tokens, constraints, count);
+namespace {
+
+void expect_near_scores(
+    const std::vector<std::vector<Candidate>>& found,
+    const std::vector<std::vector<Candidate>>& wanted) {
   EXPECT_EQ(found.size(), wanted.size());
   for (size_t row = 0; row < wanted.size(); ++row) {
     EXPECT_EQ(found[row].size(), wanted[row].size()) << "row " << row;
@@ -77,14 +76,28 @@ const std::vector<std::vector<Candidate>>& PairedDecoder::advance(
           << "row " << row << ", candidates " << found[row][i].token << " and "
           << wanted[row][i].token;
   }
-  return found;
 }
 
-std::span<const float> PairedDecoder::log_probabilities(int64_t row) const {
-  expect_near<float>(
-      first_->log_probabilities(row),
-      second_->log_probabilities(row));
-  return first_->log_probabilities(row);
+}  // namespace
+
+const std::vector<std::vector<Candidate>>& PairedDecoder::advance(
+    std::span<const int32_t> parents,
+    std::span<const int32_t> tokens,
+    const StepConstraints& constraints,
+    int64_t count) {
+  const auto wanted =
+      testing::advance_with_rows(*second_, parents, tokens, constraints, count);
+  StepConstraints compared = constraints;
+  if (constraints.each_row)
+    compared.each_row = [&](const StepRow& row) {
+      expect_near<float>(
+          row.log_probabilities,
+          wanted.log_probabilities.at(row.row));
+      constraints.each_row(row);
+    };
+  const auto& found = first_->advance(parents, tokens, compared, count);
+  expect_near_scores(found, wanted.best);
+  return found;
 }
 
 template <class T>

@@ -56,7 +56,6 @@ class PairedDecoder : public StepDecoder {
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) override;
-  std::span<const float> log_probabilities(int64_t row) const override;
 
  private:
   std::unique_ptr<StepDecoder> first_;

@@ -72,6 +72,35 @@ TEST(RuntimeMemory, OpeningAModelTakesThePackedWeightsAlone) {
   }
 }
 
+TEST(RuntimeMemory, DrawsHaveTheLogitsOfAFewRowsAtATime) {
+  constexpr int32_t kWords = 20'000;
+  const testing::TemporaryFolder folder;
+  const auto backend =
+      RuntimeBackends(ComputeType::kFloat32, /*logits_bytes=*/1'000'000)
+          .translation({write_sound_model(
+              options_of(BlockKind::kDynamicConv, Task::kTranslation),
+              Task::kTranslation,
+              folder.path() / "model",
+              0,
+              {kWords, kWords})});
+  const std::vector<std::vector<int32_t>> sources(64, {4, 5, 6});
+  std::vector<std::vector<int32_t>> words(sources.size(), {2});
+  for (auto& own : words)
+    for (int32_t word = 4; word < kWords; word += 2)
+      own.push_back(word);
+  SearchOptions options;
+  options.n_best = 10;
+  options.max_length_a = 0;
+  options.max_length_b = 2;
+  const std::vector<SampledInput> draws(sources.size(), {{4, {}}, 1});
+  forget_peak();
+  const double before = memory("VmRSS:");
+  sampled_search(*backend->start(sources), draws, options, {});
+  sampled_search(*backend->start_within(sources, words), draws, options, {});
+  // All rows' logits are 51 MB.
+  EXPECT_LT(memory("VmHWM:") - before, 15 * kMegabyte);
+}
+
 /// Everything that a backend is asked for, batch after batch in two threads,
 /// while small results live on between large blocks. Every batch has a few more
 /// sentences than the one before, as those of sorted lines have: no block that

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "comparison.h"
+#include "decode/step_rows.h"
 #include "random_models.h"
 #include "seqconv/decode/sampled_search.h"
 #include "support/temporary_folder.h"
@@ -203,23 +204,25 @@ TEST(RuntimeSearch, DrawsTheTranslationsOfLibTorch) {
   }
 }
 
-TEST(RuntimeSearch, KeepsTheProbabilitiesOfAStep) {
+TEST(RuntimeSearch, GivesOutTheProbabilitiesOfAStep) {
   const RandomTranslation model({options_of(BlockKind::kDynamicConv)});
   const auto decoder = model.open(runtime())->start(model.sources(3));
   const std::vector<int32_t> rows = {2, 0, 1}, ends(3, kEndId);
-  const auto& best = decoder->advance(
+  const auto step = testing::advance_with_rows(
+      *decoder,
       rows,
       ends,
-      {.unknown_penalty = 9, .keep_probabilities = true},
+      {.unknown_penalty = 9},
       2);
-  for (int64_t row = 0; row < 3; ++row) {
-    const auto all = decoder->log_probabilities(row);
+  ASSERT_EQ(step.log_probabilities.size(), rows.size());
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const auto& all = step.log_probabilities[row];
     ASSERT_EQ(std::ssize(all), decoder->vocabulary_size());
     double sum = 0;
     for (const float number : all)
       sum += std::exp(static_cast<double>(number));
     EXPECT_NEAR(sum, 1, 1e-5);
-    for (const Candidate& candidate : best[static_cast<size_t>(row)]) {
+    for (const Candidate& candidate : step.best[row]) {
       const float penalty = candidate.token == kUnknownId ? 9 : 0;
       EXPECT_EQ(
           all[static_cast<size_t>(candidate.token)] - penalty,

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "decode/step_rows.h"
 #include "seqconv/decode/sampled_search.h"
 #include "seqconv/runtime/runtime.h"
 #include "sound_models.h"
@@ -156,15 +157,15 @@ Lists lists_of(const std::vector<int32_t>& rows, const Lists& of) {
   return own;
 }
 
-/// What a step must have kept: for listed words the full model's, less the
+/// A step must give out for listed words the full model's, less the
 /// logarithm of all that is listed.
 void expect_restricted(
-    const StepDecoder& found,
-    const StepDecoder& full,
+    const testing::StepRows& found,
+    const testing::StepRows& full,
     const Lists& list_of_row) {
   for (size_t row = 0; row < list_of_row.size(); ++row) {
-    const auto all = full.log_probabilities(static_cast<int64_t>(row));
-    const auto own = found.log_probabilities(static_cast<int64_t>(row));
+    const auto& all = full.log_probabilities.at(row);
+    const auto& own = found.log_probabilities.at(row);
     ASSERT_EQ(own.size(), all.size());
     double sum = 0;
     for (const int32_t word : list_of_row[row])
@@ -191,9 +192,10 @@ TEST_F(WordListsOfRuntime, GiveTheProbabilitiesOfAModelWithoutTheOthers) {
     std::vector<int32_t> parents = rows;
     Lists own = lists_of(rows, lists);
     for (int step = 0; step < 3; ++step) {
-      for (StepDecoder* decoder : {some.get(), full.get()})
-        decoder->advance(parents, tokens, {.keep_probabilities = true}, 4);
-      expect_restricted(*some, *full, own);
+      const auto step_of = [&](StepDecoder& decoder) {
+        return testing::advance_with_rows(decoder, parents, tokens, {}, 4);
+      };
+      expect_restricted(step_of(*some), step_of(*full), own);
       parents =
           step == 0 ? std::vector{8, 8, 2, 3, 0} : std::vector{4, 1, 1, 0, 3};
       own = lists_of(parents, own);
@@ -214,26 +216,27 @@ TEST_F(WordListsOfRuntime, OfAnEnsembleAreThoseOfEveryModel) {
   std::vector<int32_t> rows(sources.size());
   std::iota(rows.begin(), rows.end(), 0);
   const std::vector<int32_t> ends(rows.size(), kEndId);
-  const StepConstraints keep = {.keep_probabilities = true};
-  const auto& best = both->advance(rows, ends, keep, kWords);
-  first->advance(rows, ends, keep, kWords);
-  second->advance(rows, ends, keep, kWords);
+  const auto step_of = [&](StepDecoder& decoder) {
+    return testing::advance_with_rows(decoder, rows, ends, {}, kWords);
+  };
+  const auto all = step_of(*both), of_first = step_of(*first),
+             of_second = step_of(*second);
   for (size_t i = 0; i < rows.size(); ++i) {
     double sum = 0;
     for (const int32_t word : lists[i]) {
-      const auto probability = [&](const StepDecoder& of) {
-        return std::exp(of.log_probabilities(
-            static_cast<int64_t>(i))[static_cast<size_t>(word)]);
+      const auto probability = [&](const testing::StepRows& of) {
+        return std::exp(
+            of.log_probabilities.at(i).at(static_cast<size_t>(word)));
       };
-      sum += probability(*both);
+      sum += probability(all);
       EXPECT_NEAR(
-          probability(*both),
-          (probability(*first) + probability(*second)) / 2,
+          probability(all),
+          (probability(of_first) + probability(of_second)) / 2,
           1e-5);
     }
     EXPECT_NEAR(sum, 1, 1e-4);
     const auto listed = std::ranges::count_if(lists[i], is_producible);
-    EXPECT_EQ(std::ssize(best[i]), listed);
+    EXPECT_EQ(std::ssize(all.best[i]), listed);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,20 @@ struct RowConstraint {
   std::vector<int32_t> banned;
 };
 
+struct Candidate {
+  int32_t token = 0;
+  float score = 0;  ///< natural log-probability, penalties applied
+};
+
+/// All that a step knows of one of its rows.
+struct StepRow {
+  size_t row = 0;
+  std::span<const Candidate> best;  ///< what advance() returns for it
+  /// Natural, of its next token [V], whatever its constraints: minus infinity
+  /// of a word that its sentence cannot have.
+  std::span<const float> log_probabilities;
+};
+
 /// The same for every row.
 struct StepConstraints {
   /// Subtracted from the log-probability of <unk>.
@@ -35,13 +50,10 @@ struct StepConstraints {
   std::span<const int32_t> excluded{};
   /// One entry a row, or empty: no row is constrained.
   std::span<const RowConstraint> rows;
-  /// Whether log_probabilities() is asked for afterwards.
-  bool keep_probabilities = false;
-};
-
-struct Candidate {
-  int32_t token = 0;
-  float score = 0;  ///< natural log-probability, penalties applied
+  /// Is given each row once, in ascending order, before advance() returns; the
+  /// spans end with the call. Where it is there, all log-probabilities are
+  /// made, though never those of all rows together.
+  std::function<void(const StepRow&)> each_row{};
 };
 
 /// Decoder state for a batch of sentences, one step at a time. Search sees
@@ -75,12 +87,6 @@ class StepDecoder {
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) = 0;
-
-  /// Of row `row` of the last call, which was asked to keep them: natural
-  /// log-probabilities [V] of its next token, whatever its constraints, minus
-  /// infinity of a word that its sentence cannot have; valid until the next
-  /// call.
-  virtual std::span<const float> log_probabilities(int64_t row) const = 0;
 };
 
 }  // namespace seqconv

@@ -24,9 +24,6 @@ class WrappedDecoder : public StepDecoder {
       int64_t count) override {
     return inner_->advance(parents, tokens, constraints, count);
   }
-  std::span<const float> log_probabilities(int64_t row) const override {
-    return inner_->log_probabilities(row);
-  }
 
  private:
   std::unique_ptr<StepDecoder> inner_;
