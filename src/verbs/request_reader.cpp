@@ -85,10 +85,9 @@ RequestReader::RequestReader(
     const std::string& input,
     std::istream& in,
     InputFormat format,
-    const Translator& translator)
-    : options_(translator.options()),
-      text_(*translator.system().text.source),
-      format_(std::move(format)) {
+    const TranslatorOptions& options,
+    const TextPipeline& text)
+    : options_(options), text_(text), format_(std::move(format)) {
   if (format_.format != TextFormat::kText && is_fairseq_data(input))
     fail_usage(
         format_.document_key.empty() && format_.stories.empty()
@@ -108,10 +107,9 @@ RequestReader::RequestReader(
     const std::string& name,
     int64_t lines_before,
     InputFormat format,
-    const Translator& translator)
-    : options_(translator.options()),
-      text_(*translator.system().text.source),
-      format_(std::move(format)) {
+    const TranslatorOptions& options,
+    const TextPipeline& text)
+    : options_(options), text_(text), format_(std::move(format)) {
   sentences_.emplace(piece, name, BadBytes::kReplace, lines_before);
 }
 

@@ -48,26 +48,28 @@ class RequestReader {
     std::vector<RequestOrigin> origins;        ///< one a request
   };
 
-  /// Reads the file `input`, or `in` when it is "". `translator`, which must
-  /// outlive the reader, has the source side of the model, and options for what
-  /// requests leave open. UsageError for anything else than text in binarised
+  /// Reads the file `input`, or `in` when it is "". `options` are for what
+  /// requests leave open, `text` is of the model's source side; both must
+  /// outlive the reader. UsageError for anything else than text in binarised
   /// data.
   RequestReader(
       const std::string& input,
       std::istream& in,
       InputFormat format,
-      const Translator& translator);
+      const TranslatorOptions& options,
+      const TextPipeline& text);
 
   /// Reads plain lines, objects or names from a stream that is a piece of a
   /// file: `name` is the file's, for messages, and `lines_before` the number of
-  /// its lines in front. Stream and `translator` must outlive the
-  /// reader.
+  /// its lines in front. Stream, `options` and `text` must outlive
+  /// the reader.
   RequestReader(
       std::istream& piece,
       const std::string& name,
       int64_t lines_before,
       InputFormat format,
-      const Translator& translator);
+      const TranslatorOptions& options,
+      const TextPipeline& text);
 
   /// Up to `count` requests, none for blank lines between JSON objects; false
   /// when there are none left. Error when the

@@ -290,7 +290,8 @@ void translate_stream(
           arguments.input,
           in,
           input_format(arguments, system.documents),
-          translator),
+          translator.options(),
+          *translator.system().text.source),
       out);
   translator.translate(lines);
   lines.finish();
@@ -349,7 +350,8 @@ void translate_part(
           input,
           part.out.progress().lines,
           input_format(arguments, system.documents),
-          translator),
+          translator.options(),
+          *translator.system().text.source),
       part.out.stream(),
       &part);
   translator.translate(lines);

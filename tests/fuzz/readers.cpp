@@ -1,8 +1,14 @@
-#include "readers.h"
+#include "fuzz/readers.h"
+
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "seqconv/base/checksum.h"
@@ -178,7 +184,8 @@ void read_requests(std::string_view bytes) {
   verbs::InputFormat format{TextFormat::kJson};
   if (documents)
     format.document_key = "in.text";
-  verbs::RequestReader reader("", lines, format, words());
+  const TranslatorOptions options;
+  verbs::RequestReader reader("", lines, format, options, words());
   verbs::RequestReader::Buffer buffer;
   while (reader.read(16, buffer))
     for (const verbs::RequestOrigin& origin : buffer.origins) {
@@ -280,6 +287,40 @@ constexpr Reader kReaders[] = {
 
 std::span<const Reader> readers() {
   return kReaders;
+}
+
+void write_bytes(const std::filesystem::path& file, std::string_view bytes) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+const std::filesystem::path& scratch() {
+  static const std::filesystem::path kFolder = [] {
+    std::error_code none;
+    // In memory, where there is such a place.
+    const bool shared = std::filesystem::is_directory("/dev/shm", none);
+    std::string name = (shared ? std::filesystem::path("/dev/shm")
+                               : std::filesystem::temp_directory_path()) /
+        "seqconv-fuzz-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error(concat("cannot make a folder ", name));
+    std::atexit([] {
+      std::error_code ignored;
+      std::filesystem::remove_all(scratch(), ignored);
+    });
+    return std::filesystem::path(name);
+  }();
+  return kFolder;
+}
+
+bool is_librarys(std::string_view message, std::string_view input) {
+  constexpr std::string_view kName = "json.exception";
+  return message.find(kName) != message.npos && input.find(kName) == input.npos;
+}
+
+void require(bool fulfilled, const char* what) {
+  if (!fulfilled)
+    throw std::logic_error(concat("does not hold: ", what));
 }
 
 }  // namespace seqconv::fuzz

@@ -19,10 +19,10 @@ std::span<const Reader> readers();
 const std::filesystem::path& scratch();
 /// Writes a file, whatever was there before.
 void write_bytes(const std::filesystem::path& file, std::string_view bytes);
-/// Whether an error holds the name of the JSON library, which is not its
+/// True where an error holds the name of the JSON library, which is not its
 /// input's.
 bool is_librarys(std::string_view message, std::string_view input);
-/// Ends the process where something that must hold does not.
+/// std::logic_error where something that must hold does not.
 void require(bool fulfilled, const char* what);
 
 }  // namespace seqconv::fuzz

@@ -1,16 +1,10 @@
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
-#include <string>
 #include <string_view>
 
-#include "readers.h"
+#include "fuzz/readers.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/log.h"
 
@@ -40,40 +34,6 @@ const Reader& chosen() {
 }
 
 }  // namespace
-
-void write_bytes(const std::filesystem::path& file, std::string_view bytes) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
-const std::filesystem::path& scratch() {
-  static const std::filesystem::path kFolder = [] {
-    std::error_code none;
-    // In memory, where there is such a place.
-    const bool shared = std::filesystem::is_directory("/dev/shm", none);
-    std::string name = (shared ? std::filesystem::path("/dev/shm")
-                               : std::filesystem::temp_directory_path()) /
-        "seqconv-fuzz-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr)
-      give_up("cannot make a folder", name.c_str());
-    std::atexit([] {
-      std::error_code ignored;
-      std::filesystem::remove_all(scratch(), ignored);
-    });
-    return std::filesystem::path(name);
-  }();
-  return kFolder;
-}
-
-bool is_librarys(std::string_view message, std::string_view input) {
-  constexpr std::string_view kName = "json.exception";
-  return message.find(kName) != message.npos && input.find(kName) == input.npos;
-}
-
-void require(bool fulfilled, const char* what) {
-  if (!fulfilled)
-    give_up("what must hold does not", what);
-}
 
 }  // namespace seqconv::fuzz
 

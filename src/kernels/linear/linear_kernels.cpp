@@ -1,3 +1,6 @@
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -97,7 +100,29 @@ namespace seqconv::kernels {
 namespace {
 
 #if defined(__x86_64__)
-/// Whether this processor multiplies and adds narrow numbers at once, in
+/// A bit of what the processor says of itself in leaf 7, for names that
+/// __builtin_cpu_supports of some compilers does not know.
+enum class Leaf7 { kAvxVnni, kAmxBf16, kAmxTile, kAmxInt8 };
+
+bool says(Leaf7 bit) {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const unsigned subleaf = bit == Leaf7::kAvxVnni ? 1 : 0;
+  if (__get_cpuid_count(7, subleaf, &eax, &ebx, &ecx, &edx) == 0)
+    return false;
+  switch (bit) {
+    case Leaf7::kAvxVnni:
+      return (eax >> 4 & 1) != 0;
+    case Leaf7::kAmxBf16:
+      return (edx >> 22 & 1) != 0;
+    case Leaf7::kAmxTile:
+      return (edx >> 24 & 1) != 0;
+    case Leaf7::kAmxInt8:
+      return (edx >> 25 & 1) != 0;
+  }
+  return false;
+}
+
+/// True where this processor multiplies and adds narrow numbers at once, in
 /// vectors of the instruction set.
 bool has_dot(WeightType type, Isa isa) {
   switch (type) {
@@ -106,9 +131,8 @@ bool has_dot(WeightType type, Isa isa) {
     case WeightType::kBfloat16:
       return isa == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16");
     case WeightType::kInt8:
-      return isa == Isa::kAvx512
-          ? __builtin_cpu_supports("avx512vnni")
-          : isa == Isa::kAvx2 && __builtin_cpu_supports("avxvnni");
+      return isa == Isa::kAvx512 ? __builtin_cpu_supports("avx512vnni")
+                                 : isa == Isa::kAvx2 && says(Leaf7::kAvxVnni);
   }
   return false;
 }
@@ -127,15 +151,15 @@ bool may_use_tiles() {
 }
 
 bool has_tiles(WeightType type, Isa isa) {
-  if (isa != Isa::kAvx512 || !__builtin_cpu_supports("amx-tile"))
+  if (isa != Isa::kAvx512 || !says(Leaf7::kAmxTile))
     return false;
   switch (type) {
     case WeightType::kFloat32:
       return false;
     case WeightType::kBfloat16:
-      return __builtin_cpu_supports("amx-bf16") && may_use_tiles();
+      return says(Leaf7::kAmxBf16) && may_use_tiles();
     case WeightType::kInt8:
-      return __builtin_cpu_supports("amx-int8") && may_use_tiles();
+      return says(Leaf7::kAmxInt8) && may_use_tiles();
   }
   return false;
 }
