@@ -10,10 +10,12 @@ weights of one update. Every 97th line is translated once more, among these
 alone: its output must have the same bytes. Resident memory must not grow by
 more than a tenth between a fifth of the lines and the last.
 
-Then, for a model of every mixer with 8,000 words: calls that hold --in-one-call
-lines at a time, searched for, among a shortlist's words too, drawn and scored. What such a call
-takes beyond one of 1,000 lines, which fills batches as large, is what it
-returns: 3 kB a line at most.
+Then, for models of every mixer with 8,000 words: calls of --in-one-call lines.
+Translations of all are held at a time, searched for, among a shortlist's words
+too, or drawn; pairs are scored; the perplexity of texts is measured, and one of
+as many words is generated. Such a call may take a fifth more than one of 1,000
+lines, which fills batches as large, and 3 kB for each line that it holds, or
+1 kB for each word that attention looks back on.
 """
 import argparse
 import os
@@ -23,6 +25,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+
+sys.path.insert(
+    0, os.fspath(pathlib.Path(__file__).resolve().parents[1] / "tests/support"))
+from peak_memory import peak_kilobytes
 
 WORDS = 8_000
 MIXERS = {
@@ -34,25 +40,33 @@ MIXERS = {
     "cnn": "kernel_sizes = [3]\nglu = false",
 }
 MIXER_CONFIGURATION = """
-[data]
-train_source = "words.txt"
-train_target = "words.txt"
-valid_source = "words.txt"
-valid_target = "words.txt"
 [text]
 subword = "none"
 [model]
 dim = 32
 ffn_dim = 32
-[model.encoder]
-{side}
 [model.decoder]
 {side}
 [training]
 max_updates = 1
+"""
+TRANSLATION = MIXER_CONFIGURATION + """
+[model.encoder]
+{side}
+[data]
+train_source = "words.txt"
+train_target = "words.txt"
+valid_source = "words.txt"
+valid_target = "words.txt"
 [decoding]
 max_length_a = 0
 max_length_b = 4
+"""
+LANGUAGE_MODEL = 'task = "language_model"' + MIXER_CONFIGURATION + """
+[data]
+train = "words.txt"
+valid = "words.txt"
+samples = "document_blocks"
 """
 CONFIGURATION = """
 [data]
@@ -137,18 +151,9 @@ class Translation:
             sys.exit(f"soak.py: the program ended with code {code}")
 
 
-def peak_kilobytes(command, text):
-    with open(text, "rb") as stdin:
-        process = subprocess.Popen(
-            command, stdin=stdin, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"soak.py: {command} ended with {process.returncode}")
-    return usage.ru_maxrss
-
-
-def check_calls(program, folder, generator, count):
+def write_texts(folder, generator, count):
+    """All words, and lines of them, few and many; for language models each line
+    is a document."""
     words = [f"w{i}" for i in range(WORDS)]
     (folder / "words.txt").write_text("".join(
         " ".join(words[i:i + 10]) + "\n" for i in range(0, WORDS, 10)))
@@ -156,34 +161,65 @@ def check_calls(program, folder, generator, count):
              for _ in range(count)]
     for name, size in (("few", 1000), ("many", count)):
         (folder / name).write_text("\n".join(lines[:size]) + "\n")
+        (folder / f"{name}.documents").write_text("\n\n".join(lines[:size]) + "\n")
+
+
+class Calls:
+    """Two models of a mixer, and what is asked of them."""
+
+    def __init__(self, program, folder, mixer, count):
+        self.program, self.folder, self.count = program, folder, count
+        self.mixer = mixer
+        self.translation = self.train(TRANSLATION, f"{mixer}.translation")
+        self.language_model = self.train(LANGUAGE_MODEL, f"{mixer}.language")
+        self.shortlist = folder / f"{mixer}.shortlist"
+        subprocess.run(
+            [program, "--quiet", "shortlist", "--model", self.translation,
+             "--source", "words.txt", "--target", "words.txt",
+             "--output", self.shortlist], cwd=folder, check=True)
+
+    def train(self, configuration, name):
+        side = f'layers = 1\nblock = "{self.mixer}"\nheads = 4\n{MIXERS[self.mixer]}'
+        (self.folder / "mixer.toml").write_text(configuration.format(side=side))
+        subprocess.run([self.program, "--quiet", "train", "mixer.toml",
+                        "--output", name], cwd=self.folder, check=True)
+        return self.folder / name
+
+    def commands(self, name, size):
+        """Those of few or many lines, with the kB that each may take more."""
+        def call(verb, model, *options):
+            return [self.program, "--quiet", verb, "--model", model,
+                    "--threads", "2", *options]
+        batches = ("--batch-tokens", "512")
+        text = self.folder / name
+        translate = call("translate", self.translation, *batches,
+                         "--buffer-lines", str(self.count), "--input", text)
+        score = call("score", self.translation, *batches,
+                     "--source", text, "--target", text)
+        perplexity = call("perplexity", self.language_model, *batches,
+                          "--input", f"{text}.documents")
+        generate = call("generate", self.language_model, "--length", str(size))
+        looks_back = self.mixer == "self_attention"
+        return {"search": ([*translate, "--beam", "5"], 3),
+                "sample": ([*translate, "--sample"], 3),
+                "shortlist": ([*translate, "--shortlist", self.shortlist], 3),
+                "score": (score, 3),
+                "perplexity": (perplexity, 0),
+                "generate": (generate, 1 if looks_back else 0)}
+
+
+def check_calls(program, folder, generator, count):
+    write_texts(folder, generator, count)
     grown = []
-    for mixer, own in MIXERS.items():
-        side = f'layers = 1\nblock = "{mixer}"\nheads = 4\n{own}'
-        (folder / "mixer.toml").write_text(MIXER_CONFIGURATION.format(side=side))
-        model = folder / mixer
-        subprocess.run([program, "--quiet", "train", "mixer.toml", "--output",
-                        model], cwd=folder, check=True)
-        shortlist = folder / "shortlist"
-        subprocess.run([program, "--quiet", "shortlist", "--model", model,
-                        "--source", "words.txt", "--target", "words.txt",
-                        "--output", shortlist], cwd=folder, check=True)
-        def commands(text):
-            translate = [program, "--quiet", "translate", "--model", model,
-                         "--threads", "2", "--batch-tokens", "512",
-                         "--buffer-lines", str(count)]
-            return {"search": [*translate, "--beam", "5"],
-                    "sample": [*translate, "--sample"],
-                    "shortlist": [*translate, "--shortlist", shortlist],
-                    "score": [program, "--quiet", "score", "--model", model,
-                              "--threads", "2", "--batch-tokens", "512",
-                              "--source", text, "--target", text]}
-        many = commands(folder / "many")
-        for kind, command in commands(folder / "few").items():
-            few_peak = peak_kilobytes(command, folder / "few")
-            many_peak = peak_kilobytes(many[kind], folder / "many")
+    for mixer in MIXERS:
+        calls = Calls(program, folder, mixer, count)
+        many = calls.commands("many", count)
+        for kind, (command, own) in calls.commands("few", 1000).items():
+            few_peak = peak_kilobytes(command)
+            many_peak = peak_kilobytes(many[kind][0])
             print(f"{mixer}, {kind}: peak {few_peak} kB of 1000 lines, "
-                  f"{many_peak} kB of {count}")
-            if many_peak > 1.2 * few_peak + 3 * (count - 1000):
+                  f"{many_peak} kB of {count}", flush=True)
+            if many_peak > 1.2 * few_peak + own * (count - 1000):
                 grown.append(f"{mixer}, {kind}")
     if grown:
         sys.exit(f"soak.py: calls grew with their lines: {'; '.join(grown)}")

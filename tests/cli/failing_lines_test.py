@@ -380,8 +380,11 @@ class TokenScores(unittest.TestCase):
         result = run("translate", "--model", support.model(), "--format", "json",
                      "--max-length-b", "12", *flags, stdin="1 2 3\n\n4 5\n9\n")
         self.assertEqual(result.code, 0, result.message)
-        for line in result.lines:
-            for found in json.loads(line)["translations"]:
+        answers = [json.loads(line)["translations"] for line in result.lines]
+        self.assertEqual([bool(answer[0]["token_scores"]) for answer in answers],
+                         [True, False, True, True])
+        for answer in answers:
+            for found in answer:
                 scores = found["token_scores"]
                 self.assertEqual(len(scores), len(found["tokens"].split()))
                 self.assertTrue(all(score < 0 for score in scores))

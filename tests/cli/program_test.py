@@ -16,7 +16,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parents[1] / "support"))
 import support
+from peak_memory import peak_kilobytes
 from support import run
 
 
@@ -150,7 +152,9 @@ class Help(unittest.TestCase):
 
     def test_help_lines_fit_a_terminal(self):
         for verb in self.VERBS:
-            for line in run(verb, "--help").lines:
+            lines = run(verb, "--help").lines
+            self.assertGreater(len(lines), 10, verb)
+            for line in lines:
                 self.assertLessEqual(len(line), 120, line)
 
     def test_version_states_build_facts(self):
@@ -429,6 +433,7 @@ class Translate(unittest.TestCase):
         lines = "1 2\n7\n"
         free = run(*arguments, stdin=lines).out.splitlines()
         bound = run(*arguments, "--no-repeat-ngram", "1", stdin=lines).out.splitlines()
+        self.assertEqual((len(free), len(bound)), (2, 2))
         for ours, theirs in zip(map(json.loads, bound), map(json.loads, free)):
             words = theirs["translations"][0]["tokens"].split()
             if len(set(words)) == len(words):  # nothing to forbid
@@ -484,7 +489,8 @@ class Score(unittest.TestCase):
         (folder / "t2").write_text("".join(b["text"] + "\n" for b in best))
         result = run("score", "--model", support.model(),
                      "--source", folder / "s2", "--target", folder / "t2")
-        for line, translation in zip(result.lines, best):
+        self.assertEqual(len(best), len(sources))
+        for line, translation in zip(result.lines[:-1], best, strict=True):
             # A forced </s> at the longest length is scored all the same.
             self.assertAlmostEqual(
                 float(line), translation["log_probability"], places=3
@@ -1406,13 +1412,7 @@ class Memory(unittest.TestCase):
         with tempfile.TemporaryFile("w+") as text:
             text.writelines(lines)
             text.seek(0)
-            process = subprocess.Popen(
-                command, stdin=text, stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, 0)
-        return usage.ru_maxrss
+            return peak_kilobytes(command, text)
 
     def test_of_a_call_does_not_grow_with_its_lines(self):
         model, words = model_of_words()

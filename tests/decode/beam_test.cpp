@@ -269,21 +269,6 @@ TEST(RepeatedNgrams, AreThoseOfEachBranchOfATree) {
     }
 }
 
-/// 100,000 tokens would take minutes where every question looked at them all.
-TEST(RepeatedNgrams, TakeTheSameTimeHoweverLongAHypothesisIs) {
-  for (const int64_t n : {1, 2, 3}) {
-    RepeatedNgrams ngrams(n);
-    const uint64_t words = n == 1 ? 100 : 20'000;
-    Tokens banned;
-    for (int32_t i = 0; i < 100'000; ++i) {
-      const auto token = static_cast<int32_t>(
-          3 + random_word(7, static_cast<uint64_t>(i)) % words);
-      banned.clear();
-      ngrams.ban(ngrams.add(i - 1, token), banned);
-    }
-  }
-}
-
 TEST(RepeatedNgrams, LeaveTheEndThatStartsEveryTargetAlone) {
   EXPECT_EQ(banned_after({2, 5}, 1), Tokens{5});
   EXPECT_EQ(banned_after({2}, 1), Tokens{});

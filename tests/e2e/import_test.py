@@ -13,7 +13,6 @@ skipped (exit code 77), or fails where SEQCONV_PYTHON_REQUIRED=1.
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "support"), str(TESTS / "python")]
 import golden_folders  # noqa: E402
 import real_text  # noqa: E402
+from peak_memory import peak_kilobytes  # noqa: E402
 from run_pytest import missing_modules  # noqa: E402
 
 BOOKKEEPING = ("conv_bias", "_float_tensor", "version")
@@ -289,14 +289,9 @@ def check_large(setting):
     command = [setting.program, "import", "--checkpoint", path, "--output", output]
     command += ["--source-dictionary", path.with_suffix(".txt")]
     command += ["--target-dictionary", path.with_suffix(".txt")]
-    # By a small process: one that is started inherits the peak of its starter.
-    measured = subprocess.run(
-        [sys.executable, __file__, "--measure", *map(str, command)],
-        check=True,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    seconds, peak = map(float, measured.stdout.split())
+    start = time.monotonic()
+    peak = peak_kilobytes(command) * 1024 / 1e6
+    seconds = time.monotonic() - start
     information = setting.run("info", output)
     assert f"parameters: {written.stdout.strip()}\n" in information, information
     print(f"{size:.0f} MB imported in {seconds:.1f} s, peak memory {peak:.0f} MB")
@@ -304,21 +299,9 @@ def check_large(setting):
     path.unlink()
 
 
-def measure(command):
-    """Prints the seconds that a command takes and its peak memory in MB."""
-    start = time.monotonic()
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    seconds = time.monotonic() - start
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(seconds, peak * 1024 / 1e6)
-
-
 def main():
     if sys.argv[1] == "--write-large":
         write_large(pathlib.Path(sys.argv[2]), *map(int, sys.argv[3:]))
-        return 0
-    if sys.argv[1] == "--measure":
-        measure(sys.argv[2:])
         return 0
     missing = missing_modules("torch", "numpy")
     if missing:

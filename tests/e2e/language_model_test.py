@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import peak_memory
+
 # A line is a name, some fillers, the name's verb, some fillers, the name's
 # closing word: of about 12 tokens two are certain for who remembers the name.
 NAMES = [f"name{i}" for i in range(40)]
@@ -100,7 +103,8 @@ def check_perplexity(program, folder, KneserNey, read_stream):
 def generate(program, model, length):
     """Peak memory in KiB, and when each word or line end was there: seconds."""
     command = [program, "generate", "--model", model, "--length", str(length)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        peak_memory.measured(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     times = []
     inside = False  # a word
     while piece := os.read(process.stdout.fileno(), 1 << 16):
@@ -109,13 +113,11 @@ def generate(program, model, length):
             times += [now] * (byte == ord("\n"))
             times += [now] * (not inside and byte not in b" \n")
             inside = byte not in b" \n"
-    process.stdout.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, f"generate failed: {process.returncode}"
+    _, errors = process.communicate()
+    assert process.returncode == 0, f"generate failed: {errors}"
     # Behind an unfinished line the program ends the line itself.
     assert len(times) in (length, length + 1), f"{len(times)} tokens of {length}"
-    return usage.ru_maxrss, times
+    return peak_memory.peak_of(errors), times
 
 
 def check_generation(program, model):

@@ -90,7 +90,10 @@ class Pages(unittest.TestCase):
     def test_the_plots_are_those_of_the_document(self):
         with tempfile.TemporaryDirectory() as folder:
             model.draw_plots(pathlib.Path(folder))
-            for file in pathlib.Path(folder).iterdir():
+            files = sorted(pathlib.Path(folder).iterdir())
+            self.assertEqual([file.name for file in files],
+                             ["scaling_goodput.svg", "scaling_updates.svg"])
+            for file in files:
                 self.assertEqual(file.read_text(), (ROOT / "docs" / file.name).read_text())
                 xml.etree.ElementTree.parse(file)
 

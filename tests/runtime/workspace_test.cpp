@@ -182,6 +182,7 @@ TEST_P(RuntimeWorkspaces, AreUsedAgainByOneBatchAfterAnother) {
   const std::vector<SearchInput> inputs(20, {.source_length = 6});
   SearchOptions options;
   options.max_length_b = 12;
+  const int64_t before = Workspace::bytes_of_all();
   int64_t first = 0;
   for (int batch = 0; batch < 10; ++batch) {
     search(*backend->start(sources), inputs, options);
@@ -189,6 +190,7 @@ TEST_P(RuntimeWorkspaces, AreUsedAgainByOneBatchAfterAnother) {
     if (batch == 0)
       first = Workspace::bytes_of_all();
   }
+  EXPECT_GT(first, before);
   EXPECT_EQ(Workspace::bytes_of_all(), first);
 }
 

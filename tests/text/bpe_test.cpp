@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <map>
@@ -14,6 +15,10 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
+#ifdef __SANITIZE_ADDRESS__
+extern "C" size_t __sanitizer_get_current_allocated_bytes();
+#endif
+
 namespace seqconv {
 namespace {
 
@@ -21,6 +26,16 @@ using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
+
+/// Bytes of the heap that are not free.
+double heap_in_use() {
+#ifdef __SANITIZE_ADDRESS__
+  return static_cast<double>(::__sanitizer_get_current_allocated_bytes());
+#else
+  const struct mallinfo2 all = ::mallinfo2();
+  return static_cast<double>(all.uordblks + all.hblkhd);
+#endif
+}
 
 using Symbols = std::vector<std::string>;
 
@@ -287,6 +302,23 @@ TEST(Bpe, SplitsAVeryLongWordInReasonableTime) {
   EXPECT_EQ(pieces.size(), 12'501u);
   EXPECT_EQ(pieces[0], "aaaaaaaa");
   EXPECT_EQ(pieces.back(), "a");
+}
+
+TEST(Bpe, RemembersWordsInBoundedMemory) {
+  const Bpe bpe = Bpe::parse("#version: 0.2\na b\n", "codes");
+  const double before = heap_in_use();
+  double most = 0;
+  // Short words, then long ones: 50 MB of each, were all of them kept.
+  for (const auto& [length, count] : {std::pair(10, 110'000), {250, 6'000}})
+    for (int i = 0; i < count; ++i) {
+      std::string word = std::to_string(i);
+      word.resize(static_cast<size_t>(length), 'x');
+      bpe.segment_words({word});
+      if (i % 1'000 == 0)
+        most = std::max(most, heap_in_use() - before);
+    }
+  EXPECT_GT(most, 20e6);
+  EXPECT_LT(most, 45e6);
 }
 
 TEST(Bpe, AnyBytesArePutTogetherAgain) {
