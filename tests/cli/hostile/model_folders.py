@@ -274,6 +274,20 @@ def training_states():
                     "--set", assignment], (1, 2), wanted)
 
 
+def settings_of_runs():
+    """A warning says that they cannot be read; the model is whole without them."""
+    for name, content in (
+        ("garbage", GARBAGE), ("empty", b""), ("without text", b"[model]\ndim = 4\n"),
+        ("a list", b"text = []\n"), ("of other types", b"[text]\njoined = 3\n"),
+    ):
+        stem = f"run-settings-{name.replace(' ', '-')}"
+        folder = spoiled(stem, "training/config.toml", lambda b: content)
+        yield Case(f"start from a run, config.toml is {name}",
+                   ["train", support.config(), "--init-from", folder, "--output",
+                    support.scratch() / f"from-{stem}", "--set",
+                    "training.max_updates=1"], 0)
+
+
 FAMILIES = [
     no_models,
     truncated_checkpoints,
@@ -282,4 +296,5 @@ FAMILIES = [
     model_descriptions,
     vocabularies,
     training_states,
+    settings_of_runs,
 ]
