@@ -9,6 +9,7 @@
 #include "seqconv/base/error.h"
 #include "seqconv/base/json_texts.h"
 #include "seqconv/base/log.h"
+#include "seqconv/base/one_line.h"
 #include "seqconv/base/threads.h"
 #include "seqconv/pipeline/workers.h"
 
@@ -232,7 +233,7 @@ void write_table(
     out << '\t' << evaluation.metric().name(i)
         << (flags.confidence ? "\t95 %" : "") << (flags.paired ? "\tp" : "");
   for (size_t s = 0; s < text.systems.size(); ++s) {
-    out << '\n' << text.systems[s].name;
+    out << '\n' << one_line(text.systems[s].name);
     for (const std::vector<Measured>& systems : evaluation.measured) {
       const Measured& own = systems[s];
       out << '\t' << fixed(own.score, flags.decimals);

@@ -20,7 +20,13 @@ constexpr const char* kInfoExamples =
     "  seqconv info "
     "runs/numbers/training/checkpoints/update-00002000.safetensors";
 
-// "key: value" a line; tables as "table.key: value".
+// "key: value" on one line, whatever a name or a value holds.
+template <class Value>
+void write_row(const std::string& key, const Value& value, std::ostream& out) {
+  out << one_line(concat(key, ": ", value)) << '\n';
+}
+
+// A table's rows; tables in it as "table.key: value".
 void write_rows(const Json& table, const std::string& path, std::ostream& out) {
   for (const auto& [key, value] : table.items()) {
     if (key == "samples")
@@ -29,7 +35,7 @@ void write_rows(const Json& table, const std::string& path, std::ostream& out) {
     if (value.is_object())
       write_rows(value, where, out);
     else
-      out << one_line(concat(where, ": ", detail::show_json(value))) << '\n';
+      write_row(where, detail::show_json(value), out);
   }
 }
 
@@ -44,11 +50,11 @@ void write_parameters(const RootedPath& checkpoint, std::ostream& out) {
   int64_t parameters = 0;
   for (const auto& [name, tensor] : reader.tensors())
     parameters += is_scale(reader, name) ? 0 : tensor.count();
-  out << "checkpoint: " << checkpoint.string() << '\n'
-      << "parameters: " << parameters << '\n'
-      << "tensors: " << reader.tensors().size() << '\n';
+  write_row("checkpoint", checkpoint.string(), out);
+  write_row("parameters", parameters, out);
+  write_row("tensors", reader.tensors().size(), out);
   for (const auto& [key, value] : reader.metadata())
-    out << one_line(concat("checkpoint.", key, ": ", value)) << '\n';
+    write_row(concat("checkpoint.", key), value, out);
 }
 
 void write_vocabularies(const ModelFiles& model, std::ostream& out) {
@@ -62,9 +68,10 @@ void write_vocabularies(const ModelFiles& model, std::ostream& out) {
     const Json& text = inside(model.config, "text");
     const Json& name = inside(inside(text, key), "dictionary");
     if (name.is_string())
-      out << "vocabulary" << label << ": "
-          << Vocabulary::load(model.folder / name.get<std::string>()).size()
-          << '\n';
+      write_row(
+          concat("vocabulary", label),
+          Vocabulary::load(model.folder / name.get<std::string>()).size(),
+          out);
   }
 }
 
@@ -77,7 +84,7 @@ void write_checkpoints(const fs::path& folder, std::ostream& out) {
       names.push_back(fs::relative(entry.path(), folder).string());
   std::sort(names.begin(), names.end());
   for (const std::string& name : names)
-    out << "file: " << name << '\n';
+    write_row("file", name, out);
 }
 
 // Checks the description and the tensors as opening the model does.
@@ -89,10 +96,10 @@ void check_model(const ModelFiles& model) {
 // Tells what can be told of a model that cannot be opened, then why.
 void run_info(const RootedPath& path, std::ostream& out) {
   const ModelFiles model = find_model(path);
-  out << "folder: " << model.folder.string() << '\n';
+  write_row("folder", model.folder.string(), out);
   for (const char* key : {"format", "format_version", "task"})
     if (model.config.contains(key))
-      out << key << ": " << detail::show_json(model.config[key]) << '\n';
+      write_row(key, detail::show_json(model.config[key]), out);
   std::string fault;
   const auto attempt = [&](const auto& part) {
     try {

@@ -18,6 +18,7 @@
 #include "seqconv/base/log.h"
 #include "seqconv/base/mapping_faults.h"
 #include "seqconv/base/signals.h"
+#include "seqconv/text/unicode.h"
 #include "standard_output.h"
 #include "version.h"
 
@@ -118,17 +119,29 @@ int report(const std::string& message, int code) {
                       : concat("; did you mean '", nearest, "'?"));
 }
 
-// An empty value is a variable that nobody has set. A prompt may be one.
-void reject_empty_values(const CLI::App& app) {
+// Values that go as text into what is read or written, by the kinds that
+// --help names; other values are files, numbers, or names out of a list.
+bool is_text(const CLI::Option& option) {
+  const std::string kind = option.get_type_name();
+  return kind == "KEY" || kind == "REGEX" || kind == "TEXT";
+}
+
+// An empty value is a variable that nobody has set. A prompt may be one, and is
+// repaired like the text of a file.
+void reject_bad_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = typed_name(names_of_option(*option));
-    const auto& values = option->results();
-    if (option->get_type_size() != 0 && name != "--prompt" && name != "-p" &&
-        std::ranges::find(values, "") != values.end())
-      fail_usage(name, " must have a value, but got ''");
+    if (option->get_type_size() == 0 || name == "--prompt" || name == "-p")
+      continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty())
+        fail_usage(name, " must have a value, but got ''");
+      if (is_text(*option) && find_invalid_utf8(value) != std::string::npos)
+        fail_usage(name, " must be UTF-8, but got '", value, "'");
+    }
   }
   for (const CLI::App* verb : app.get_subcommands())
-    reject_empty_values(*verb);
+    reject_bad_values(*verb);
 }
 
 // Where it has been deleted, no relative path leads anywhere, and LibTorch's
@@ -179,7 +192,7 @@ int run(int argc, char** argv, StandardOutput& out) {
     std::cerr << app.help();
     return kUsage;
   }
-  reject_empty_values(app);
+  reject_bad_values(app);
   set_log_level(quiet ? LogLevel::kWarning : LogLevel::kInfo);
   check_working_folder();
   check_overwriting(app);

@@ -17,8 +17,8 @@ readonly COMPILER=aarch64-linux-gnu-g++ EMULATOR=qemu-aarch64
 readonly GOOGLETEST=/usr/src/googletest
 # As CMakeLists.txt in src/base, src/kernels and tests/kernels have them.
 readonly BASE=(
-  atomic_file checksum crc32 elements error files json_members library_path log one_line
-  safetensors)
+  atomic_file checksum crc32 elements error files files_under_way json_members library_path
+  log mapping_faults one_line rooted_path safetensors)
 readonly LOOPS="-ffp-contract=fast -fno-math-errno -fno-trapping-math -fopenmp-simd"
 
 need() {

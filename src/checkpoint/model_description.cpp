@@ -4,6 +4,7 @@
 
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/json_fields.h"
 #include "seqconv/checkpoint/decoding_defaults.h"
 
 namespace seqconv {
@@ -100,16 +101,25 @@ TaskWords words_of(Task task) {
   fail("unknown task ", static_cast<int>(task));
 }
 
+/// Reads and checks one part of config.json. What would be a wrong command line
+/// elsewhere is bad data here: Error that names the file.
+template <class Read>
+void read_part(const RootedPath& folder, const Read& read) {
+  try {
+    read();
+  } catch (const UsageError& error) {
+    fail((folder / "config.json").string(), ": ", error.what());
+  }
+}
+
 Task task_in(const Json& config, const RootedPath& folder) {
-  const std::string key = (folder / "config.json").string() + ": task";
-  const Json name =
-      config.value("task", Json(std::string(enum_name(Task::kTranslation))));
-  SEQCONV_CHECK(
-      name.is_string(),
-      key,
-      " must be a string, but got ",
-      name.dump());
-  return parse_enum<Task>(name.get<std::string>(), key);
+  Task task = Task::kTranslation;
+  read_part(folder, [&] {
+    if (config.contains("task"))
+      task =
+          parse_enum<Task>(json_value<std::string>(config, "", "task"), "task");
+  });
+  return task;
 }
 
 void check_task(Task task, Task wanted, const RootedPath& folder) {
@@ -245,16 +255,6 @@ void write_config(const fs::path& folder, const Json& config) {
   write_file_atomically(folder / "config.json", config.dump(2) + "\n");
 }
 
-/// Reads and checks one part of config.json; errors name the file.
-template <class Read>
-void read_part(const RootedPath& folder, const Read& read) {
-  try {
-    read();
-  } catch (const UsageError& error) {
-    fail((folder / "config.json").string(), ": ", error.what());
-  }
-}
-
 /// Error for what programs of the folder's version would misread or not know.
 void check_version_says_all(
     const Json& config,
@@ -346,6 +346,9 @@ TranslationDescription read_translation_description(const RootedPath& folder) {
       read_options(config["documents"], "documents", model.documents);
   });
   model.text = TranslationText::load(folder, config["text"]);
+  read_part(folder, [&] {
+    check_vocabulary(model.options, Task::kTranslation, model.vocabulary());
+  });
   check_version_says_all(
       config,
       model.text.options,
@@ -366,6 +369,9 @@ LanguageDescription read_language_description(const RootedPath& folder) {
     }
   });
   model.text = LanguageText::load(folder, config["text"]);
+  read_part(folder, [&] {
+    check_vocabulary(model.options, Task::kLanguageModel, model.vocabulary());
+  });
   check_version_says_all(config, model.text.options, folder);
   return model;
 }

@@ -46,12 +46,8 @@ LanguageSystem open_language_model(
   DescriptionsInUse descriptions;
   descriptions.add(files);
   LanguageSystem system{read_language_description(files.folder)};
-  try {
-    system.backend = opener.language(
-        {system.options, system.vocabulary(), files.parameters});
-  } catch (const UsageError& error) {
-    fail((files.folder / "config.json").string(), ": ", error.what());
-  }
+  system.backend =
+      opener.language({system.options, system.vocabulary(), files.parameters});
   descriptions.check();
   return system;
 }

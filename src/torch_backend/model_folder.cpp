@@ -21,15 +21,11 @@ LoadedLanguageModel load_language_model_config(
     const RootedPath& folder,
     at::Device device) {
   LoadedLanguageModel loaded{read_language_description(folder)};
-  try {
-    loaded.model = LanguageModel(
-        loaded.options,
-        loaded.vocabulary().target,
-        std::nullopt,
-        device);
-  } catch (const UsageError& error) {
-    fail((folder / "config.json").string(), ": ", error.what());
-  }
+  loaded.model = LanguageModel(
+      loaded.options,
+      loaded.vocabulary().target,
+      std::nullopt,
+      device);
   return loaded;
 }
 

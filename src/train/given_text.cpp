@@ -4,6 +4,7 @@
 #include <array>
 
 #include "seqconv/base/files.h"
+#include "seqconv/base/json_fields.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/options.h"
 #include "seqconv/checkpoint/model_description.h"
@@ -132,10 +133,11 @@ Json text_of_run(const RootedPath& model) {
     return Json::object();
   try {
     const Json table = parse_toml(read_file(file), file.string());
+    const Json& text = json_field(table, file.string(), "text");
     TextOptions checked;
-    read_options(table.at("text"), "text", checked);
-    return table.at("text");
-  } catch (const std::exception& error) {
+    read_options(text, "text", checked);
+    return text;
+  } catch (const Error& error) {
     log_warning(
         "what the text of '",
         model.string(),

@@ -48,6 +48,14 @@ class Scores(unittest.TestCase):
         return self.scored(metric, "-r", written("ref.txt", REFERENCES),
                            "--hypotheses", written(name, SYSTEMS[name]))
 
+    def test_a_table_has_one_row_a_system_whatever_its_name(self):
+        reference = written("ref.txt", REFERENCES)
+        odd = [written(f"odd {i} \t\n\x1b[31m \udcff.txt", REFERENCES) for i in range(2)]
+        table = self.out("bleu", "-r", reference, "--hypotheses", *odd)
+        rows = table.splitlines()
+        self.assertEqual([row.count("\t") for row in rows], [1, 1, 1, 1], table)
+        self.assertTrue(rows[1].endswith("odd 0    [31m \ufffd.txt\t100.00"), table)
+
     def test_a_table_of_systems_has_what_each_has_alone(self):
         reference = written("ref.txt", REFERENCES)
         for metric in ("bleu", "chrf", "ter", "exact"):

@@ -955,6 +955,15 @@ class Info(unittest.TestCase):
                        "architecture.encoder.layers: 2", "parameters: "):
             self.assertIn(wanted, text)
 
+    def test_a_row_is_a_line_of_utf8_whatever_names_are(self):
+        odd = "a\nfile: b\x1b[1m\udcff"
+        folder = support.copy_model(odd)
+        (folder / "training" / f"{odd}.safetensors").touch()
+        text = run("info", folder).out.decode()
+        named = [row for row in text.splitlines() if "b [1m\ufffd" in row]
+        self.assertEqual([row.split(": ")[0] for row in named], ["folder", "checkpoint", "file"])
+        self.assertTrue(text.replace("\n", "").isprintable(), ascii(text))
+
 
 class Tokenize(unittest.TestCase):
     LINE = "Sie sagt: \"Geht's um 3. Mai-Ausgabe?\"\n"

@@ -34,6 +34,7 @@ WRONG = {
     "N": ["x", "-1", "", "99999999999999999999"],
     "X": ["x", "nan", "", "1e999"],
     "I/N": ["", "0/1", "2/1", "1"],
+    **dict.fromkeys(("KEY", "REGEX", "TEXT"), ["", "a\udcff"]),  # a byte that is not UTF-8
     "": ["often"],  # of a switch
 }
 PERHAPS = {"N": ["0", "2147483647"], "X": ["0", "-1e300"], "NAME": ["no-such-name"], "CODE": ["xx-yy"], "KEY=VALUE": ["x", "=1"]}

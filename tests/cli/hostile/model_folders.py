@@ -197,11 +197,25 @@ def model_descriptions():
                                  [4, 4, 4]), "wrong vocabulary"),
         ("samples are text", changed(["text", "source", "samples"], "x"), ""),
         ("beam 0", changed(["decoding", "beam"], 0), "beam"),
+        ("unknown task", changed(["task"], "x"), "task must be", "'x'"),
+        ("task is a number", changed(["task"], 3), "task must be"),
+        ("cutoffs above the vocabulary", changed(["architecture"], {
+            **good["architecture"], "tie": "none",
+            "adaptive": {"softmax_cutoffs": [10**6]}}), "softmax_cutoffs"),
     ):
         folder = spoiled(f"described-{name.replace(' ', '-')}", "config.json",
                          lambda b: content if isinstance(content, bytes)
                          else content.encode())
-        yield from opens(folder, f"config.json: {name}", (1, 2), *wanted)
+        yield from opens(folder, f"config.json: {name}", 1, *wanted)
+        for command in (
+            ["score", "--source", support.config(), "--target",
+             support.config(), "--model", folder],
+            ["average", "--output", support.scratch() / "m", folder],
+            ["quantize", "--output", support.scratch() / "m", "--model", folder],
+            ["export", "--format", "pytorch", folder, support.scratch() / "m.pt"],
+        ):
+            yield Case(f"{command[0]}, config.json: {name}", command, 1,
+                       *wanted)
 
 
 def vocabularies():
@@ -260,6 +274,20 @@ def training_states():
                     "--set", assignment], (1, 2), wanted)
 
 
+def settings_of_runs():
+    """A warning says that they cannot be read; the model is whole without them."""
+    for name, content in (
+        ("garbage", GARBAGE), ("empty", b""), ("without text", b"[model]\ndim = 4\n"),
+        ("a list", b"text = []\n"), ("of other types", b"[text]\njoined = 3\n"),
+    ):
+        stem = f"run-settings-{name.replace(' ', '-')}"
+        folder = spoiled(stem, "training/config.toml", lambda b: content)
+        yield Case(f"start from a run, config.toml is {name}",
+                   ["train", support.config(), "--init-from", folder, "--output",
+                    support.scratch() / f"from-{stem}", "--set",
+                    "training.max_updates=1"], 0)
+
+
 FAMILIES = [
     no_models,
     truncated_checkpoints,
@@ -268,4 +296,5 @@ FAMILIES = [
     model_descriptions,
     vocabularies,
     training_states,
+    settings_of_runs,
 ]
