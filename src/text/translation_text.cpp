@@ -11,7 +11,7 @@ namespace seqconv {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kSourceCut = "max_source_tokens";
+constexpr const char* source_keyCut = "max_source_tokens";
 
 /// The one dictionary of both sides that the options name, or null.
 VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
@@ -62,21 +62,21 @@ Json save_options(const TranslationText& saved) {
   save_language(options, "source_language", options.source_language, text);
   save_language(options, "target_language", options.target_language, text);
   if (saved.max_source_tokens > 0)
-    text[kSourceCut] = saved.max_source_tokens;
+    text[source_keyCut] = saved.max_source_tokens;
   return text;
 }
 
 /// What save_options said of the cut, in the folder's text.
 int64_t load_source_cut(const RootedPath& folder, const Json& text) {
-  if (!text.contains(kSourceCut))
+  if (!text.contains(source_keyCut))
     return 0;
-  const Json& most = text[kSourceCut];
+  const Json& most = text[source_keyCut];
   SEQCONV_CHECK(
       most.is_number_unsigned() && most >= 2 &&
           most <= std::numeric_limits<int32_t>::max(),
       folder.string(),
       ": text.",
-      kSourceCut,
+      source_keyCut,
       " must be a whole number from 2 on, but got ",
       detail::show_json(most));
   return most.get<int64_t>();
@@ -86,30 +86,37 @@ void load_sides(
     const RootedPath& folder,
     const Json& text,
     TranslationText& loaded) {
-  static const std::string kSource = "text.source", kTarget = "text.target";
+  const std::string source_key = "text.source", target_key = "text.target";
   const Json& source = json_field(text, "text", "source");
   const Json& target = json_field(text, "text", "target");
   const TextOptions& options = loaded.options;
   const Preparation source_lines(options, options.source_language);
   const Preparation target_lines(options, options.target_language);
-  loaded.source = load_side(folder, options, source_lines, source, kSource);
+  loaded.source = load_side(folder, options, source_lines, source, source_key);
   if (options.joined) {
     SEQCONV_CHECK(
-        file_names(source, kSource) == file_names(target, kTarget),
+        file_names(source, source_key) == file_names(target, target_key),
         folder.string(),
         ": a joined vocabulary needs the same files on both sides, but got ",
-        file_names(source, kSource),
+        file_names(source, source_key),
         " and ",
-        file_names(target, kTarget));
+        file_names(target, target_key));
     loaded.target = other_side(loaded.source, target_lines);
   } else {
-    loaded.target = load_side(folder, options, target_lines, target, kTarget);
+    loaded.target =
+        load_side(folder, options, target_lines, target, target_key);
   }
   const std::string where = folder.string();
-  loaded.source_samples =
-      check_samples(where + ", source side", *loaded.source, source, kSource);
-  loaded.target_samples =
-      check_samples(where + ", target side", *loaded.target, target, kTarget);
+  loaded.source_samples = check_samples(
+      where + ", source side",
+      *loaded.source,
+      source,
+      source_key);
+  loaded.target_samples = check_samples(
+      where + ", target side",
+      *loaded.target,
+      target,
+      target_key);
 }
 
 }  // namespace
