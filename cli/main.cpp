@@ -12,6 +12,7 @@
 #include "flags.h"
 #include "help.h"
 #include "overwriting.h"
+#include "parse_errors.h"
 #include "program.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/files_under_way.h"
@@ -92,45 +93,6 @@ int report(const std::string& message, int code) {
   return code;
 }
 
-// Names the first argument that nobody knows, and the nearest that is known.
-[[noreturn]] void reject_extras(const CLI::App& app) {
-  const CLI::App* verb = &app;
-  std::vector<std::string> known;
-  for (;;) {
-    for (const CLI::Option* option : verb->get_options())
-      for (const std::string& name : option->get_lnames())
-        known.push_back(concat("--", name));
-    const auto chosen = verb->get_subcommands();
-    if (chosen.empty())
-      break;
-    verb = chosen.front();
-  }
-  for (const CLI::App* below : verb->get_subcommands({}))
-    known.push_back(below->get_name());
-  const auto extras = app.remaining(true);
-  const std::string extra = extras.empty() ? "" : extras.front();
-  const std::string nearest = nearest_word(extra, known);
-  fail_usage(
-      "unexpected argument '",
-      extra,
-      "'",
-      nearest.empty() ? "; see --help"
-                      : concat("; did you mean '", nearest, "'?"));
-}
-
-// An empty value is a variable that nobody has set. A prompt may be one.
-void reject_empty_values(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = typed_name(names_of_option(*option));
-    const auto& values = option->results();
-    if (option->get_type_size() != 0 && name != "--prompt" && name != "-p" &&
-        std::ranges::find(values, "") != values.end())
-      fail_usage(name, " must have a value, but got ''");
-  }
-  for (const CLI::App* verb : app.get_subcommands())
-    reject_empty_values(*verb);
-}
-
 // Where it has been deleted, no relative path leads anywhere, and LibTorch's
 // mathematics library ends the program with a message of its own.
 void check_working_folder() {
@@ -170,10 +132,8 @@ int run(int argc, char** argv, StandardOutput& out) {
   } catch (const CLI::CallForVersion& version) {
     out << version.what() << '\n';
     return EXIT_SUCCESS;
-  } catch (const CLI::ExtrasError& error) {
-    reject_extras(app);
   } catch (const CLI::ParseError& error) {
-    fail_usage(error.what(), "; seqconv --help shows the flags");
+    reject_command_line(app, error);
   }
   if (!program.run) {
     std::cerr << app.help();
