@@ -12,13 +12,13 @@
 #include "flags.h"
 #include "help.h"
 #include "overwriting.h"
+#include "parse_errors.h"
 #include "program.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/files_under_way.h"
 #include "seqconv/base/log.h"
 #include "seqconv/base/mapping_faults.h"
 #include "seqconv/base/signals.h"
-#include "seqconv/text/unicode.h"
 #include "standard_output.h"
 #include "version.h"
 
@@ -93,57 +93,6 @@ int report(const std::string& message, int code) {
   return code;
 }
 
-// Names the first argument that nobody knows, and the nearest that is known.
-[[noreturn]] void reject_extras(const CLI::App& app) {
-  const CLI::App* verb = &app;
-  std::vector<std::string> known;
-  for (;;) {
-    for (const CLI::Option* option : verb->get_options())
-      for (const std::string& name : option->get_lnames())
-        known.push_back(concat("--", name));
-    const auto chosen = verb->get_subcommands();
-    if (chosen.empty())
-      break;
-    verb = chosen.front();
-  }
-  for (const CLI::App* below : verb->get_subcommands({}))
-    known.push_back(below->get_name());
-  const auto extras = app.remaining(true);
-  const std::string extra = extras.empty() ? "" : extras.front();
-  const std::string nearest = nearest_word(extra, known);
-  fail_usage(
-      "unexpected argument '",
-      extra,
-      "'",
-      nearest.empty() ? "; see --help"
-                      : concat("; did you mean '", nearest, "'?"));
-}
-
-// Values that go as text into what is read or written, by the kinds that
-// --help names; other values are files, numbers, or names out of a list.
-bool is_text(const CLI::Option& option) {
-  const std::string kind = option.get_type_name();
-  return kind == "KEY" || kind == "REGEX" || kind == "TEXT";
-}
-
-// An empty value is a variable that nobody has set. A prompt may be one, and is
-// repaired like the text of a file.
-void reject_bad_values(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = typed_name(names_of_option(*option));
-    if (option->get_type_size() == 0 || name == "--prompt" || name == "-p")
-      continue;
-    for (const std::string& value : option->results()) {
-      if (value.empty())
-        fail_usage(name, " must have a value, but got ''");
-      if (is_text(*option) && find_invalid_utf8(value) != std::string::npos)
-        fail_usage(name, " must be UTF-8, but got '", value, "'");
-    }
-  }
-  for (const CLI::App* verb : app.get_subcommands())
-    reject_bad_values(*verb);
-}
-
 // Where it has been deleted, no relative path leads anywhere, and LibTorch's
 // mathematics library ends the program with a message of its own.
 void check_working_folder() {
@@ -183,10 +132,8 @@ int run(int argc, char** argv, StandardOutput& out) {
   } catch (const CLI::CallForVersion& version) {
     out << version.what() << '\n';
     return EXIT_SUCCESS;
-  } catch (const CLI::ExtrasError& error) {
-    reject_extras(app);
   } catch (const CLI::ParseError& error) {
-    fail_usage(error.what(), "; seqconv --help shows the flags");
+    reject_command_line(app, error);
   }
   if (!program.run) {
     std::cerr << app.help();

@@ -20,15 +20,14 @@ namespace {
 constexpr size_t kMostTogether = 64;
 
 std::atomic<uint64_t> forks_so_far = 0;
+/// False where there is not memory enough.
+const bool counts_forks =
+    ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; }) == 0;
 
-/// How many forks led from the process that first asked to this one.
+/// How many forks led from the process that loaded the library to this one.
 uint64_t forks() {
-  static const bool counts = [] {
-    if (::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; }) != 0)
-      throw std::bad_alloc();
-    return true;
-  }();
-  static_cast<void>(counts);
+  if (!counts_forks)
+    throw std::bad_alloc();
   return forks_so_far;
 }
 

@@ -172,6 +172,16 @@ void check_convolution(
       width);
 }
 
+/// UsageError when a layer that needs a reach has none.
+void check_reach(
+    const StackOptions& stack,
+    const std::vector<int64_t>& list,
+    int64_t layer,
+    const std::string& key) {
+  check_list(list, stack.layers, key, /*may_be_empty=*/false);
+  check_at_least(layer_entry(list, layer, 0), 1, key);
+}
+
 }  // namespace
 
 MixerOptions mixer_options(
@@ -246,19 +256,25 @@ void check_mixer(
     const Keyed& dim,
     const std::string& path) {
   const BlockKind kind = stack.block_at(layer);
-  const int64_t kernel = stack.kernel_size_at(layer);
   const std::string at = concat(" (layer ", layer, ": ", enum_name(kind), ")");
   switch (kind) {
     case BlockKind::kLightConv:
     case BlockKind::kDynamicConv:
     case BlockKind::kCnn:
-      check_at_least(kernel, 1, path + ".kernel_sizes" + at);
+      check_reach(
+          stack,
+          stack.kernel_sizes,
+          layer,
+          path + ".kernel_sizes" + at);
       break;
     case BlockKind::kTalk:
-      check_at_least(stack.max_offset_at(layer), 1, path + ".max_offsets" + at);
+      check_reach(stack, stack.max_offsets, layer, path + ".max_offsets" + at);
       break;
     case BlockKind::kSelfAttention:
-      check_at_least(kernel, 0, path + ".kernel_sizes" + at);
+      check_at_least(
+          stack.kernel_size_at(layer),
+          0,
+          path + ".kernel_sizes" + at);
       break;
     case BlockKind::kAverageAttention:
       break;

@@ -44,8 +44,8 @@ void check_list(
       " must have 1 ",
       layers == 1 ? std::string("entry")
                   : concat("or ", layers, " entries (one a layer)"),
-      ", but got ",
-      size);
+      ", but ",
+      size == 0 ? "the list is empty ([])" : concat("got ", size));
 }
 
 /// A number and the key that says it.

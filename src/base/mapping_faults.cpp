@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <string>
 
 #include "seqconv/base/one_line.h"
@@ -18,8 +17,11 @@ namespace {
 
 constexpr size_t kMostMappings = 256;
 constexpr size_t kMostOfAName = 480;
+constexpr uintptr_t kTaken = UINTPTR_MAX;  // no address lies behind it
 
-/// The handler reads it without a lock: `begin` is set last and taken first.
+/// Nobody takes a lock: neither the handler, nor a child process of fork(),
+/// which might find it held by a thread that it does not have. Who sets `begin`
+/// to kTaken has the entry; it is set last.
 struct Mapping {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};
@@ -28,7 +30,6 @@ struct Mapping {
 
 static_assert(std::atomic<uintptr_t>::is_always_lock_free);
 std::array<Mapping, kMostMappings> g_mappings;
-std::mutex g_mappings_mutex;  // of those that note and forget
 struct sigaction g_before_faults {};
 
 const Mapping* mapping_at(uintptr_t address) {
@@ -66,23 +67,23 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void report_mapping_faults() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    struct sigaction action {};
-    action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO;
-    ::sigemptyset(&action.sa_mask);
-    ::sigaction(SIGBUS, &action, &g_before_faults);
-  });
+  static std::atomic_flag done;
+  if (done.test_and_set())
+    return;
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, &g_before_faults);
 }
 
 void note_mapping(
     const void* data,
     size_t size,
     const std::filesystem::path& file) {
-  const std::lock_guard lock(g_mappings_mutex);
   for (Mapping& mapping : g_mappings) {
-    if (mapping.begin != 0)
+    uintptr_t unused = 0;
+    if (!mapping.begin.compare_exchange_strong(unused, kTaken))
       continue;
     const std::string name = one_line(file.string());
     const size_t length = std::min(name.size(), kMostOfAName - 1);
@@ -96,12 +97,11 @@ void note_mapping(
 }
 
 void forget_mapping(const void* data) {
-  const std::lock_guard lock(g_mappings_mutex);
-  for (Mapping& mapping : g_mappings)
-    if (mapping.begin == reinterpret_cast<uintptr_t>(data)) {
-      mapping.begin = 0;
+  for (Mapping& mapping : g_mappings) {
+    auto begin = reinterpret_cast<uintptr_t>(data);
+    if (mapping.begin.compare_exchange_strong(begin, 0))
       return;
-    }
+  }
 }
 
 }  // namespace seqconv

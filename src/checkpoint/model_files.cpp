@@ -5,6 +5,7 @@
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/files.h"
+#include "seqconv/base/made_once.h"
 #include "seqconv/base/safetensors.h"
 #include "seqconv/checkpoint/model_description.h"
 
@@ -126,14 +127,14 @@ void check_output_folder(const fs::path& output) {
 }
 
 const std::vector<std::string>& model_file_names() {
-  static const std::vector<std::string> names = [] {
+  static MadeOnce<std::vector<std::string>> names;
+  return names.get([] {
     std::vector<std::string> all = {"config.json", "model.safetensors"};
     for (const std::string side : {"", "source.", "target."})
       for (const char* text : {"dict.txt", "bpe.codes", "sentencepiece.model"})
         all.push_back(side + text);
     return all;
-  }();
-  return names;
+  });
 }
 
 void check_own_folder(const fs::path& folder) {

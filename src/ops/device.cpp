@@ -1,8 +1,12 @@
 #include "seqconv/ops/device.h"
 
 #include <ATen/Context.h>
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
+
+#include <algorithm>
+#include <string_view>
 
 namespace seqconv::ops {
 
@@ -32,6 +36,27 @@ at::Tensor to_host(const at::Tensor& tensor) {
 void set_cuda_defaults() {
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setSDPUseCuDNN(false);
+}
+
+bool is_out_of_memory(const c10::Error& error) {
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
+    return true;
+  const std::string_view text = error.what_without_backtrace();
+  // Libraries have a status each, of which LibTorch knows the name alone.
+  const auto names = {
+      "_ALLOC_FAILED",
+      "_ALLOCATION_FAILED",
+      "cudaErrorMemoryAllocation",
+      "out of memory",
+      "can't allocate memory"};
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return text.find(name) != std::string_view::npos;
+  });
+}
+
+void empty_cache(at::Device device) {
+  if (!device.is_cpu())
+    at::getDeviceAllocator(device.type())->emptyCache();
 }
 
 }  // namespace seqconv::ops

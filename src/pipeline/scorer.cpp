@@ -19,7 +19,8 @@ struct Pair {
 };
 using Pairs = std::vector<const Pair*>;
 
-/// Natural log-probabilities of a batch.
+/// Natural log-probabilities of a batch. Where there is not memory enough for
+/// all they go one by one; std::bad_alloc where one alone is too long.
 std::vector<double> score_batch(
     const TranslationBackend& model,
     const Pairs& pairs) {
@@ -28,10 +29,19 @@ std::vector<double> score_batch(
     sources.push_back(pair->source);
     targets.push_back(pair->target);
   }
-  return model.score(sources, targets);
+  try {
+    return model.score(sources, targets);
+  } catch (const std::bad_alloc&) {
+    if (pairs.size() == 1)
+      throw;
+  }
+  std::vector<double> found;
+  for (const Pair* pair : pairs)
+    found.push_back(score_batch(model, {pair}).front());
+  return found;
 }
 
-/// One batch. Where there is not memory enough for all they go one by one.
+/// One batch. A pair for which there is not memory enough fails alone.
 void score_group(
     const TranslationBackend& model,
     const Pairs& pairs,

@@ -413,6 +413,12 @@ class Translator::Work {
   std::mutex telling_;
 };
 
+namespace {
+
+const TranslationHooks no_hooks;
+
+}  // namespace
+
 /// One of several lists.
 class Translator::ListedWork : public SharedJob {
  public:
@@ -421,7 +427,7 @@ class Translator::ListedWork : public SharedJob {
       std::vector<TranslationRequest> requests,
       TranslationLists& lists)
       : requests_(std::move(requests)),
-        work_(translator, requests_, kNoHooks),
+        work_(translator, requests_, no_hooks),
         lists_(lists) {}
 
   size_t items() const override { return work_.batches(); }
@@ -429,8 +435,6 @@ class Translator::ListedWork : public SharedJob {
   void finish() override { lists_.write(work_.results()); }
 
  private:
-  inline static const TranslationHooks kNoHooks;
-
   std::vector<TranslationRequest> requests_;
   Work work_;
   TranslationLists& lists_;

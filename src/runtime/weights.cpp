@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "seqconv/base/elements.h"
+#include "seqconv/base/spare_threads.h"
 #include "seqconv/checkpoint/parameters.h"
 
 namespace seqconv::runtime {
@@ -10,6 +11,8 @@ namespace {
 
 using kernels::PackedLinear;
 using kernels::WeightType;
+
+const kernels::ParallelFor spare_threads = SpareThreads::loop;
 
 /// The type that a file is of: int8 where a matrix is.
 WeightType stored_type(const SafetensorsReader& file) {
@@ -46,6 +49,10 @@ void copy_int8_row(
 }
 
 }  // namespace
+
+const kernels::ParallelFor& threads() {
+  return spare_threads;
+}
 
 void Table::copy_row(int64_t id, float* out) const {
   if (scales_ != nullptr)

@@ -6,7 +6,6 @@
 
 #include "seqconv/architecture/parameters.h"
 #include "seqconv/base/safetensors.h"
-#include "seqconv/base/spare_threads.h"
 #include "seqconv/kernels/packed_linear.h"
 #include "seqconv/pipeline/system.h"
 #include "seqconv/runtime/runtime.h"
@@ -15,10 +14,7 @@ namespace seqconv::runtime {
 
 /// How ParallelFor runs here: threads are shared out by whole batches, and one
 /// without a batch helps the others.
-inline const kernels::ParallelFor& threads() {
-  static const kernels::ParallelFor kThreads = SpareThreads::loop;
-  return kThreads;
-}
+const kernels::ParallelFor& threads();
 
 /// x [rows, K] -> [rows, N] by weights of the runtime.
 struct Linear {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "seqconv/base/made_once.h"
 #include "seqconv/text/unicode.h"
 
 namespace seqconv::moses {
@@ -156,13 +157,15 @@ bool is_of_scripts(char32_t c, uint8_t scripts) {
 Characters::Characters(std::string_view language)
     : scripts_(scripts_of(language)) {
   // Below its end there are no letters of the scripts that languages add.
-  static const auto kTable = [] {
-    std::array<uint8_t, kTableSize> properties{};
+  using Table = std::array<uint8_t, kTableSize>;
+  static MadeOnce<Table> table;
+  const auto compute_table = [] {
+    Table properties{};
     for (char32_t c = 0; c < kTableSize; ++c)
       properties[c] = compute_plain(c);
     return properties;
-  }();
-  table_ = kTable.data();
+  };
+  table_ = table.get(compute_table).data();
 }
 
 uint8_t Characters::compute(char32_t c) const {

@@ -122,8 +122,7 @@ bool is_curly_quote(std::string_view word) {
 
 /// The combining signs between Indic letters are no letters here.
 bool is_letter(char32_t c) {
-  static const Characters kCharacters("en");
-  return kCharacters.has(c, kAlpha) && !is_joiner(c);
+  return Characters("en").has(c, kAlpha) && !is_joiner(c);
 }
 
 /// Whether a word begins and ends with a letter, so that no rule wants it.

@@ -86,30 +86,37 @@ void load_sides(
     const RootedPath& folder,
     const Json& text,
     TranslationText& loaded) {
-  static const std::string kSource = "text.source", kTarget = "text.target";
+  const std::string source_key = "text.source", target_key = "text.target";
   const Json& source = json_field(text, "text", "source");
   const Json& target = json_field(text, "text", "target");
   const TextOptions& options = loaded.options;
   const Preparation source_lines(options, options.source_language);
   const Preparation target_lines(options, options.target_language);
-  loaded.source = load_side(folder, options, source_lines, source, kSource);
+  loaded.source = load_side(folder, options, source_lines, source, source_key);
   if (options.joined) {
     SEQCONV_CHECK(
-        file_names(source, kSource) == file_names(target, kTarget),
+        file_names(source, source_key) == file_names(target, target_key),
         folder.string(),
         ": a joined vocabulary needs the same files on both sides, but got ",
-        file_names(source, kSource),
+        file_names(source, source_key),
         " and ",
-        file_names(target, kTarget));
+        file_names(target, target_key));
     loaded.target = other_side(loaded.source, target_lines);
   } else {
-    loaded.target = load_side(folder, options, target_lines, target, kTarget);
+    loaded.target =
+        load_side(folder, options, target_lines, target, target_key);
   }
   const std::string where = folder.string();
-  loaded.source_samples =
-      check_samples(where + ", source side", *loaded.source, source, kSource);
-  loaded.target_samples =
-      check_samples(where + ", target side", *loaded.target, target, kTarget);
+  loaded.source_samples = check_samples(
+      where + ", source side",
+      *loaded.source,
+      source,
+      source_key);
+  loaded.target_samples = check_samples(
+      where + ", target side",
+      *loaded.target,
+      target,
+      target_key);
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 
 #include "seqconv/base/error.h"
+#include "seqconv/base/made_once.h"
 #include "seqconv/base/one_line.h"
 
 namespace seqconv {
@@ -46,17 +48,22 @@ size_t line_end_size(std::string_view text, size_t position) {
   return 0;
 }
 
+using CaseMap = std::unique_ptr<const UCaseMap, void (*)(const UCaseMap*)>;
+
 const UCaseMap* root_case_map() {
-  static const UCaseMap* const map = [] {
+  static MadeOnce<CaseMap> map;
+  const auto open = [] {
     UErrorCode status = U_ZERO_ERROR;
-    const UCaseMap* opened = ucasemap_open("", 0, &status);
+    CaseMap opened(ucasemap_open("", 0, &status), [](const UCaseMap* known) {
+      ucasemap_close(const_cast<UCaseMap*>(known));
+    });
     SEQCONV_CHECK(
         U_SUCCESS(status),
         "ICU cannot open its root case map: ",
         u_errorName(status));
     return opened;
-  }();
-  return map;
+  };
+  return map.get(open).get();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <unordered_map>
 
+#include "seqconv/base/made_once.h"
 #include "seqconv/text/segmenter.h"
 #include "seqconv/text/unicode.h"
 
@@ -78,7 +79,8 @@ class ByteSegmenter : public Segmenter {
 }  // namespace
 
 const std::vector<std::string>& byte_symbols() {
-  static const std::vector<std::string> kSymbols = [] {
+  static MadeOnce<std::vector<std::string>> made;
+  return made.get([] {
     std::vector<std::string> symbols;
     for (unsigned byte = 0; byte < 256; ++byte) {
       std::array<char, 8> text{};
@@ -86,8 +88,7 @@ const std::vector<std::string>& byte_symbols() {
       symbols.emplace_back(text.data());
     }
     return symbols;
-  }();
-  return kSymbols;
+  });
 }
 
 std::shared_ptr<const Segmenter> make_character_segmenter() {

@@ -3,6 +3,7 @@
 #include <ATen/ops/sum.h>
 
 #include <algorithm>
+#include <new>
 
 #include "seqconv/data/batch.h"
 #include "seqconv/decode/wrapped_decoder.h"
@@ -12,6 +13,24 @@
 
 namespace seqconv {
 namespace {
+
+/// Like guarded(), but memory that is too small is std::bad_alloc: callers go
+/// on with less at a time.
+template <class Work>
+auto guarded_batch(at::Device device, const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const c10::Error& error) {
+    if (!ops::is_out_of_memory(error))
+      fail(error.what_without_backtrace());
+  } catch (...) {
+    guarded([] { throw; });
+  }
+  ops::empty_cache(device);
+  throw std::bad_alloc();
+}
 
 /// As reports have it: the same for every device of a kind.
 std::string name_of(const SequenceModel& model) {
@@ -26,17 +45,21 @@ std::string name_of(const SequenceModel& model) {
 /// A step decoder of modules.
 class TorchDecoder : public WrappedDecoder {
  public:
-  using WrappedDecoder::WrappedDecoder;
+  TorchDecoder(std::unique_ptr<StepDecoder> decoder, at::Device device)
+      : WrappedDecoder(std::move(decoder)), device_(device) {}
 
   const std::vector<std::vector<Candidate>>& advance(
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) override {
-    return *guarded([&] {
+    return *guarded_batch(device_, [&] {
       return &WrappedDecoder::advance(parents, tokens, constraints, count);
     });
   }
+
+ private:
+  at::Device device_;
 };
 
 class TorchTranslation : public TranslationBackend {
@@ -53,16 +76,17 @@ class TorchTranslation : public TranslationBackend {
 
   std::unique_ptr<StepDecoder> start(
       const std::vector<std::vector<int32_t>>& sources) const override {
-    return guarded([&]() -> std::unique_ptr<StepDecoder> {
+    return guarded_batch(device(), [&]() -> std::unique_ptr<StepDecoder> {
       return std::make_unique<TorchDecoder>(
-          make_step_decoder(models_, make_batch(sources, {})));
+          make_step_decoder(models_, make_batch(sources, {})),
+          device());
     });
   }
 
   std::vector<double> score(
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const override {
-    return guarded([&] {
+    return guarded_batch(device(), [&] {
       SEQCONV_CHECK(
           models_.size() == 1,
           "one model scores at a time, but there are ",
@@ -82,6 +106,8 @@ class TorchTranslation : public TranslationBackend {
   std::string name() const override { return name_of(*models_.front()); }
 
  private:
+  at::Device device() const { return models_.front()->device(); }
+
   std::vector<TranslationModel> models_;
   PositionLimits limits_;
 };

@@ -1,4 +1,3 @@
-#include <ATen/DeviceAccelerator.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
@@ -140,7 +139,7 @@ class DeviceUpdates : public Updates {
       int64_t count) {
     const int64_t tokens = count * (batch.source_steps + batch.target_steps);
     if (count == 1 || tokens < too_many_tokens_) {
-      if (try_rows(batch, key, first, count))
+      if (fit_rows(batch, key, first, count))
         return;
       note_too_many(batch, count, tokens);
     }
@@ -149,7 +148,30 @@ class DeviceUpdates : public Updates {
   }
 
   /// False when the device has too little memory: then nothing has changed.
-  bool try_rows(
+  bool fit_rows(
+      const Batch& batch,
+      const RandomKey& key,
+      int64_t first,
+      int64_t count) {
+    std::string fault = try_rows(batch, key, first, count);
+    // Gradients that are on their way to other processes cannot be undone.
+    const bool alone = parts_.gradients.is_alone();
+    if (!fault.empty() && alone) {
+      // Other libraries cannot ask LibTorch for the memory that it keeps.
+      ops::empty_cache(device_);
+      fault = try_rows(batch, key, first, count);
+    }
+    if (!fault.empty() && (count == 1 || !alone))
+      fail(
+          fault,
+          "; lower batching.max_tokens (",
+          parts_.config.batching.max_tokens,
+          ")");
+    return fault.empty();
+  }
+
+  /// The fault when the device has too little memory, else "".
+  std::string try_rows(
       const Batch& batch,
       const RandomKey& key,
       int64_t first,
@@ -160,16 +182,11 @@ class DeviceUpdates : public Updates {
       else
         run(cut_rows(batch, first, count),
             DropoutPlan(key, device_, part_of(batch, first, count)));
-      return true;
-    } catch (const c10::OutOfMemoryError& error) {
-      // Gradients that are on their way to other processes cannot be undone.
-      if (count == 1 || !parts_.gradients.is_alone())
-        fail(
-            error.what_without_backtrace(),
-            "; lower batching.max_tokens (",
-            parts_.config.batching.max_tokens,
-            ")");
-      return false;
+      return "";
+    } catch (const c10::Error& error) {
+      if (!ops::is_out_of_memory(error))
+        throw;
+      return error.what_without_backtrace();
     }
   }
 
@@ -182,8 +199,6 @@ class DeviceUpdates : public Updates {
   }
 
   void note_too_many(const Batch& batch, int64_t rows, int64_t tokens) {
-    if (!device_.is_cpu())
-      at::getDeviceAllocator(device_.type())->emptyCache();
     if (too_many_tokens_ == std::numeric_limits<int64_t>::max()) {
       parts_.before_warning();
       log_warning(

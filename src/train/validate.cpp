@@ -63,7 +63,10 @@ std::optional<std::vector<std::string>> translate_lines(
     const std::vector<TranslationRequest> requests(
         first,
         first + static_cast<int64_t>(count));
-    for (const TranslationResult& result : translator.translate(requests)) {
+    const auto results = translator.translate(requests, {.stop = stop.asked});
+    if (stop.asked())
+      break;
+    for (const TranslationResult& result : results) {
       if (!result.error.empty()) {
         log_warning("nothing can be translated: ", result.error);
         return std::nullopt;

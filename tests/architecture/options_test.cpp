@@ -134,6 +134,20 @@ TEST(ModelOptionsErrors, KernelSizesAreAtLeastOne) {
                 "between 1 and"));
 }
 
+TEST(ModelOptionsErrors, EmptyListsAreCalledSo) {
+  EXPECT_EQ(
+      message({"encoder.layers=3", "encoder.kernel_sizes=[]"}),
+      "model.encoder.kernel_sizes (layer 0: dynamicconv) must have 1 or 3 "
+      "entries (one a layer), but the list is empty ([])");
+  EXPECT_EQ(
+      message(
+          {"decoder.layers=1",
+           "decoder.block=talk",
+           "decoder.kernel_sizes=[]"}),
+      "model.decoder.max_offsets (layer 0: talk) must have 1 entry, but the "
+      "list is empty ([])");
+}
+
 TEST(ModelOptionsErrors, TalkNeedsItsReachAndNoKernels) {
   EXPECT_THAT(
       message({"encoder.block=talk"}),

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "seqconv/base/atomic_file.h"
 #include "seqconv/base/error.h"
@@ -310,6 +313,36 @@ TEST(MappedFile, AFileThatIsCutShortEndsAProgramWithItsName) {
         std::raise(SIGBUS);
       },
       ::testing::Not(HasSubstr("cut short")));
+}
+
+// Another thread maps and unmaps while the process forks.
+TEST(MappedFile, AChildProcessWaitsForNoThreadOfItsParent) {
+  const testing::TemporaryFolder folder;
+  const std::string name = folder.write("f", "text");
+  std::atomic<bool> done = false;
+  std::thread other([&done, short_name = fs::path("f")] {
+    while (!done) {  // without memory, whose locks are a sanitizer's
+      note_mapping(&done, sizeof done, short_name);
+      forget_mapping(&done);
+    }
+  });
+  int finished = 0;
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(5);
+      MappedFile file(name);
+      ::_exit(0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    finished += status == 0 ? 1 : 0;
+    if (status != 0)
+      break;
+  }
+  done = true;
+  other.join();
+  EXPECT_EQ(finished, 200);
 }
 
 TEST(FileStamps, TellsWhatWasWrittenToFromWhatWasReplaced) {

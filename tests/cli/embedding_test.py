@@ -165,6 +165,12 @@ class Library(unittest.TestCase):
              for what in ("typeinfo", "typeinfo name") for error in ERRORS}
             | {f"vtable for seqconv::api::{error}" for error in ERRORS})  # fmt: skip
 
+    def test_no_variable_of_a_function_has_a_lock(self):
+        # A child process of fork() might find it held.
+        needed = output("nm", "-D", "--undefined-only", library())
+        self.assertIn("__register_atfork", needed)
+        self.assertNotIn("__cxa_guard_acquire", needed)
+
     def test_it_has_a_name_with_a_version(self):
         told = output("readelf", "-d", library())
         name = re.search(r"SONAME.*\[(.*)\]", told)[1]

@@ -10,6 +10,7 @@
 #include "support/device_calls.h"
 #include "support/errors.h"
 #include "support/meta_kernels.h"
+#include "support/small_memory.h"
 #include "thread_communicator.h"
 #include "tiny_task.h"
 #include "train/updates.h"
@@ -364,37 +365,6 @@ TEST_F(DeviceUpdates, ABrokenLossLeavesTheLossScale) {
   EXPECT_EQ(run.position.skips_in_a_row, 1);
 }
 
-/// Memory of the CPU, of which no piece may be larger than `limit`.
-class SmallMemory : public at::Allocator {
- public:
-  SmallMemory() : memory_(c10::GetCPUAllocator()) {
-    c10::SetCPUAllocator(this, /*priority=*/1);
-  }
-  ~SmallMemory() override { c10::SetCPUAllocator(memory_, /*priority=*/1); }
-
-  at::DataPtr allocate(size_t bytes) override {
-    largest = std::max(largest, bytes);
-    if (bytes > limit) {
-      ++refused;
-      C10_THROW_ERROR(OutOfMemoryError, "small memory: no room");
-    }
-    return memory_->allocate(bytes);
-  }
-  at::DeleterFnPtr raw_deleter() const override {
-    return memory_->raw_deleter();
-  }
-  void copy_data(void* to, const void* from, size_t count) const override {
-    default_copy_data(to, from, count);
-  }
-
-  size_t limit = std::numeric_limits<size_t>::max();
-  size_t largest = 0;
-  int refused = 0;
-
- private:
-  at::Allocator* memory_;
-};
-
 TEST_F(DeviceUpdates, SplitBatchesForWhichMemoryIsTooSmall) {
   // Batches that need more memory than the parameters do.
   write_pairs("train", 3000, 1, /*reversed=*/true);
@@ -403,7 +373,7 @@ TEST_F(DeviceUpdates, SplitBatchesForWhichMemoryIsTooSmall) {
   SmallRun whole(config_, set_up_run(request("whole")), make_device_updates);
   SmallRun split(config_, set_up_run(request("split")), make_device_updates);
   SmallRun none(config_, set_up_run(request("none")), make_device_updates);
-  SmallMemory memory;
+  testing::SmallMemory memory;
   whole.update(0.01, nothing);
   ::testing::internal::CaptureStderr();
   set_log_level(LogLevel::kWarning);
@@ -430,6 +400,42 @@ TEST_F(DeviceUpdates, SplitBatchesForWhichMemoryIsTooSmall) {
   EXPECT_LE(
       difference(split.parameters.values(), whole.parameters.values()),
       2e-5);
+}
+
+// Libraries that LibTorch calls get no memory while LibTorch keeps it all.
+TEST_F(DeviceUpdates, SplitBatchesForWhichALibraryGetsNoMemory) {
+  write_pairs("train", 3000, 1, /*reversed=*/true);
+  config_.batching.max_tokens = 4000;
+  const auto nothing = [](SmallRun&) {};
+  SmallRun whole(config_, set_up_run(request("whole")), make_device_updates);
+  SmallRun split(config_, set_up_run(request("split")), make_device_updates);
+  testing::SmallMemory memory;
+  memory.fault = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling "
+                 "`cublasCreate(handle)`";
+  ::testing::internal::CaptureStderr();
+  set_log_level(LogLevel::kWarning);
+  whole.update(0.01, nothing);
+  const size_t largest = memory.largest;
+  memory.limit = largest / 3;
+  memory.refusals = 1;  // what is given back is enough
+  split.update(0.01, nothing);
+  EXPECT_EQ(memory.refused, 1);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  memory.refusals = std::numeric_limits<int>::max();
+  split.update(0.01, nothing);
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      ::testing::HasSubstr("such batches are split"));
+  memory.limit = 64;
+  EXPECT_THAT(
+      testing::error_of([&] { split.update(0.01, nothing); }),
+      ::testing::HasSubstr("`; lower batching.max_tokens (4000)"));
+  memory.limit = std::numeric_limits<size_t>::max();
+  whole.update(0.01, nothing);
+  whole.updates->read();
+  split.updates->read();
+  expect_same_sums(split.position.logged, whole.position.logged);
 }
 
 // A whole run on a device that has no values: what reads one fails. It logs,

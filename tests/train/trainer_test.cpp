@@ -254,6 +254,26 @@ TEST_F(Trainer, TheLossOfTheFirstUpdateIsTheModelsOwn) {
       1e-5);
 }
 
+TEST_F(Trainer, AStopIsHeardBetweenTheStepsOfAValidationsSearch) {
+  const TrainRequest fresh = request("run");
+  RunSetup setup = set_up_run(fresh);
+  int questions = 0;
+  const ValidationStop stop{
+      .asked = [&] { return ++questions > 3; },
+      .agree = [] { fail("stopped"); }};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(
+      testing::error_of([&] {
+        setup.task->validation_scores(
+            {MetricKind::kBleu},
+            *setup.communicator,
+            stop);
+      }),
+      "stopped");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_GT(questions, 3);
+}
+
 TEST_F(Trainer, ASkippedUpdateLeavesParametersAndOptimiserAlone) {
   torch::manual_seed(1);
   const TrainRequest fresh = request("run");

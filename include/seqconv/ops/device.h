@@ -1,9 +1,10 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
 
-/// The two places where a model's numbers cross between host and device, and
-/// what LibTorch is told of CUDA devices.
+/// The two places where a model's numbers cross between host and device, what
+/// LibTorch is told of CUDA devices, and what it says of memory.
 namespace seqconv::ops {
 
 /// `host` on `device`, copied from pinned memory in the order of the device's
@@ -18,5 +19,13 @@ at::Tensor to_host(const at::Tensor& tensor);
 /// on CUDA devices in float32, not in TF32, and attention without cuDNN, which
 /// plans anew for each new shape: decoding has one at almost every step.
 void set_cuda_defaults();
+
+/// Tells errors that smaller tensors may mend from others: memory of LibTorch's
+/// own is too small, or it left too little to a library that LibTorch calls
+/// (cuBLAS, cuDNN, cuSOLVER, the driver).
+bool is_out_of_memory(const c10::Error& error);
+
+/// Gives a device's memory that LibTorch keeps for later back to the device.
+void empty_cache(at::Device device);
 
 }  // namespace seqconv::ops

@@ -5,6 +5,7 @@
 // clang-format on
 #include <hwy/highway.h>
 
+#include "seqconv/base/made_once.h"
 #include "seqconv/kernels/isa.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -62,8 +63,8 @@ const char* target_name(Isa isa) {
 }
 
 Isa best_isa() {
-  static const Isa best = supported_isas().back();
-  return best;
+  static MadeOnce<Isa> best;
+  return best.get([] { return supported_isas().back(); });
 }
 
 }  // namespace seqconv::kernels

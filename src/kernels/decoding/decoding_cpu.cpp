@@ -8,8 +8,7 @@ namespace seqconv::kernels {
 namespace {
 
 const DecodingOps& best_ops() {
-  static const DecodingOps& ops = decoding_ops(best_isa());
-  return ops;
+  return decoding_ops(best_isa());
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ WordRows random_word_rows(
     int64_t rows,
     int64_t count,
     uint32_t* buffer) {
-  static const RandomWordRows draw = random_word_rows_of(best_isa());
-  return draw(seed, first, step, rows, count, buffer);
+  return random_word_rows_of(
+      best_isa())(seed, first, step, rows, count, buffer);
 }
 
 template const ElementwiseOps<float>& elementwise_ops(Isa isa);

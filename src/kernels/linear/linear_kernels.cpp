@@ -142,9 +142,7 @@ bool has_dot(WeightType type, Isa isa) {
 bool may_use_tiles() {
 #if defined(__linux__)
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
-  static const bool may =
-      ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return may;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 #else
   return false;
 #endif

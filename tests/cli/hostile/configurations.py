@@ -79,7 +79,9 @@ def contradictions():
     base = ["train", support.config(), "--dry-run", "--set"]
     for assignments, *wanted in (
         (["model.encoder.kernel_sizes=[3,3,3]"], "kernel_sizes"),
-        (["model.encoder.kernel_sizes=[]"], "kernel_sizes"),
+        (["model.encoder.kernel_sizes=[]"], "kernel_sizes", "must have 1 or", "the list is empty ([])"),
+        (["model.encoder.block=[\"talk\"]", "model.encoder.kernel_sizes=[]"],
+         "max_offsets", "the list is empty ([])"),
         (["model.encoder.kernel_sizes=[3,-3]"], "kernel_sizes"),
         (["model.encoder.kernel_sizes=0"], "kernel_sizes"),
         (["model.decoder.max_offsets=[0,0]"], "max_offsets"),

@@ -167,4 +167,35 @@ def contradictions():
         yield Case(f"names of {arguments}", arguments, 2, *wanted, stdin=b"a b\n")
 
 
-FAMILIES = [every_flag, contradictions]
+def misread():
+    """The parser's own faults in our words: one row a kind of them."""
+    model = ["--model", "nowhere"]
+    for arguments, *wanted in (
+        (["translate", *model, "--beam", "3", "--beam", "4"],
+         "--beam must be given once, but got the values '3' and '4'",
+         "; seqconv translate --help shows the flags"),
+        (["generate", "-m", "a", "-m", "b", "-m", "c"],
+         "-m must be given once, but got the values 'a', 'b' and 'c'"),
+        (["translate", "--beam"], "--beam must have a value N, but got none"),
+        (["translate", "-m"], "-m must have a value DIR, but got none"),
+        (["train", support.config(), "--set"],
+         "--set must have a value KEY=VALUE, but got none"),
+        (["translate"], "--model is required, with a value DIR, but is not given"),
+        (["info"], "DIR is required, but is not given", "; seqconv info --help"),
+        (["bpe", "learn"], "--merges is required, with a value N, but is not given",
+         "; seqconv bpe learn --help shows the flags"),
+        (["bpe", "apply", "--codes", "x", "--vocabulary-threshold", "3"],
+         "--vocabulary-threshold requires --vocabulary, but that is not given"),
+        (["translate", *model, "--strict=often"],
+         "--strict must be true or false where it has a value, but got 'often'"),
+        (["translate", *model, "--no-stepwise-length-penalty=often"],
+         "--no-stepwise-length-penalty must be true or false"),
+        (["--quiet=often", "info", "x"], "--quiet must be true or false"),
+        (["info", "a", "b"], "unexpected argument 'b'; seqconv info --help"),
+        (["translate", *model, "--", "--beam"],
+         "unexpected argument '--beam'; seqconv translate --help"),
+    ):
+        yield Case(f"misread: {arguments}", arguments, 2, *wanted)
+
+
+FAMILIES = [every_flag, contradictions, misread]
