@@ -15,7 +15,7 @@ namespace seqconv {
 /// where the process has none.
 int64_t own_cuda_device(int64_t visible, int64_t local_rank, bool chosen);
 
-/// What is wrong where two processes have one device, or "". devices[rank]
+/// Says what is wrong where two processes have one device, or "". devices[rank]
 /// names the one that a process has; what follows a line break in it counts,
 /// but is not told.
 std::string shared_device_fault(const std::vector<std::string>& devices);

@@ -5,9 +5,9 @@
 
 namespace seqconv {
 
-/// How many threads are meant by a number that was asked for: 0 is one for each
-/// core. More than four a core would stop the machine with waiting for each
-/// other; a warning says that fewer are used.
+/// Counts the threads that are meant by a number that was asked for: 0 is one
+/// for each core. More than four a core would stop the machine with waiting for
+/// each other; a warning says that fewer are used.
 int64_t thread_count(int64_t asked);
 
 /// Cores that this process may use: those that it may run on, or as many as its

@@ -102,7 +102,7 @@ class PickleValue {
   PickleValue arguments() const { return {*pickle_, node().arguments}; }
   PickleValue state() const { return {*pickle_, node().state}; }
 
-  /// What it is, for messages: "a list", "an object of the class m.n".
+  /// Says what it is, for messages: "a list", "an object of the class m.n".
   std::string description() const;
 
   /// Settings as JSON: scalars, lists and dictionaries as they are,

@@ -46,7 +46,7 @@ class EmbeddingImpl : public torch::nn::Module {
 
   /// Most tokens of a sequence: of learned positions, or a very large number.
   int64_t max_tokens() const;
-  /// Where its parameters are, and so the model's.
+  /// The device of its parameters, and so of the model's.
   at::Device device() const;
 
   at::Tensor table;              ///< [V, E]; undefined with bands

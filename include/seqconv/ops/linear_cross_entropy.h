@@ -6,7 +6,7 @@
 
 namespace seqconv::ops {
 
-/// Where label smoothing puts its mass (semantics.md 3.1 and 8.5).
+/// Says where label smoothing puts its mass (semantics.md 3.1 and 8.5).
 enum class SmoothingForm {
   kAll,     ///< (1-e) nll + e/V * sum over all words (the paper; default)
   kOthers,  ///< (1-e-e') nll + e' * sum over all words, e' = e/(V-1)

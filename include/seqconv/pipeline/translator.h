@@ -24,7 +24,8 @@ struct Translation {
 
 struct TranslatorOptions {
   SearchOptions search;  ///< of requests without their own
-  /// Of requests without their own: drawn, not searched for, where given.
+  /// The sampling of requests without their own: drawn, not searched for, where
+  /// given.
   std::optional<SamplingOptions> sampling;
   /// Default of requests without their own: <unk> comes in prefixes alone.
   bool ban_unknown = false;
@@ -66,7 +67,7 @@ struct TranslationResult : RequestOutcome {
       false;  ///< to the model's max_source_tokens: the first note
 };
 
-/// What the caller of a translation has to say and wants to hear.
+/// Holds what the caller of a translation has to say and wants to hear.
 struct TranslationHooks {
   /// Asked before every step of a batch. Once it is true no further step is
   /// made; requests without a result are stopped.

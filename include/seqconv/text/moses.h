@@ -13,7 +13,7 @@ namespace seqconv {
 /// of English (as in sacremoses).
 void check_language(std::string_view language, const std::string& key);
 
-/// How a MosesTokenizer writes its tokens.
+/// Says how a MosesTokenizer writes its tokens.
 struct MosesOptions {
   /// & | < > ' " [ ] as &amp; &#124; &lt; &gt; &apos; &quot; &#91; &#93;
   bool escape = false;

@@ -22,7 +22,7 @@ class Communicator {
   virtual int64_t size() const = 0;
   /// Processes on this machine, this one counted: they share its cores.
   virtual int64_t local_size() const = 0;
-  /// Of this process among them, from 0.
+  /// The rank of this process among them, from 0.
   virtual int64_t local_rank() const = 0;
 
   /// Starts to replace `bucket` by its sum over all processes, and returns at
@@ -30,8 +30,9 @@ class Communicator {
   virtual void start_sum(std::span<float> bucket) = 0;
   /// The same of numbers that lie where the buckets do.
   virtual void start_sum(std::span<double> numbers) = 0;
-  /// What reads the numbers after this call finds every sum that was started: a
-  /// device's work is put behind them, the host waits on the host alone.
+  /// Lets what reads the numbers after this call find every sum that was
+  /// started: a device's work is put behind them, the host waits on the host
+  /// alone.
   virtual void finish_sums() = 0;
   /// Replaces `values` by their sums over all processes.
   virtual void sum(std::span<double> values) = 0;
@@ -62,7 +63,7 @@ class Communicator {
 
   /// The one that writes the run's files and speaks for all.
   bool is_first() const { return rank() == 0; }
-  /// Whether it is true in any process.
+  /// Tells whether it is true in any process.
   bool any(bool value) { return largest(value ? 1 : 0) != 0; }
   /// Returns when every process has called it.
   void barrier() { largest(0); }

@@ -11,7 +11,7 @@
 
 namespace seqconv {
 
-/// Where the shares of `size` processes end in a flat buffer of `count`
+/// Tells where the shares of `size` processes end in a flat buffer of `count`
 /// elements: as even as multiples of Communicator::kShareUnit can be. Of a
 /// small buffer some are empty.
 std::vector<int64_t> share_ends(int64_t count, int64_t size);
@@ -32,7 +32,7 @@ class FlatShares {
 
   /// Then all processes call share() and collect() together.
   bool is_cut() const { return !ends_.empty(); }
-  /// Whether collect() gives this process anything.
+  /// Tells whether collect() gives this process anything.
   bool collects() const { return !is_cut() || processes_->is_first(); }
 
   /// The first element of this process's share.

@@ -14,7 +14,7 @@
 /// step.
 namespace seqconv {
 
-/// What DropoutPlan::set_activation_type takes.
+/// Gives what DropoutPlan::set_activation_type takes.
 std::optional<at::ScalarType> activation_type(Precision precision);
 
 /// Those of all rows, </s> counted.
@@ -35,7 +35,7 @@ void accumulate_batch(
 /// finite in float32.
 inline constexpr double kLargestNorm = 1e19;
 
-/// What a step needs besides gradients.
+/// Holds what a step needs besides gradients.
 struct StepOptions {
   double clip_norm = 0;
   double learning_rate = 0;
