@@ -271,7 +271,7 @@ class SEQCONV_API Generator {
   std::string generate(std::string_view prompt) const;
 
   /// on_text hears the text as it comes, whole characters, by this thread;
-  /// false ends it, which is ok. What it throws leaves this call.
+  /// false ends it, which is ok. Its exceptions leave this call.
   GenerationResult generate(
       const GenerationRequest& request,
       const std::function<bool(std::string_view)>& on_text = {},

@@ -49,9 +49,9 @@ class RootedPath {
   Links links() const { return links_; }
 
   /// Opens an ordinary file to be read, wherever a given path lies, and gives
-  /// its descriptor, which is the caller's. Where `or_stream`, a given path may
-  /// be a pipe or a device too. Error behind "cannot read 'PATH': " with what
-  /// was wanted and what came.
+  /// its descriptor, which is the caller's. A given path may be a pipe or a
+  /// device too where `or_stream`. Error behind "cannot read 'PATH': " with
+  /// what was wanted and what came.
   int open(bool or_stream = false) const;
 
  private:

@@ -15,8 +15,9 @@ int64_t thread_count(int64_t asked);
 int64_t usable_cores();
 
 /// The processors' time that control groups leave a process, in processors,
-/// rounded up; 0: no limit. Of version 2 (cpu.max) and 1 (cpu.cfs_quota_us).
-/// groups: what /proc/self/cgroup is, root: what /sys/fs/cgroup is.
+/// rounded up; 0: no limit. Reads versions 2 (cpu.max) and 1
+/// (cpu.cfs_quota_us). groups: what /proc/self/cgroup is, root: what
+/// /sys/fs/cgroup is.
 int64_t processors_of_groups(
     const std::filesystem::path& groups,
     const std::filesystem::path& root);

@@ -39,8 +39,8 @@ struct PickleNode {
   double real = 0;  ///< kFloat
   /// kString and kBytes: the content; kGlobal and kObject: "module.name".
   std::string_view text;
-  /// Elements; of a dictionary keys and values in turn. Of an object what was
-  /// added to it, as to a list or a dictionary.
+  /// Elements; of a dictionary keys and values in turn. An object's are what
+  /// was added to it, as to a list or a dictionary.
   std::vector<PickleId> items;
   PickleId arguments =
       0;               ///< kObject: a tuple; kPersistent: what is referred to

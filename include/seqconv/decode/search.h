@@ -88,8 +88,8 @@ int64_t maximum_length(
     int64_t max_steps);
 
 /// Is told the n best hypotheses of a sentence, best first, as soon as they are
-/// there: others of its batch may be searched for still. What it throws ends
-/// the search.
+/// there: others of its batch may be searched for still. Its exceptions end the
+/// search.
 using FoundHypotheses =
     std::function<void(size_t sentence, std::vector<Hypothesis> best)>;
 

@@ -105,8 +105,8 @@ struct MetricOptions {
   void validate(const std::string& path = "metrics") const;
 };
 
-/// Its first measure is the one that `kind` names. Where `lowercase` is true
-/// both sides are lower-cased first, whatever the options say.
+/// Its first measure is the one that `kind` names. Both sides are lower-cased
+/// first where `lowercase` is true, whatever the options say.
 std::unique_ptr<CorpusMetric>
 make_metric(MetricKind kind, bool lowercase, const MetricOptions& options = {});
 

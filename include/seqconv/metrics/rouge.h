@@ -132,10 +132,10 @@ struct RougeStatistics {
 /// decimals of 1 as the program does. The score is the plain mean of the
 /// pairs', where the program takes the mean of random resamples.
 ///
-/// A line feed ends a sentence. Of several sentences, ROUGE-L of rouge-1.5.5
-/// and ROUGE-Lsum of rouge_score count the union of the common subsequences of
-/// a reference's sentence with all sentences of the summary; ROUGE-L of
-/// rouge_score takes a text as one sentence.
+/// A line feed ends a sentence. ROUGE-L of rouge-1.5.5 and ROUGE-Lsum of
+/// rouge_score count, for several sentences, the union of the common
+/// subsequences of a reference's sentence with all sentences of the summary;
+/// ROUGE-L of rouge_score takes a text as one sentence.
 class Rouge {
  public:
   /// Error when a list of irregular forms cannot be read.

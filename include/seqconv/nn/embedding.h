@@ -27,8 +27,8 @@ struct EmbeddingOptions {
 /// Token and position embedding of one side:
 ///   dropout(sqrt(C) * table[id] + position), or without a position.
 /// The table [V, E] is N(0, 1/E) with a zero <pad> row and may be shared; an
-/// adaptive input may stand in its place. Where E is not C, a linear map
-/// without bias, Xavier-uniform, leads from its rows to C channels.
+/// adaptive input may stand in its place. A linear map without bias,
+/// Xavier-uniform, leads from its rows to C channels where E is not C.
 class EmbeddingImpl : public torch::nn::Module {
  public:
   /// `shared` is another side's table; undefined: this one owns its own.

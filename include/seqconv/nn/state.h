@@ -25,7 +25,8 @@ struct ConvState {
   void reorder(const at::Tensor& parents);
 };
 
-/// The state of a mixer of any kind. What it holds stands beside its module.
+/// The state of a mixer of any kind. The state that it holds stands beside its
+/// module.
 class MixerState {
  public:
   template <RowState State>

@@ -74,7 +74,7 @@ struct TranslationHooks {
   StopQuestion stop{};
   /// Called with the number of a request when its result is there, one at a
   /// time, by whatever thread made it: others of its batch may be at work
-  /// still. What it throws ends the translation.
+  /// still. Its exceptions end the translation.
   std::function<void(size_t request, const TranslationResult& result)> done{};
 };
 
@@ -112,7 +112,7 @@ class Translator {
 
   /// The same for list after list. With several workers the next list is read
   /// while one is translated, and begun while the last batches of one are at
-  /// work. What `lists` throws is thrown when all before it is written.
+  /// work. Exceptions of `lists` are thrown when all before them is written.
   void translate(TranslationLists& lists) const;
 
   const TranslatorOptions& options() const { return options_; }

@@ -25,7 +25,7 @@ class Preparation {
   std::string apply(std::string_view line) const;
   /// Text of words that subwords were joined to: Moses tokens put together.
   std::string undo(std::string text) const;
-  /// Tells whether undo() does anything. What it makes of a word depends on the
+  /// Tells whether undo() does anything. Its result for a word depends on the
   /// next.
   bool is_undone() const { return detokenizer_ != nullptr; }
 

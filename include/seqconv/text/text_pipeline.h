@@ -58,7 +58,7 @@ class TextPipeline {
 };
 
 /// Leaves the first `most` tokens of a sentence, </s> counted but not among its
-/// ids; 0: all. Whether there were more.
+/// ids; 0: all. True when there were more.
 bool cut_tokens(std::vector<int32_t>& ids, int64_t most);
 
 /// Both sides of a translation model, as stored in its folder.
@@ -98,7 +98,7 @@ struct TranslationText {
 
 /// Tells what makes two texts turn lines into other ids, or ids into other
 /// lines: a key of config.json's "text" or "source dictionary" and the like; ""
-/// when nothing does. Whether a vocabulary is joined, and samples, make no
+/// when nothing does. Samples, and a vocabulary that is joined or not, make no
 /// difference.
 std::string difference(const TranslationText& a, const TranslationText& b);
 

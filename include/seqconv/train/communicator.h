@@ -9,9 +9,9 @@ namespace seqconv {
 
 /// The processes that train one model, as each of them sees the others. All
 /// make the same calls in the same order, but for those that only ask and for
-/// abort(). What a sum gives is the same to the bit in every process. Buckets
-/// and shares lie where the model does, all else on the host. It knows no
-/// LibTorch, so that a library without it can be one.
+/// abort(). A sum is the same to the bit in every process. Buckets and shares
+/// lie where the model does, all else on the host. It knows no LibTorch, so
+/// that a library without it can be one.
 class Communicator {
  public:
   static constexpr int64_t kShareUnit = 16;  ///< elements
@@ -40,9 +40,9 @@ class Communicator {
   virtual int64_t largest(int64_t value) = 0;
   /// Gives all processes the bytes of process `root`.
   virtual void broadcast(std::span<std::byte> bytes, int64_t root) = 0;
-  /// Gives all processes the shares of all. That of process r are the elements
-  /// of `values` from ends[r - 1], the first's from 0, up to ends[r]; ends are
-  /// multiples of kShareUnit, and the last is values.size().
+  /// Gives all processes the shares of all. The share of process r are the
+  /// elements of `values` from ends[r - 1], the first's from 0, up to ends[r];
+  /// ends are multiples of kShareUnit, and the last is values.size().
   virtual void share(
       std::span<float> values,
       std::span<const int64_t> ends) = 0;

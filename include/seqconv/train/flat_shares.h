@@ -12,14 +12,14 @@
 namespace seqconv {
 
 /// Tells where the shares of `size` processes end in a flat buffer of `count`
-/// elements: as even as multiples of Communicator::kShareUnit can be. Of a
-/// small buffer some are empty.
+/// elements: as even as multiples of Communicator::kShareUnit can be. Some
+/// shares of a small buffer are empty.
 std::vector<int64_t> share_ends(int64_t count, int64_t size);
 
 /// Which part of the optimiser's state, and of what else an update changes
 /// element by element, a process keeps: its share where the buffers are cut
-/// among the processes, all of it otherwise. What is said here of flat buffers
-/// holds for contiguous float32 tensors [P].
+/// among the processes, all of it otherwise. All that is said here of flat
+/// buffers holds for contiguous float32 tensors [P].
 class FlatShares {
  public:
   FlatShares() = default;  ///< not cut

@@ -49,10 +49,10 @@ struct StepResult {
 
 /// Ends an update: gradients summed over its batches, divided by the target
 /// tokens of the whole effective batch, clipped, one optimiser step, gradients
-/// zeroed. Where the loss or the gradient is not finite, or the gradient so
-/// large that the optimiser's float32 cannot hold its square (clipped norms
-/// above 1e19), parameters and optimiser stay as they are. An optimiser
-/// that has a share of the values steps on it; the others' are fetched.
+/// zeroed. Parameters and optimiser stay as they are where the loss or the
+/// gradient is not finite, or the gradient so large that the optimiser's
+/// float32 cannot hold its square (clipped norms above 1e19). An optimiser that
+/// has a share of the values steps on it; the others' are fetched.
 StepResult apply_update(
     const FlatParameters& parameters,
     Optimizer& optimizer,
