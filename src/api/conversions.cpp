@@ -36,7 +36,7 @@ SearchOptions to_search(const SearchSettings& given, SearchOptions options) {
   return options;
 }
 
-/// What is a search's alone beside draws; "": nothing.
+/// Names what is a search's alone beside draws; "": nothing.
 std::string fault_beside_draws(const SearchSettings& search) {
   std::vector<std::string> given;
   if (search.beam)

@@ -7,7 +7,8 @@
 /// Between the types of this library and those of the layers below.
 namespace seqconv::api {
 
-/// How many threads are meant; OptionError for options that make no sense.
+/// Counts the threads that are meant; OptionError for options that make no
+/// sense.
 int64_t check_options(const RuntimeOptions& options);
 /// The same of what does not translate, which takes no shortlist.
 int64_t check_options_of_others(const RuntimeOptions& options);
@@ -31,7 +32,7 @@ seqconv::TranslationRequest to_request(
 void set_outcome(Result& result, const RequestOutcome& outcome) noexcept;
 void set_failure(Result& result, Status status, const char* error) noexcept;
 
-/// Where there is not memory enough for a copy the result says that.
+/// The result says so where there is not memory enough for a copy.
 TranslationResult to_result(const seqconv::TranslationResult& result) noexcept;
 
 /// RequestError or OutOfMemory for a result that is not ok.

@@ -13,8 +13,8 @@ namespace seqconv::api {
 /// Made when the library is loaded: throwing a copy needs no memory.
 const OutOfMemory& out_of_memory();
 
-/// What `work` gives; what it throws as an Error of this library, that of the
-/// layers below as `Failure`.
+/// Returns what `work` gives; throws what it throws as an Error of this
+/// library, that of the layers below as `Failure`.
 template <class Failure = Error, class Work>
 auto guarded(const Work& work) {
   try {

@@ -24,7 +24,8 @@ std::atomic<uint64_t> forks_so_far = 0;
 const bool counts_forks =
     ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; }) == 0;
 
-/// How many forks led from the process that loaded the library to this one.
+/// Counts the forks that led from the process that loaded the library to this
+/// one.
 uint64_t forks() {
   if (!counts_forks)
     throw std::bad_alloc();
@@ -129,7 +130,7 @@ std::future<TranslationResult> RequestQueue::Crew::add(
   return future;
 }
 
-/// Where the system gives no further one, those that are there do the work.
+/// Those that are there do the work where the system gives no further one.
 void RequestQueue::Crew::start_thread() {
   try {
     threads_.emplace_back([this] { work(); });

@@ -19,7 +19,7 @@ bool comes_before(const Extension& a, const Extension& b) {
   return a.token < b.token;
 }
 
-/// What hypotheses of different lengths are compared by.
+/// The score that hypotheses of different lengths are compared by.
 double length_score(double log_probability, double length, double penalty) {
   return log_probability / std::pow(length, penalty);
 }

@@ -52,9 +52,9 @@ std::vector<Extension> expand(
     int64_t vocabulary_size,
     int64_t count);
 
-/// How many of the first `extensions`, hypotheses of `length` tokens, are among
-/// the `options.beam` best of them and `finished`, all by their scores; of
-/// equal scores finished ones come first.
+/// Counts those of the first `extensions`, hypotheses of `length` tokens, that
+/// are among the `options.beam` best of them and `finished`, all by their
+/// scores; of equal scores finished ones come first.
 size_t within_beam(
     const Beam& beam,
     std::span<const Extension> extensions,

@@ -9,7 +9,7 @@
 
 namespace seqconv::decode {
 
-/// What bounds the hypotheses of one sentence. Steps count from 0: step s
+/// Bounds of the hypotheses of one sentence. Steps count from 0: step s
 /// produces token s of a hypothesis.
 struct Limits {
   int64_t max_length = 0;  ///< tokens before </s>, which is forced then
@@ -24,11 +24,11 @@ Limits make_limits(
     const SearchInput& input,
     int64_t max_steps);
 
-/// Whether `step` can be constrained at all, whatever the hypothesis.
+/// Tells whether `step` can be constrained at all, whatever the hypothesis.
 bool constrains(const Limits& limits, int64_t step);
 
-/// What may come in `step`, behind token number `last` of `ngrams`. In this
-/// order: </s> at the maximum length, the prefix, the bans.
+/// Says what may come in `step`, behind token number `last` of `ngrams`. In
+/// this order: </s> at the maximum length, the prefix, the bans.
 RowConstraint row_constraint(
     const Limits& limits,
     int64_t step,

@@ -91,7 +91,7 @@ int32_t RepeatedNgrams::above(int32_t number, int32_t level) const {
   return number;
 }
 
-/// Of the last n - 1 tokens; others may have the same.
+/// The key of the last n - 1 tokens; others may have the same.
 uint64_t RepeatedNgrams::key(int32_t number) const {
   uint64_t key = 0;
   for (int64_t i = 1; i < n_; ++i, number = node(number).parent)

@@ -36,7 +36,8 @@ class CrossAttention {
       const LayerRows& rows,
       Workspace& space) const;
 
-  /// How one sequence's rows x [steps, C] weigh the only source's positions.
+  /// Tells how one sequence's rows x [steps, C] weigh the only source's
+  /// positions.
   PositionWeights probe(
       const Sequences& source,
       const SourceMemory& memory,

@@ -20,7 +20,7 @@ void SinusoidalRows::copy_row(int64_t past, float* out) const {
   std::copy_n(made_block(block) + past % kBlock * dim_, dim_, out);
 }
 
-/// Of several threads that make it at a time one has made it.
+/// One of several threads that make it at a time has made it.
 const float* SinusoidalRows::made_block(int64_t block) const {
   std::atomic<const float*>& place = blocks_[static_cast<size_t>(block)];
   if (const float* const made = place.load(std::memory_order_acquire))

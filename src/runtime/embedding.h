@@ -73,7 +73,7 @@ class Embedding {
       const Weights& weights,
       const Place& place);
 
-  /// Where an id stands in its sequence, from 0.
+  /// The place of an id in its sequence, from 0.
   struct Word {
     int32_t id = 0;
     int64_t past = 0;

@@ -7,7 +7,7 @@
 
 #include "workspace.h"
 
-/// What a decoder remembers of the steps before, without moving it when
+/// Holds what a decoder remembers of the steps before, without moving it when
 /// hypotheses are dropped, repeated and reordered.
 namespace seqconv::runtime {
 
@@ -59,8 +59,8 @@ class Ancestry {
   int64_t steps() const { return steps_; }  ///< T' made at once
   int64_t first() const { return first_; }  ///< number of the first of these
 
-  /// How many inputs a layer of such a reach sees at step `step`, that of the
-  /// step included.
+  /// Counts the inputs that a layer of such a reach sees at step `step`, that
+  /// of the step included.
   static int64_t seen(int64_t step, int64_t reach) {
     return step < reach ? step + 1 : reach + 1;
   }
@@ -69,8 +69,8 @@ class Ancestry {
     // Rows of steps that are made at once stay as they are.
     return step >= first_ ? row : row_of_[slot(step)].data()[row];
   }
-  /// Where the last `count` inputs of row `row` of step `step` lie, oldest
-  /// first -> out.
+  /// Finds where the last `count` inputs of row `row` of step `step` lie,
+  /// oldest first -> out.
   void find(
       const RowLog& log,
       int64_t step,

@@ -72,8 +72,8 @@ class Layer {
       float* x,
       Workspace& space,
       const Part& part) const;
-  /// What comes behind the mixer; `before` sees what the look at the source
-  /// gets.
+  /// Does what comes behind the mixer; `before` sees what the look at the
+  /// source gets.
   template <class Before>
   void finish(
       int64_t rows,

@@ -10,7 +10,8 @@
 #include "weights.h"
 #include "workspace.h"
 
-/// What mixes information along time in a layer, as the runtime runs it.
+/// Mixers, which mix information along time in a layer, as the runtime runs
+/// them.
 namespace seqconv::runtime {
 
 /// Rows of C channels that pass through a part of a layer: y = residual +
@@ -38,19 +39,19 @@ class Mixer {
       const Sequences& sequences,
       const LayerRows& rows,
       Workspace& space) const = 0;
-  /// How it weighs the positions of one sequence x [steps, C].
+  /// Tells how it weighs the positions of one sequence x [steps, C].
   virtual PositionWeights probe(int64_t steps, const float* x, Workspace& space)
       const {
     return {};
   }
-  /// How many steps back it looks.
+  /// The number of steps that it looks back.
   virtual int64_t reach() const = 0;
   /// A past of no inputs; it refers to this mixer, and has its memory from
   /// `kept`, which outlives it.
   virtual std::unique_ptr<MixerSteps> start(Workspace::Frame& kept) const = 0;
 };
 
-/// What stands between the linear maps of a convolution block.
+/// The operator between the linear maps of a convolution block.
 class Convolution {
  public:
   virtual ~Convolution() = default;
@@ -62,7 +63,7 @@ class Convolution {
       const float* query,
       float* y,
       Workspace& space) const = 0;
-  /// How it weighs the positions of one sequence, h and query as above.
+  /// Tells how it weighs the positions of one sequence, h and query as above.
   virtual PositionWeights probe(
       int64_t steps,
       const float* h,

@@ -38,7 +38,7 @@ struct Sources {
   SourceView view(size_t layer, std::span<const int32_t> sentence_of_row) const;
 };
 
-/// What a decoder remembers between steps.
+/// Holds what a decoder remembers between steps.
 struct PastSteps {
   Ancestry ancestry;
   std::vector<std::unique_ptr<MixerSteps>> mixers;  ///< one a layer
@@ -90,8 +90,8 @@ class Decoder {
       float* out,
       Workspace& space) const;
 
-  /// What the layers look at while one sequence `ids` is read, whose source is
-  /// the only one.
+  /// Tells what the layers look at while one sequence `ids` is read, whose
+  /// source is the only one.
   std::vector<LayerProbe> probe(
       std::span<const int32_t> ids,
       const Sources* sources,

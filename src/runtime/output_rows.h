@@ -8,7 +8,7 @@
 #include "seqconv/kernels/decoding.h"
 #include "workspace.h"
 
-/// What outputs do with rows of logits.
+/// The work of outputs on rows of logits.
 namespace seqconv::runtime {
 
 /// Rows whose probabilities of all words are in memory at a time.

@@ -90,7 +90,7 @@ class SelfAttentionMixer : public Mixer {
   /// Each row of a very long sequence takes long.
   static constexpr int64_t kRowsBetweenQuestions = 16;
 
-  /// Where keys and values of `count` rows lie.
+  /// Says where keys and values of `count` rows lie.
   struct Places {
     Places(int64_t count, Workspace::Frame& frame)
         : keys(frame.take<const float*>(count)),

@@ -7,7 +7,7 @@
 #include "mixer.h"
 #include "seqconv/kernels/decoding.h"
 
-/// What the convolutions share.
+/// Parts that the convolutions share.
 namespace seqconv::runtime {
 
 /// The bias after the convolution, or none.

@@ -116,7 +116,7 @@ PackedLinear Weights::packed(const std::string& name, bool gated) const {
   return {{whole_numbers(view), scales.data()}, N, K, gated};
 }
 
-/// What is packed is not read again: file and packed weights are never in
+/// A packed matrix is not read again: file and packed weights are never in
 /// memory together.
 Linear Weights::linear_of(PackedLinear packed, std::vector<float> bias) const {
   file_->release();

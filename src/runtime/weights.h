@@ -12,8 +12,8 @@
 
 namespace seqconv::runtime {
 
-/// How ParallelFor runs here: threads are shared out by whole batches, and one
-/// without a batch helps the others.
+/// The ParallelFor of the runtime: threads are shared out by whole batches, and
+/// one without a batch helps the others.
 const kernels::ParallelFor& threads();
 
 /// x [rows, K] -> [rows, N] by weights of the runtime.
@@ -21,7 +21,7 @@ struct Linear {
   kernels::PackedLinear weight;
   std::vector<float> bias;  ///< or none
 
-  /// What is not a field of `pass` already: bias and threads.
+  /// Adds what is not a field of `pass` already: bias and threads.
   void run(kernels::LinearPass pass) const {
     if (!bias.empty())
       pass.bias = bias.data();
@@ -56,7 +56,7 @@ class Weights {
  public:
   /// Products are made as `compute` says. Errors of check_parameters.
   Weights(const ModelToRun& model, Task task, ComputeType compute);
-  /// What was read for packing may leave memory.
+  /// Lets pages that were read for packing leave memory.
   ~Weights();
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;

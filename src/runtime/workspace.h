@@ -22,8 +22,8 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  /// What is taken through a frame is given back when the frame ends. Frames
-  /// end in the order opposite to that in which they began.
+  /// Gives back, when it ends, what is taken through it. Frames end in the
+  /// order opposite to that in which they began.
   class Frame {
    public:
     explicit Frame(Workspace& space)

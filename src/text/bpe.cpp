@@ -269,7 +269,7 @@ int32_t Bpe::find_symbol(const std::string& symbol) const {
 void Bpe::add_merge(const Pair& pair) {
   const auto& [left, right] = pair;
   const uint64_t key = pair_key(intern(left), intern(right));
-  // Of a pair that comes twice, the first line counts.
+  // The first line of a pair that comes twice counts.
   pairs_.emplace(key, Merge{lines_++, intern(left + right)});
 }
 

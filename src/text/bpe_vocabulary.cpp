@@ -43,7 +43,7 @@ HasSymbol read_bpe_vocabulary(
   return [pieces](const std::string& piece) { return pieces->contains(piece); };
 }
 
-/// Of the merges with one result, the one whose last line comes first counts,
+/// The merge whose last line comes first counts where several have one result,
 /// as in subword-nmt.
 void Bpe::remember_parts(const std::vector<Pair>& merges) {
   std::set<Pair> seen;
@@ -60,7 +60,7 @@ std::vector<std::string> Bpe::keep_to_vocabulary(
   return out;
 }
 
-/// Where "</w>" is a symbol of its own (version 0.1), taking it off leaves an
+/// Taking "</w>" off where it is a symbol of its own (version 0.1) leaves an
 /// empty piece at the word's end, here as in subword-nmt. Not recursive, as
 /// codes may nest as deep as they are long.
 void Bpe::split_again(

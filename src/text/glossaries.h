@@ -17,7 +17,7 @@ class Glossaries {
   /// The parts of a word: what glossaries match, and what is between. A word
   /// that one matches as a whole is one part.
   std::vector<std::string> isolate(const std::string& word) const;
-  /// Whether one of the glossaries matches all of the part.
+  /// Tells whether one of the glossaries matches all of the part.
   bool is_whole(const std::string& part) const;
 
  private:

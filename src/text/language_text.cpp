@@ -58,7 +58,7 @@ void check_dictionary(
         "')");
 }
 
-/// What a given dictionary and a segmenter make of the files.
+/// Learns what a given dictionary and a segmenter make of the files.
 LearnedSide take_dictionary(
     const TextOptions& options,
     const SegmenterPointer& segmenter,
@@ -91,7 +91,7 @@ void check_options(const TextOptions& options) {
   check_languages(options, {"language"});
 }
 
-/// What config.json says but for the side.
+/// Writes what config.json says but for the side.
 Json save_options(const LanguageText& text) {
   Json json = Json::object();
   save_common_options(text.options, json);

@@ -9,7 +9,7 @@
 namespace seqconv {
 namespace {
 
-/// How often each character comes in the symbols, as symbols of its own.
+/// Counts how often each character comes in the symbols, as symbols of its own.
 std::map<std::string, int64_t> count_characters(
     const Segmenter& segmenter,
     const WordCounts& counts) {
@@ -148,7 +148,7 @@ LearnedSide learn_side(
   build();
   if (!options.falls_back() || !lacks_symbols(*side.vocabulary, side.counts))
     return side;
-  // What was split again counts, too.
+  // Pieces that were split again count, too.
   side.counts = count_symbols(side.segmenter, files);
   build();
   if (lacks_symbols(*side.vocabulary, side.counts))

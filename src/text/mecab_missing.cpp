@@ -1,7 +1,7 @@
 #include "seqconv/base/error.h"
 #include "seqconv/text/mecab.h"
 
-// What stands for mecab.cpp in a build without SEQCONV_MECAB.
+// Stands for mecab.cpp in a build without SEQCONV_MECAB.
 namespace seqconv {
 
 bool has_mecab() {

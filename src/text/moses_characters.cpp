@@ -75,7 +75,7 @@ constexpr auto kCjk = std::to_array<Range>(
      {0x1B171, 0x1B2FE},
      {0x20000, 0x2FFFF}});
 
-/// Whether Unicode had the character in version `major`.0.
+/// Tells whether Unicode had the character in version `major`.0.
 bool is_as_old_as(char32_t c, uint8_t major) {
   UVersionInfo age{};
   u_charAge(static_cast<UChar32>(c), age);

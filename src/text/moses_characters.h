@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-/// What the Moses tokeniser asks of characters. The answers are those of
-/// sacremoses' lists, which stopped at Unicode 7: ids of a model must not
+/// Answers what the Moses tokeniser asks of characters. The answers are those
+/// of sacremoses' lists, which stopped at Unicode 7: ids of a model must not
 /// depend on the version of ICU.
 namespace seqconv::moses {
 
@@ -40,14 +40,15 @@ class Characters {
   uint8_t scripts_ = 0;  ///< letters of which scripts, as bits
 };
 
-/// Whether `c` is a sign that joins Indic letters; those count as letters.
+/// Tells whether `c` is a sign that joins Indic letters; those count as
+/// letters.
 bool is_joiner(char32_t c);
 
-/// Whether `c` is a currency sign.
+/// Tells whether `c` is a currency sign.
 bool is_currency(char32_t c);
 
-/// Whether sacremoses takes `c` for Chinese, Japanese or Korean: blocks of
-/// code points, without the first and the last of each.
+/// Tells whether sacremoses takes `c` for Chinese, Japanese or Korean: blocks
+/// of code points, without the first and the last of each.
 bool is_cjk(char32_t c);
 
 }  // namespace seqconv::moses

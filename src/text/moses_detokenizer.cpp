@@ -84,7 +84,7 @@ char32_t last_of(std::string_view word) {
   return first_of(word.substr(start));
 }
 
-/// Whether every character of a word is among `signs` or fits `also`.
+/// Tells whether every character of a word is among `signs` or fits `also`.
 template <class Also>
 bool consists_of(std::string_view word, std::u32string_view signs, Also also) {
   for (size_t position = 0; position < word.size();) {
@@ -125,7 +125,8 @@ bool is_letter(char32_t c) {
   return Characters("en").has(c, kAlpha) && !is_joiner(c);
 }
 
-/// Whether a word begins and ends with a letter, so that no rule wants it.
+/// Tells whether a word begins and ends with a letter, so that no rule wants
+/// it.
 bool is_plain(std::string_view word) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

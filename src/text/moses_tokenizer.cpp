@@ -13,7 +13,7 @@ namespace {
 
 using namespace moses;
 
-/// What a rule wants beside its sign.
+/// Says what a rule wants beside its sign.
 enum class Beside {
   kAnything,  ///< also nothing
   kEnd,       ///< the end of the line
@@ -254,8 +254,8 @@ class MosesTokenizer::Rules {
       apply(rule, sign, text);
   }
 
-  /// Whether the dot behind `prefix` belongs to it; `next` begins the next
-  /// token, or is 0 when there is none.
+  /// Tells whether the dot behind `prefix` belongs to it; `next` begins the
+  /// next token, or is 0 when there is none.
   bool keeps_dot(std::u32string_view prefix, char32_t next) const {
     const auto is_alpha = [&](char32_t c) {
       return characters_.has(c, kAlpha);
@@ -273,8 +273,8 @@ class MosesTokenizer::Rules {
     return prefixes_.always.contains(word);
   }
 
-  /// How many characters at the end of a token are tokens of their own: a full
-  /// stop, or ".'" at the end of the line.
+  /// Counts the characters at the end of a token that are tokens of their own:
+  /// a full stop, or ".'" at the end of the line.
   size_t loose_end(std::u32string_view token, char32_t next) const {
     if (next == 0 && token.ends_with(U".'"))
       return 2;

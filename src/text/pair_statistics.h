@@ -9,10 +9,11 @@
 
 #include "seqconv/text/bpe_trainer.h"
 
-/// What learn_bpe counts. subword-nmt keeps approximate books in some corners:
-/// it prunes rare pairs from its table and merges the tables again later, and
-/// it matches symbols by their text, also when the same text came from other
-/// merges. The same codes need the same books, so they are kept in its way.
+/// Counts what learn_bpe asks for. subword-nmt keeps approximate books in some
+/// corners: it prunes rare pairs from its table and merges the tables again
+/// later, and it matches symbols by their text, also when the same text came
+/// from other merges. The same codes need the same books, so they are kept in
+/// its way.
 namespace seqconv {
 
 /// Two neighbouring symbols, as numbers of a BpeVocabulary.
@@ -78,7 +79,7 @@ class BpeVocabulary {
     int64_t count = 0;
     bool odd_space = false;  ///< holds white space other than a blank
   };
-  /// How often a pair comes in word number `first`.
+  /// The number of times that a pair comes in word number `first`.
   using Places = std::unordered_map<int32_t, int32_t>;
 
   int32_t intern(const std::string& text);

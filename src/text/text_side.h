@@ -27,8 +27,8 @@ SegmenterPointer learn_segmenter(
     const TextOptions& options,
     const std::vector<TextFile>& files);
 
-/// How often each symbol comes in the prepared files, in one streaming pass.
-/// Error when there is none; bad text is an Error with file and line.
+/// Counts how often each symbol comes in the prepared files, in one streaming
+/// pass. Error when there is none; bad text is an Error with file and line.
 WordCounts count_symbols(
     const SegmenterPointer& segmenter,
     const std::vector<TextFile>& files);
@@ -43,7 +43,7 @@ SegmenterPointer fit(
     const SegmenterPointer& segmenter,
     const VocabularyPointer& vocabulary);
 
-/// Whether a counted symbol has no id of its own.
+/// Tells whether a counted symbol has no id of its own.
 bool lacks_symbols(const Vocabulary& vocabulary, const WordCounts& counts);
 
 /// A segmenter and a vocabulary that fit each other.
@@ -102,8 +102,8 @@ void load_language(
     const char* key,
     std::string& language);
 
-/// What of two sides turns lines into other ids or back: "dictionary", "subword
-/// model", or "" for nothing. Counts of a dictionary change no id.
+/// Names what of two sides turns lines into other ids or back: "dictionary",
+/// "subword model", or "" for nothing. Counts of a dictionary change no id.
 std::string side_difference(const TextPipeline& a, const TextPipeline& b);
 
 /// The first key whose value is another in `b`, or which one of them lacks; ""

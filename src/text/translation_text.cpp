@@ -54,7 +54,8 @@ std::shared_ptr<const TextPipeline> other_side(
   return std::make_shared<const TextPipeline>(side->with(preparation));
 }
 
-/// What config.json says of the options, but for `joined`, and of the cut.
+/// Writes what config.json says of the options, but for `joined`, and of the
+/// cut.
 Json save_options(const TranslationText& saved) {
   const TextOptions& options = saved.options;
   Json text = Json::object();
@@ -66,7 +67,7 @@ Json save_options(const TranslationText& saved) {
   return text;
 }
 
-/// What save_options said of the cut, in the folder's text.
+/// Reads what save_options said of the cut, in the folder's text.
 int64_t load_source_cut(const RootedPath& folder, const Json& text) {
   if (!text.contains(kSourceCut))
     return 0;

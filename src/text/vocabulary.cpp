@@ -69,7 +69,7 @@ Entry parse_entry(std::string_view line, const std::string& where) {
   return entry;
 }
 
-/// Of symbols in their order, the first `most` with all the required ones.
+/// Keeps the first `most` symbols in their order, with all the required ones.
 void cut_to(
     size_t most,
     const std::set<std::string>& required,

@@ -23,9 +23,9 @@ namespace seqconv::api {
 #define SEQCONV_API __attribute__((visibility("default")))
 #define SEQCONV_HIDDEN __attribute__((visibility("hidden")))
 
-/// What goes wrong: all exceptions of this library are of this class. What
-/// concerns one request stands in its result instead. An exception of a
-/// function that the caller gave us reaches the caller as it is.
+/// The base of all exceptions of this library. The result of a request tells
+/// what concerns that one alone. An exception of a function that the caller
+/// gave us reaches the caller as it is.
 class SEQCONV_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -40,7 +40,8 @@ class SEQCONV_API OptionError : public Error {
  public:
   using Error::Error;
 };
-/// Of the functions that take one text and give no Result: why there is none.
+/// Says why a function that takes one text and gives no Result has none to
+/// give.
 class SEQCONV_API RequestError : public Error {
  public:
   using Error::Error;
@@ -65,7 +66,7 @@ class SEQCONV_API CancelToken {
   std::shared_ptr<struct CancelState> state_;
 };
 
-/// What products are made in (docs/runtime.md).
+/// The type that products are made in (docs/runtime.md).
 enum class ComputeType {
   kModel,  ///< int8 for models of int8, float32 for others
   kAuto,   ///< what is quickest here without another loss
@@ -74,7 +75,7 @@ enum class ComputeType {
   kInt8
 };
 
-/// How a model runs.
+/// Says how a model runs.
 struct RuntimeOptions {
   /// Batches that a call works on at a time, at most 1024; 0: as many as there
   /// are cores. A Generator needs one whatever this says.
@@ -95,8 +96,8 @@ struct RuntimeOptions {
   int64_t max_source_tokens = 0;
 };
 
-/// How translations are searched for; what is not given is the model's own.
-/// Options that contradict each other, also min_length above the longest
+/// Says how translations are searched for; what is not given is the model's
+/// own. Options that contradict each other, also min_length above the longest
 /// translation of any source, make a request invalid.
 struct SearchSettings {
   std::optional<int64_t> beam{};    ///< hypotheses kept; 1: greedy
@@ -125,7 +126,7 @@ struct SamplingSettings {
   std::optional<uint64_t> seed{};
 };
 
-/// What became of a request.
+/// The outcome of a request.
 enum class Status {
   kOk,
   kInvalid,      ///< its text or options make no sense to the model
@@ -135,7 +136,7 @@ enum class Status {
   kCancelled,    ///< before it was done
 };
 
-/// What all results have.
+/// The part that all results have.
 struct Result {
   Status status = Status::kOk;
   std::string error;               ///< why it is not kOk; "" where it is
@@ -266,11 +267,11 @@ class SEQCONV_API Generator {
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;
 
-  /// What follows the prompt. RequestError, OutOfMemory.
+  /// Returns what follows the prompt. RequestError, OutOfMemory.
   std::string generate(std::string_view prompt) const;
 
   /// on_text hears the text as it comes, whole characters, by this thread;
-  /// false ends it, which is ok. What it throws leaves this call.
+  /// false ends it, which is ok. Its exceptions leave this call.
   GenerationResult generate(
       const GenerationRequest& request,
       const std::function<bool(std::string_view)>& on_text = {},

@@ -5,10 +5,11 @@
 
 #include "seqconv/base/enum_names.h"
 
-/// What the parts of a model can be, by the names that configurations have.
+/// Lists what the parts of a model can be, by the names that configurations
+/// have.
 namespace seqconv {
 
-/// What a model does: from one text to another, or on with one.
+/// The work of a model: from one text to another, or on with one.
 enum class Task { kTranslation, kLanguageModel };
 template <>
 struct EnumNames<Task> {
@@ -44,7 +45,7 @@ constexpr SideNorm as_side_norm(NormPlacement norm) {
   return norm == NormPlacement::kPre ? SideNorm::kPre : SideNorm::kPost;
 }
 
-/// What is added to words for where they stand; kNone: nothing.
+/// Says what is added to words for where they stand; kNone: nothing.
 enum class PositionKind { kSinusoidal, kLearned, kNone };
 template <>
 struct EnumNames<PositionKind> {

@@ -5,9 +5,9 @@
 #include "seqconv/architecture/options.h"
 #include "seqconv/kernels/activation.h"
 
-/// What each layer of a model consists of: the entries of its options for this
-/// layer, defaults resolved. Modules, parameters and the runtime are made from
-/// it.
+/// Lists what each layer of a model consists of: the entries of its options for
+/// this layer, defaults resolved. Modules, parameters and the runtime are made
+/// from it.
 namespace seqconv {
 
 struct LayerOptions {

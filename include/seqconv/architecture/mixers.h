@@ -6,12 +6,12 @@
 #include "seqconv/architecture/kinds.h"
 #include "seqconv/kernels/normalization_names.h"
 
-/// What mixes information along time in the layers of a model: the kinds, the
-/// keys that choose among them, and what one layer's mixer consists of. What a
-/// kind reads, requires and learns says mixers.cpp.
+/// Mixers, which mix information along time in the layers of a model: the
+/// kinds, the keys that choose among them, and what one layer's mixer consists
+/// of. mixers.cpp says what a kind reads, requires and learns.
 namespace seqconv {
 
-/// What mixes information along time in a layer.
+/// The kinds of what mixes information along time in a layer.
 enum class BlockKind {
   kLightConv,
   kDynamicConv,
@@ -32,8 +32,9 @@ struct EnumNames<BlockKind> {
            {"cnn", BlockKind::kCnn}});
 };
 
-/// What a dynamic convolution's kernels are predicted from: the input of the
-/// convolution itself (after linear1 and the gate), or that of its block.
+/// The tensor that a dynamic convolution's kernels are predicted from: the
+/// input of the convolution itself (after linear1 and the gate), or that of its
+/// block.
 enum class QuerySource { kConvInput, kBlockInput };
 template <>
 struct EnumNames<QuerySource> {
@@ -199,8 +200,8 @@ struct StackOptions {
   }
 };
 
-/// What mixes information along time in one layer. What its kind does not read
-/// is the default.
+/// Describes what mixes information along time in one layer. Entries that its
+/// kind does not read are the default.
 struct MixerOptions {
   BlockKind kind = BlockKind::kDynamicConv;
   bool causal = false;      ///< a decoder's
@@ -222,7 +223,7 @@ struct MixerOptions {
   /// average_attention: channels inside its network; 0: it has none.
   int64_t average_hidden = 0;
 
-  /// Of the K taps of a convolution, those before the current position.
+  /// Counts those of the K taps of a convolution before the current position.
   int64_t padding_left() const {
     return causal ? kernel_size - 1 : kernel_size / 2;
   }

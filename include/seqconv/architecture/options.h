@@ -138,7 +138,7 @@ struct ModelOptions {
   int64_t ffn_dim_of(const StackOptions& side) const {
     return side.ffn_dim > 0 ? side.ffn_dim : ffn_dim;
   }
-  /// Where layer normalisation stands on a side, encoder or decoder.
+  /// The place of layer normalisation on a side, encoder or decoder.
   NormPlacement norm_of(const StackOptions& side) const;
   /// Position embeddings of a side.
   PositionKind positions_of(const StackOptions& side) const;
@@ -146,7 +146,7 @@ struct ModelOptions {
   int64_t max_positions_of(const StackOptions& side) const {
     return side.max_positions > 0 ? side.max_positions : max_positions;
   }
-  /// How many tokens of a side, </s> counted, have learned positions, which no
+  /// The tokens of a side, </s> counted, that have learned positions, which no
   /// sequence may exceed; 0: they are not learned, and there is no limit.
   int64_t learned_positions(const StackOptions& side) const {
     return positions_of(side) == PositionKind::kLearned ? max_positions_of(side)

@@ -12,8 +12,8 @@ namespace seqconv {
 struct ParameterShape {
   std::string name;
   std::vector<int64_t> shape;
-  /// Whether it is a matrix of a linear map, or of words, a row each output or
-  /// word: quantized folders have those as whole numbers.
+  /// Says whether it is a matrix of a linear map, or of words, a row each
+  /// output or word: quantized folders have those as whole numbers.
   bool is_matrix = false;
 };
 

@@ -33,7 +33,7 @@ class AtomicFile {
   void flush();
   /// flush(), then the file takes its name.
   void commit();
-  /// Where the bytes are until commit().
+  /// The file that has the bytes until commit().
   const std::filesystem::path& temporary() const { return temporary_; }
 
  private:
@@ -50,8 +50,8 @@ class AtomicFile {
   FileUnderWay under_way_;
 };
 
-/// What an AtomicFile that was not committed is called: the name that it was to
-/// take, and the process that writes, or wrote, it.
+/// Tells what an AtomicFile that was not committed is called: the name that it
+/// was to take, and the process that writes, or wrote, it.
 struct UnfinishedFile {
   std::string name;
   int process = 0;
@@ -61,7 +61,7 @@ struct UnfinishedFile {
 std::optional<UnfinishedFile> unfinished_file(
     const std::filesystem::path& path);
 
-/// Whether a process of this number runs on this machine.
+/// Tells whether a process of this number runs on this machine.
 bool process_lives(int process);
 
 /// Deletes the unfinished files in a folder that `unwanted` takes; a warning

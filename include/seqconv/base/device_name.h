@@ -6,7 +6,7 @@
 
 namespace seqconv {
 
-/// Where a model is to run, as configurations and command lines have it:
+/// Says where a model is to run, as configurations and command lines have it:
 /// "auto", "cpu", "cuda" or "cuda:N".
 struct DeviceName {
   enum class Kind {

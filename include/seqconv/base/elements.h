@@ -33,7 +33,7 @@ std::vector<float> to_floats(
 /// float32.
 std::vector<float> mean_of(std::span<const double> sums, double weights);
 
-/// How many of the elements are NaN or infinite; 0 for whole numbers.
+/// Counts the elements that are NaN or infinite; 0 for whole numbers.
 size_t count_not_finite(ElementType type, std::span<const std::byte> bytes);
 
 /// Error, beginning with `where` (file and tensor), unless `not_finite`, which

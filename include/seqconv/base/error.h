@@ -17,7 +17,7 @@ namespace seqconv {
 class SEQCONV_VISIBLE Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-  /// Of a program that ends with it.
+  /// The exit code of a program that ends with it.
   virtual int exit_code() const { return 1; }
 };
 

@@ -25,8 +25,8 @@ void write_file_atomically(
 /// is there and not a folder.
 void create_folder(const std::filesystem::path& path);
 
-/// Where a writer of `path` would write: behind symbolic links, its own last
-/// one too, whether or not a file is there.
+/// Finds where a writer of `path` would write: behind symbolic links, its own
+/// last one too, whether or not a file is there.
 std::filesystem::path behind_links(const std::filesystem::path& path);
 
 /// behind_links, absolute and without "." and "..": the path as it will be when

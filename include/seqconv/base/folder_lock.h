@@ -12,8 +12,8 @@ class FolderLock {
  public:
   /// Creates `file` where it is missing and locks it. Error naming `folder`,
   /// the file and the process that holds it when another lock does; `work` is
-  /// what that one does there. Where the file system has no locks, a warning
-  /// says so and held() is false.
+  /// what that one does there. A warning says so and held() is false where the
+  /// file system has no locks.
   FolderLock(
       const std::filesystem::path& folder,
       const std::filesystem::path& file,

@@ -15,7 +15,8 @@ namespace seqconv {
 const Json&
 json_field(const Json& object, const std::string& path, const char* key);
 
-/// That of a key which holds a bool, an int64_t, a double or a std::string.
+/// The value of a key which holds a bool, an int64_t, a double or a
+/// std::string.
 template <class T>
 T json_value(const Json& object, const std::string& path, const char* key) {
   T value{};
@@ -26,11 +27,11 @@ T json_value(const Json& object, const std::string& path, const char* key) {
   return value;
 }
 
-/// That of a key which holds a list of anything.
+/// The value of a key which holds a list of anything.
 const Json&
 json_list(const Json& object, const std::string& path, const char* key);
 
-/// That of a key which holds a list of ids.
+/// The value of a key which holds a list of ids.
 std::vector<int32_t>
 json_ids(const Json& object, const std::string& path, const char* key);
 

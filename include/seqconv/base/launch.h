@@ -7,7 +7,7 @@
 
 namespace seqconv {
 
-/// What the environment says of how this process was started.
+/// Holds what the environment says of how this process was started.
 struct Launch {
   std::string starter;   ///< "mpirun", "torchrun", "srun"; "" for one process
   std::string variable;  ///< that tells the number of processes
@@ -28,10 +28,10 @@ std::string started_text(const Launch& launch);
 /// through `variable`: ::getenv, but for tests.
 Launch find_launch(const std::function<const char*(const char*)>& variable);
 
-/// What all processes meet, the first one says: each other one waits `time`,
-/// and a little more by its rank, so that its starter may end it meanwhile.
-/// False when that asked it to stop, with a signal that is caught: then there
-/// is nothing more to say.
+/// Leaves it to the first process to say what all processes meet: each other
+/// one waits `time`, and a little more by its rank, so that its starter may end
+/// it meanwhile. False when that asked it to stop, with a signal that is
+/// caught: then there is nothing more to say.
 bool give_way(
     int64_t rank,
     std::chrono::milliseconds time = std::chrono::seconds(2));

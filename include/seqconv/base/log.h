@@ -6,8 +6,8 @@
 
 namespace seqconv {
 
-/// What reaches standard error: everything, warnings and errors, or nothing
-/// but errors.
+/// Says what reaches standard error: everything, warnings and errors, or
+/// nothing but errors.
 enum class LogLevel { kInfo, kWarning, kError };
 
 void set_log_level(LogLevel level);

@@ -27,7 +27,7 @@
 /// Reading (from TOML or JSON), writing, defaults and help are visitors.
 namespace seqconv {
 
-/// What there is to say about one option.
+/// Holds what there is to say about one option.
 struct OptionRow {
   std::string key;       ///< "model.encoder.heads"
   std::string type;      ///< in words
@@ -94,7 +94,7 @@ class Writer {
   Json table_ = Json::object();
 };
 
-/// What writes the defaults of options that have any.
+/// The function that writes the defaults of options that have any.
 template <class Options>
 Json (*defaults_of())() {
   if constexpr (std::is_default_constructible_v<Options>)
@@ -129,7 +129,7 @@ class Reader {
   void finish() const { reject_unknown_keys(table_, path_, known_); }
 
  private:
-  /// What takes a list's value of an included file away.
+  /// Recognises what takes a list's value of an included file away.
   static bool is_unset(const Json& j) {
     return j.is_string() ? j.get_ref<const std::string&>().empty()
                          : j.is_array() && j.empty();

@@ -21,10 +21,10 @@ enum class Links {
 /// A path that the user gave, or, by `/`, what a name leads to below it.
 ///
 /// A given path is the user's own: it may be anything and lie behind links.
-/// What lies below must be an ordinary file inside the given folder, also
-/// behind links, or behind any where `links` says so: opening it (read_file,
-/// MappedFile) is an Error for all else, and waits for no pipe. Of what lies
-/// outside, errors tell nothing.
+/// A path. All that lies below must be ordinary files inside the given folder,
+/// also behind links, or behind any where `links` says so: opening it
+/// (read_file, MappedFile) is an Error for all else, and waits for no pipe. Of
+/// what lies outside, errors tell nothing.
 class RootedPath {
  public:
   RootedPath() = default;
@@ -49,9 +49,9 @@ class RootedPath {
   Links links() const { return links_; }
 
   /// Opens an ordinary file to be read, wherever a given path lies, and gives
-  /// its descriptor, which is the caller's. Where `or_stream`, a given path may
-  /// be a pipe or a device too. Error behind "cannot read 'PATH': " with what
-  /// was wanted and what came.
+  /// its descriptor, which is the caller's. A given path may be a pipe or a
+  /// device too where `or_stream`. Error behind "cannot read 'PATH': " with
+  /// what was wanted and what came.
   int open(bool or_stream = false) const;
 
  private:

@@ -28,8 +28,8 @@ class SpareThreads {
 
   /// Runs body(begin, end) over a partition of [0, count), each part of `grain`
   /// items at least but the last. Parts are run by the calling thread and by
-  /// the spare ones that its loops are lent to, if there are any now. What the
-  /// body throws is thrown when no part is under way.
+  /// the spare ones that its loops are lent to, if there are any now.
+  /// Exceptions of the body are thrown when no part is under way.
   static void loop(int64_t count, int64_t grain, const Body& body);
 
   /// Called by the first loop that could be shared out, by the thread that

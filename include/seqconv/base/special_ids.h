@@ -24,12 +24,12 @@ inline constexpr int64_t kSpecialIds = kSpecialSymbols.size();
 /// Number of a text's first position: positions count on from <pad>'s id.
 inline constexpr int64_t kFirstPosition = kPadId + 1;
 
-/// Whether the id is a symbol of text: neither <s>, <pad> nor </s>.
+/// Tells whether the id is a symbol of text: neither <s>, <pad> nor </s>.
 constexpr bool is_text(int64_t id) {
   return id >= kUnknownId;
 }
 
-/// Whether a model may produce the id: all but <s> and <pad>.
+/// Tells whether a model may produce the id: all but <s> and <pad>.
 constexpr bool is_producible(int64_t id) {
   return id >= kEndId;
 }

@@ -10,7 +10,7 @@
 
 namespace seqconv {
 
-/// What `seqconv export` writes.
+/// The kinds of file that `seqconv export` writes.
 enum class ExportFormat {
   kFairseq,  ///< a checkpoint under fairseq's or the TaLK repository's names
   kPytorch,  ///< a dictionary of tensors under our own names

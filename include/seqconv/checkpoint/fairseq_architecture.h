@@ -8,7 +8,7 @@
 
 namespace seqconv {
 
-/// What a checkpoint's model is.
+/// Tells what a checkpoint's model is.
 struct DeducedArchitecture {
   Task task = Task::kTranslation;
   ModelOptions options;

@@ -44,8 +44,8 @@ class FairseqCheckpoint {
   /// Tokens of a source, </s> counted, that training kept of a longer one
   /// (truncate_source and max_source_positions of the task); 0: all.
   int64_t source_cut() const { return source_cut_; }
-  /// What a wrapper of the model, DistributedDataParallel ("module.") or
-  /// torch.compile ("_orig_mod."), had put in front of every name.
+  /// The words that a wrapper of the model, DistributedDataParallel ("module.")
+  /// or torch.compile ("_orig_mod."), had put in front of every name.
   const std::string& wrapper() const { return wrapper_; }
   /// Classes of which the file holds objects that nothing was made of.
   const std::vector<std::string>& ignored_classes() const { return ignored_; }

@@ -6,7 +6,7 @@
 
 #include "seqconv/architecture/parameters.h"
 
-/// Where fairseq and the TaLK repository keep the parameters of a model
+/// Lists where fairseq and the TaLK repository keep the parameters of a model
 /// (semantics.md 2.5).
 namespace seqconv {
 
@@ -41,8 +41,8 @@ struct FairseqLayout {
   std::vector<SharedTensor> shared;
 };
 
-/// Where checkpoints have the parameters of this model, all key schemes among
-/// the alternatives: q, k, v as in_proj_weight or apart, embed_out or
+/// Lists where checkpoints have the parameters of this model, all key schemes
+/// among the alternatives: q, k, v as in_proj_weight or apart, embed_out or
 /// output_projection, layer_norms.0 or layer_norm1. UsageError for what fairseq
 /// has no module for: self-attention, average attention and CNN blocks, biases
 /// of convolutions, a query, renormalised edges, normalisations other than

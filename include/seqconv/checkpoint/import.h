@@ -10,7 +10,7 @@
 
 namespace seqconv {
 
-/// What to import, and what a checkpoint does not say.
+/// Says what to import, and what a checkpoint does not say.
 struct ImportRequest {
   /// Files of one architecture; the mean of several is imported.
   std::vector<std::string> checkpoints;

@@ -22,7 +22,7 @@ namespace seqconv {
 /// before in tests/checkpoint/folders: docs/model_folder.md has the rule.
 inline constexpr int64_t kModelFormatVersion = 5;
 
-/// What config.json and the text files of a translation model say.
+/// Holds what config.json and the text files of a translation model say.
 struct TranslationDescription {
   std::filesystem::path folder;
   ModelOptions options;
@@ -33,7 +33,7 @@ struct TranslationDescription {
   VocabularySizes vocabulary() const;
 };
 
-/// What config.json and the text files of a language model say.
+/// Holds what config.json and the text files of a language model say.
 struct LanguageDescription {
   std::filesystem::path folder;
   ModelOptions options = ModelOptions::defaults(Task::kLanguageModel);
@@ -93,7 +93,7 @@ std::vector<ParameterShape> parameters_of_model(const RootedPath& folder);
 /// none. `path` need not be there; it may lead through links and "..".
 std::filesystem::path enclosing_run(const std::filesystem::path& path);
 
-/// Whether `path` is the folder `training` of a run, or lies in one.
+/// Tells whether `path` is the folder `training` of a run, or lies in one.
 bool is_inside_training(const std::filesystem::path& path);
 
 /// Error when `output`, where a model is to be written, is or lies in the

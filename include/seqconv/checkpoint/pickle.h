@@ -39,8 +39,8 @@ struct PickleNode {
   double real = 0;  ///< kFloat
   /// kString and kBytes: the content; kGlobal and kObject: "module.name".
   std::string_view text;
-  /// Elements; of a dictionary keys and values in turn. Of an object what was
-  /// added to it, as to a list or a dictionary.
+  /// Elements; of a dictionary keys and values in turn. An object's are what
+  /// was added to it, as to a list or a dictionary.
   std::vector<PickleId> items;
   PickleId arguments =
       0;               ///< kObject: a tuple; kPersistent: what is referred to
@@ -102,7 +102,7 @@ class PickleValue {
   PickleValue arguments() const { return {*pickle_, node().arguments}; }
   PickleValue state() const { return {*pickle_, node().state}; }
 
-  /// What it is, for messages: "a list", "an object of the class m.n".
+  /// Says what it is, for messages: "a list", "an object of the class m.n".
   std::string description() const;
 
   /// Settings as JSON: scalars, lists and dictionaries as they are,

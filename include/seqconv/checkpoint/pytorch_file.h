@@ -43,14 +43,14 @@ class PyTorchFile {
   PyTorchFile(std::span<const std::byte> bytes, std::string where);
   PyTorchFile(PyTorchFile&&) noexcept = default;
 
-  /// What was saved.
+  /// The object that was saved.
   PickleValue root() const { return pickle_->root(); }
   const Pickle& pickle() const { return *pickle_; }
   /// True for what torch.save makes of a tensor or parameter.
   static bool is_tensor(const PickleValue& value);
-  /// That tensor. Error, beginning with the file and `name`, when the object is
-  /// another one, has a type that models do not use, or reaches outside its
-  /// storage.
+  /// The tensor of `value`. Error, beginning with the file and `name`, when the
+  /// object is another one, has a type that models do not use, or reaches
+  /// outside its storage.
   StridedTensor tensor(const PickleValue& value, const std::string& name) const;
   /// Error when the tensor's storage does not have the sum that the archive
   /// says. (The older container has no sums.)

@@ -16,7 +16,7 @@ struct NamedTensor {
   TensorView view;
 };
 
-/// What torch.load(weights_only=True) will give: a dictionary.
+/// Holds what torch.load(weights_only=True) will give: a dictionary.
 struct PyTorchContent {
   /// Entries beside the tensors, in order.
   Json settings = Json::object();

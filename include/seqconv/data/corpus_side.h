@@ -17,7 +17,7 @@ struct CorpusSide {
   std::vector<TextSource> files;
   LineEncoder encode = nullptr;  ///< for lines of text
   int64_t vocabulary = 0;        ///< binarised ids are below it
-  /// Where given, looks at the ids of each binarised sentence; may throw.
+  /// Looks, where given, at the ids of each binarised sentence; may throw.
   std::function<void(const std::vector<int32_t>&)> check = nullptr;
 };
 

@@ -16,8 +16,8 @@ struct FairseqFiles {
   std::filesystem::path data;   ///< name.bin: their ids
 };
 
-/// Whether a file's name, which ends in .bin or .idx, says that it is one of
-/// the two. The files need not be there.
+/// Tells whether a file's name, which ends in .bin or .idx, says that it is one
+/// of the two. The files need not be there.
 bool is_fairseq_data(const std::filesystem::path& file);
 /// The same for a source of lines: no other holds ids.
 bool holds_ids(const TextSource& source);

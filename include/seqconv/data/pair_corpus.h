@@ -12,7 +12,7 @@
 
 namespace seqconv {
 
-/// What happened while a corpus was read; printed by `seqconv train`.
+/// Tells what happened while a corpus was read; printed by `seqconv train`.
 struct CorpusReport {
   int64_t lines = 0;       ///< pairs of lines read
   int64_t pairs = 0;       ///< pairs kept

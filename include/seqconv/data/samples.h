@@ -9,8 +9,8 @@
 
 namespace seqconv {
 
-/// What a Batcher cuts into batches: samples with lengths, which it turns into
-/// padded batches. Safe to use from several threads.
+/// Gives what a Batcher cuts into batches: samples with lengths, which it turns
+/// into padded batches. Safe to use from several threads.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;

@@ -34,7 +34,7 @@ class SentenceReader {
   /// (TextSourceReader): count() has moved on then, and the next call goes on
   /// behind that line.
   bool next();
-  /// Whether the sentences are lines.
+  /// Tells whether the sentences are lines.
   bool is_text() const { return lines_.has_value(); }
   /// The present line, of text.
   const std::string& line() const { return line_; }

@@ -12,7 +12,7 @@
 
 namespace seqconv {
 
-/// How a language model's text becomes samples.
+/// Says how a language model's text becomes samples.
 enum class SampleKind {
   kBlocks,          ///< all lines of all files are one stream, cut into blocks
   kDocumentBlocks,  ///< likewise, but no block goes beyond a document;
@@ -48,7 +48,7 @@ struct StreamOptions {
   void validate(const std::string& path) const;
 };
 
-/// What happened while a corpus was read; printed by `seqconv train`.
+/// Tells what happened while a corpus was read; printed by `seqconv train`.
 struct StreamReport {
   int64_t lines = 0;      ///< lines read
   int64_t blank = 0;      ///< lines of white space or without symbols

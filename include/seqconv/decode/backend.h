@@ -11,8 +11,9 @@
 #include "seqconv/decode/candidates.h"
 #include "seqconv/decode/step_decoder.h"
 
-/// What runs a model's arithmetic, as all that translates, scores and generates
-/// sees it: ids in, decoders and log-probabilities out. Torch-free.
+/// Interfaces of what runs a model's arithmetic, as all that translates, scores
+/// and generates sees it: ids in, decoders and log-probabilities out.
+/// Torch-free.
 namespace seqconv {
 
 /// Most ids of a sentence, </s> counted, by learned positions; 0: no limit.
@@ -41,7 +42,7 @@ class TranslationBackend {
   virtual std::unique_ptr<StepDecoder> start(
       const std::vector<std::vector<int32_t>>& sources) const = 0;
 
-  /// Whether it has start_within.
+  /// Tells whether it has start_within.
   virtual bool limits_words() const { return false; }
   /// The same, but that the translation of sources[i] holds none but words[i]:
   /// ascending, each once, </s> among them. Probabilities are those of a model
@@ -63,7 +64,7 @@ class TranslationBackend {
 
   virtual PositionLimits limits() const = 0;
 
-  /// What runs it, for reports: "runtime, float32".
+  /// Says what runs it, for reports: "runtime, float32".
   virtual std::string name() const = 0;
 };
 
@@ -96,7 +97,7 @@ class LanguageBackend {
   /// Most ids of a text: of learned positions, or a very large number.
   virtual int64_t max_tokens() const = 0;
 
-  /// What runs it, for reports.
+  /// Says what runs it, for reports.
   virtual std::string name() const = 0;
 };
 

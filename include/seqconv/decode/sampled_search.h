@@ -9,7 +9,7 @@
 
 namespace seqconv {
 
-/// How the translations of one sentence are drawn.
+/// Says how the translations of one sentence are drawn.
 struct SampledInput {
   SearchInput sentence;
   uint64_t seed = 1;  ///< with which all its draws are made

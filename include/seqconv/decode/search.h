@@ -14,7 +14,7 @@ namespace seqconv {
 /// The widest beam.
 inline constexpr int64_t kMaxBeam = 1'000'000;
 
-/// How translations are searched (semantics.md 4). Beam 1 is greedy.
+/// Says how translations are searched (semantics.md 4). Beam 1 is greedy.
 struct SearchOptions {
   int64_t beam = 5;
   double length_penalty = 1.0;
@@ -73,7 +73,7 @@ struct Hypothesis {
   double score = 0;                 ///< log_probability / length^penalty
 };
 
-/// What search must know of one sentence.
+/// Holds what search must know of one sentence.
 struct SearchInput {
   int64_t source_length = 0;    ///< ids, </s> counted
   std::vector<int32_t> prefix;  ///< target ids to start with (may be empty)
@@ -88,8 +88,8 @@ int64_t maximum_length(
     int64_t max_steps);
 
 /// Is told the n best hypotheses of a sentence, best first, as soon as they are
-/// there: others of its batch may be searched for still. What it throws ends
-/// the search.
+/// there: others of its batch may be searched for still. Its exceptions end the
+/// search.
 using FoundHypotheses =
     std::function<void(size_t sentence, std::vector<Hypothesis> best)>;
 

@@ -24,16 +24,16 @@ struct TrainArguments {
   bool dry_run = false;
 };
 
-/// How LibTorch runs models.
+/// Says how LibTorch runs models.
 struct BackendArguments {
-  /// That an operation on the CPU is shared among; 0 = all cores.
+  /// The threads that share an operation on the CPU; 0 = all cores.
   int64_t threads = 0;
   DeviceName device;
   bool bfloat16 = false;  ///< instead of float32
 };
 
-/// What `describe_config` writes: a configuration, or its page of the
-/// reference.
+/// The kinds of text that `describe_config` writes: a configuration, or its
+/// page of the reference.
 enum class ConfigFormat { kToml, kMarkdown };
 
 /// Raised whenever anything in this file changes.
@@ -51,7 +51,7 @@ struct EngineTable {
   std::string (*describe_config)(ConfigFormat) = nullptr;
   /// Opens models in LibTorch. It stays as long as the library.
   const BackendOpener& (*backends)(const BackendArguments&) = nullptr;
-  /// Whether there is a CUDA device that "auto" would take.
+  /// Tells whether there is a CUDA device that "auto" would take.
   bool (*sees_cuda)() = nullptr;
 };
 

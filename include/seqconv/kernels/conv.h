@@ -22,9 +22,9 @@ struct ConvShape {
   int64_t head_channels() const { return channels / heads; }
 };
 
-/// How the K logits w of a kernel become taps (Wu et al. 2019, table 6),
-/// with e = kNormEpsilon: w, softmax(w), sigmoid(w), tanh(w), w^2, |w|,
-/// w / (sum |w| + e), w / (sqrt(sum w^2) + e), and |w| over the same two.
+/// Says how the K logits w of a kernel become taps (Wu et al. 2019, table 6),
+/// with e = kNormEpsilon: w, softmax(w), sigmoid(w), tanh(w), w^2, |w|, w /
+/// (sum |w| + e), w / (sqrt(sum w^2) + e), and |w| over the same two.
 enum class Normalization {
   kNone,
   kSoftmax,
@@ -51,8 +51,8 @@ struct TapDrop {
   bool active() const { return seeded || mask != nullptr; }
 };
 
-/// How a kernel runs: the threads of its caller, the instruction set, and how
-/// many bytes a pass reads before it prefetches and stores past the caches.
+/// Says how a kernel runs: the threads of its caller, the instruction set, and
+/// how many bytes a pass reads before it prefetches and stores past the caches.
 struct Execution {
   ParallelFor parallel_for;
   Isa isa = best_isa();

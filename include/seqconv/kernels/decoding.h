@@ -23,7 +23,7 @@ void normalize_taps(
     int64_t count,
     int64_t kernel_size);
 
-/// How the logits of H kernels of K taps become taps.
+/// Makes taps of the logits of H kernels of K taps.
 struct TapMaker {
   Normalization normalization = Normalization::kSoftmax;
   bool renormalize_edges = false;
@@ -66,7 +66,7 @@ void attend(const AttentionRow& args, float* y);
 /// Positions of keys lie in steps of so many.
 inline constexpr int64_t kSourceStep = 16;
 
-/// What many rows look at: keys lie transposed, so that the scores of
+/// Holds what many rows look at: keys lie transposed, so that the scores of
 /// neighbouring positions are one vector.
 struct SeenSource {
   int64_t heads = 1;
@@ -103,7 +103,7 @@ void sigmoid_row(const float* x, int64_t count, float* y);
 /// x [count] -> x - log(sum of exp(x)), in place. The sum of all in float64.
 void log_softmax_row(float* x, int64_t count);
 
-/// What log_softmax_row takes from each x, in this order.
+/// The terms that log_softmax_row takes from each x, in this order.
 struct SoftmaxTerms {
   float maximum = 0;
   float log_sum = 0;

@@ -19,7 +19,7 @@ std::vector<Isa> supported_isas();
 /// processor has them or not.
 std::vector<Isa> compiled_isas();
 
-/// What Highway calls the target whose loops run for `isa`, for tests.
+/// Highway's name of the target whose loops run for `isa`, for tests.
 const char* target_name(Isa isa);
 
 }  // namespace seqconv::kernels

@@ -14,7 +14,7 @@
 /// Products of rows with weights that do not change.
 namespace seqconv::kernels {
 
-/// What weights are stored as, and multiplied as.
+/// The type that weights are stored as, and multiplied as.
 enum class WeightType {
   kFloat32,
   /// Half the memory. The inputs of a product are rounded to bfloat16 too where
@@ -26,7 +26,7 @@ enum class WeightType {
   kInt8
 };
 
-/// What a linear map ends with, besides bias and residual.
+/// The end of a linear map, besides bias and residual.
 enum class LinearEnd {
   kNone,
   kRelu,
@@ -34,14 +34,15 @@ enum class LinearEnd {
   kGlu     ///< a * sigmoid(b) of the halves of the outputs
 };
 
-/// How numbers that are narrower than float32 are multiplied.
+/// Says how numbers that are narrower than float32 are multiplied.
 enum class NarrowProducts {
   kWidened,  ///< as wider numbers
   kDot,      ///< by sums of products: VNNI, AVX512_BF16
   kTiles     ///< by the matrix unit: AMX
 };
 
-/// What multiplies: loops of an instruction set, and how narrow numbers are.
+/// Says what multiplies: loops of an instruction set, and how narrow numbers
+/// are.
 struct LinearTarget {
   Isa isa = Isa::kBaseline;
   NarrowProducts narrow = NarrowProducts::kWidened;
@@ -113,7 +114,7 @@ class PackedLinear {
   WeightType type_ = WeightType::kFloat32;
   LinearTarget target_;
   int64_t bytes_ = 0;
-  // What never changes, so that copies share it.
+  // Memory that never changes, so that copies share it.
   std::shared_ptr<std::byte> panels_;
   std::shared_ptr<const struct OutputScales> scales_;  ///< of int8 alone
 };

@@ -28,7 +28,7 @@ struct EnumNames<BleuStyle> {
            {"multi-bleu", BleuStyle::kMultiBleu}});
 };
 
-/// What to do about n-gram orders without a match.
+/// Says what to do about n-gram orders without a match.
 enum class BleuSmoothing {
   kExp,    ///< 1/2, 1/4, ... of a match for the first, second, ... such order
   kFloor,  ///< so many matches as smoothing_value says

@@ -44,8 +44,8 @@ struct ChrfCounts {
 };
 
 /// Corpus chrF (Popovic 2015) and chrF++ (2017), fed sentence by sentence. The
-/// numbers are sacreBLEU 2's. Of several references each sentence takes the one
-/// with the best score of its own.
+/// numbers are sacreBLEU 2's. Each sentence takes, of several references, the
+/// one with the best score of its own.
 class Chrf {
  public:
   explicit Chrf(const ChrfOptions& options = {});

@@ -49,9 +49,9 @@ class CorpusMetric {
   virtual double score(size_t measure = 0) const = 0;
   /// The score of sums of add()'s numbers.
   virtual ScoreOfSums score_of_sums(size_t measure = 0) const = 0;
-  /// Whether a larger score is a better one.
+  /// Tells whether a larger score is a better one.
   virtual bool larger_is_better() const { return true; }
-  /// How the scores came about, so that they can be quoted.
+  /// Tells how the scores came about, so that they can be quoted.
   virtual std::string signature() const = 0;
   /// Names, signature, scores and what they are made of, in one line.
   virtual std::string report(int decimals = 2) const = 0;
@@ -68,7 +68,7 @@ std::unique_ptr<CorpusMetric> to_corpus_metric(
     size_t first = 0,
     std::vector<RougeValue> values = {RougeValue::kF});
 
-/// What translations or summaries may be judged by in one number.
+/// The metrics that may judge translations or summaries in one number.
 enum class MetricKind { kBleu, kChrf, kTer, kRouge1, kRouge2, kRougeL, kExact };
 template <>
 struct EnumNames<MetricKind> {
@@ -105,8 +105,8 @@ struct MetricOptions {
   void validate(const std::string& path = "metrics") const;
 };
 
-/// Its first measure is the one that `kind` names. Where `lowercase` is true
-/// both sides are lower-cased first, whatever the options say.
+/// Its first measure is the one that `kind` names. Both sides are lower-cased
+/// first where `lowercase` is true, whatever the options say.
 std::unique_ptr<CorpusMetric>
 make_metric(MetricKind kind, bool lowercase, const MetricOptions& options = {});
 

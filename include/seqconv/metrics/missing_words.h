@@ -28,9 +28,9 @@ struct WordsOf {
   OptionSpelling options{};
 };
 
-/// What is wrong and which option helps, where words of the lines are none to
-/// the metric with its options: "the hypotheses are Chinese, which ...". Else
-/// "".
+/// Says what is wrong and which option helps, where words of the lines are none
+/// to the metric with its options: "the hypotheses are Chinese, which ...".
+/// Else "".
 std::string missing_words(
     const std::vector<std::string>& lines,
     const BleuOptions& options,

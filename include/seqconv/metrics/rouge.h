@@ -39,7 +39,8 @@ struct EnumNames<RougeWords> {
           {{"ascii", RougeWords::kAscii}, {"unicode", RougeWords::kUnicode}});
 };
 
-/// What several references of one summary come to in the style rouge-1.5.5.
+/// Says what several references of one summary come to in the style
+/// rouge-1.5.5.
 enum class RougeReferences {
   kAverage,    ///< -f A: counts of all references are added up
   kBest,       ///< -f B: the reference with the best recall, for each measure
@@ -55,7 +56,7 @@ struct EnumNames<RougeReferences> {
            {"jackknife", RougeReferences::kJackknife}});
 };
 
-/// What is told of a measure, in the order of RougeValues.
+/// The numbers that are told of a measure, in the order of RougeValues.
 enum class RougeValue { kRecall, kPrecision, kF };
 template <>
 struct EnumNames<RougeValue> {
@@ -131,10 +132,10 @@ struct RougeStatistics {
 /// decimals of 1 as the program does. The score is the plain mean of the
 /// pairs', where the program takes the mean of random resamples.
 ///
-/// A line feed ends a sentence. Of several sentences, ROUGE-L of rouge-1.5.5
-/// and ROUGE-Lsum of rouge_score count the union of the common subsequences of
-/// a reference's sentence with all sentences of the summary; ROUGE-L of
-/// rouge_score takes a text as one sentence.
+/// A line feed ends a sentence. ROUGE-L of rouge-1.5.5 and ROUGE-Lsum of
+/// rouge_score count, for several sentences, the union of the common
+/// subsequences of a reference's sentence with all sentences of the summary;
+/// ROUGE-L of rouge_score takes a text as one sentence.
 class Rouge {
  public:
   /// Error when a list of irregular forms cannot be read.
@@ -184,8 +185,9 @@ class Rouge {
   std::unique_ptr<Comparison> comparison_;
 };
 
-/// Whether ROUGE with these options takes more than half of the letters of the
-/// lines for blanks, as the words of ASCII letters do those of other scripts.
+/// Tells whether ROUGE with these options takes more than half of the letters
+/// of the lines for blanks, as the words of ASCII letters do those of other
+/// scripts.
 bool misses_most_letters(
     const std::vector<std::string>& lines,
     const RougeOptions& options);

@@ -41,8 +41,8 @@ struct ConfidenceInterval {
   double half_width = 0;
 };
 
-/// How many samples are drawn, and from which random numbers: those of NumPy's
-/// default generator with this seed.
+/// Says how many samples are drawn, and from which random numbers: those of
+/// NumPy's default generator with this seed.
 struct Resampling {
   int64_t samples = 1000;
   int64_t seed = 12345;
@@ -66,7 +66,7 @@ ConfidenceInterval bootstrap_interval(
     const ScoreOfSums& score,
     const Resampling& resampling = {});
 
-/// How two systems are compared.
+/// The ways in which two systems are compared.
 enum class PairedTestKind {
   kBootstrap,      ///< both on the same samples of sentences
   kRandomisation,  ///< with outputs exchanged at random, sentence by sentence
@@ -79,8 +79,8 @@ struct EnumNames<PairedTestKind> {
            {"ar", PairedTestKind::kRandomisation}});
 };
 
-/// What compare_systems does; sacreBLEU has 1,000 samples for bootstrap and
-/// 10,000 for randomisation.
+/// Says what compare_systems does; sacreBLEU has 1,000 samples for bootstrap
+/// and 10,000 for randomisation.
 struct PairedTest {
   PairedTestKind kind = PairedTestKind::kRandomisation;
   Resampling resampling = {.samples = 10000};

@@ -11,12 +11,12 @@ struct SampleScore {
   bool single = false;  ///< whether it is a number of single precision
 };
 
-/// How a metric makes a corpus's score of sums over its sentences.
+/// Says how a metric makes a corpus's score of sums over its sentences.
 struct ScoreOfSums {
   /// In double precision, as of a whole corpus.
   std::function<double(std::span<const double>)> exact;
-  /// Of sums in single precision, computed with single precision where
-  /// sacreBLEU with NumPy 2 has it; where it is empty, by `exact`.
+  /// The score of sums in single precision, computed with single precision
+  /// where sacreBLEU with NumPy 2 has it; where it is empty, by `exact`.
   std::function<SampleScore(std::span<const float>)> single;
 };
 

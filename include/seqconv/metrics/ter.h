@@ -10,7 +10,8 @@
 
 namespace seqconv {
 
-/// How lines become words before they are compared; the keys are sacreBLEU's.
+/// Says how lines become words before they are compared; the keys are
+/// sacreBLEU's.
 struct TerOptions {
   bool normalized = false;
   bool no_punct = false;

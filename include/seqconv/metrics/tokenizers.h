@@ -11,7 +11,8 @@
 
 namespace seqconv {
 
-/// How BLEU cuts a line into tokens; names and rules are sacreBLEU's.
+/// The ways in which BLEU cuts a line into tokens; names and rules are
+/// sacreBLEU's.
 enum class BleuTokenizer {
   k13a,   ///< mteval-v13a: Western punctuation, numbers kept whole
   kNone,  ///< at white space

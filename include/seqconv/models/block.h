@@ -13,10 +13,10 @@
 
 namespace seqconv {
 
-/// What mixes information along time in a layer: linear1, gate,
-/// convolution and linear2; self-attention with its four projections; average
-/// attention with its network and gate; or an ordinary convolution alone.
-/// Normalisation, residual and the final dropout belong to the layer.
+/// Mixes information along time in a layer: linear1, gate, convolution and
+/// linear2; self-attention with its four projections; average attention with
+/// its network and gate; or an ordinary convolution alone. Normalisation,
+/// residual and the final dropout belong to the layer.
 class Block : public torch::nn::Module {
  public:
   /// x [B, T, C], lengths [B] or empty (nothing is padded) -> [B, T, C].
@@ -40,7 +40,7 @@ std::shared_ptr<Block> make_block(
     const MixerOptions& mixer,
     const InitGenerator& generator);
 
-/// How the feed-forward network beside a block begins.
+/// Says how the feed-forward network beside a block begins.
 FeedForwardInit feed_forward_init(BlockKind kind);
 
 }  // namespace seqconv

@@ -40,7 +40,8 @@ class DecoderLayerImpl : public torch::nn::Module {
   MixerState initial_state(int64_t rows) const;
 
  private:
-  /// What comes after the block, for both forms. residual and y [B, T, C].
+  /// Computes what comes after the block, for both forms. residual and y [B, T,
+  /// C].
   at::Tensor finish(
       at::Tensor y,
       const at::Tensor& residual,

@@ -13,8 +13,8 @@ class DecoderImpl;
 class OutputLayerImpl;
 struct DecoderState;
 
-/// A decoder without a source (semantics.md 2.1): pre-norm, no final norm. Of a
-/// batch it reads the target side.
+/// A decoder without a source (semantics.md 2.1): pre-norm, no final norm. It
+/// reads the target side of a batch.
 class LanguageModelImpl : public SequenceModel {
  public:
   /// Draws its initial weights from `seed` (semantics.md 8.19); without one

@@ -4,7 +4,7 @@
 #include "seqconv/nn/embedding.h"
 #include "seqconv/nn/layer_norm.h"
 
-/// What the layers of both sides share.
+/// Parts that the layers of both sides share.
 namespace seqconv {
 
 /// Token and position embedding of a side with V = `vocabulary` symbols. Bands

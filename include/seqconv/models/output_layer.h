@@ -9,9 +9,9 @@
 
 namespace seqconv {
 
-/// Turns hidden states into what is asked: one softmax over V words,
-/// logits = hidden @ weight^T without bias, or an adaptive one. Where the
-/// output has a width of its own, D, a linear map without bias comes before.
+/// Turns hidden states into what is asked: one softmax over V words, logits =
+/// hidden @ weight^T without bias, or an adaptive one. A linear map without
+/// bias comes before where the output has a width of its own, D.
 class OutputLayerImpl : public torch::nn::Module {
  public:
   /// `tied`: the embedding whose words are the softmax's too; empty: matrices

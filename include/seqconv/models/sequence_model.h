@@ -10,7 +10,7 @@
 
 namespace seqconv {
 
-/// What training, validation and scoring see of a model, whatever its task.
+/// The model as training, validation and scoring see it, whatever its task.
 class SequenceModel : public torch::nn::Module {
  public:
   /// Summed losses of a batch (teacher forcing), differentiable.
@@ -22,7 +22,7 @@ class SequenceModel : public torch::nn::Module {
   virtual at::Tensor target_log_probabilities(const Batch& batch) const = 0;
 
   virtual const ModelOptions& options() const = 0;
-  /// Where its parameters are.
+  /// The device of its parameters.
   virtual at::Device device() const = 0;
 
   /// Number of parameters, tied ones once.

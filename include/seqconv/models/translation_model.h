@@ -11,7 +11,7 @@
 
 namespace seqconv {
 
-/// What the decoder sees of the source.
+/// Holds what the decoder sees of the source.
 struct EncoderOutput {
   at::Tensor states;   ///< [B, S, C]
   at::Tensor lengths;  ///< [B] int64, where they were given

@@ -106,7 +106,7 @@ class SelfAttentionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(SelfAttention);
 
-/// Where N rows stand when those that look at the same sentence are its
+/// Says where N rows stand when those that look at the same sentence are its
 /// queries: W places a sentence, M * W in all.
 struct RowPlaces {
   int64_t width = 1;  ///< W: the most rows of a sentence

@@ -18,11 +18,11 @@ struct BatchPart {
   std::vector<int64_t> targets_before;  ///< ids of the rows before
 };
 
-/// How one forward pass is made: what it drops, and in what type it computes.
-/// Hands out a seed to every place that drops something, in the order of the
-/// forward pass, so that masks are a function of (seed, update, micro-batch,
-/// place). Inactive (evaluation) by default: then nothing is dropped. For a
-/// device it makes seeds that lie there, many at a time.
+/// Says how one forward pass is made: what it drops, and in what type it
+/// computes. Hands out a seed to every place that drops something, in the order
+/// of the forward pass, so that masks are a function of (seed, update,
+/// micro-batch, place). Inactive (evaluation) by default: then nothing is
+/// dropped. For a device it makes seeds that lie there, many at a time.
 class DropoutPlan {
  public:
   DropoutPlan() = default;

@@ -27,8 +27,8 @@ struct EmbeddingOptions {
 /// Token and position embedding of one side:
 ///   dropout(sqrt(C) * table[id] + position), or without a position.
 /// The table [V, E] is N(0, 1/E) with a zero <pad> row and may be shared; an
-/// adaptive input may stand in its place. Where E is not C, a linear map
-/// without bias, Xavier-uniform, leads from its rows to C channels.
+/// adaptive input may stand in its place. A linear map without bias,
+/// Xavier-uniform, leads from its rows to C channels where E is not C.
 class EmbeddingImpl : public torch::nn::Module {
  public:
   /// `shared` is another side's table; undefined: this one owns its own.
@@ -46,7 +46,7 @@ class EmbeddingImpl : public torch::nn::Module {
 
   /// Most tokens of a sequence: of learned positions, or a very large number.
   int64_t max_tokens() const;
-  /// Where its parameters are, and so the model's.
+  /// The device of its parameters, and so of the model's.
   at::Device device() const;
 
   at::Tensor table;              ///< [V, E]; undefined with bands

@@ -6,7 +6,7 @@
 
 namespace seqconv {
 
-/// How fc1 and fc2 [out, in] begin (semantics.md 8.19).
+/// Says how fc1 and fc2 [out, in] begin (semantics.md 8.19).
 enum class FeedForwardInit {
   /// Xavier, biases zero: as every linear map around a convolution.
   kXavier,

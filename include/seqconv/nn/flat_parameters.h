@@ -9,7 +9,7 @@
 
 namespace seqconv {
 
-/// Where one parameter lives in the flat buffers.
+/// Says where one parameter lives in the flat buffers.
 struct ParameterSlot {
   std::string name;
   std::vector<int64_t> shape;

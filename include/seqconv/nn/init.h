@@ -8,15 +8,15 @@
 
 namespace seqconv {
 
-/// Where initial weights come from.
+/// Says where initial weights come from.
 struct InitGenerator {
   /// Empty: torch's global generator.
   std::optional<at::Generator> generator{};
   /// False: nothing is drawn. Weights are then whatever the memory held, for a
   /// model whose parameters are read from a file next.
   bool draws = true;
-  /// Where parameters are born. Numbers are drawn on the host: they are the
-  /// same for every device.
+  /// The device on which parameters are born. Numbers are drawn on the host:
+  /// they are the same for every device.
   at::Device device = at::kCPU;
 };
 

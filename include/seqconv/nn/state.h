@@ -10,8 +10,8 @@
 
 namespace seqconv {
 
-/// What a layer remembers between two steps, for N rows; `reorder` makes new
-/// row r continue old row parents[r], parents [N'] int64.
+/// Holds what a layer remembers between two steps, for N rows; `reorder` makes
+/// new row r continue old row parents[r], parents [N'] int64.
 template <class State>
 concept RowState = requires(State state, const at::Tensor& parents) {
   { state.reorder(parents) } -> std::same_as<void>;
@@ -25,14 +25,15 @@ struct ConvState {
   void reorder(const at::Tensor& parents);
 };
 
-/// The state of a mixer of any kind. What it holds stands beside its module.
+/// The state of a mixer of any kind. The state that it holds stands beside its
+/// module.
 class MixerState {
  public:
   template <RowState State>
   MixerState(State state)
       : held_(std::make_unique<Holder<State>>(std::move(state))) {}
 
-  /// What is held; Error when that is not a State.
+  /// The state that is held; Error when that is not a State.
   template <RowState State>
   const State& as() const {
     const Held& held = *held_;
@@ -63,8 +64,8 @@ class MixerState {
   std::unique_ptr<Held> held_;
 };
 
-/// How many inputs a decoder has seen, on the host and as the tensor that the
-/// step operators read.
+/// Counts the inputs that a decoder has seen, on the host and as the tensor
+/// that the step operators read.
 struct StepPosition {
   int64_t count = 0;
   at::Tensor tensor;  ///< [1] int64

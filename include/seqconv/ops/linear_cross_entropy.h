@@ -6,7 +6,7 @@
 
 namespace seqconv::ops {
 
-/// Where label smoothing puts its mass (semantics.md 3.1 and 8.5).
+/// Says where label smoothing puts its mass (semantics.md 3.1 and 8.5).
 enum class SmoothingForm {
   kAll,     ///< (1-e) nll + e/V * sum over all words (the paper; default)
   kOthers,  ///< (1-e-e') nll + e' * sum over all words, e' = e/(V-1)
@@ -17,8 +17,8 @@ struct CrossEntropyOptions {
   SmoothingForm form = SmoothingForm::kAll;
   int64_t ignore_index = 1;  ///< targets with this id count nothing
   int64_t chunk_rows = 0;    ///< rows of logits alive at a time; 0: chosen
-  /// [] float32 on the device of `hidden`, or undefined: 1. Of the loss, which
-  /// stays as it is, all gradients are so many times as large: those of float16
+  /// [] float32 on the device of `hidden`, or undefined: 1. The loss stays as
+  /// it is, and all gradients are so many times as large: those of float16
   /// would become 0 otherwise.
   at::Tensor gradient_scale;
 };

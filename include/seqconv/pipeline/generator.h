@@ -24,7 +24,7 @@ class TextStream {
   /// break for </s>. Always UTF-8: bytes that make no character, which a model
   /// of bytes may draw, become U+FFFD.
   std::string add(int32_t id);
-  /// What is still held back.
+  /// Returns what is still held back.
   std::string finish();
   /// Takes all that was added as given out.
   void pass_over() { shown_ = text_->decode(ids_); }

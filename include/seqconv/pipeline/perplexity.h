@@ -18,8 +18,8 @@ struct PerplexityOptions {
   OptionNames names{""};        ///< of these, in messages
 };
 
-/// What a text costs under a model. Every line's end is predicted, so it counts
-/// as a token, a word, a character and a byte.
+/// The cost of a text under a model. Every line's end is predicted, so it
+/// counts as a token, a word, a character and a byte.
 struct TextCost {
   double bits = 0;         ///< minus the sum of log2 p over all tokens
   int64_t tokens = 0;      ///< ids, and </s> behind each line

@@ -8,10 +8,10 @@
 #include "seqconv/decode/step_decoder.h"
 #include "seqconv/text/symbol_count.h"
 
-/// What requests have in common, whatever they ask for.
+/// Holds what requests have in common, whatever they ask for.
 namespace seqconv {
 
-/// What became of a request.
+/// The outcome of a request.
 enum class RequestStatus {
   kDone,
   kInvalid,      ///< its text or options make no sense to the model
@@ -24,7 +24,7 @@ struct RequestOutcome {
   RequestStatus status = RequestStatus::kDone;
   /// Why it failed; "" where it is done.
   std::string error;
-  /// What was cut or replaced, in the order in which it was.
+  /// Tells what was cut or replaced, in the order in which it was.
   std::vector<std::string> notes;
 
   void fail(RequestStatus why, std::string message) {
@@ -39,7 +39,7 @@ class Stopped : public Error {
   Stopped() : Error("stopped before it was done") {}
 };
 
-/// Whether to stop; nothing: never. Asked by any thread of the request's.
+/// Asks whether to stop; nothing: never. Asked by any thread of the request's.
 using StopQuestion = std::function<bool()>;
 inline bool wants_to_stop(const StopQuestion& stop) {
   return stop && stop();

@@ -15,7 +15,7 @@ namespace seqconv {
 
 class IbmModel1;
 
-/// How a shortlist is learned.
+/// Says how a shortlist is learned.
 struct ShortlistOptions {
   int64_t per_word = 50;
   int64_t common = 200;
@@ -39,14 +39,14 @@ struct ShortlistOptions {
   void validate(const OptionNames& names) const;
 };
 
-/// What a shortlist was learned from, and what it does there.
+/// Tells what a shortlist was learned from, and what it does there.
 struct ShortlistReport {
   int64_t pairs = 0;  ///< learned from
   int64_t empty = 0;  ///< pairs with an empty side, left out
   SymbolCount source_symbols;
   SymbolCount target_symbols;
-  /// Of the first pairs, 10,000 at most: target words listed for a sentence,
-  /// on average, and the share of its translation's words that are among them.
+  /// Target words listed for a sentence of the first pairs, 10,000 at most, on
+  /// average, and the share of its translation's words that are among them.
   double listed = 0;
   double covered = 0;
 };

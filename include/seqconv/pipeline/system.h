@@ -17,7 +17,7 @@ class Shortlist;
 /// A model that translates, or several that vote.
 struct TranslationSystem : TranslationDescription {  // of the first
   std::shared_ptr<const TranslationBackend> backend;
-  /// Where given, a translation holds only words that it lists.
+  /// A translation holds only words that it lists, where it is given.
   std::shared_ptr<const Shortlist> shortlist{};
 };
 
@@ -26,19 +26,19 @@ struct LanguageSystem : LanguageDescription {
   std::shared_ptr<const LanguageBackend> backend;
 };
 
-/// What a backend must know of a model to run it.
+/// Holds what a backend must know of a model to run it.
 struct ModelToRun {
   ModelOptions options;
   VocabularySizes vocabulary;
   RootedPath parameters;  ///< a .safetensors file
 };
 
-/// What can run models. Errors of both functions: a parameter missing, left
-/// over, of another shape or not finite; models that cannot vote.
+/// Opens what can run models. Errors of both functions: a parameter missing,
+/// left over, of another shape or not finite; models that cannot vote.
 class BackendOpener {
  public:
   virtual ~BackendOpener() = default;
-  /// What `--backend` and messages call it.
+  /// The name that `--backend` and messages give it.
   virtual std::string_view name() const = 0;
   virtual std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const = 0;

@@ -24,7 +24,8 @@ struct Translation {
 
 struct TranslatorOptions {
   SearchOptions search;  ///< of requests without their own
-  /// Of requests without their own: drawn, not searched for, where given.
+  /// The sampling of requests without their own: drawn, not searched for, where
+  /// given.
   std::optional<SamplingOptions> sampling;
   /// Default of requests without their own: <unk> comes in prefixes alone.
   bool ban_unknown = false;
@@ -66,14 +67,14 @@ struct TranslationResult : RequestOutcome {
       false;  ///< to the model's max_source_tokens: the first note
 };
 
-/// What the caller of a translation has to say and wants to hear.
+/// Holds what the caller of a translation has to say and wants to hear.
 struct TranslationHooks {
   /// Asked before every step of a batch. Once it is true no further step is
   /// made; requests without a result are stopped.
   StopQuestion stop{};
   /// Called with the number of a request when its result is there, one at a
   /// time, by whatever thread made it: others of its batch may be at work
-  /// still. What it throws ends the translation.
+  /// still. Its exceptions end the translation.
   std::function<void(size_t request, const TranslationResult& result)> done{};
 };
 
@@ -111,7 +112,7 @@ class Translator {
 
   /// The same for list after list. With several workers the next list is read
   /// while one is translated, and begun while the last batches of one are at
-  /// work. What `lists` throws is thrown when all before it is written.
+  /// work. Exceptions of `lists` are thrown when all before them is written.
   void translate(TranslationLists& lists) const;
 
   const TranslatorOptions& options() const { return options_; }

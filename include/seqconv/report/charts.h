@@ -27,9 +27,9 @@ struct Chart {
 /// As many colours as there are.
 inline constexpr size_t kMostRuns = 8;
 
-/// What runs have in common and apart: loss, scores of validation, learning
-/// rate, norm of the gradient, speed; charts without a point are left out. At
-/// most kMostRuns runs.
+/// Charts of what runs have in common and apart: loss, scores of validation,
+/// learning rate, norm of the gradient, speed; charts without a point are left
+/// out. At most kMostRuns runs.
 std::vector<Chart> training_charts(const std::vector<Run>& runs);
 
 /// A chart as an SVG element for a page: figure_style() is the page's.

@@ -14,7 +14,7 @@ struct Axis {
   std::vector<std::string> labels;
 };
 
-/// How a map is drawn.
+/// Says how a map is drawn.
 struct MapStyle {
   std::string name;       ///< of the map, for who points at it
   double full = 1;        ///< the magnitude that has full colour, above 0

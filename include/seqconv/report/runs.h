@@ -8,7 +8,7 @@
 
 #include "seqconv/base/rooted_path.h"
 
-/// What training runs wrote of themselves: training/metrics.jsonl
+/// Reads what training runs wrote of themselves: training/metrics.jsonl
 /// (docs/metrics.md).
 namespace seqconv::report {
 
@@ -24,7 +24,7 @@ struct Run {
   std::string name;
   Curves train{};
   Curves validation{};
-  /// What a reader should know: lines that are no records.
+  /// Tells what a reader should know: lines that are no records.
   std::vector<std::string> notes{};
 };
 

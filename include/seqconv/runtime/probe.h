@@ -8,11 +8,11 @@
 #include "seqconv/architecture/layers.h"
 #include "seqconv/pipeline/system.h"
 
-/// What a model's layers look at while they read one sentence: a run of its
-/// own, beside those that translate, for people who want to see inside.
+/// Tells what a model's layers look at while they read one sentence: a run of
+/// its own, beside those that translate, for people who want to see inside.
 namespace seqconv {
 
-/// What the numbers of PositionWeights are, for T positions and H heads.
+/// The meaning of the numbers of PositionWeights, for T positions and H heads.
 enum class WeightForm {
   kNone,       ///< nothing that weighs positions apart
   kFixedTaps,  ///< [1, H, K]: taps of a kernel, the same for every sentence
@@ -23,7 +23,7 @@ enum class WeightForm {
   kPositions  ///< [T, H, S]: shares of all S positions, 0 for unseen ones
 };
 
-/// How positions weigh others, head by head. Tap j of position t weighs
+/// Holds how positions weigh others, head by head. Tap j of position t weighs
 /// position t - padding_left + j, whether or not there is one.
 struct PositionWeights {
   WeightForm form = WeightForm::kNone;

@@ -7,10 +7,10 @@
 /// The backend that runs models on the CPU without LibTorch.
 namespace seqconv {
 
-/// What products are made in.
+/// The type that products are made in.
 enum class ComputeType {
   kModel,  ///< int8 for models of int8, float32 for others
-  /// What is quickest here without another loss: int8 for models of int8; for
+  /// The quickest one here without another loss: int8 for models of int8; for
   /// others bfloat16 where the processor is known to be quicker in it.
   kAuto,
   kFloat32,

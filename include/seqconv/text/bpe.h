@@ -11,11 +11,11 @@
 
 namespace seqconv {
 
-/// Whether a vocabulary has a symbol.
+/// Tells whether a vocabulary has a symbol.
 using HasSymbol = std::function<bool(const std::string&)>;
 
-/// What applying BPE may do besides merging, as the flags of the same names of
-/// subword-nmt's apply-bpe.
+/// Says what applying BPE may do besides merging, as the flags of the same
+/// names of subword-nmt's apply-bpe.
 struct BpeOptions {
   /// Follows every piece of a word but the last one.
   std::string separator = "@@";
@@ -26,7 +26,7 @@ struct BpeOptions {
   /// last. Pieces that it lacks are taken apart again as they were merged until
   /// it has them or nothing is left to undo. Null: no vocabulary.
   HasSymbol vocabulary;
-  /// How many lines of the codes count, the first ones; -1 for all.
+  /// Counts the lines of the codes that are used, the first ones; -1 for all.
   int64_t merges = -1;
   /// BPE dropout (Provilkov et al. 2020): each place of a word at which a merge
   /// could be made is passed over with this probability, anew for each merge;

@@ -8,7 +8,7 @@
 
 namespace seqconv {
 
-/// How often each word comes in a text.
+/// Counts how often each word comes in a text.
 using WordCounts = std::unordered_map<std::string, int64_t>;
 
 /// Adds the words of text, split at blanks, to `counts`. Lines end as in

@@ -10,8 +10,8 @@
 /// which is what models read and write (docs/summarising.md).
 namespace seqconv {
 
-/// What stands between two sentences of a summary in one line, with blanks
-/// around it: U+2424, SYMBOL FOR NEWLINE.
+/// The sign that stands between two sentences of a summary in one line, with
+/// blanks around it: U+2424, SYMBOL FOR NEWLINE.
 inline constexpr std::string_view kSentenceEnd = "\xE2\x90\xA4";
 
 /// The lines (split_lines) of texts with a blank between two; blanks at their

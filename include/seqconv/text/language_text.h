@@ -17,8 +17,8 @@ namespace seqconv {
 struct LanguageText {
   TextOptions options;
   std::shared_ptr<const TextPipeline> text;
-  /// Whether the training text held symbols outside the vocabulary (or <unk>
-  /// itself), so that <unk> has been learned.
+  /// Says whether the training text held symbols outside the vocabulary (or
+  /// <unk> itself), so that <unk> has been learned.
   bool knows_unknown = false;
   /// Raw lines for the self-test of load().
   std::vector<std::string> samples;
@@ -46,8 +46,8 @@ struct LanguageText {
   static LanguageText load(const RootedPath& folder, const Json& text);
 };
 
-/// What makes two texts turn lines into other ids, or ids into other lines, as
-/// for translation models; whether <unk> was learned too.
+/// Tells what makes two texts turn lines into other ids, or ids into other
+/// lines, as for translation models; whether <unk> was learned too.
 std::string difference(const LanguageText& a, const LanguageText& b);
 
 /// Error when `ids`, the ids of `line`, hold <unk> and the model has never seen

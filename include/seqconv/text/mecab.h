@@ -8,7 +8,7 @@
 
 namespace seqconv {
 
-/// Whether this build has MeCab: CMake's option SEQCONV_MECAB.
+/// Tells whether this build has MeCab: CMake's option SEQCONV_MECAB.
 bool has_mecab();
 
 /// The words of Japanese text by MeCab with a compiled dictionary. Copies share

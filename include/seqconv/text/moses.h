@@ -13,7 +13,7 @@ namespace seqconv {
 /// of English (as in sacremoses).
 void check_language(std::string_view language, const std::string& key);
 
-/// How a MosesTokenizer writes its tokens.
+/// Says how a MosesTokenizer writes its tokens.
 struct MosesOptions {
   /// & | < > ' " [ ] as &amp; &#124; &lt; &gt; &apos; &quot; &#91; &#93;
   bool escape = false;
@@ -52,9 +52,9 @@ class MosesTokenizer {
   std::unique_ptr<const Rules> rules_;
 };
 
-/// Text from Moses tokens: signs go back to their words, "@-@" becomes a
-/// hyphen again, escaped signs are themselves again. What tokenising loses
-/// (runs of blanks, which way a quotation mark faced) is guessed.
+/// Text from Moses tokens: signs go back to their words, "@-@" becomes a hyphen
+/// again, escaped signs are themselves again. It guesses what tokenising loses
+/// (runs of blanks, which way a quotation mark faced).
 ///
 /// As in sacremoses 0.1.1. Special are en (contractions, possessive s'), fr
 /// (blank before ? ! : ; \ %), fr, it and ga ("l' homme" is "l'homme"), cs

@@ -11,8 +11,8 @@
 
 namespace seqconv {
 
-/// What happens to a raw line before it is split into subwords: cleaning (see
-/// clean_line), Moses tokens, lower case. Cheap to copy; safe to use from
+/// Does what happens to a raw line before it is split into subwords: cleaning
+/// (see clean_line), Moses tokens, lower case. Cheap to copy; safe to use from
 /// several threads.
 class Preparation {
  public:
@@ -25,7 +25,8 @@ class Preparation {
   std::string apply(std::string_view line) const;
   /// Text of words that subwords were joined to: Moses tokens put together.
   std::string undo(std::string text) const;
-  /// Whether undo() does anything. What it makes of a word depends on the next.
+  /// Tells whether undo() does anything. Its result for a word depends on the
+  /// next.
   bool is_undone() const { return detokenizer_ != nullptr; }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace seqconv {
 
-/// What takes symbols one by one.
+/// Takes symbols one by one.
 using SymbolVisitor = std::function<void(std::string_view)>;
 
 /// Splits clean lines (see clean_line) into symbols and puts them together
@@ -41,8 +41,8 @@ class Segmenter {
       const HasSymbol& vocabulary) const {
     return nullptr;
   }
-  /// What a symbol of split() may in the end be split into by within(): the
-  /// symbols of its characters. None for kinds without within(), and for
+  /// Lists what a symbol of split() may in the end be split into by within():
+  /// the symbols of its characters. None for kinds without within(), and for
   /// symbols that are never split.
   virtual std::vector<std::string> characters(const std::string& symbol) const {
     return {};
@@ -78,7 +78,7 @@ std::shared_ptr<const Segmenter> make_byte_segmenter();
 /// The 256 symbols of the byte segmenter, byte 0 first.
 const std::vector<std::string>& byte_symbols();
 
-/// How train_sentencepiece trains.
+/// Says how train_sentencepiece trains.
 struct SentencePieceTraining {
   int64_t size = 8000;  ///< number of pieces, <unk> included
   SentencePieceKind kind = SentencePieceKind::kUnigram;
@@ -89,7 +89,7 @@ struct SentencePieceTraining {
 
 /// Trains a SentencePiece model on the prepared lines of text files (strictly
 /// read) and returns the bytes of its file; the same bytes for the same text.
-/// Of more than two million lines it takes every n-th. Text too poor for `size`
+/// Takes every n-th of more than two million lines. Text too poor for `size`
 /// pieces gives a smaller model and a warning that names its size. Error when
 /// `size` is too small for the characters, or no text is there.
 std::string train_sentencepiece(

@@ -6,7 +6,7 @@
 
 namespace seqconv {
 
-/// How many symbols of a text its vocabulary does not know. </s> is not
+/// Counts the symbols of a text that its vocabulary does not know. </s> is not
 /// counted.
 struct SymbolCount {
   int64_t symbols = 0;
@@ -16,7 +16,7 @@ struct SymbolCount {
   static SymbolCount of(std::span<const int32_t> ids);
   SymbolCount& operator+=(const SymbolCount& other);
 
-  /// Whether half of the symbols or more are unknown: a text of another
+  /// Tells whether half of the symbols or more are unknown: a text of another
   /// language, script or segmentation than the vocabulary's.
   bool is_mostly_unknown() const;
   /// "12 of 16 symbols (75 %) are unknown: ..."

@@ -12,7 +12,7 @@
 
 namespace seqconv {
 
-/// How lines become symbols.
+/// Says how lines become symbols.
 enum class Subword {
   kNone,           ///< the line is split at blanks
   kBpe,            ///< subword-nmt merges on words split at blanks
@@ -41,7 +41,7 @@ struct EnumNames<SentencePieceKind> {
            {"bpe", SentencePieceKind::kBpe}});
 };
 
-/// What splits lines into words before anything else does.
+/// The tool that splits lines into words before anything else does.
 enum class Tokenizer {
   kNone,   ///< nothing: the text is taken as it is
   kMoses,  ///< text/moses.h, by the language of the side
@@ -146,7 +146,7 @@ struct TextOptions {
       "0 = no limit");
   }
 
-  /// Whether pieces that the vocabulary lacks are split again: as
+  /// Tells whether pieces that the vocabulary lacks are split again: as
   /// subword_fallback says, where there are pieces.
   bool falls_back() const {
     return subword_fallback &&

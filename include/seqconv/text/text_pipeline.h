@@ -58,7 +58,7 @@ class TextPipeline {
 };
 
 /// Leaves the first `most` tokens of a sentence, </s> counted but not among its
-/// ids; 0: all. Whether there were more.
+/// ids; 0: all. True when there were more.
 bool cut_tokens(std::vector<int32_t>& ids, int64_t most);
 
 /// Both sides of a translation model, as stored in its folder.
@@ -66,7 +66,8 @@ struct TranslationText {
   TextOptions options;
   std::shared_ptr<const TextPipeline> source;
   std::shared_ptr<const TextPipeline> target;
-  /// What is longer as a source, </s> counted, is cut (cut_tokens); 0: nothing.
+  /// The longest source, </s> counted: a longer one is cut (cut_tokens); 0:
+  /// none is.
   int64_t max_source_tokens = 0;
   /// Raw lines for the self-test of load().
   std::vector<std::string> source_samples;
@@ -95,9 +96,9 @@ struct TranslationText {
   static TranslationText load(const RootedPath& folder, const Json& text);
 };
 
-/// What makes two texts turn lines into other ids, or ids into other lines: a
-/// key of config.json's "text" or "source dictionary" and the like; "" when
-/// nothing does. Whether a vocabulary is joined, and samples, make no
+/// Tells what makes two texts turn lines into other ids, or ids into other
+/// lines: a key of config.json's "text" or "source dictionary" and the like; ""
+/// when nothing does. Samples, and a vocabulary that is joined or not, make no
 /// difference.
 std::string difference(const TranslationText& a, const TranslationText& b);
 

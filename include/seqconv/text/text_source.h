@@ -17,7 +17,7 @@
 
 namespace seqconv {
 
-/// What the lines of a file are.
+/// Says what the lines of a file are.
 enum class TextFormat {
   kText,   ///< texts
   kJson,   ///< JSON objects that hold texts
@@ -32,8 +32,9 @@ struct EnumNames<TextFormat> {
            {"story", TextFormat::kStory}});
 };
 
-/// How files hold documents together with their summaries. Models remember it,
-/// so that they read documents as they were trained on (docs/summarising.md).
+/// Says how files hold documents together with their summaries. Models remember
+/// it, so that they read documents as they were trained on
+/// (docs/summarising.md).
 struct DocumentOptions {
   TextFormat format = TextFormat::kText;
   std::string source_key{};
@@ -50,8 +51,8 @@ struct DocumentOptions {
 /// One of the two texts of a sample.
 enum class PairSide { kSource, kTarget };
 
-/// Where texts come from: a file and, where it holds both sides of samples,
-/// which of them.
+/// Says where texts come from: a file and, where it holds both sides of
+/// samples, which of them.
 struct TextSource {
   /// The lines of a file. Not explicit: a name alone is one.
   template <std::convertible_to<std::filesystem::path> Path>

@@ -55,7 +55,7 @@ std::string to_lower(std::string_view text);
 /// carriage return.
 std::string clean_line(std::string_view line);
 
-/// What a LineReader does about NUL bytes and invalid UTF-8.
+/// Says what a LineReader does about NUL bytes and invalid UTF-8.
 enum class BadBytes {
   kReject,   ///< training data: Error "file:line: ..."
   kReplace,  ///< translation input: NUL as a blank, the rest as U+FFFD

@@ -57,7 +57,8 @@ class Vocabulary {
   /// The id that text of this spelling has: kUnknownId too where it spells <s>,
   /// <pad> or </s>.
   int32_t text_id(std::string_view symbol) const;
-  /// Whether text of this spelling has an id of its own; <unk> counts as one.
+  /// Tells whether text of this spelling has an id of its own; <unk> counts as
+  /// one.
   bool has(std::string_view symbol) const;
   /// The symbol of `id`; Error when it is out of range.
   const std::string& symbol(int32_t id) const;

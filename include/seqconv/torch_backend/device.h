@@ -18,7 +18,7 @@ namespace seqconv {
 /// not, and when this build has no CUDA operators.
 at::Device open_device(const DeviceName& name, int64_t local_rank = 0);
 
-/// What NVIDIA calls the generation of a CUDA device: 8.0 is an A100's.
+/// NVIDIA's number of the generation of a CUDA device: 8.0 is an A100's.
 struct ComputeCapability {
   int major = 0;
   int minor = 0;
@@ -26,14 +26,15 @@ struct ComputeCapability {
   auto operator<=>(const ComputeCapability&) const = default;
 };
 
-/// That of a CUDA device that open_device() gave.
+/// The generation of a CUDA device that open_device() gave.
 ComputeCapability compute_capability(at::Device device);
 
-/// What a CUDA device that open_device() gave is among all of all machines,
-/// whatever number it has in this process, as shared_device_fault() takes it.
+/// Tells what a CUDA device that open_device() gave is among all of all
+/// machines, whatever number it has in this process, as shared_device_fault()
+/// takes it.
 std::string device_place(at::Device device);
 
-/// Whether open_device has a CUDA device to open.
+/// Tells whether open_device has a CUDA device to open.
 bool sees_cuda();
 
 }  // namespace seqconv

@@ -10,8 +10,8 @@
 
 namespace seqconv {
 
-/// What `work` gives; whatever LibTorch throws as seqconv::Error, its messages
-/// without the stack.
+/// Returns what `work` gives; throws whatever LibTorch throws as
+/// seqconv::Error, its messages without the stack.
 template <class Work>
 auto guarded(const Work& work) {
   try {

@@ -4,8 +4,8 @@
 #include "seqconv/models/language_model.h"
 #include "seqconv/models/translation_model.h"
 
-/// Models of LibTorch with their folder: docs/model_folder.md. What is not
-/// trained needs none of this (pipeline/system.h).
+/// Models of LibTorch with their folder: docs/model_folder.md. Code that does
+/// not train needs none of this (pipeline/system.h).
 namespace seqconv {
 
 /// A model that translates raw text.

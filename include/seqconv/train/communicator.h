@@ -9,9 +9,9 @@ namespace seqconv {
 
 /// The processes that train one model, as each of them sees the others. All
 /// make the same calls in the same order, but for those that only ask and for
-/// abort(). What a sum gives is the same to the bit in every process. Buckets
-/// and shares lie where the model does, all else on the host. It knows no
-/// LibTorch, so that a library without it can be one.
+/// abort(). A sum is the same to the bit in every process. Buckets and shares
+/// lie where the model does, all else on the host. It knows no LibTorch, so
+/// that a library without it can be one.
 class Communicator {
  public:
   static constexpr int64_t kShareUnit = 16;  ///< elements
@@ -22,7 +22,7 @@ class Communicator {
   virtual int64_t size() const = 0;
   /// Processes on this machine, this one counted: they share its cores.
   virtual int64_t local_size() const = 0;
-  /// Of this process among them, from 0.
+  /// The rank of this process among them, from 0.
   virtual int64_t local_rank() const = 0;
 
   /// Starts to replace `bucket` by its sum over all processes, and returns at
@@ -30,8 +30,9 @@ class Communicator {
   virtual void start_sum(std::span<float> bucket) = 0;
   /// The same of numbers that lie where the buckets do.
   virtual void start_sum(std::span<double> numbers) = 0;
-  /// What reads the numbers after this call finds every sum that was started: a
-  /// device's work is put behind them, the host waits on the host alone.
+  /// Lets what reads the numbers after this call find every sum that was
+  /// started: a device's work is put behind them, the host waits on the host
+  /// alone.
   virtual void finish_sums() = 0;
   /// Replaces `values` by their sums over all processes.
   virtual void sum(std::span<double> values) = 0;
@@ -39,9 +40,9 @@ class Communicator {
   virtual int64_t largest(int64_t value) = 0;
   /// Gives all processes the bytes of process `root`.
   virtual void broadcast(std::span<std::byte> bytes, int64_t root) = 0;
-  /// Gives all processes the shares of all. That of process r are the elements
-  /// of `values` from ends[r - 1], the first's from 0, up to ends[r]; ends are
-  /// multiples of kShareUnit, and the last is values.size().
+  /// Gives all processes the shares of all. The share of process r are the
+  /// elements of `values` from ends[r - 1], the first's from 0, up to ends[r];
+  /// ends are multiples of kShareUnit, and the last is values.size().
   virtual void share(
       std::span<float> values,
       std::span<const int64_t> ends) = 0;
@@ -62,7 +63,7 @@ class Communicator {
 
   /// The one that writes the run's files and speaks for all.
   bool is_first() const { return rank() == 0; }
-  /// Whether it is true in any process.
+  /// Tells whether it is true in any process.
   bool any(bool value) { return largest(value ? 1 : 0) != 0; }
   /// Returns when every process has called it.
   void barrier() { largest(0); }

@@ -11,15 +11,15 @@
 
 namespace seqconv {
 
-/// Where the shares of `size` processes end in a flat buffer of `count`
-/// elements: as even as multiples of Communicator::kShareUnit can be. Of a
-/// small buffer some are empty.
+/// Tells where the shares of `size` processes end in a flat buffer of `count`
+/// elements: as even as multiples of Communicator::kShareUnit can be. Some
+/// shares of a small buffer are empty.
 std::vector<int64_t> share_ends(int64_t count, int64_t size);
 
 /// Which part of the optimiser's state, and of what else an update changes
 /// element by element, a process keeps: its share where the buffers are cut
-/// among the processes, all of it otherwise. What is said here of flat buffers
-/// holds for contiguous float32 tensors [P].
+/// among the processes, all of it otherwise. All that is said here of flat
+/// buffers holds for contiguous float32 tensors [P].
 class FlatShares {
  public:
   FlatShares() = default;  ///< not cut
@@ -32,7 +32,7 @@ class FlatShares {
 
   /// Then all processes call share() and collect() together.
   bool is_cut() const { return !ends_.empty(); }
-  /// Whether collect() gives this process anything.
+  /// Tells whether collect() gives this process anything.
   bool collects() const { return !is_cut() || processes_->is_first(); }
 
   /// The first element of this process's share.

@@ -29,7 +29,7 @@ class GradientSum {
   GradientSum& operator=(const GradientSum&) = delete;
   ~GradientSum();
 
-  /// Whether there is no other process.
+  /// Tells whether there is no other process.
   bool is_alone() const;
 
   /// The next backward pass is the last of the update in this process: what it

@@ -43,11 +43,11 @@ struct DataOptions {
   int64_t max_target_tokens = 0;
   StreamOptions stream;
 
-  /// What the files of `train` and `valid` are.
+  /// Says what the files of `train` and `valid` are.
   DocumentOptions documents() const;
   /// One of them; `side` matters where it holds both.
   TextSource source_of(const std::string& file, PairSide side) const;
-  /// What a translation model is trained on, and what judges it.
+  /// Lists what a translation model is trained on, and what judges it.
   PairSources training_pairs() const;
   PairSources validation_pairs() const;
 
@@ -167,8 +167,8 @@ struct ScheduleOptions {
   }
 };
 
-/// What activations and their products are; parameters, gradients, sums and the
-/// optimiser's state are float32.
+/// The type of activations and their products; parameters, gradients, sums and
+/// the optimiser's state are float32.
 enum class Precision { kFloat32, kBFloat16, kFloat16 };
 template <>
 struct EnumNames<Precision> {
@@ -204,8 +204,8 @@ struct TrainingOptions {
   bool shard_optimizer = false;
   Precision precision = Precision::kFloat32;
 
-  /// That of best_by; nothing where it is the loss. UsageError for a name that
-  /// neither has.
+  /// The metric of best_by; nothing where it is the loss. UsageError for a name
+  /// that neither has.
   std::optional<MetricKind> best_metric() const;
   /// All that the validation text is to be translated for, each once.
   std::vector<MetricKind> metrics() const;

@@ -17,7 +17,7 @@ namespace seqconv {
 /// cannot speak before open_on_device(): only ask who they are, and end.
 std::shared_ptr<Communicator> open_communicator();
 
-/// What `processes`, as open_communicator() gave them, train through with
+/// Opens what `processes`, as open_communicator() gave them, train through with
 /// models on `device`, one for each: themselves on the CPU, NCCL on CUDA
 /// devices. There they need not have been able to speak. UsageError when
 /// torchrun has started them for the CPU; in all, when their kinds of device

@@ -13,7 +13,7 @@
 
 namespace seqconv {
 
-/// How a run starts and where its results go.
+/// Says how a run starts and where its results go.
 struct TrainRequest {
   TrainConfig config;
   std::filesystem::path output;  ///< model folder
@@ -22,7 +22,8 @@ struct TrainRequest {
   /// Holds for init_from, and for output where a run goes on.
   Links links = Links::kInside;
   bool dry_run = false;  ///< check, report sizes, train nothing
-  /// Where the model is trained: train_model opens training.device.
+  /// The device on which the model is trained: train_model opens
+  /// training.device.
   at::Device device = at::kCPU;
   /// Keys of [text] that the configuration gives, and does not leave at their
   /// defaults: with init_from they must fit that model's text.

@@ -14,7 +14,7 @@
 /// step.
 namespace seqconv {
 
-/// What DropoutPlan::set_activation_type takes.
+/// Gives what DropoutPlan::set_activation_type takes.
 std::optional<at::ScalarType> activation_type(Precision precision);
 
 /// Those of all rows, </s> counted.
@@ -35,7 +35,7 @@ void accumulate_batch(
 /// finite in float32.
 inline constexpr double kLargestNorm = 1e19;
 
-/// What a step needs besides gradients.
+/// Holds what a step needs besides gradients.
 struct StepOptions {
   double clip_norm = 0;
   double learning_rate = 0;
@@ -49,10 +49,10 @@ struct StepResult {
 
 /// Ends an update: gradients summed over its batches, divided by the target
 /// tokens of the whole effective batch, clipped, one optimiser step, gradients
-/// zeroed. Where the loss or the gradient is not finite, or the gradient so
-/// large that the optimiser's float32 cannot hold its square (clipped norms
-/// above 1e19), parameters and optimiser stay as they are. An optimiser
-/// that has a share of the values steps on it; the others' are fetched.
+/// zeroed. Parameters and optimiser stay as they are where the loss or the
+/// gradient is not finite, or the gradient so large that the optimiser's
+/// float32 cannot hold its square (clipped norms above 1e19). An optimiser that
+/// has a share of the values steps on it; the others' are fetched.
 StepResult apply_update(
     const FlatParameters& parameters,
     Optimizer& optimizer,

@@ -5,7 +5,7 @@
 
 namespace seqconv {
 
-/// What the micro-batches of one update add up to, besides the gradient.
+/// The sums of the micro-batches of one update, besides the gradient.
 struct UpdateSums {
   double loss = 0;  ///< label-smoothed, natural log, summed over tokens
   double nll = 0;   ///< negative log-likelihood, likewise

@@ -14,8 +14,9 @@
 #include "seqconv/pipeline/shortlist.h"
 #include "seqconv/pipeline/system.h"
 
-/// What the verbs do that run a model, whatever runs it, or learn something for
-/// that: files and streams in and out. They throw what the layers below throw.
+/// The work of the verbs that run a model, whatever runs it, or learn something
+/// for that: files and streams in and out. They throw what the layers below
+/// throw.
 namespace seqconv {
 
 enum class OutputFormat { kText, kJson };
@@ -26,14 +27,15 @@ struct EnumNames<OutputFormat> {
           {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
 };
 
-/// What summarising does otherwise than translating.
+/// Says what summarising does otherwise than translating.
 struct SummaryOptions {
-  /// What the input holds; nothing: what the model was trained on.
+  /// Says what the input holds; nothing: what the model was trained on.
   std::optional<TextFormat> input_format;
   std::string source_key;  ///< of documents in JSON; "": as in training
   std::string summary_key = "summary_text";  ///< of summaries in JSON
   std::vector<std::string> stories;          ///< folders of the stories
-  /// Of the output; nothing: JSON where the input is JSON, else text.
+  /// The format of the output; nothing: JSON where the input is JSON, else
+  /// text.
   std::optional<OutputFormat> format;
 };
 

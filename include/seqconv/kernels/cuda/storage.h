@@ -34,7 +34,8 @@ using Stream = CUstream_st*;
 template <class Args>
 void launch(const Args& args, Stream stream);
 
-/// What a tensor beside x is stored in, where that is known at run time only.
+/// The type that a tensor beside x is stored in, where that is known at run
+/// time only.
 enum class Storage : int { kFloat, kBFloat16, kFloat16 };
 
 template <class S>
