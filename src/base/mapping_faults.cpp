@@ -62,6 +62,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
       g_before_faults.sa_handler != SIG_IGN)
     return g_before_faults.sa_handler(signal);
   std::signal(signal, SIG_DFL);  // what has failed is tried again, and ends it
+  if (info->si_code <= 0)        // sent by a process: nothing has failed
+    ::raise(signal);
 }
 
 }  // namespace

@@ -114,12 +114,23 @@ TEST(ApiMemory, MayRunOutWhileRequestsWait) {
 }
 
 TEST(ApiMemory, MayRunOutBeforeTheFirstThreadBegins) {
+  const auto all = requests(2);
+  const auto wanted =
+      Translator(kModel).translate(all)[1].translations.at(0).text;
+  int64_t refused = 0;
   for (int64_t number = 0; number < 30; ++number) {
     const Translator translator(kModel, {.threads = 2});
-    Waiting own = waiting(requests(2));
-    const FailingMemory memory({.number = number});
-    translate_async(translator, own);
+    Waiting own = waiting(all);
+    {
+      const FailingMemory memory({.number = number});
+      translate_async(translator, own);
+      refused += memory.has_failed();
+    }
+    if (own.futures[1].valid())
+      expect_sound(own.futures[1].get(), wanted);
+    expect_sound(translator.translate_async(all[1]).get(), wanted);
   }
+  EXPECT_GT(refused, 1);
 }
 
 TEST(ApiMemory, MayRunOutForScorers) {

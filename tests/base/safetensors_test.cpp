@@ -102,6 +102,7 @@ TEST(Safetensors, AlignEveryTensorToItsElements) {
         std::as_bytes(std::span(bytes).first(3 * element_size(type)))};
   write_safetensors(folder.path() / "m", tensors, {});
   const SafetensorsReader reader(folder.path() / "m");
+  EXPECT_EQ(reader.tensors().size(), 7U);
   for (const auto& [name, tensor] : reader.tensors())
     EXPECT_EQ(
         reinterpret_cast<uintptr_t>(tensor.data.data()) %

@@ -114,8 +114,10 @@ TEST(IbmModel1, RowsAscendAndSumToOne) {
   Pairs pairs;
   for (uint64_t i = 0; i < 60; ++i)
     pairs.emplace_back(random_sentence(i, 20), random_sentence(i + 1000, 30));
-  for (const auto& row : learn(pairs, 20, 30, 4)) {
-    double sum = row.empty() ? 1 : 0;
+  const Rows rows = learn(pairs, 20, 30, 4);
+  EXPECT_EQ(rows.size(), 20U);
+  for (const auto& row : rows) {
+    double sum = 0;
     for (size_t i = 0; i < row.size(); ++i) {
       sum += row[i].probability;
       EXPECT_TRUE(i == 0 || row[i - 1].word < row[i].word);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -27,16 +29,18 @@ inline bool leaves_threads(int64_t count) {
   return threads_of_this_process() <= count;
 }
 
-/// Runs loops until one was run by two threads.
+/// Runs loops until one was run by two threads; fails after a minute.
 inline void loop_until_helped() {
   std::mutex mutex;
   std::set<std::thread::id> seen;
-  while (seen.size() < 2)
+  const auto last = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (seen.size() < 2 && std::chrono::steady_clock::now() < last)
     SpareThreads::loop(64, 1, [&](int64_t, int64_t) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       const std::lock_guard lock(mutex);
       seen.insert(std::this_thread::get_id());
     });
+  EXPECT_GE(seen.size(), 2U) << "no other thread took part";
 }
 
 }  // namespace seqconv::testing
