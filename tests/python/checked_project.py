@@ -7,7 +7,7 @@ import tempfile
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 
 
-def check(tool, files):
+def check(tool, files, *flags):
     """Lines and exit code of a check for a project with these files."""
     with tempfile.TemporaryDirectory() as name:
         root = pathlib.Path(name)
@@ -15,5 +15,5 @@ def check(tool, files):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
         result = subprocess.run(
-            [sys.executable, TOOLS / tool, root], capture_output=True, text=True)
+            [sys.executable, TOOLS / tool, *flags, root], capture_output=True, text=True)
         return result.stdout.splitlines(), result.returncode
