@@ -68,11 +68,11 @@ class Waiting {
 };
 
 /// The threads of one process and what waits for them.
-class RequestQueue::Crew {
+class RequestQueue::WorkerPool {
  public:
-  Crew(const seqconv::Translator& translator, size_t threads)
+  WorkerPool(const seqconv::Translator& translator, size_t threads)
       : translator_(translator), most_threads_(threads) {}
-  ~Crew();
+  ~WorkerPool();
 
   bool is_of_this_process() const { return forks_ == forks(); }
   std::future<TranslationResult> add(
@@ -102,7 +102,7 @@ class RequestQueue::Crew {
   std::vector<std::thread> threads_;
 };
 
-RequestQueue::Crew::~Crew() {
+RequestQueue::WorkerPool::~WorkerPool() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -114,7 +114,7 @@ RequestQueue::Crew::~Crew() {
     waiting.cancel();
 }
 
-std::future<TranslationResult> RequestQueue::Crew::add(
+std::future<TranslationResult> RequestQueue::WorkerPool::add(
     seqconv::TranslationRequest request,
     const CancelToken& cancel) {
   Requests own;
@@ -131,7 +131,7 @@ std::future<TranslationResult> RequestQueue::Crew::add(
 }
 
 /// Those that are there do the work where the system gives no further one.
-void RequestQueue::Crew::start_thread() {
+void RequestQueue::WorkerPool::start_thread() {
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
@@ -143,7 +143,7 @@ void RequestQueue::Crew::start_thread() {
   }
 }
 
-void RequestQueue::Crew::work() {
+void RequestQueue::WorkerPool::work() {
   for (Requests taken; take(taken); taken.clear()) {
     translate(taken);
     const std::lock_guard lock(mutex_);
@@ -151,7 +151,7 @@ void RequestQueue::Crew::work() {
   }
 }
 
-bool RequestQueue::Crew::take(Requests& taken) {
+bool RequestQueue::WorkerPool::take(Requests& taken) {
   std::unique_lock lock(mutex_);
   ++idle_;
   changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
@@ -179,7 +179,7 @@ bool RequestQueue::Crew::take(Requests& taken) {
 }
 
 /// A fault that is not a request's own lets them go one by one.
-void RequestQueue::Crew::translate(Requests& taken) noexcept {
+void RequestQueue::WorkerPool::translate(Requests& taken) noexcept {
   try {
     std::vector<Waiting*> requests;
     for (Waiting& waiting : taken)
@@ -199,7 +199,7 @@ void RequestQueue::Crew::translate(Requests& taken) noexcept {
   }
 }
 
-void RequestQueue::Crew::translate_together(
+void RequestQueue::WorkerPool::translate_together(
     const std::vector<Waiting*>& requests) const {
   std::vector<seqconv::TranslationRequest> all;
   for (const Waiting* waiting : requests)
@@ -214,7 +214,8 @@ void RequestQueue::Crew::translate_together(
 }
 
 /// Tells those that were cancelled; whether all are told, or shall be.
-bool RequestQueue::Crew::stops(const std::vector<Waiting*>& requests) const {
+bool RequestQueue::WorkerPool::stops(
+    const std::vector<Waiting*>& requests) const {
   bool all = true;
   for (Waiting* waiting : requests) {
     if (stopping_ || waiting->is_cancelled())
@@ -229,28 +230,28 @@ RequestQueue::RequestQueue(
     int64_t threads)
     : translator_(translator),
       threads_(static_cast<size_t>(threads)),
-      crew_(new Crew(translator, threads_)) {}
+      pool_(new WorkerPool(translator, threads_)) {}
 
 RequestQueue::~RequestQueue() {
-  Crew* const crew = crew_;
-  if (crew->is_of_this_process())
-    delete crew;
+  WorkerPool* const pool = pool_;
+  if (pool->is_of_this_process())
+    delete pool;
 }
 
-RequestQueue::Crew& RequestQueue::crew() {
-  Crew* crew = crew_;
-  while (!crew->is_of_this_process()) {
-    auto own = std::make_unique<Crew>(translator_, threads_);
-    if (crew_.compare_exchange_strong(crew, own.get()))
+RequestQueue::WorkerPool& RequestQueue::pool() {
+  WorkerPool* pool = pool_;
+  while (!pool->is_of_this_process()) {
+    auto own = std::make_unique<WorkerPool>(translator_, threads_);
+    if (pool_.compare_exchange_strong(pool, own.get()))
       return *own.release();
   }
-  return *crew;
+  return *pool;
 }
 
 std::future<TranslationResult> RequestQueue::add(
     seqconv::TranslationRequest request,
     const CancelToken& cancel) {
-  return crew().add(std::move(request), cancel);
+  return pool().add(std::move(request), cancel);
 }
 
 }  // namespace seqconv::api

@@ -10,7 +10,7 @@
 namespace seqconv::api {
 
 /// Requests that threads of its own translate, those that wait together. A
-/// child process, which has none of its parent's threads, gets a crew of its
+/// child process, which has none of its parent's threads, gets a pool of its
 /// own: what the parent's left behind, locks among it, is not touched there.
 class RequestQueue {
  public:
@@ -26,12 +26,12 @@ class RequestQueue {
       const CancelToken& cancel);
 
  private:
-  class Crew;
-  Crew& crew();
+  class WorkerPool;
+  WorkerPool& pool();
 
   const seqconv::Translator& translator_;
   size_t threads_;
-  std::atomic<Crew*> crew_;
+  std::atomic<WorkerPool*> pool_;
 };
 
 }  // namespace seqconv::api

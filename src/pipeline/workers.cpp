@@ -28,10 +28,10 @@ struct Progress {
 };
 
 /// What the threads of one call have in common.
-class Crew {
+class WorkerPool {
  public:
   /// reads_ahead: one more thread may wait for the next job while all work.
-  Crew(int64_t workers, bool reads_ahead, const NextJob& next)
+  WorkerPool(int64_t workers, bool reads_ahead, const NextJob& next)
       : next_(next),
         most_jobs_(workers > 1 ? 2 : 1),
         workers_(std::max<int64_t>(workers, 1)),
@@ -99,7 +99,7 @@ class Crew {
 
 /// Starts threads until there are so many, the caller's among them, or as many
 /// as shall be, or as the system gives.
-void Crew::have_threads(int64_t count) {
+void WorkerPool::have_threads(int64_t count) {
   count = std::min(count, workers_ + readers_);
   try {
     while (std::ssize(threads_) + 1 < count)
@@ -109,7 +109,7 @@ void Crew::have_threads(int64_t count) {
 }
 
 /// As many as there are items to work at.
-void Crew::have_threads_for_work() {
+void WorkerPool::have_threads_for_work() {
   int64_t items = working_;
   for (const Progress& progress : jobs_)
     items += static_cast<int64_t>(progress.items - progress.begun);
@@ -117,7 +117,7 @@ void Crew::have_threads_for_work() {
 }
 
 /// Does one thing that can be done now, if there is any.
-bool Crew::take_step(Lock& lock) {
+bool WorkerPool::take_step(Lock& lock) {
   if (!finishing_ && !jobs_.empty() && jobs_.front().is_over()) {
     finish_first(lock);
     return true;
@@ -135,7 +135,7 @@ bool Crew::take_step(Lock& lock) {
 }
 
 /// Helps, where no more threads work and help than shall.
-void Crew::wait(Lock& lock) {
+void WorkerPool::wait(Lock& lock) {
   const uint32_t calls = spare_.calls();
   const bool helps = working_ + helping_ < workers_;
   helping_ += helps;
@@ -148,7 +148,7 @@ void Crew::wait(Lock& lock) {
 /// What `function` threw. Others may take the lock meanwhile; those that wait
 /// look again once the caller gives it away.
 template <class Function>
-std::exception_ptr Crew::unlocked(Lock& lock, const Function& function) {
+std::exception_ptr WorkerPool::unlocked(Lock& lock, const Function& function) {
   std::exception_ptr failure;
   lock.unlock();
   try {
@@ -161,7 +161,7 @@ std::exception_ptr Crew::unlocked(Lock& lock, const Function& function) {
   return failure;
 }
 
-void Crew::read(Lock& lock) {
+void WorkerPool::read(Lock& lock) {
   std::unique_ptr<SharedJob> job;
   reading_ = true;
   read_failure_ = unlocked(lock, [&] { job = next_(); });
@@ -179,7 +179,7 @@ void Crew::read(Lock& lock) {
   }
 }
 
-void Crew::work(Progress& progress, Lock& lock) {
+void WorkerPool::work(Progress& progress, Lock& lock) {
   const size_t item = progress.begun++;
   if (++working_ + helping_ > workers_)
     spare_.call_back();
@@ -199,7 +199,7 @@ void Crew::work(Progress& progress, Lock& lock) {
 }
 
 /// Where it failed, or one before it, it only goes.
-void Crew::finish_first(Lock& lock) {
+void WorkerPool::finish_first(Lock& lock) {
   Progress& first = jobs_.front();
   if (!failure_ && !first.failure) {
     finishing_ = true;
@@ -213,7 +213,7 @@ void Crew::finish_first(Lock& lock) {
     begin_nothing_from(0);
 }
 
-void Crew::begin_nothing_from(size_t job) {
+void WorkerPool::begin_nothing_from(size_t job) {
   for (Progress& progress : jobs_)
     if (progress.number >= job)
       progress.items = progress.begun;
@@ -248,7 +248,7 @@ std::vector<std::jthread> threads_of(int64_t count, const Function& function) {
 }  // namespace
 
 void share_jobs(int64_t workers, const NextJob& next) {
-  Crew(workers, /*reads_ahead=*/true, next).work_together();
+  WorkerPool(workers, /*reads_ahead=*/true, next).work_together();
 }
 
 void share_work(
@@ -259,7 +259,7 @@ void share_work(
     return;
   std::unique_ptr<SharedJob> job = std::make_unique<OneJob>(count, work);
   const NextJob next = [&] { return std::move(job); };
-  Crew(workers, /*reads_ahead=*/false, next).work_together();
+  WorkerPool(workers, /*reads_ahead=*/false, next).work_together();
 }
 
 void work_with_help(int64_t workers, const std::function<void()>& work) {

@@ -6,9 +6,9 @@
 namespace seqconv::runtime {
 
 /// DynamicConv (Wu et al. 2019, equation 4).
-class DynamicConvolution : public TapConvolution {
+class DynamicConv : public TapConvolution {
  public:
-  DynamicConvolution(
+  DynamicConv(
       const MixerOptions& options,
       const Weights& weights,
       const std::string& name)

@@ -6,9 +6,9 @@
 namespace seqconv::runtime {
 
 /// LightConv (Wu et al. 2019, equation 3): its taps are made when it is loaded.
-class LightConvolution : public TapConvolution {
+class LightConv : public TapConvolution {
  public:
-  LightConvolution(
+  LightConv(
       const MixerOptions& options,
       const Weights& weights,
       const std::string& name)

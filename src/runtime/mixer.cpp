@@ -123,9 +123,9 @@ std::unique_ptr<Mixer> make_mixer(
     const std::string& name) {
   switch (options.kind) {
     case BlockKind::kLightConv:
-      return surround<LightConvolution>(options, weights, name);
+      return surround<LightConv>(options, weights, name);
     case BlockKind::kDynamicConv:
-      return surround<DynamicConvolution>(options, weights, name);
+      return surround<DynamicConv>(options, weights, name);
     case BlockKind::kTalk:
       return surround<TalkConvolution>(options, weights, name);
     case BlockKind::kSelfAttention:

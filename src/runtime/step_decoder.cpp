@@ -11,7 +11,7 @@ namespace seqconv::runtime {
 namespace {
 
 /// One model's share of a decoder.
-struct Voter {
+struct Member {
   std::shared_ptr<const TranslationModel> model;
   Sources sources;
   PastSteps past;
@@ -39,7 +39,7 @@ class RuntimeDecoder : public StepDecoder {
       std::optional<ListedOutput> listed;
       if (words_ != nullptr)
         listed.emplace(model->decoder().output(), *words_, kept_);
-      voters_.push_back(
+      members_.push_back(
           {std::move(model),
            std::move(read),
            std::move(past),
@@ -51,15 +51,15 @@ class RuntimeDecoder : public StepDecoder {
   }
 
   int64_t sentences() const override {
-    return voters_[0].sources.sequences.count();
+    return members_[0].sources.sequences.count();
   }
   int64_t vocabulary_size() const override {
-    return voters_[0].model->decoder().vocabulary();
+    return members_[0].model->decoder().vocabulary();
   }
   int64_t max_steps() const override {
-    int64_t steps = voters_[0].model->decoder().max_tokens();
-    for (const Voter& voter : voters_)
-      steps = std::min(steps, voter.model->decoder().max_tokens());
+    int64_t steps = members_[0].model->decoder().max_tokens();
+    for (const Member& member : members_)
+      steps = std::min(steps, member.model->decoder().max_tokens());
     return steps;
   }
 
@@ -114,7 +114,7 @@ class RuntimeDecoder : public StepDecoder {
   /// one at least.
   size_t end_of_chunk(size_t first) const {
     const auto most = memory_.logits_bytes /
-        (std::ssize(voters_) * static_cast<int64_t>(sizeof(float)));
+        (std::ssize(members_) * static_cast<int64_t>(sizeof(float)));
     int64_t size = size_of(first);
     size_t end = first + 1;
     while (end < sentence_of_row_.size() && size + size_of(end) <= most)
@@ -141,16 +141,16 @@ class RuntimeDecoder : public StepDecoder {
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,
       Workspace::Frame& frame) {
-    for (Voter& voter : voters_) {
-      const Decoder& decoder = voter.model->decoder();
-      voter.hidden = frame.take(std::ssize(tokens) * decoder.dim());
+    for (Member& member : members_) {
+      const Decoder& decoder = member.model->decoder();
+      member.hidden = frame.take(std::ssize(tokens) * decoder.dim());
       decoder.step(
           parents,
           tokens,
-          &voter.sources,
+          &member.sources,
           sentence_of_row_,
-          voter.past,
-          voter.hidden,
+          member.past,
+          member.hidden,
           space_);
     }
   }
@@ -159,9 +159,10 @@ class RuntimeDecoder : public StepDecoder {
   void
   choose(const Rows& rows, const StepConstraints& constraints, int64_t count) {
     Workspace::Frame frame(space_);
-    const bool whole = voters_.size() > 1 || constraints.each_row ||
-        !voters_[0].output().has_logits();
-    const float* next = whole ? vote(rows, frame) : logits(rows, frame);
+    const bool whole = members_.size() > 1 || constraints.each_row ||
+        !members_[0].output().has_logits();
+    const float* next =
+        whole ? mean_of_models(rows, frame) : logits(rows, frame);
     for (size_t row = rows.first; row < rows.end; ++row) {
       Workspace::Frame own(space_);
       const std::span numbers(next, static_cast<size_t>(size_of(row)));
@@ -178,40 +179,40 @@ class RuntimeDecoder : public StepDecoder {
 
   /// Logits of one model's next tokens, row after row; log-probabilities of an
   /// adaptive softmax, which has no others.
-  void run(const Voter& voter, const Rows& rows, float* out) {
-    const Decoder& decoder = voter.model->decoder();
+  void run(const Member& member, const Rows& rows, float* out) {
+    const Decoder& decoder = member.model->decoder();
     const float* const hidden =
-        voter.hidden + static_cast<int64_t>(rows.first) * decoder.dim();
+        member.hidden + static_cast<int64_t>(rows.first) * decoder.dim();
     const std::span all(sentence_of_row_);
-    if (voter.listed)
-      voter.listed->logits(
+    if (member.listed)
+      member.listed->logits(
           all.subspan(rows.first, rows.end - rows.first),
           hidden,
           out,
           space_);
-    else if (voter.output().has_logits())
-      voter.output().logits().run(rows.count(), hidden, out, space_);
+    else if (member.output().has_logits())
+      member.output().logits().run(rows.count(), hidden, out, space_);
     else
-      voter.output().log_probabilities(rows.count(), hidden, out, space_);
+      member.output().log_probabilities(rows.count(), hidden, out, space_);
   }
 
   /// Those of the only model.
   const float* logits(const Rows& rows, Workspace::Frame& frame) {
     float* const out = frame.take(size_of(rows));
-    run(voters_[0], rows, out);
+    run(members_[0], rows, out);
     return out;
   }
 
   /// Log-probabilities of all models together.
-  const float* vote(const Rows& rows, Workspace::Frame& frame) {
+  const float* mean_of_models(const Rows& rows, Workspace::Frame& frame) {
     const int64_t size = size_of(rows);
-    const auto models = static_cast<int64_t>(voters_.size());
+    const auto models = static_cast<int64_t>(members_.size());
     float* const all = frame.take(size * models);
     for (int64_t m = 0; m < models; ++m) {
       float* own = all + m * size;
-      const Voter& voter = voters_[static_cast<size_t>(m)];
-      run(voter, rows, own);
-      if (!voter.output().has_logits())
+      const Member& member = members_[static_cast<size_t>(m)];
+      run(member, rows, own);
+      if (!member.output().has_logits())
         continue;
       for (size_t row = rows.first; row < rows.end; own += size_of(row++))
         kernels::log_softmax_row(own, size_of(row));
@@ -240,7 +241,7 @@ class RuntimeDecoder : public StepDecoder {
   WorkspacePool::Loan spaces_;
   Workspace::Frame kept_;
   Workspace& space_;
-  std::vector<Voter> voters_;
+  std::vector<Member> members_;
   std::vector<int32_t> sentence_of_row_;
   std::vector<int32_t> old_;
   std::vector<std::vector<Candidate>> candidates_;

@@ -13,8 +13,8 @@ namespace {
 
 using namespace moses;
 
-/// Says what a rule wants beside its sign.
-enum class Beside {
+/// A condition on what stands beside a sign.
+enum class Neighbour {
   kAnything,  ///< also nothing
   kEnd,       ///< the end of the line
   kAlpha,
@@ -31,35 +31,35 @@ enum class Beside {
 /// asks for are used up then, and no neighbours of another sign any more, so
 /// that "rock'n'roll" becomes "rock 'n'roll".
 struct SignRule {
-  Beside left;
-  Beside right;
+  Neighbour left;
+  Neighbour right;
   std::u32string_view replacement;
   bool keeps_right = false;  ///< the right one is not used up
 };
 
 constexpr auto kCommaRules = std::to_array<SignRule>(
-    {{Beside::kNotNumber, Beside::kAnything, U" , "},
-     {Beside::kAnything, Beside::kNotNumber, U" , "},
-     {Beside::kNumber, Beside::kEnd, U" , "}});
+    {{Neighbour::kNotNumber, Neighbour::kAnything, U" , "},
+     {Neighbour::kAnything, Neighbour::kNotNumber, U" , "},
+     {Neighbour::kNumber, Neighbour::kEnd, U" , "}});
 
 constexpr auto kDashRules = std::to_array<SignRule>(
-    {{Beside::kAlnum, Beside::kAlnum, U" @-@ ", /*keeps_right=*/true}});
+    {{Neighbour::kAlnum, Neighbour::kAlnum, U" @-@ ", /*keeps_right=*/true}});
 
 constexpr auto kEnglishApostrophes = std::to_array<SignRule>(
-    {{Beside::kNotAlpha, Beside::kNotAlpha, U" ' "},
-     {Beside::kNotAlphaOrNumber, Beside::kAlpha, U" ' "},
-     {Beside::kAlpha, Beside::kNotAlpha, U" ' "},
-     {Beside::kAlpha, Beside::kAlpha, U" '"},
-     {Beside::kNumber, Beside::kLetterS, U" '"}});
+    {{Neighbour::kNotAlpha, Neighbour::kNotAlpha, U" ' "},
+     {Neighbour::kNotAlphaOrNumber, Neighbour::kAlpha, U" ' "},
+     {Neighbour::kAlpha, Neighbour::kNotAlpha, U" ' "},
+     {Neighbour::kAlpha, Neighbour::kAlpha, U" '"},
+     {Neighbour::kNumber, Neighbour::kLetterS, U" '"}});
 
 constexpr auto kFrenchApostrophes = std::to_array<SignRule>(
-    {{Beside::kNotAlpha, Beside::kNotAlpha, U" ' "},
-     {Beside::kNotAlpha, Beside::kAlpha, U" ' "},
-     {Beside::kAlpha, Beside::kNotAlpha, U" ' "},
-     {Beside::kAlpha, Beside::kAlpha, U"' "}});
+    {{Neighbour::kNotAlpha, Neighbour::kNotAlpha, U" ' "},
+     {Neighbour::kNotAlpha, Neighbour::kAlpha, U" ' "},
+     {Neighbour::kAlpha, Neighbour::kNotAlpha, U" ' "},
+     {Neighbour::kAlpha, Neighbour::kAlpha, U"' "}});
 
-constexpr auto kOtherApostrophes =
-    std::to_array<SignRule>({{Beside::kAnything, Beside::kAnything, U" ' "}});
+constexpr auto kOtherApostrophes = std::to_array<SignRule>(
+    {{Neighbour::kAnything, Neighbour::kAnything, U" ' "}});
 
 std::span<const SignRule> apostrophes_of(std::string_view language) {
   if (language == "en")
@@ -190,29 +190,29 @@ class MosesTokenizer::Rules {
     return text;
   }
 
-  bool fits(Beside wanted, std::u32string_view text, size_t at) const {
-    if (wanted == Beside::kAnything)
+  bool fits(Neighbour wanted, std::u32string_view text, size_t at) const {
+    if (wanted == Neighbour::kAnything)
       return true;
     if (at >= text.size())
-      return wanted == Beside::kEnd;
+      return wanted == Neighbour::kEnd;
     const char32_t c = text[at];
     switch (wanted) {
-      case Beside::kAlpha:
+      case Neighbour::kAlpha:
         return characters_.has(c, kAlpha);
-      case Beside::kNotAlpha:
+      case Neighbour::kNotAlpha:
         return !characters_.has(c, kAlpha);
-      case Beside::kAlnum:
+      case Neighbour::kAlnum:
         return characters_.has(c, kAlnum);
-      case Beside::kNumber:
+      case Neighbour::kNumber:
         return characters_.has(c, kNumber);
-      case Beside::kNotNumber:
+      case Neighbour::kNotNumber:
         return !characters_.has(c, kNumber);
-      case Beside::kNotAlphaOrNumber:
+      case Neighbour::kNotAlphaOrNumber:
         return !characters_.has(c, kAlpha | kNumber);
-      case Beside::kLetterS:
+      case Neighbour::kLetterS:
         return c == U's';
-      case Beside::kAnything:
-      case Beside::kEnd:
+      case Neighbour::kAnything:
+      case Neighbour::kEnd:
         break;
     }
     return false;
@@ -220,9 +220,9 @@ class MosesTokenizer::Rules {
 
   /// Replaces the signs of `text` that fit the rule.
   void apply(const SignRule& rule, char32_t sign, std::u32string& text) const {
-    const bool uses_left = rule.left != Beside::kAnything;
-    const bool uses_right = rule.right != Beside::kAnything &&
-        rule.right != Beside::kEnd && !rule.keeps_right;
+    const bool uses_left = rule.left != Neighbour::kAnything;
+    const bool uses_right = rule.right != Neighbour::kAnything &&
+        rule.right != Neighbour::kEnd && !rule.keeps_right;
     std::u32string out;
     size_t unused = 0;  // the first character that no match has used
     size_t at = text.find(sign);

@@ -257,8 +257,8 @@ class DropFactors {
 };
 
 /// One phase: rows of gradients to the logits' gradient, where row i goes
-/// to its element to_of(i); not where that is negative.
-template <class S, class Block, class ToOf>
+/// to its element address_of(i); not where that is negative.
+template <class S, class Block, class AddressOf>
 SEQCONV_DEVICE void write_rows(
     Block& block,
     const TapSource& source,
@@ -266,7 +266,7 @@ SEQCONV_DEVICE void write_rows(
     const float* grads,
     int grad_pitch,
     void* to,
-    const ToOf& to_of) {
+    const AddressOf& address_of) {
   with_storage<S>(source.logits.storage, [&](auto type) {
     using R = decltype(type);
     block.each([&](int thread) {
@@ -278,7 +278,7 @@ SEQCONV_DEVICE void write_rows(
             return r < count ? grads[r * grad_pitch + j] : 0.0f;
           },
           [&](int r, int j, float grad) {
-            const int64_t base = to_of(r);
+            const int64_t base = address_of(r);
             if (base >= 0 && j < source.kernel_size)
               static_cast<R*>(to)[base + j] = narrow<R>(grad);
           });
