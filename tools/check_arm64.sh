@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the kernels and their tests for arm64 and runs them under emulation: some
-# 7 minutes on two cores.
+# 14 minutes of processor time, half of them the tests with SVE, which use one core.
 #
 #   bash tools/check_arm64.sh [GTEST ARGUMENTS]
 #
