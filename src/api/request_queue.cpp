@@ -21,13 +21,13 @@ constexpr size_t kMostTogether = 64;
 
 std::atomic<uint64_t> forks_so_far = 0;
 /// False where there is not memory enough.
-const bool counts_forks =
+const bool kCountsForks =
     ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; }) == 0;
 
 /// Counts the forks that led from the process that loaded the library to this
 /// one.
 uint64_t forks() {
-  if (!counts_forks)
+  if (!kCountsForks)
     throw std::bad_alloc();
   return forks_so_far;
 }
@@ -68,11 +68,11 @@ class Waiting {
 };
 
 /// The threads of one process and what waits for them.
-class RequestQueue::WorkerPool {
+class RequestQueue::Workers {
  public:
-  WorkerPool(const seqconv::Translator& translator, size_t threads)
+  Workers(const seqconv::Translator& translator, size_t threads)
       : translator_(translator), most_threads_(threads) {}
-  ~WorkerPool();
+  ~Workers();
 
   bool is_of_this_process() const { return forks_ == forks(); }
   std::future<TranslationResult> add(
@@ -102,7 +102,7 @@ class RequestQueue::WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-RequestQueue::WorkerPool::~WorkerPool() {
+RequestQueue::Workers::~Workers() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -114,7 +114,7 @@ RequestQueue::WorkerPool::~WorkerPool() {
     waiting.cancel();
 }
 
-std::future<TranslationResult> RequestQueue::WorkerPool::add(
+std::future<TranslationResult> RequestQueue::Workers::add(
     seqconv::TranslationRequest request,
     const CancelToken& cancel) {
   Requests own;
@@ -130,8 +130,8 @@ std::future<TranslationResult> RequestQueue::WorkerPool::add(
   return future;
 }
 
-/// Those that are there do the work where the system gives no further one.
-void RequestQueue::WorkerPool::start_thread() {
+/// Leaves the work to the threads that are there if the system gives no other.
+void RequestQueue::Workers::start_thread() {
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
@@ -143,7 +143,7 @@ void RequestQueue::WorkerPool::start_thread() {
   }
 }
 
-void RequestQueue::WorkerPool::work() {
+void RequestQueue::Workers::work() {
   for (Requests taken; take(taken); taken.clear()) {
     translate(taken);
     const std::lock_guard lock(mutex_);
@@ -151,7 +151,7 @@ void RequestQueue::WorkerPool::work() {
   }
 }
 
-bool RequestQueue::WorkerPool::take(Requests& taken) {
+bool RequestQueue::Workers::take(Requests& taken) {
   std::unique_lock lock(mutex_);
   ++idle_;
   changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
@@ -179,7 +179,7 @@ bool RequestQueue::WorkerPool::take(Requests& taken) {
 }
 
 /// A fault that is not a request's own lets them go one by one.
-void RequestQueue::WorkerPool::translate(Requests& taken) noexcept {
+void RequestQueue::Workers::translate(Requests& taken) noexcept {
   try {
     std::vector<Waiting*> requests;
     for (Waiting& waiting : taken)
@@ -199,7 +199,7 @@ void RequestQueue::WorkerPool::translate(Requests& taken) noexcept {
   }
 }
 
-void RequestQueue::WorkerPool::translate_together(
+void RequestQueue::Workers::translate_together(
     const std::vector<Waiting*>& requests) const {
   std::vector<seqconv::TranslationRequest> all;
   for (const Waiting* waiting : requests)
@@ -214,8 +214,7 @@ void RequestQueue::WorkerPool::translate_together(
 }
 
 /// Tells those that were cancelled; whether all are told, or shall be.
-bool RequestQueue::WorkerPool::stops(
-    const std::vector<Waiting*>& requests) const {
+bool RequestQueue::Workers::stops(const std::vector<Waiting*>& requests) const {
   bool all = true;
   for (Waiting* waiting : requests) {
     if (stopping_ || waiting->is_cancelled())
@@ -230,28 +229,28 @@ RequestQueue::RequestQueue(
     int64_t threads)
     : translator_(translator),
       threads_(static_cast<size_t>(threads)),
-      pool_(new WorkerPool(translator, threads_)) {}
+      workers_(new Workers(translator, threads_)) {}
 
 RequestQueue::~RequestQueue() {
-  WorkerPool* const pool = pool_;
-  if (pool->is_of_this_process())
-    delete pool;
+  Workers* const workers = workers_;
+  if (workers->is_of_this_process())
+    delete workers;
 }
 
-RequestQueue::WorkerPool& RequestQueue::pool() {
-  WorkerPool* pool = pool_;
-  while (!pool->is_of_this_process()) {
-    auto own = std::make_unique<WorkerPool>(translator_, threads_);
-    if (pool_.compare_exchange_strong(pool, own.get()))
+RequestQueue::Workers& RequestQueue::workers() {
+  Workers* workers = workers_;
+  while (!workers->is_of_this_process()) {
+    auto own = std::make_unique<Workers>(translator_, threads_);
+    if (workers_.compare_exchange_strong(workers, own.get()))
       return *own.release();
   }
-  return *pool;
+  return *workers;
 }
 
 std::future<TranslationResult> RequestQueue::add(
     seqconv::TranslationRequest request,
     const CancelToken& cancel) {
-  return pool().add(std::move(request), cancel);
+  return workers().add(std::move(request), cancel);
 }
 
 }  // namespace seqconv::api

@@ -10,7 +10,7 @@
 namespace seqconv::api {
 
 /// Requests that threads of its own translate, those that wait together. A
-/// child process, which has none of its parent's threads, gets a pool of its
+/// child process, which has none of its parent's threads, gets workers of its
 /// own: what the parent's left behind, locks among it, is not touched there.
 class RequestQueue {
  public:
@@ -26,12 +26,12 @@ class RequestQueue {
       const CancelToken& cancel);
 
  private:
-  class WorkerPool;
-  WorkerPool& pool();
+  class Workers;
+  Workers& workers();
 
   const seqconv::Translator& translator_;
   size_t threads_;
-  std::atomic<WorkerPool*> pool_;
+  std::atomic<Workers*> workers_;
 };
 
 }  // namespace seqconv::api

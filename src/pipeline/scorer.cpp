@@ -19,8 +19,7 @@ struct Pair {
 };
 using Pairs = std::vector<const Pair*>;
 
-/// Natural log-probabilities of a batch. Where there is not memory enough for
-/// all they go one by one; std::bad_alloc where one alone is too long.
+/// Natural log-probabilities of a batch.
 std::vector<double> score_batch(
     const TranslationBackend& model,
     const Pairs& pairs) {
@@ -29,8 +28,16 @@ std::vector<double> score_batch(
     sources.push_back(pair->source);
     targets.push_back(pair->target);
   }
+  return model.score(sources, targets);
+}
+
+/// Scores a batch, its pairs one by one if there is not memory enough for all.
+/// std::bad_alloc where one alone is too long.
+std::vector<double> score_within_memory(
+    const TranslationBackend& model,
+    const Pairs& pairs) {
   try {
-    return model.score(sources, targets);
+    return score_batch(model, pairs);
   } catch (const std::bad_alloc&) {
     if (pairs.size() == 1)
       throw;
@@ -41,7 +48,8 @@ std::vector<double> score_batch(
   return found;
 }
 
-/// One batch. A pair for which there is not memory enough fails alone.
+/// One batch, its pairs one by one if there is not memory enough for all: one
+/// that is too long fails alone.
 void score_group(
     const TranslationBackend& model,
     const Pairs& pairs,
@@ -144,7 +152,8 @@ std::vector<double> score_pairs(
     pairs.push_back({sources[i], targets[i], &results[i]});
   const auto batches = batches_of(pairs, {batch_tokens, workers});
   share_work(batches.size(), workers, [&](size_t number) {
-    const std::vector<double> found = score_batch(model, batches[number]);
+    const std::vector<double> found =
+        score_within_memory(model, batches[number]);
     for (size_t i = 0; i < found.size(); ++i)
       batches[number][i]->result->log_probability = found[i];
   });

@@ -415,7 +415,7 @@ class Translator::Work {
 
 namespace {
 
-const TranslationHooks no_hooks;
+const TranslationHooks kNoHooks;
 
 }  // namespace
 
@@ -427,7 +427,7 @@ class Translator::ListedWork : public SharedJob {
       std::vector<TranslationRequest> requests,
       TranslationLists& lists)
       : requests_(std::move(requests)),
-        work_(translator, requests_, no_hooks),
+        work_(translator, requests_, kNoHooks),
         lists_(lists) {}
 
   size_t items() const override { return work_.batches(); }

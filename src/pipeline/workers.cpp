@@ -27,7 +27,7 @@ struct Progress {
   bool is_over() const { return done == items; }
 };
 
-/// What the threads of one call have in common.
+/// Holds what the threads of one call have in common.
 class WorkerPool {
  public:
   /// reads_ahead: one more thread may wait for the next job while all work.

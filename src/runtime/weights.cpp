@@ -12,7 +12,7 @@ namespace {
 using kernels::PackedLinear;
 using kernels::WeightType;
 
-const kernels::ParallelFor spare_threads = SpareThreads::loop;
+const kernels::ParallelFor kSpareThreads = SpareThreads::loop;
 
 /// The type that a file is of: int8 where a matrix is.
 WeightType stored_type(const SafetensorsReader& file) {
@@ -51,7 +51,7 @@ void copy_int8_row(
 }  // namespace
 
 const kernels::ParallelFor& threads() {
-  return spare_threads;
+  return kSpareThreads;
 }
 
 void Table::copy_row(int64_t id, float* out) const {
