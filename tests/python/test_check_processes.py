@@ -68,17 +68,22 @@ class Reading(unittest.TestCase):
             self.assertEqual(list(check_processes.read_updates(pathlib.Path(name))), [1, 2])
 
     def test_processes_are_known_by_mark_and_rank(self):
-        jobs = [subprocess.Popen(["sleep", "60"], env={
+        jobs = [subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={
             **os.environ, check_processes.MARK: mark, "RANK": rank})
             for mark, rank in (("a", "0"), ("a", "1"), ("b", "1"))]
         try:
+            # A process has its environment a moment after Popen returns.
+            for job in jobs:
+                job.stdin.write(b"here\n")
+                job.stdin.flush()
+                self.assertEqual(job.stdout.readline(), b"here\n")
             self.assertEqual(check_processes.processes_of("a", "RANK"),
                              {0: jobs[0].pid, 1: jobs[1].pid})
             self.assertEqual(check_processes.processes_of("a", "OMPI_COMM_WORLD_RANK"), {})
         finally:
             for job in jobs:
                 job.kill()
-                job.wait()
+                job.communicate()
 
 
 if __name__ == "__main__":
