@@ -37,18 +37,18 @@ function(seqconv_use_precompiled name target)
     target_precompile_headers(${target} REUSE_FROM seqconv_${name})
   endif()
 endfunction()
-# seqconv_unite(TARGET NUMBER)
-#
 # Templates that several files use are made anew in each of them, which takes
-# longer than most files do: NUMBER files share them. What a file keeps to itself
-# needs a name of its own in its layer.
-function(seqconv_unite target number)
-  set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${SEQCONV_UNITY} UNITY_BUILD_BATCH_SIZE ${number})
+# longer than most files do: SEQCONV_UNITY files of a target share them. What a file
+# keeps to itself needs a name of its own in its target.
+function(seqconv_unite target)
+  if(SEQCONV_UNITY GREATER 1)
+    set_target_properties(${target} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${SEQCONV_UNITY})
+  endif()
 endfunction()
 function(seqconv_use_torch_headers target)
   seqconv_use_precompiled(torch_headers ${target})
-  seqconv_unite(${target} 4)
+  seqconv_unite(${target})
 endfunction()
 seqconv_precompile(torch_headers
   HEADERS <ATen/ATen.h> <torch/nn/module.h> <torch/nn/pimpl.h>
@@ -57,14 +57,12 @@ seqconv_precompile(common_headers
   HEADERS <algorithm> <filesystem> <fstream> <functional> <map> <memory>
     <sstream> <string> <unordered_map> <vector> <nlohmann/json.hpp>)
 
-# seqconv_add_layer(NAME [SHARED] [TORCH [HEADERS ...]]
-#                   SOURCES ... [DEPENDS ...])
+# seqconv_add_layer(NAME [SHARED] [TORCH] SOURCES ... [DEPENDS ...])
 #
 # One layer of the house: target seqconv_NAME. TORCH marks the layers that may
-# include LibTorch; the others must stay free of it. HEADERS are
-# precompiled for a layer that needs others or has flags of its own.
+# include LibTorch; the others must stay free of it.
 function(seqconv_add_layer name)
-  cmake_parse_arguments(ARG "SHARED;TORCH" "" "HEADERS;SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SHARED;TORCH" "" "SOURCES;DEPENDS" ${ARGN})
   if(ARG_SHARED)
     add_library(seqconv_${name} SHARED ${ARG_SOURCES})
   else()
@@ -75,17 +73,10 @@ function(seqconv_add_layer name)
     target_link_libraries(seqconv_${name} PUBLIC seqconv_torch)
     set_target_properties(seqconv_${name} PROPERTIES
       BUILD_RPATH "${SEQCONV_TORCH_RPATH};$ORIGIN")
-    if(NOT ARG_HEADERS)
-      seqconv_use_torch_headers(seqconv_${name})
-    else()
-      seqconv_unite(seqconv_${name} 4)
-      if(SEQCONV_PCH)
-        target_precompile_headers(seqconv_${name} PRIVATE ${ARG_HEADERS})
-      endif()
-    endif()
+    seqconv_use_torch_headers(seqconv_${name})
   else()
     seqconv_use_precompiled(common_headers seqconv_${name})
-    seqconv_unite(seqconv_${name} 8)
+    seqconv_unite(seqconv_${name})
   endif()
 endfunction()
 
@@ -121,6 +112,7 @@ function(seqconv_add_test name)
     seqconv_use_torch_headers(${name})
   else()
     seqconv_use_precompiled(test_headers ${name})
+    seqconv_unite(${name})
   endif()
   set(_tests ${name})
   if(ARG_GOLDEN)

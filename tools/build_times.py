@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Where the time of tools/test.sh goes: a table from the logs of ninja and ctest.
 
-    python3 tools/build_times.py [--rows N] [BUILD ...]    default build/release build/dev
+    python3 tools/build_times.py [--rows N | --budget] [BUILD ...]
+                                                  default build/release build/dev
 
 For each folder of a build the core seconds of each part of the sources and of the
 N dearest files (of what ninja built last; a file from the compiler cache counts
 for what that took), then the tests that took longest, in seconds of a clock, from
 what ctest ran last there. As Markdown, for CONTRIBUTING.md.
+
+With --budget only what exceeds its share, which fails nothing: BUDGET says of how much.
 """
 import argparse
 import collections
@@ -16,6 +19,11 @@ import sys
 
 TEST = re.compile(r"^\s*\d+/\d+ Testing: (\S+)$")
 TOOK = re.compile(r"^Test time =\s+([\d.]+) sec")
+# Seconds: of all that a build compiles and of one step, of all tests and of one.
+BUDGET = {
+    "release": {"build": 700, "step": 45, "tests": 400, "test": 40},
+    "dev": {"build": 450, "step": 75, "tests": 130, "test": 40},
+}
 
 
 def steps_of(build):
@@ -82,13 +90,37 @@ def report(build, rows):
             row(name, seconds)
 
 
+def excesses(budget, steps, tests):
+    """(what, seconds, the seconds that it may take) of what takes longer."""
+    sums = {"build": sum(steps.values()), "tests": sum(seconds for _, seconds in tests)}
+    for kind, seconds in sums.items():
+        yield f"all of the {kind}", seconds, budget[kind]
+    for step, seconds in steps.items():
+        yield file_of(step), seconds, budget["step"]
+    for name, seconds in tests:
+        yield name, seconds, budget["test"]
+
+
+def report_excesses(build):
+    budget = BUDGET.get(build.name)
+    if budget is None:
+        sys.exit(f"build_times.py: no budget for {build.name}, only for {', '.join(BUDGET)}")
+    for what, seconds, most in excesses(budget, steps_of(build), tests_of(build)):
+        if seconds > most:
+            print(f"{build.name}: {what} took {seconds:.0f} s, more than {most} s")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10)
+    parser.add_argument("--budget", action="store_true")
     parser.add_argument("builds", nargs="*", default=["build/release", "build/dev"])
     arguments = parser.parse_args()
-    for build in arguments.builds:
-        report(pathlib.Path(build), arguments.rows)
+    for build in map(pathlib.Path, arguments.builds):
+        if arguments.budget:
+            report_excesses(build)
+        else:
+            report(build, arguments.rows)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ golden() {
 }
 text() {
   need SEQCONV_DATA text &&
-    ctest --preset ci -j 2 -L golden
+    ctest --preset ci -j 2 -L text
 }
 moses() {
   need SEQCONV_DATA moses &&

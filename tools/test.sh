@@ -8,10 +8,10 @@
 # these layers run there alone, but for those of the kernels, which the optimiser
 # changes most: they run in both. Where nvcc is found, the operators' CUDA library
 # is built too, and tested if there is a GPU (tools/gpu_check.sh does more). All
-# tests read the data in tests/. Where SEQCONV_GOLDEN names a folder of golden data or
-# SEQCONV_DATA one of text, those that can read them run once more. A skipped test is
-# a failure, but for what this machine lacks. Where the time goes:
-# tools/build_times.py. What takes too long for here: tools/check_long.sh.
+# tests read the data in tests/, and the text of the folder that SEQCONV_DATA names.
+# Where SEQCONV_GOLDEN names a folder of golden data, the tests that read such run once
+# more on that. A skipped test is a failure, but for what this machine lacks. Where the
+# time goes: tools/build_times.py. What takes too long for here: tools/check_long.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,8 +35,8 @@ cmake --preset ci -DSEQCONV_CUDA=$cuda
 cmake --build --preset ci -j "$JOBS"
 
 say "Building the torch-free layers with sanitizers in build/dev"
-cmake --preset dev
-cmake --build --preset dev -j "$JOBS" --target torch_free_tests
+cmake --preset ci-dev
+cmake --build --preset ci-dev -j "$JOBS"
 
 failed=no
 # run_tests TITLE [ARGUMENT OF CTEST ...]: the sanitized ones, then the others.
@@ -51,14 +51,16 @@ run_tests() {
 }
 
 (
-  unset SEQCONV_GOLDEN SEQCONV_DATA
+  unset SEQCONV_GOLDEN
   run_tests "All tests"
   [ "$failed" = no ]
 ) || failed=yes
-if [ -n "${SEQCONV_GOLDEN:-}${SEQCONV_DATA:-}" ]; then
-  run_tests "Tests that read data, on those of SEQCONV_GOLDEN and SEQCONV_DATA" \
-    -L golden
+if [ -n "${SEQCONV_GOLDEN:-}" ]; then
+  run_tests "Tests that read golden data, on that of SEQCONV_GOLDEN" -L golden
 fi
+
+say "Dearer than they should be"
+python3 tools/build_times.py --budget
 
 say "Done"
 [ "$failed" = no ]

@@ -23,7 +23,7 @@ using testing::Sentences;
 using testing::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
-constexpr int64_t kVocabulary = 120;
+constexpr int64_t kFairseqVocabulary = 120;
 
 const Sentences& sentences() {
   static const Sentences all = {{5, 6, 7, 2}, {2}, {100, 2, 3, 2}, {119, 2}};
@@ -31,7 +31,7 @@ const Sentences& sentences() {
 }
 
 std::vector<Ids> read(const std::string& file) {
-  const auto source = open_fairseq_data(file, kVocabulary);
+  const auto source = open_fairseq_data(file, kFairseqVocabulary);
   std::vector<Ids> all;
   for (int64_t i = 0; i < source->size(); ++i) {
     const auto ids = source->tokens(i);
@@ -249,7 +249,7 @@ TEST(FairseqDataHostile, ASentenceThatIsNotThereIsAnError) {
   const TemporaryFolder folder;
   const auto source = open_fairseq_data(
       mapped_bytes<int32_t>(sentences(), 4).write(folder, "m"),
-      kVocabulary);
+      kFairseqVocabulary);
   for (const int64_t index : {int64_t{-1}, int64_t{4}})
     EXPECT_THAT(
         error_of([&] { source->tokens(index); }),

@@ -14,9 +14,9 @@ namespace {
 using testing::error_of;
 using Ids = std::vector<int32_t>;
 using Pairs = std::vector<std::pair<Ids, Ids>>;
-using Rows = std::vector<std::vector<WordProbability>>;
+using ProbabilityRows = std::vector<std::vector<WordProbability>>;
 
-Rows learn(
+ProbabilityRows learn(
     const Pairs& pairs,
     int64_t source_words,
     int64_t target_words,
@@ -76,7 +76,7 @@ TEST(IbmModel1, HasTheProbabilitiesOfItsDefinition) {
           random_sentence(mix_words(seed, 2 * i), 9),
           random_sentence(mix_words(seed, 2 * i + 1), 12));
     for (const int64_t iterations : {1, 2, 5, 12}) {
-      const Rows rows = learn(pairs, 9, 12, iterations);
+      const ProbabilityRows rows = learn(pairs, 9, 12, iterations);
       const Table wanted = by_definition(pairs, 12, iterations);
       Table found;
       for (int32_t f = 0; f < 9; ++f)
@@ -97,7 +97,7 @@ TEST(IbmModel1, HasTheProbabilitiesOfItsDefinition) {
 
 TEST(IbmModel1, FindsTheTranslationsOfSmallSentences) {
   // das Haus, das Buch, ein Buch: the house, the book, a book.
-  const Rows rows =
+  const ProbabilityRows rows =
       learn({{{0, 1}, {3, 4}}, {{0, 2}, {3, 5}}, {{6, 2}, {7, 5}}}, 7, 8, 20);
   const std::map<size_t, int32_t> wanted = {{0, 3}, {1, 4}, {2, 5}, {6, 7}};
   for (const auto& [source, target] : wanted) {
@@ -114,7 +114,7 @@ TEST(IbmModel1, RowsAscendAndSumToOne) {
   Pairs pairs;
   for (uint64_t i = 0; i < 60; ++i)
     pairs.emplace_back(random_sentence(i, 20), random_sentence(i + 1000, 30));
-  const Rows rows = learn(pairs, 20, 30, 4);
+  const ProbabilityRows rows = learn(pairs, 20, 30, 4);
   EXPECT_EQ(rows.size(), 20U);
   for (const auto& row : rows) {
     double sum = 0;

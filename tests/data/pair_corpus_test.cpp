@@ -21,7 +21,7 @@ using testing::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
 /// Words are numbers: "4 5" -> {4, 5}.
-Ids encode_numbers(std::string_view line) {
+Ids encode_good_numbers(std::string_view line) {
   std::istringstream words{std::string(line)};
   Ids ids;
   for (std::string word; words >> word;) {
@@ -37,8 +37,8 @@ CorpusReport write_corpus(
     const std::filesystem::path& stem,
     int64_t limit = 100) {
   return write_pair_corpus(
-      {.files = {source.begin(), source.end()}, .encode = encode_numbers},
-      {.files = {target.begin(), target.end()}, .encode = encode_numbers},
+      {.files = {source.begin(), source.end()}, .encode = encode_good_numbers},
+      {.files = {target.begin(), target.end()}, .encode = encode_good_numbers},
       {limit, limit},
       stem);
 }
@@ -55,8 +55,8 @@ TEST(PairCorpus, CutsLongSidesAndCountsThem) {
   const auto source = folder.write("s", "4 5 6 7\n4 5\n4 5 6\n\n4 5 6 7 8\n");
   const auto target = folder.write("t", "1\n2\n7 8 9 10 11\n3 4 5\n3 4 5\n");
   const auto report = write_pair_corpus(
-      {.files = {source}, .encode = encode_numbers},
-      {.files = {target}, .encode = encode_numbers},
+      {.files = {source}, .encode = encode_good_numbers},
+      {.files = {target}, .encode = encode_good_numbers},
       {.source = 3, .target = 5, .source_cut = 3, .target_cut = 4},
       folder.path() / "c");
   const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
@@ -178,7 +178,7 @@ TEST(PairCorpus, LetsAnInterruptionThroughAsWhatItIs) {
       error_of<Interrupted>([&] {
         write_pair_corpus(
             {.files = {file}, .encode = interrupted},
-            {.files = {file}, .encode = encode_numbers},
+            {.files = {file}, .encode = encode_good_numbers},
             {10, 10},
             folder.path() / "c");
       }),
@@ -191,8 +191,8 @@ TEST(PairCorpus, EachSideHasItsOwnLimit) {
   const auto target = folder.write("t", "7\n7 8 9\n7 8\n");
   const auto write = [&](const PairLimits& limits) {
     return write_pair_corpus(
-        {.files = {source}, .encode = encode_numbers},
-        {.files = {target}, .encode = encode_numbers},
+        {.files = {source}, .encode = encode_good_numbers},
+        {.files = {target}, .encode = encode_good_numbers},
         limits,
         folder.path() / "c");
   };

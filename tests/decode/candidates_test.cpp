@@ -6,15 +6,15 @@
 #include <cmath>
 #include <limits>
 
+#include "decode/table_decoder.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/random.h"
 
 namespace seqconv {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
+using testing::kMinusInfinity;
+using testing::kNan;
 using Pairs = std::vector<std::pair<int32_t, float>>;
 
 Pairs pairs_of(const std::vector<Candidate>& candidates) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "decode/table_decoder.h"
 #include "seqconv/base/error.h"
 #include "seqconv/base/random.h"
 #include "support/rounds.h"
@@ -16,10 +17,10 @@
 namespace seqconv {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kAlmostOne = 1 - 0x1p-53;  // the last double below 1
 
+using testing::kNan;
 using Tokens = std::vector<int32_t>;
 using Shares = std::vector<std::pair<int32_t, double>>;
 

@@ -11,16 +11,10 @@
 namespace seqconv {
 namespace {
 
+using testing::kMinusInfinity;
 using testing::RandomTable;
+using testing::sentence;
 using testing::TableDecoder;
-
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-SearchInput sentence(int64_t source_length) {
-  SearchInput input;
-  input.source_length = source_length;
-  return input;
-}
 
 /// Every row has the same scores.
 class ConstantDecoder : public TableDecoder {

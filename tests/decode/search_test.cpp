@@ -15,18 +15,12 @@ namespace seqconv {
 namespace {
 
 using testing::enumerate_hypotheses;
+using testing::kMinusInfinity;
 using testing::NextLogProbs;
 using testing::RandomTable;
+using testing::sentence;
 using testing::simulate_search;
 using testing::TableDecoder;
-
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-SearchInput sentence(int64_t source_length) {
-  SearchInput input;
-  input.source_length = source_length;
-  return input;
-}
 
 NextLogProbs table_of(const RandomTable& table, int64_t sentence) {
   return [=](const std::vector<int32_t>& history) {

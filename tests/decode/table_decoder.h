@@ -1,12 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
-#include "seqconv/decode/step_decoder.h"
+#include "seqconv/decode/search.h"
 
 namespace seqconv::testing {
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+/// A source sentence that no limit but its length touches.
+inline SearchInput sentence(int64_t source_length) {
+  SearchInput input;
+  input.source_length = source_length;
+  return input;
+}
 
 /// A language whose next-token log-probabilities are drawn from a hash of the
 /// sentence and its last `context` tokens: a random n-gram model.

@@ -32,22 +32,6 @@ constexpr AverageOrder kOrders[] = {
     AverageOrder::kForward,
     AverageOrder::kBackward};
 
-/// Memory of S that begins `shift` elements behind an address which is aligned
-/// for everything.
-template <class S>
-struct Shifted {
-  std::vector<S> all;
-  size_t shift;
-
-  Shifted(const std::vector<S>& values, size_t by) : all(by), shift(by) {
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  S* data() { return all.data() + shift; }
-  std::vector<S> values() const {
-    return {all.begin() + static_cast<int64_t>(shift), all.end()};
-  }
-};
-
 struct HostRun {
   bool backwards = false;  ///< order of threads and blocks
   size_t shift = 0;        ///< elements off an aligned address
@@ -102,7 +86,7 @@ void expect_reference(const AverageCase& c) {
   }
 }
 
-void expect_in_all_types(const AverageCase& c) {
+void expect_average_in_all_types(const AverageCase& c) {
   expect_reference<float>(c);
   expect_reference<BFloat16>(c);
   expect_reference<Float16>(c);
@@ -124,7 +108,8 @@ TEST(CudaAverageOnHost, EqualsTheCpuOnAwkwardSizes) {
   size_t turn = 0;
   for (const int64_t T : {1, 2, 16, 17, 63, 65, 128, 129, 300, 1200})
     for (const int64_t B : {3, 1})
-      expect_in_all_types({B, T, kChannels[turn++ % std::size(kChannels)], {}});
+      expect_average_in_all_types(
+          {B, T, kChannels[turn++ % std::size(kChannels)], {}});
 }
 
 TEST(CudaAverageOnHost, EqualsTheCpuWhereEverySequenceIsOnePart) {
@@ -140,7 +125,7 @@ TEST(CudaAverageOnHost, EqualsTheCpuWhereEverySequenceIsOnePart) {
 TEST(CudaAverageOnHost, EqualsTheCpuWithLengths) {
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{400, 0, 13}, {128, 129, 1}})
-    expect_in_all_types({3, 400, 12, lengths});
+    expect_average_in_all_types({3, 400, 12, lengths});
 }
 
 TEST(CudaAverageOnHost, LengthsOutOfRangeAreClamped) {
@@ -154,7 +139,7 @@ TEST(CudaAverageOnHost, LengthsOutOfRangeAreClamped) {
 
 TEST(CudaAverageOnHost, EmptyBatchesAndSequencesAreNoWork) {
   for (const auto& [B, T] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}})
-    expect_in_all_types({B, T, 6, {}});
+    expect_average_in_all_types({B, T, 6, {}});
 }
 
 TEST(CudaAverageOnHost, ASequenceHasTheSameBitsAloneAndInABatch) {

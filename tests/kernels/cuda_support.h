@@ -133,4 +133,23 @@ std::vector<S> garbage(int64_t count) {
   return result;
 }
 
+/// Memory of S that begins `shift` elements behind an address which is aligned
+/// for everything.
+template <class S>
+class Shifted {
+ public:
+  Shifted(const std::vector<S>& values, size_t shift)
+      : shift_(shift), all_(garbage<S>(static_cast<int64_t>(shift))) {
+    all_.insert(all_.end(), values.begin(), values.end());
+  }
+  S* data() { return all_.data() + shift_; }
+  std::vector<S> values() const {
+    return {all_.begin() + static_cast<std::ptrdiff_t>(shift_), all_.end()};
+  }
+
+ private:
+  size_t shift_;
+  std::vector<S> all_;
+};
+
 }  // namespace seqconv::kernels::cuda::testing

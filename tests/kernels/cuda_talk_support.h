@@ -69,25 +69,6 @@ struct TalkResult {
   std::vector<O> grad_left, grad_right;
 };
 
-/// `count` elements from one that starts `shift` elements after an aligned
-/// address.
-template <class S>
-class Shifted {
- public:
-  Shifted(const std::vector<S>& values, size_t shift)
-      : shift_(shift), all_(garbage<S>(static_cast<int64_t>(shift))) {
-    all_.insert(all_.end(), values.begin(), values.end());
-  }
-  S* data() { return all_.data() + shift_; }
-  std::vector<S> values() const {
-    return {all_.begin() + static_cast<std::ptrdiff_t>(shift_), all_.end()};
-  }
-
- private:
-  size_t shift_;
-  std::vector<S> all_;
-};
-
 template <class S, class O>
 TalkResult<S, O> run_on_host(
     const TalkCase& c,

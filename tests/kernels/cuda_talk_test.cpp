@@ -34,7 +34,7 @@ TEST(CudaTalkOnHost, EqualsTheCpuOnAwkwardSizes) {
         c.max_left = left;
         c.max_right = right;
         c.causal = causal;
-        expect_in_all_types(c);
+        expect_talk_in_all_types(c);
       }
 }
 
@@ -42,7 +42,7 @@ TEST(CudaTalkOnHost, WindowsMayExceedTheMaximumAfterOffsetDropout) {
   // Beyond what a block keeps prefix sums of, and beyond the next tile.
   for (const bool causal : {false, true})
     for (const double largest : {2.0, 9.0})
-      expect_in_all_types(
+      expect_talk_in_all_types(
           {.T = 200,
            .R = 6,
            .max_left = 15,
@@ -56,7 +56,7 @@ TEST(CudaTalkOnHost, EqualsTheCpuInTheMemoryOfCapability75) {
   for (const auto& [R, H] :
        {std::pair<int64_t, int64_t>{1, 40}, {2, 33}, {4, 9}, {64, 1}})
     for (const int64_t left : {3, 100})
-      expect_in_all_types(
+      expect_talk_in_all_types(
           {.B = 1,
            .T = 151,
            .H = H,
@@ -69,7 +69,7 @@ TEST(CudaTalkOnHost, EqualsTheCpuInTheMemoryOfCapability75) {
 TEST(CudaTalkOnHost, EqualsTheCpuWithLengths) {
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{150, 0, 13}, {64, 65, 1}})
-    expect_in_all_types(
+    expect_talk_in_all_types(
         {.B = 3,
          .T = 150,
          .H = 3,
@@ -81,7 +81,7 @@ TEST(CudaTalkOnHost, EqualsTheCpuWithLengths) {
 
 TEST(CudaTalkOnHost, EmptyBatchesAndSequencesAreNoWork) {
   for (const auto& [B, T] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}})
-    expect_in_all_types({.B = B, .T = T});
+    expect_talk_in_all_types({.B = B, .T = T});
 }
 
 TEST(CudaTalkOnHost, PaddingIsNeverLookedAt) {
@@ -132,7 +132,7 @@ TEST(CudaTalkOnHost, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
 TEST(CudaTalkOnHost, WindowsOfNegativeOffsetsCountTheirRowsNegatively) {
   for (const int64_t R : {1, 3, 4, 16, 64})
     for (const double largest : {-0.5, -1.0, -3.0})
-      expect_in_all_types(
+      expect_talk_in_all_types(
           {.B = 1,
            .T = 150,
            .H = 2,

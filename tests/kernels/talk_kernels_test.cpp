@@ -12,13 +12,13 @@ using testing::place;
 using testing::relative_error;
 using testing::stored;
 
-using Case = testing::PlainTalkCase;
-using Plain = testing::PlainTalk;
+using TalkCase = testing::PlainTalkCase;
+using ReferenceTalk = testing::PlainTalk;
 
 class TalkKernels : public ::testing::TestWithParam<Isa> {
  protected:
   /// Multiples of 1/128: positions are exact, in bfloat16 too.
-  std::vector<double> offsets(const Case& c) {
+  std::vector<double> offsets(const TalkCase& c) {
     std::uniform_int_distribution<int> step(int(128 * c.min), int(128 * c.max));
     std::vector<double> values(
         place(c.shape.batch * c.shape.steps * c.shape.heads));
@@ -28,10 +28,10 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
   }
 
   /// Values that are exact in every type, and what loops make of them.
-  Plain plain_of(const Case& c) {
+  ReferenceTalk plain_of(const TalkCase& c) {
     const TalkShape& s = c.shape;
     const int64_t count = s.batch * s.steps * s.channels;
-    Plain plain{c, {}, {}, {}, {}, {}, {}, {}, {}};
+    ReferenceTalk plain{c, {}, {}, {}, {}, {}, {}, {}, {}};
     plain.x = draw<double>(random_, count);
     plain.grad_y = draw<double>(random_, count);
     plain.left = offsets(c);
@@ -42,8 +42,8 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
   }
 
   template <class S, class O>
-  void expect_plain(const Plain& plain) {
-    const Case& c = plain.c;
+  void expect_plain(const ReferenceTalk& plain) {
+    const TalkCase& c = plain.c;
     const TalkShape& s = c.shape;
     SCOPED_TRACE(
         ::testing::Message()
@@ -87,8 +87,8 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
     }
   }
 
-  void expect_plain_everywhere(const Case& c) {
-    const Plain plain = plain_of(c);
+  void expect_plain_everywhere(const TalkCase& c) {
+    const ReferenceTalk plain = plain_of(c);
     expect_plain<float, float>(plain);
     expect_plain<double, double>(plain);
     expect_plain<BFloat16, float>(plain);
@@ -456,8 +456,8 @@ TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
 TEST_P(TalkKernels, AGradientThatIsNotWantedDoesNotChangeTheOthers) {
   for (const auto& [C, H] :
        {std::pair<int64_t, int64_t>{128, 2}, {24, 3}, {40, 40}}) {
-    const Case c = {.shape = {2, 300, C, H, 15, 7}, .lengths = {300, 140}};
-    const Plain plain = plain_of(c);
+    const TalkCase c = {.shape = {2, 300, C, H, 15, 7}, .lengths = {300, 140}};
+    const ReferenceTalk plain = plain_of(c);
     const auto x = stored<float>(plain.x), g = stored<float>(plain.grad_y);
     const auto left = stored<float>(plain.left);
     const auto right = stored<float>(plain.right);

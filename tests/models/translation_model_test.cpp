@@ -18,12 +18,12 @@ using testing::random_batch;
 using testing::small_options;
 using testing::Variant;
 
-constexpr int kVocabulary = 40;
+constexpr int kTargetWords = 40;
 
 class TranslationModelTest : public ::testing::TestWithParam<Variant> {
  protected:
   TranslationModelTest()
-      : model_(GetParam().options, kVocabulary, kVocabulary, 7) {}
+      : model_(GetParam().options, kTargetWords, kWords, 7) {}
 
   TranslationModel model_;
 };
@@ -186,19 +186,19 @@ TEST_P(TranslationModelTest, StepsInBfloat16EqualTeacherForcing) {
 
 TEST_P(TranslationModelTest, EnsembleIsTheLogOfTheMeanProbability) {
   const Batch batch = random_batch({{7, 3}}, 40, 17);
-  TranslationModel other(GetParam().options, kVocabulary, kVocabulary, 8);
+  TranslationModel other(GetParam().options, kTargetWords, kWords, 8);
   const auto first = [&](const std::vector<TranslationModel>& models) {
     const std::vector<int32_t> parents = {0}, tokens = {2};
-    std::vector<double> scores(kVocabulary);
+    std::vector<double> scores(kTargetWords);
     const auto decoder = make_step_decoder(models, batch);
     for (const Candidate& c :
-         decoder->advance(parents, tokens, {}, kVocabulary)[0])
+         decoder->advance(parents, tokens, {}, kTargetWords)[0])
       scores[c.token] = c.score;
     return scores;
   };
   const auto a = first({model_}), b = first({other}),
              both = first({model_, other});
-  for (int token = 2; token < kVocabulary; ++token) {
+  for (int token = 2; token < kTargetWords; ++token) {
     EXPECT_NEAR(
         both[token],
         std::log((std::exp(a[token]) + std::exp(b[token])) / 2),
@@ -210,7 +210,7 @@ TEST_P(TranslationModelTest, SameSeedGivesSameDropoutAndOthersDoNot) {
   ModelOptions options = GetParam().options;
   options.dropout = options.input_dropout = options.weight_dropout = 0.3;
   options.attention_dropout = options.activation_dropout = 0.2;
-  TranslationModel model(options, kVocabulary, kVocabulary, 7);
+  TranslationModel model(options, kTargetWords, kWords, 7);
   const Batch batch = random_batch({{5, 3}, {11, 9}}, 40, 3);
   const auto loss = [&](const RandomKey& key) {
     DropoutPlan plan(key);
@@ -225,7 +225,7 @@ TEST_P(TranslationModelTest, SameSeedGivesSameDropoutAndOthersDoNot) {
 TEST_P(TranslationModelTest, PaddingDoesNotChangeGradients) {
   // Two sentences in one batch, against the sum of each alone.
   const auto gradient = [&](const std::vector<Batch>& batches) {
-    TranslationModel model(GetParam().options, kVocabulary, kVocabulary, 7);
+    TranslationModel model(GetParam().options, kTargetWords, kWords, 7);
     FlatParameters flat(*model);
     for (const Batch& batch : batches) {
       DropoutPlan plan;
@@ -245,7 +245,7 @@ TEST_P(TranslationModelTest, PaddingDoesNotChangeGradients) {
 }
 
 TEST_P(TranslationModelTest, DirectionalDerivativeMatchesFiniteDifferences) {
-  TranslationModel model(GetParam().options, kVocabulary, kVocabulary, 7);
+  TranslationModel model(GetParam().options, kTargetWords, kWords, 7);
   FlatParameters flat(*model);
   const Batch batch = random_batch({{5, 6}, {8, 4}}, 40, 3);
   const auto loss = [&] {
@@ -267,7 +267,7 @@ TEST_P(TranslationModelTest, DirectionalDerivativeMatchesFiniteDifferences) {
 TEST_P(TranslationModelTest, EveryParameterLearnsInOneStep) {
   ModelOptions options = GetParam().options;
   options.dropout = options.input_dropout = options.weight_dropout = 0.1;
-  TranslationModel model(options, kVocabulary, kVocabulary, 7);
+  TranslationModel model(options, kTargetWords, kWords, 7);
   const Batch batch = random_batch({{5, 16}, {18, 4}}, 40, 3);
   const auto loss = [&] {
     DropoutPlan plan({1, 1, 0});
@@ -420,8 +420,8 @@ TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
   // "AAN decoder + AAN encoder" of table 3: the same operator on both sides.
   TranslationModel model(
       small_options(BlockKind::kAverageAttention),
-      kVocabulary,
-      kVocabulary,
+      kTargetWords,
+      kTargetWords,
       7);
   const at::Tensor source = at::randint(4, 40, {1, 9}, at::kLong);
   at::Tensor other = source.clone();
@@ -436,8 +436,8 @@ TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
 TEST(TranslationModelAverage, AStateHasTheSameSizeAfterEveryStep) {
   TranslationModel model(
       small_options(BlockKind::kAverageAttention),
-      kVocabulary,
-      kVocabulary,
+      kTargetWords,
+      kTargetWords,
       7);
   at::NoGradGuard no_grad;
   DropoutPlan plan;

@@ -21,7 +21,7 @@ using testing::leaves_threads;
 using testing::loop_until_helped;
 using testing::threads_of_this_process;
 
-constexpr int64_t kWorkers[] = {1, 2, 5};
+constexpr int64_t kWorkerCounts[] = {1, 2, 5};
 
 TEST(SharedWork, IsDoneOnceAndByNoMoreThreadsThanAskedFor) {
   for (const int64_t workers : {0, 1, 2, 5, 40})
@@ -65,7 +65,7 @@ TEST(SharedWork, StartsThreadsForWhatThereIsToDoAlone) {
 
 TEST(SharedWork, ThrowsWhatOneThreadWouldHaveMet) {
   for (int round = 0; round < 50; ++round)
-    for (const int64_t workers : kWorkers) {
+    for (const int64_t workers : kWorkerCounts) {
       std::atomic<int> at_work = 0;
       const auto work = [&](size_t item) {
         ++at_work;
@@ -81,7 +81,7 @@ TEST(SharedWork, ThrowsWhatOneThreadWouldHaveMet) {
 }
 
 TEST(SharedWork, KeepsTheKindOfAnException) {
-  for (const int64_t workers : kWorkers)
+  for (const int64_t workers : kWorkerCounts)
     EXPECT_THROW(
         share_work(9, workers, [](size_t) { throw std::bad_alloc(); }),
         std::bad_alloc);
@@ -185,7 +185,7 @@ TEST(SharedJobs, AreReadAndFinishedInOrderAndWorkedAtOnce) {
   EXPECT_EQ(wanted[4], "finish 0");
   EXPECT_EQ(jobs.most_open(), 1);
   for (int round = 0; round < 30; ++round)
-    for (const int64_t workers : kWorkers) {
+    for (const int64_t workers : kWorkerCounts) {
       const auto found = jobs.run(workers);
       for (const char* kind : {"read", "finish"})
         EXPECT_EQ(only(kind, found), only(kind, wanted));
@@ -208,7 +208,7 @@ TEST(SharedJobs, FailAsInOneThread) {
     const auto wanted = jobs.run(1);
     EXPECT_TRUE(failing.contains(wanted.back())) << wanted.back();
     for (int round = 0; round < 30; ++round)
-      for (const int64_t workers : kWorkers) {
+      for (const int64_t workers : kWorkerCounts) {
         const auto found = jobs.run(workers);
         EXPECT_EQ(found.back(), wanted.back());
         EXPECT_EQ(only("finish", found), only("finish", wanted));

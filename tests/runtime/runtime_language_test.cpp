@@ -22,7 +22,7 @@ using testing::random_language_model;
 using testing::runtime;
 using testing::Variant;
 
-using Backend = std::shared_ptr<const LanguageBackend>;
+using LanguageModelBackend = std::shared_ptr<const LanguageBackend>;
 using Ids = std::vector<int32_t>;
 
 class RandomLanguage {
@@ -33,7 +33,7 @@ class RandomLanguage {
             folder_.path() / "model.safetensors",
             17)) {}
 
-  Backend open(const BackendOpener& opener) const {
+  LanguageModelBackend open(const BackendOpener& opener) const {
     return opener.language(model_);
   }
 
@@ -112,7 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::variant_name);
 
 TEST_P(RuntimeLanguage, ReadsLikeLibTorch) {
-  const Backend ours = model_.open(runtime()), theirs = model_.open(libtorch());
+  const LanguageModelBackend ours = model_.open(runtime()),
+                             theirs = model_.open(libtorch());
   EXPECT_EQ(ours->max_tokens(), theirs->max_tokens());
   const Ids text = model_.text(620);
   for (const auto& chunks : std::vector<std::vector<size_t>>{
@@ -142,7 +143,7 @@ TEST_P(RuntimeLanguage, GivesPiecesTheScoresOfLibTorch) {
 }
 
 TEST_P(RuntimeLanguage, ReadsTheSameInAnyChunks) {
-  const Backend backend = model_.open(runtime());
+  const LanguageModelBackend backend = model_.open(runtime());
   const Ids text = model_.text(140);
   const auto whole = read_chunks(*backend, text, {text.size()});
   for (const auto& chunks : std::vector<std::vector<size_t>>{
@@ -155,7 +156,7 @@ TEST_P(RuntimeLanguage, ReadsTheSameInAnyChunks) {
 }
 
 TEST_P(RuntimeLanguage, GivesAPieceTheSameBytesInAnyBatch) {
-  const Backend backend = model_.open(runtime());
+  const LanguageModelBackend backend = model_.open(runtime());
   const auto pieces = model_.pieces(6);
   const auto together = backend->score(spans(pieces));
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -168,7 +169,7 @@ TEST_P(RuntimeLanguage, GivesAPieceTheSameBytesInAnyBatch) {
 TEST(RuntimeReader, OutlivesItsBackend) {
   const RandomLanguage model(testing::as_language_model(
       testing::small_options(BlockKind::kDynamicConv)));
-  Backend backend = model.open(runtime());
+  LanguageModelBackend backend = model.open(runtime());
   const auto reader = backend->start();
   backend.reset();
   EXPECT_EQ(reader->read(model.text(3)).log_probabilities().size(), 43u);
@@ -190,7 +191,7 @@ TEST(RuntimeThreads, ReadAndScoreLikeOne) {
     SCOPED_TRACE(name);
     const RandomLanguage model(
         testing::as_language_model(testing::small_options(kind)));
-    const Backend backend = model.open(runtime());
+    const LanguageModelBackend backend = model.open(runtime());
     const auto pieces = model.pieces(8);
     const auto run = [&](const Ids& piece) {
       std::string bytes = bytes_of<float>(backend->score({piece}).at(0));

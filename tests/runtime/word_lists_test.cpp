@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using Lists = std::vector<std::vector<int32_t>>;
 using Backend = std::shared_ptr<const TranslationBackend>;
 
-constexpr int32_t kWords = 23;  // of the target
+constexpr int32_t kListedWords = 23;  // of the target
 
 class WordListsOfRuntime : public ::testing::Test {
  protected:
@@ -72,7 +72,7 @@ Lists made_sources() {
 Lists made_lists(size_t count) {
   Lists lists(count);
   for (size_t i = 0; i < count; ++i)
-    for (int32_t word = 0; word < kWords; ++word)
+    for (int32_t word = 0; word < kListedWords; ++word)
       if (word == kEndId ||
           random_word(i + 50, static_cast<uint64_t>(word)) % 3 == 0)
         lists[i].push_back(word);
@@ -117,7 +117,7 @@ void expect_same_results(
 
 TEST_F(WordListsOfRuntime, ThatHoldAllWordsChangeNothing) {
   const Lists sources = made_sources();
-  std::vector<int32_t> all(kWords);
+  std::vector<int32_t> all(kListedWords);
   std::iota(all.begin(), all.end(), 0);
   const Lists lists(sources.size(), all);
   for (const auto& [name, compute] : EnumNames<ComputeType>::kNames)
@@ -170,7 +170,7 @@ void expect_restricted(
     double sum = 0;
     for (const int32_t word : list_of_row[row])
       sum += std::exp(static_cast<double>(all[static_cast<size_t>(word)]));
-    for (int32_t word = 0; word < kWords; ++word) {
+    for (int32_t word = 0; word < kListedWords; ++word) {
       const auto at = static_cast<size_t>(word);
       if (std::ranges::binary_search(list_of_row[row], word))
         EXPECT_NEAR(own[at], all[at] - std::log(sum), 1e-4);
@@ -217,7 +217,7 @@ TEST_F(WordListsOfRuntime, OfAnEnsembleAreThoseOfEveryModel) {
   std::iota(rows.begin(), rows.end(), 0);
   const std::vector<int32_t> ends(rows.size(), kEndId);
   const auto step_of = [&](StepDecoder& decoder) {
-    return testing::advance_with_rows(decoder, rows, ends, {}, kWords);
+    return testing::advance_with_rows(decoder, rows, ends, {}, kListedWords);
   };
   const auto all = step_of(*both), of_first = step_of(*first),
              of_second = step_of(*second);

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
-constexpr const char* kText =
+constexpr const char* kLanguageText =
     "A dog runs .\nTwo dogs run .\n\nA dog sleeps .\n";
 
 /// Training text and options of a small language model.
@@ -25,7 +25,7 @@ class LanguageTextTest : public ::testing::TestWithParam<Subword> {
  protected:
   LanguageTextTest() {
     set_log_level(LogLevel::kError);
-    file_ = folder_.write("train", kText);
+    file_ = folder_.write("train", kLanguageText);
     model_ = folder_.path() / "model";
   }
   ~LanguageTextTest() override { set_log_level(LogLevel::kInfo); }

@@ -6,7 +6,7 @@ namespace seqconv {
 namespace {
 
 /// One layer a side, width 8, feed-forward 16, batches of 10 tokens.
-TrainConfig small() {
+TrainConfig small_run() {
   TrainConfig config;
   config.model.dim = 8;
   config.model.ffn_dim = 16;
@@ -27,7 +27,7 @@ RunSize size_of(int64_t processes = 1, bool on_cpu = true) {
 }
 
 TEST(MemoryEstimate, CountsWhatIsAsLargeAsTheParameters) {
-  TrainConfig config = small();
+  TrainConfig config = small_run();
   const auto bytes = [&](const RunSize& size) {
     return estimate_memory(config, size).parameters;
   };
@@ -44,7 +44,7 @@ TEST(MemoryEstimate, CountsWhatIsAsLargeAsTheParameters) {
 }
 
 TEST(MemoryEstimate, IsThatOfOneOfTheProcesses) {
-  TrainConfig config = small();
+  TrainConfig config = small_run();
   config.training.ema_decay = 0.999;
   const auto bytes = [&](const RunSize& size) {
     return estimate_memory(config, size).parameters;
@@ -58,7 +58,7 @@ TEST(MemoryEstimate, IsThatOfOneOfTheProcesses) {
 }
 
 TEST(MemoryEstimate, CountsActivationsInTheirType) {
-  TrainConfig config = small();
+  TrainConfig config = small_run();
   const auto bytes = [&](bool on_cpu) {
     return estimate_memory(config, size_of(1, on_cpu)).activations;
   };

@@ -86,7 +86,7 @@ TEST(ResumeSettings, AKeyThatWasOnceOneValueMayHaveBecomeAList) {
   EXPECT_THROW(check_same_settings(stored, present), UsageError);
 }
 
-ModelOptions small() {
+ModelOptions small_model() {
   ModelOptions options;
   options.encoder.layers = 2;
   options.decoder.layers = 2;
@@ -96,53 +96,53 @@ ModelOptions small() {
 }
 
 TEST(FineTuning, AnotherArchitectureIsRefusedByItsKey) {
-  ModelOptions other = small();
+  ModelOptions other = small_model();
   other.dim = 256;
   EXPECT_THAT(
       testing::error_of<UsageError>(
-          [&] { check_same_architecture(small(), other, "base"); }),
+          [&] { check_same_architecture(small_model(), other, "base"); }),
       HasSubstr("cannot start from 'base': model.dim is 512 in the "
                 "configuration and 256 in that model"));
-  other = small();
+  other = small_model();
   other.decoder.kernel_sizes = {3, 7};
   EXPECT_THAT(
       testing::error_of<UsageError>(
-          [&] { check_same_architecture(small(), other, "base"); }),
+          [&] { check_same_architecture(small_model(), other, "base"); }),
       HasSubstr("model.decoder.kernel_sizes is [3,3]"));
-  other = small();
+  other = small_model();
   other.encoder.ffn_dim = 64;
   EXPECT_THAT(
       testing::error_of<UsageError>(
-          [&] { check_same_architecture(small(), other, "base"); }),
+          [&] { check_same_architecture(small_model(), other, "base"); }),
       HasSubstr("model.encoder.ffn_dim is 2048 in the configuration and 64 in "
                 "that model"));
-  other = small();
+  other = small_model();
   other.decoder.conv_dim = {256};
   EXPECT_THAT(
       testing::error_of<UsageError>(
-          [&] { check_same_architecture(small(), other, "base"); }),
+          [&] { check_same_architecture(small_model(), other, "base"); }),
       HasSubstr("model.decoder.conv_dim is [0,0] in the configuration and "
                 "[256,256] in that model"));
 }
 
 TEST(FineTuning, NormsMayBeSaidByTheModelOrByItsSides) {
-  ModelOptions other = small();
+  ModelOptions other = small_model();
   other.norm = NormPlacement::kPre;
   other.encoder.norm = other.decoder.norm = SideNorm::kPost;
-  EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
+  EXPECT_NO_THROW(check_same_architecture(small_model(), other, "base"));
   other.decoder.norm = SideNorm::kAuto;
   EXPECT_THAT(
       testing::error_of<UsageError>(
-          [&] { check_same_architecture(small(), other, "base"); }),
+          [&] { check_same_architecture(small_model(), other, "base"); }),
       HasSubstr("model.decoder.norm is \"post\" in the configuration and "
                 "\"pre\" in that model"));
 }
 
 TEST(FineTuning, PositionsMayBeSaidByTheModelOrByItsSides) {
-  ModelOptions wanted = small();
+  ModelOptions wanted = small_model();
   wanted.positions = PositionKind::kLearned;
   wanted.max_positions = 32;
-  ModelOptions other = small();
+  ModelOptions other = small_model();
   for (StackOptions* side : {&other.encoder, &other.decoder}) {
     side->positions = SidePositions::kLearned;
     side->max_positions = 32;
@@ -160,8 +160,8 @@ TEST(FineTuning, PositionsMayBeSaidByTheModelOrByItsSides) {
   other.encoder.max_positions = 32;
   other.decoder.positions = SidePositions::kNone;
   EXPECT_THAT(error(), HasSubstr("model.decoder.max_positions is 32"));
-  wanted = small();
-  other = small();
+  wanted = small_model();
+  other = small_model();
   wanted.positions = PositionKind::kNone;
   EXPECT_THAT(
       error(),
@@ -170,7 +170,7 @@ TEST(FineTuning, PositionsMayBeSaidByTheModelOrByItsSides) {
 }
 
 TEST(FineTuning, DropoutAndSpellingMayDiffer) {
-  ModelOptions other = small();
+  ModelOptions other = small_model();
   other.dropout = 0.5;
   other.weight_dropout = 0.3;
   other.max_positions = 77;
@@ -181,10 +181,12 @@ TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   other.encoder.conv_dim = {0, other.dim};
   other.output_dim = other.dim;
   other.ffn_dim = 64;
-  other.encoder.ffn_dim = other.decoder.ffn_dim = small().ffn_dim;
-  EXPECT_NO_THROW(check_same_architecture(small(), other, "base"));
+  other.encoder.ffn_dim = other.decoder.ffn_dim = small_model().ffn_dim;
+  EXPECT_NO_THROW(check_same_architecture(small_model(), other, "base"));
   other.positions = PositionKind::kLearned;
-  EXPECT_THROW(check_same_architecture(small(), other, "base"), UsageError);
+  EXPECT_THROW(
+      check_same_architecture(small_model(), other, "base"),
+      UsageError);
 }
 
 }  // namespace
