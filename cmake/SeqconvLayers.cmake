@@ -122,8 +122,10 @@ function(seqconv_add_test name)
   else()
     add_test(NAME ${name} COMMAND ${name})
   endif()
+  # Threads that wait for work without sleeping would take the cores from other tests.
   if(ARG_TORCH AND NOT ARG_THREADS)
-    set_tests_properties(${_tests} PROPERTIES ENVIRONMENT OMP_NUM_THREADS=1)
+    set_tests_properties(${_tests} PROPERTIES
+      ENVIRONMENT "OMP_NUM_THREADS=1;OMP_WAIT_POLICY=passive")
   endif()
   if(ARG_GOLDEN)
     set_property(TEST ${name}.Golden APPEND PROPERTY LABELS golden)

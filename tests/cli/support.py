@@ -6,6 +6,7 @@ SEQCONV_SLOW_DISK names that of slow_disk.cpp.
 """
 
 import atexit
+import concurrent.futures
 import functools
 import os
 import pathlib
@@ -13,7 +14,11 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
+import time
+import unittest
 
 from fork_server import ForkServers
 
@@ -78,7 +83,20 @@ def slow_disk(name, seconds):
             f"SLOW_DISK_FILE={name}", f"SLOW_DISK_SECONDS={seconds}"]
 
 
-@functools.cache
+def once(function):
+    """Makes what is asked for the first time, whichever threads ask."""
+    lock = threading.Lock()
+    cached = functools.cache(function)
+
+    @functools.wraps(function)
+    def locked(*arguments):
+        with lock:
+            return cached(*arguments)
+
+    return locked
+
+
+@once
 def scratch():
     """A folder that is gone when the tests are done."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="seqconv-cli-"))
@@ -86,7 +104,7 @@ def scratch():
     return folder
 
 
-@functools.cache
+@once
 def installation():
     """Installed to one place and moved to another, with a blank in its name."""
     first = scratch() / "first"
@@ -114,6 +132,7 @@ def write_pairs(folder, name, count, seed):
         )
 
 
+# Each run of "auto", the default, would load all of CUDA: other tests' models have it.
 CONFIG = """\
 [data]
 train_source = "{data}/train.src"
@@ -148,13 +167,14 @@ max_tokens = 200
 max_updates = 4
 log_every = 1
 threads = 1
+device = "cpu"
 
 [schedule]
 warmup_updates = 10
 """
 
 
-@functools.cache
+@once
 def data():
     folder = scratch() / "data"
     folder.mkdir()
@@ -163,7 +183,7 @@ def data():
     return folder
 
 
-@functools.cache
+@once
 def config():
     """A valid configuration of a model that trains in a second."""
     path = scratch() / "tiny.toml"
@@ -180,7 +200,7 @@ def trained(name, settings):
     return folder
 
 
-@functools.cache
+@once
 def model():
     """A tiny trained model. Never written to: copy it to spoil it."""
     return trained("model", config())
@@ -225,20 +245,61 @@ max_updates = 4
 save_every = 2
 log_every = 1
 threads = 1
+device = "cpu"
 
 [schedule]
 warmup_updates = 10
 """
 
 
-@functools.cache
+@once
 def language_config():
     path = scratch() / "language.toml"
     path.write_text(LANGUAGE_CONFIG.format(data=data()), encoding="utf-8")
     return path
 
 
-@functools.cache
+@once
 def language_model():
     """A tiny trained language model of characters. Never written to."""
     return trained("language-model", language_config())
+
+
+def tests_of(suite):
+    for one in suite:
+        if isinstance(one, unittest.TestSuite):
+            yield from tests_of(one)
+        else:
+            yield one
+
+
+class SideBySide:
+    """A runner for unittest.main that runs so many tests at a time: for those that mostly
+    wait for other processes, and whose classes have nothing to set up."""
+
+    def __init__(self, at_once):
+        self.at_once = at_once
+        self.printing = threading.Lock()
+
+    def run(self, suite):
+        tests = list(tests_of(suite))
+        total = unittest.TestResult()
+        with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
+            for result in pool.map(self.run_one, tests):
+                total.testsRun += result.testsRun
+                for kind in "failures", "errors", "skipped", "unexpectedSuccesses":
+                    getattr(total, kind).extend(getattr(result, kind))
+        print(f"{total.testsRun} tests, {len(total.failures + total.errors)} faults",
+              file=sys.stderr)
+        return total
+
+    def run_one(self, test):
+        result = unittest.TestResult()
+        start = time.monotonic()
+        test.run(result)
+        with self.printing:
+            said = "ok" if result.wasSuccessful() else "FAILED"
+            print(f"{said} after {time.monotonic() - start:.1f} s: {test.id()}", file=sys.stderr)
+            for one, trace in result.failures + result.errors:
+                print(one, trace, sep="\n", file=sys.stderr)
+        return result
