@@ -309,7 +309,7 @@ class FoldersOfOthers(Shards):
 class GoingOn(Shards):
     """After an end of any kind, behind the last result that was recorded."""
 
-    LONG = GOOD * 250
+    LONG = GOOD * 150
 
     def test_a_killed_process_goes_on(self):
         source = written("long.src", self.LONG)
@@ -323,7 +323,7 @@ class GoingOn(Shards):
                 part.write(b"9999\t-1.")
             result = self.succeed(self.shard("2/2", source, *flags))
             line = int(result.message.split("going on behind line ")[1].split()[0])
-            self.assertGreater(line, 5000)
+            self.assertGreater(line, 3000)
             self.assertEqual(self.output.read_bytes(), wanted)
             self.output.unlink()
 
@@ -350,7 +350,7 @@ class GoingOn(Shards):
             self.assertEqual(part[record["bytes"] - 1:record["bytes"]], b"\n")
 
     def test_what_was_found_before_counts(self):
-        source = written("long-objects.src", b'{"text": "\xff"}\n' + (OBJECTS * 150).encode())
+        source = written("long-objects.src", b'{"text": "\xff"}\n' + (OBJECTS * 100).encode())
         one = run(*arguments(source, "--json-input"))
         self.interrupt("1/1", source, "--json-input")
         result = self.shard("1/1", source, "--json-input")
@@ -450,7 +450,7 @@ class GoingOn(Shards):
     def test_a_full_disk_is_told_and_goes_on_when_there_is_room(self):
         source = written("long.src", self.LONG)
         result = self.shard("1/1", source, preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY)))
+            resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY)))
         self.refuse(result, "cannot write '", "1.out", "File too large", "the same command goes on")
         result = self.succeed(self.shard("1/1", source))
         self.assertIn("going on behind line", result.message)

@@ -53,7 +53,7 @@ heads = 4
 max_tokens = 1000
 
 [training]
-max_updates = 700
+max_updates = 300
 label_smoothing = 0.0
 best_by = "exact"
 validate_every = 100
@@ -64,7 +64,7 @@ clip_norm = 1.0
 
 [schedule]
 kind = "cosine"
-period = 600
+period = 200
 learning_rate = 3e-3
 warmup_updates = 100
 

@@ -28,8 +28,8 @@ double step_megabytes(const LanguageModel& model, int tokens) {
 void expect_little_memory(const ModelOptions& options) {
   const LanguageModel model(options, kManyWords, 3);
   step_megabytes(model, 512);  // gradients, and what allocators keep
-  // All logits: 4 bytes x 4,096 tokens x 30,000 words = 490 MB.
-  EXPECT_LT(step_megabytes(model, 4096), 100);
+  // All logits: 4 bytes x 2,048 tokens x 30,000 words = 245 MB.
+  EXPECT_LT(step_megabytes(model, 2048), 100);
 }
 
 ModelOptions options_of(Tying tie) {

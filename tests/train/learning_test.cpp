@@ -22,11 +22,11 @@ TEST_P(Learning, DigitsAreReversed) {
         testing::tiny_model(BlockKind::kSelfAttention).encoder;
   config_.model.dim = 64;
   config_.model.ffn_dim = 128;
-  config_.batching.max_tokens = 512;
+  config_.batching.max_tokens = 256;
   // Convolutions are told what lies near, attention must find it out.
   const bool attention = GetParam() == BlockKind::kSelfAttention ||
       GetParam() == BlockKind::kAverageAttention;
-  config_.training.max_updates = attention ? 480 : 300;
+  config_.training.max_updates = attention ? 540 : 300;
   config_.training.max_epochs = 0;
   config_.training.label_smoothing = 0;
   config_.training.log_every = 100;

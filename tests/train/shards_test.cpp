@@ -75,7 +75,10 @@ void vary(TrainConfig& config, OptimizerKind kind) {
 TEST_F(Shards, KeepTheirSharesOfTheOptimizersStateWithTheSameBits) {
   for (const auto kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
     vary(config_, kind);
-    for (const int64_t size : {1, 2, 3, 5}) {
+    // Shares that are even and those that are not.
+    for (const int64_t size : kind == OptimizerKind::kAdam
+             ? std::vector<int64_t>{1, 2, 5}
+             : std::vector<int64_t>{3}) {
       const std::string name = concat(enum_name(kind), size);
       config_.training.shard_optimizer = false;
       train_together(size, request(name));
@@ -99,13 +102,13 @@ TEST_F(Shards, GoOnFromSharesWithoutThemAndWithAnotherNumber) {
   for (const int64_t size : {2, 3}) {
     const std::string whole = concat("whole", size);
     const std::string cut = concat("cut", size);
-    piece(whole, 2, false, 5);
-    piece(whole, size, false, 9);
-    piece(cut, 2, true, 5);
-    piece(cut, size, false, 7);
-    piece(cut, size, true, 9);
-    piece(whole, 4, false, 12);
-    piece(cut, 4, true, 12);
+    piece(whole, 2, false, 3);
+    piece(whole, size, false, 6);
+    piece(cut, 2, true, 3);
+    piece(cut, size, false, 4);
+    piece(cut, size, true, 6);
+    piece(whole, 4, false, 7);
+    piece(cut, 4, true, 7);
     EXPECT_TRUE(
         testing::tensors_of(RunFolder{path(whole)}.state()) ==
         testing::tensors_of(RunFolder{path(cut)}.state()));
@@ -114,16 +117,14 @@ TEST_F(Shards, GoOnFromSharesWithoutThemAndWithAnotherNumber) {
 
 TEST_F(Shards, TravelByProcessGroupsOfLibTorch) {
   vary(config_, OptimizerKind::kAdam);
-  for (const int64_t size : {2, 3}) {
-    through_ = Through::kMemory;
-    train_together(size, request(concat("memory", size)));
-    for (const auto through : {Through::kTorch, Through::kTorchAndHost}) {
-      const std::string name =
-          concat(through == Through::kTorch ? "torch" : "hosted", size);
-      through_ = through;
-      train_together(size, request(name));
-      expect_same(concat("memory", size), name);
-    }
+  constexpr int64_t kSize = 3;
+  through_ = Through::kMemory;
+  train_together(kSize, request("memory"));
+  for (const auto through : {Through::kTorch, Through::kTorchAndHost}) {
+    const std::string name = through == Through::kTorch ? "torch" : "hosted";
+    through_ = through;
+    train_together(kSize, request(name));
+    expect_same("memory", name);
   }
 }
 
