@@ -1,5 +1,6 @@
 // Preloaded into the program, this runs it many times for one start: LibTorch,
-// whose start takes longer than most tests' work, is mapped once, and each run
+// whose start takes longer than most tests' work, is mapped once (where
+// SEQCONV_FORK_ENGINE names the library that needs it), and each run
 // is a fork that calls the program's own main with its own arguments and
 // streams, before anything else has run. tests/cli/fork_server.py is the
 // client.
@@ -77,7 +78,8 @@ int run(Request& request, char** environment) {
 
 int serve(int, char**, char** environment) {
   const int socket = std::atoi(std::getenv("SEQCONV_FORK_SOCKET"));
-  if (::dlopen(std::getenv("SEQCONV_FORK_ENGINE"), RTLD_LAZY) == nullptr) {
+  const char* engine = std::getenv("SEQCONV_FORK_ENGINE");
+  if (engine != nullptr && ::dlopen(engine, RTLD_LAZY) == nullptr) {
     std::fprintf(stderr, "fork server: %s\n", ::dlerror());
     ::_exit(99);
   }

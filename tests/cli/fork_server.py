@@ -24,9 +24,10 @@ class ForkServer:
         environment = {
             **os.environ,
             "LD_PRELOAD": os.fspath(library),
-            "SEQCONV_FORK_ENGINE": os.fspath(engine),
             "SEQCONV_FORK_SOCKET": str(other.fileno()),
         }
+        if engine is not None:
+            environment["SEQCONV_FORK_ENGINE"] = os.fspath(engine)
         self.process = subprocess.Popen(
             [program], env=environment, pass_fds=[other.fileno()],
             stdin=subprocess.DEVNULL, start_new_session=True)

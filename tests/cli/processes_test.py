@@ -124,7 +124,7 @@ class Processes(unittest.TestCase):
         # The second model's gradients travel in several buckets.
         # The first of three takes two of an update's batches.
         for name, size, model in ("small", 3, []), (
-                "large", 2, ["model.dim=256", "model.ffn_dim=2048"]):
+                "large", 2, ["model.dim=128", "model.ffn_dim=3072"]):
             self.succeed(run(*training(name, *once, *model)))
             # What Adam's first moment is after one update.
             wanted = floats(state(name)["optimizer.first_moment"])
@@ -282,7 +282,7 @@ class Translating(Refusals):
 
     def test_a_job_of_which_a_process_was_killed_goes_on(self):
         source, output = support.scratch() / "long.src", support.scratch() / "killed.out"
-        source.write_text((support.data() / "train.src").read_text() * 100)
+        source.write_text((support.data() / "train.src").read_text() * 50)
         flags = ["translate", "--model", support.model(), "--input", source, "--n-best", "2"]
         flags = list(map(os.fspath, flags))
         command = [*mpirun(2), os.fspath(support.PROGRAM), *flags, "--output", os.fspath(output)]

@@ -29,8 +29,10 @@ BUILD = pathlib.Path(
 PROGRAM = BUILD / "bin" / "seqconv"
 TIMEOUT = 120  # seconds; nothing here takes more than a few
 FORK_SERVER = os.environ.get("SEQCONV_FORK_SERVER")
-SERVERS = ForkServers(
-    PROGRAM, FORK_SERVER, BUILD / "lib" / "libseqconv_engine.so", TIMEOUT)
+# A fork of what has LibTorch takes longer than most runs that do not use it.
+SERVERS = {
+    engine: ForkServers(PROGRAM, FORK_SERVER, engine, TIMEOUT)
+    for engine in (BUILD / "lib" / "libseqconv_engine.so", None)}
 
 # A program leaves ignored what was ignored when it started, as for whoever runs the
 # tests in the background.
@@ -63,7 +65,9 @@ def run(*arguments, stdin=b"", **options):
         stdin = stdin.encode()
     command = [os.fspath(PROGRAM), *map(os.fspath, arguments)]
     if FORK_SERVER and not options:
-        return Result(*SERVERS.run(command, stdin))
+        engine, nothing = SERVERS
+        uses_torch = "train" in command or "libtorch" in command
+        return Result(*SERVERS[engine if uses_torch else nothing].run(command, stdin))
     done = subprocess.run(
         command,
         input=stdin,
