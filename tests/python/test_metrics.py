@@ -1,5 +1,6 @@
 """BLEU, chrF, TER, intervals and tests against the sacrebleu package."""
 
+import functools
 import importlib.util
 import itertools
 import json
@@ -46,6 +47,7 @@ REAL = real_text.present(["multi30k/val.de.xz", "europarl-de-en-20k/test.de.xz",
                           "iwslt15-en-vi-10k/tst2012.vi.xz", "ted-en-fr-30k/test.fr.xz"])
 
 
+@functools.lru_cache(maxsize=None)
 def text_lines(name):
     """200 sentences of a made-up language, or a packed text of the data folder."""
     if name in made_up_text.SCRIPTS:
@@ -93,15 +95,14 @@ def spell(options):
 
 
 def corpora(*seed):
-    """Hypotheses and their references: other lines for other seeds."""
-    for mixture in ("nasty", *random.Random(str(seed)).sample(sorted(made_up_text.SCRIPTS), 3)):
-        if mixture == "nasty":
-            lines = nasty_lines(f"{seed}")
-            yield related(lines, f"{seed}"), [lines, related(lines, f"{seed} again"), nasty_lines(f"{seed} other")]
-        else:
-            lines = made_up_text.lines(mixture, 40, seed)
-            yield made_up_text.worse(lines, 0.3, seed), [lines, made_up_text.worse(lines, 0.1, f"{seed} again")]
-            yield made_up_text.worse(lines, 0.3, seed), [lines]
+    """Hypotheses and their references: other lines for other seeds, with three references, two and one."""
+    lines = nasty_lines(f"{seed}", 60)
+    yield related(lines, f"{seed}"), [lines, related(lines, f"{seed} again"), nasty_lines(f"{seed} other", 60)]
+    one, *more = random.Random(str(seed)).sample(sorted(made_up_text.SCRIPTS), 4)
+    lines = [line for script in more for line in made_up_text.lines(script, 8, seed)]
+    yield made_up_text.worse(lines, 0.3, seed), [lines, made_up_text.worse(lines, 0.1, f"{seed} again")]
+    lines = made_up_text.lines(one, 8, seed)
+    yield made_up_text.worse(lines, 0.3, seed), [lines]
     yield [""] * 3, [["a b", "", "c"]]
     yield [""] * 2, [["a b", ""], ["", "c d"]]
     yield ["a b c d e", ""], [["", ""]]
@@ -154,7 +155,7 @@ def test_bleu_equals_sacrebleu_however_it_is_smoothed(smoothing, order, effectiv
 
 
 def test_scores_by_sentence_and_with_other_numbers_of_references_equal_sacrebleus(tmp_path):
-    lines = made_up_text.lines("english", 40, "sentences") + ["a", "a b", ""]
+    lines = short(made_up_text.lines("english", 40, "sentences")) + ["a", "a b", ""]
     hypotheses = made_up_text.worse(lines, 0.3, "sentences")
     draw = random.Random(7)
     references = [[line, *made_up_text.worse([line] * draw.randrange(3), 0.2, line)] for line in lines]
@@ -199,9 +200,9 @@ def test_ter_equals_sacrebleu(options, tmp_path):
         check(sacrebleu.TER(**options), hypotheses, references, tmp_path, "ter", *spell(options))
 
 
-def short(lines):
-    """The lines with their first 40 words: sacrebleu takes seconds for a longer one."""
-    return [" ".join(line.split(" ")[:40]) for line in lines]
+def short(lines, words=20):
+    """The lines with their first words, and letters where words have no blanks: sacrebleu takes seconds for a longer one."""
+    return [" ".join(line.split(" ")[:words])[:6 * words] for line in lines]
 
 
 def moved(words, rng, moves):
@@ -218,11 +219,18 @@ def test_ter_of_long_lines_with_moves_equals_sacrebleus(tmp_path):
     """Lines of few kinds of words: moves further than 50 words, more than 1,000 of them to try, edit distances beyond
     the beam, and lines of very different length."""
     rng = random.Random(9)
-    for kinds, length in ((2, 3), (2, 30), (3, 80), (20, 60), (90, 90), (90, 1)):
+    for kinds, length in ((2, 3), (2, 30), (3, 40), (20, 60), (90, 90), (90, 1)):
         words = [str(rng.randrange(kinds)) for _ in range(length)]
         others = [str(rng.randrange(kinds)) for _ in range(rng.randint(1, 90))]
         for hypothesis in (moved(words, rng, 4), words[:rng.randint(0, 5)], others):
             check(sacrebleu.TER(), [" ".join(hypothesis)], [[" ".join(words)]], tmp_path, "ter")
+
+
+@pytest.mark.parametrize("run, distance", ((8, 50), (8, 51), (10, 20), (11, 20)))
+def test_ter_moves_no_more_words_and_no_further_than_sacrebleu(run, distance, tmp_path):
+    words = [str(i) for i in range(70)]
+    hypothesis = words[distance:distance + run] + words[:distance] + words[distance + run:]
+    check(sacrebleu.TER(), [" ".join(hypothesis)], [[" ".join(words)]], tmp_path, "ter")
 
 
 def test_bleu_with_a_sentencepiece_model_equals_sacrebleus(tmp_path, monkeypatch):
@@ -265,10 +273,10 @@ SIGNIFICANCE_METRICS = {"bleu": sacrebleu.BLEU, "chrf": sacrebleu.CHRF, "ter": s
 
 def systems(count, seed):
     """References, and two systems of nearly the same quality."""
-    lines = short(line for language in ("german", "russian", "chinese", "english")
-                  for line in made_up_text.lines(language, count // 4, seed))
-    references = [lines, short(made_up_text.worse(lines, 0.1, seed))]
-    return references, *(short(made_up_text.worse(lines, rate, f"{seed} {rate}")) for rate in (0.3, 0.27))
+    lines = short((line for language in ("german", "russian", "chinese", "english")
+                   for line in made_up_text.lines(language, count // 4, seed)), words=10)
+    references = [lines, made_up_text.worse(lines, 0.1, seed)]
+    return references, *(made_up_text.worse(lines, rate, f"{seed} {rate}") for rate in (0.3, 0.27))
 
 
 def write_lines(path, lines):

@@ -36,12 +36,12 @@ def tool(text, *arguments):
     return run.stdout.decode()
 
 
-# Languages that one corpus mixes, lines of each, and merges to learn.
+# Languages that one corpus mixes, lines of each, and merges to learn of half of them.
 MADE_UP = {
-    "latin": (["german", "english", "french"], 500, 1000),
-    "accents": (["vietnamese", "turkish"], 400, 800),
-    "alphabets": (["greek", "russian", "arabic", "hebrew", "hindi", "tamil"], 150, 800),
-    "without-blanks": (["chinese", "japanese", "thai", "korean"], 60, 600),
+    "latin": (["german", "english", "french"], 500, 500),
+    "accents": (["vietnamese", "turkish"], 400, 400),
+    "alphabets": (["greek", "russian", "arabic", "hebrew", "hindi", "tamil"], 150, 400),
+    "without-blanks": (["chinese", "japanese", "thai", "korean"], 60, 300),
 }
 PARTS = {
     "multi30k": ["multi30k/train.de.xz", "multi30k/train.en.xz"],
@@ -106,6 +106,7 @@ def package_vocabulary(pieces):
 @pytest.mark.parametrize("name", CORPORA)
 def test_bpe_on_text_equals_the_package(name, tmp_path):
     text = corpus(name).lower() if name in ("latin", "multi30k") else corpus(name)
+    text = "\n".join(text.split("\n")[::2]) + "\n"
     merges = 6000 if name in PARTS else MADE_UP[name][2]
     codes = tool(text, "bpe-learn", merges, 2)
     assert codes == package_codes(text, merges, 2)
@@ -121,14 +122,14 @@ def test_bpe_on_text_equals_the_package(name, tmp_path):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bpe_on_nasty_text_equals_the_package(seed, tmp_path):
-    text = nasty_text(seed)
+    text = nasty_text(seed, 80)
     for merges, min_frequency in ((30, 2), (400, 1)):
         codes = tool(text, "bpe-learn", merges, min_frequency)
         assert codes == package_codes(text, merges, min_frequency)
         if any(len(line.split(" ")) != 2 for line in codes.split("\n")[1:-1]):
             continue
         (tmp_path / "codes").write_bytes(codes.encode())
-        other = nasty_text(seed + 1000)
+        other = nasty_text(seed + 1000, 80)
         expected = package_apply(other, codes)
         assert tool(other, "bpe-apply", tmp_path / "codes") == expected
         for separator, glossaries in (
@@ -171,7 +172,7 @@ def test_version_01_codes_apply_as_in_the_package(seed, tmp_path):
 @pytest.mark.parametrize("dropout", (0, 0.1, 0.5, 0.9, 1))
 @pytest.mark.parametrize("version", ("0.1", "0.2"))
 def test_bpe_with_dropout_draws_as_the_program_does(dropout, version, tmp_path):
-    text = corpus("latin")[:20000]
+    text = corpus("latin")[:8000]
     codes = tool(text, "bpe-learn", 300, 2)
     if version == "0.1":
         codes = codes.split("\n", 1)[1]
@@ -254,14 +255,11 @@ GOLDEN = golden_folders.ROOT / "multi30k-dynamicconv"
 if set(PARTS["multi30k"]) <= set(THERE) and GOLDEN.is_dir():
 
     def test_joined_dictionary_of_multi30k_equals_fairseqs():
-        import sacremoses
-
         words = ""
         for language in ("de", "en"):
-            moses = sacremoses.MosesTokenizer(lang=language)
-            for line in real_text.read(f"multi30k/train.{language}.xz").split("\n")[:-1]:
-                tokens = moses.tokenize(line, escape=False, aggressive_dash_splits=False, return_str=True)
-                words += " ".join(tokens.lower().split()) + "\n"
+            run = subprocess.run([BIN / "seqconv", "tokenize", "--language", language, "--lowercase"],
+                                 input=real_text.read(f"multi30k/train.{language}.xz").encode(), capture_output=True, check=True)
+            words += run.stdout.decode()
         assert tool(words, "bpe-learn", 6000, 2) == (GOLDEN / "bpecodes").read_text(encoding="utf-8")
         pieces = tool(words, "bpe-apply", GOLDEN / "bpecodes")
         assert tool(pieces, "dictionary", 8).encode() == (GOLDEN / "dict.de.txt").read_bytes()
