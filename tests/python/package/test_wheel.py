@@ -1,5 +1,6 @@
 """What pip made: the wheel's contents, and how the package loads."""
 
+import json
 import os
 import pathlib
 import re
@@ -121,16 +122,56 @@ def run_python(*arguments, python=sys.executable, **environment):
     )
 
 
-def test_another_torch_is_refused_with_a_reason(tmp_path):
+# Imports torch, then runs each line's program in a process forked from this one.
+FORKING = """
+import json, os, sys, torch
+for line in sys.stdin:
+    folder, program, output = json.loads(line)
+    child = os.fork()
+    if not child:
+        files = os.open(output, os.O_WRONLY | os.O_CREAT)
+        os.dup2(files, 1)
+        os.dup2(files, 2)
+        sys.path.insert(0, folder)
+        exec(program)
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def with_torch():
+    """Runs a program that finds modules in a folder first, behind `import torch`:
+    its exit code and output."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def run(folder, program):
+        output = folder / "output.txt"
+        line = json.dumps([str(folder), program, str(output)])
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+        return int(process.stdout.readline()), output.read_text()
+
+    yield run
+    process.communicate()
+    assert process.returncode == 0
+
+
+def test_another_torch_is_refused_with_a_reason(tmp_path, with_torch):
     installed = pathlib.Path(seqconv.__file__).parent
     shutil.copytree(installed, tmp_path / "seqconv")
     build = tmp_path / "seqconv/_build.py"
     build.write_text('VERSION = "0"\nTORCH_VERSION = "1.13.1+cu117"\n')
-    result = run_python("-c", "import seqconv", PYTHONPATH=str(tmp_path))
-    assert result.returncode == 1
+    code, output = with_torch(tmp_path, "import seqconv")
+    assert code == 1
     assert (
         "ImportError: seqconv was built against torch 1.13.1+cu117, but got "
-        f"torch {torch.__version__}" in result.stderr
+        f"torch {torch.__version__}" in output
     )
 
 
@@ -144,17 +185,20 @@ def test_loading_again_is_harmless_also_through_a_link(tmp_path):
     assert result.returncode == 0, result.stderr
 
 
-def test_a_second_library_is_refused_with_a_reason(wheel, tmp_path):
-    library = wheel.extract(LIBRARY, tmp_path)
-    result = run_python(
-        "-c",
-        f"import torch; torch.ops.load_library({library!r}); import seqconv",
+def test_a_second_library_is_refused_with_a_reason(
+    wheel, tmp_path, with_torch
+):
+    library = wheel.extract(LIBRARY, tmp_path / "second")
+    code, output = with_torch(
+        tmp_path, f"torch.ops.load_library({library!r}); import seqconv"
     )
-    assert result.returncode == 1
-    assert "ImportError: seqconv's operators are registered" in result.stderr
+    assert code == 1
+    assert "ImportError: seqconv's operators are registered" in output
 
 
-def test_a_library_for_cuda_devices_is_loaded_when_there_is_one(tmp_path):
+def test_a_library_for_cuda_devices_is_loaded_when_there_is_one(
+    tmp_path, with_torch
+):
     shutil.copytree(
         pathlib.Path(seqconv.__file__).parent, tmp_path / "seqconv"
     )
@@ -163,12 +207,11 @@ def test_a_library_for_cuda_devices_is_loaded_when_there_is_one(tmp_path):
         pathlib.Path(torch.__file__).parent / some_library,
         tmp_path / "seqconv/libseqconv_ops_cuda.so",
     )
-    result = run_python(
-        "-c",
-        "import seqconv, torch; print(torch.ops.loaded_libraries)",
-        PYTHONPATH=str(tmp_path),
+    code, output = with_torch(
+        tmp_path, "import seqconv; print(torch.ops.loaded_libraries)"
     )
-    assert "seqconv/libseqconv_ops_cuda.so" in result.stdout, result.stderr
+    assert code == 0
+    assert "seqconv/libseqconv_ops_cuda.so" in output
 
 
 def test_torch_is_found_without_importing_it():
