@@ -30,7 +30,7 @@ BACKENDS = ("runtime", "libtorch")
 
 def check_row(program, model, row, backend):
     command = [program, "perplexity", "--model", model, "--format", "json"]
-    command += ["--backend", backend]
+    command += ["--backend", backend, "--threads", "1"]
     found = json.loads(run(command, row["target"] + "\n"))
     tokens = len(row["target"].split()) + 1
     assert found["tokens"] == tokens, f"{found['tokens']} tokens, not {tokens}"
@@ -45,7 +45,7 @@ def check_row(program, model, row, backend):
 def check_continuation(program, model, words, case, backend):
     length = len(case["tokens"])
     command = [program, "generate", "--model", model, "--length", str(length)]
-    command += ["--backend", backend]
+    command += ["--backend", backend, "--threads", "1"]
     command += ["--temperature", "0", "--prompt", case["prompt_text"]]
     prompt = case["prompt_text"].split()
     found = run(command).split()

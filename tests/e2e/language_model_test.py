@@ -45,6 +45,7 @@ SETTINGS = {
     "batching.max_tokens": 2048,
     "training.max_updates": 350,
     "training.validate_every": 175,
+    "training.threads": 1,
     "schedule.learning_rate": 3e-3,
     "schedule.warmup_updates": 100,
 }

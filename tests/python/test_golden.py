@@ -1,8 +1,7 @@
-"""tests/golden/operators is what make_operators.py makes, and damage is noticed."""
+"""tests/golden holds what its makers make, and damage is noticed."""
 import hashlib
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +11,7 @@ torch = pytest.importorskip("torch")
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import golden_format  # noqa: E402
+import make_checkpoints  # noqa: E402
 import make_operators  # noqa: E402
 
 CONV = "lightweight_conv_causal_k2_h4_c8_t5.safetensors"
@@ -44,13 +44,23 @@ def damage(path, change):
     path.write_bytes(golden_format.to_bytes(metadata, tensors))
 
 
-def test_the_script_finds_its_own_files_unchanged():
-    run = subprocess.run([sys.executable, GOLDEN / "make_operators.py", "--check"],
-                         capture_output=True, text=True)
-    assert (run.returncode, run.stdout) == (0, ""), run.stdout + run.stderr
+@pytest.fixture
+def made(cases, monkeypatch):
+    """The script makes its cases no second time."""
+    monkeypatch.setattr(make_operators, "make_all", lambda: cases)
 
 
-def test_the_script_names_what_is_missing_and_fails(copy, capsys):
+def test_the_script_finds_its_own_files_unchanged(made, capsys):
+    assert make_operators.main(["--check"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_golden_models_and_trajectories_made_anew_are_the_same(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["make_checkpoints.py", "--check"])
+    assert make_checkpoints.main() == 0, capsys.readouterr().out
+
+
+def test_the_script_names_what_is_missing_and_fails(made, copy, capsys):
     (copy / CONV).unlink()
     assert make_operators.main(["--check", "--out", str(copy)]) == 1
     assert capsys.readouterr().out == f"{CONV}: missing\n"
