@@ -53,6 +53,13 @@ endfunction()
 seqconv_precompile(torch_headers
   HEADERS <ATen/ATen.h> <torch/nn/module.h> <torch/nn/pimpl.h>
   DEPENDS seqconv_torch)
+# A library that exports all, as that of the operators, exports no function of a type
+# that is hidden, and these headers' types are what their compilation says.
+if(SEQCONV_PCH)
+  set_target_properties(seqconv_torch_headers PROPERTIES
+    CXX_VISIBILITY_PRESET default
+    VISIBILITY_INLINES_HIDDEN OFF)
+endif()
 seqconv_precompile(common_headers
   HEADERS <algorithm> <filesystem> <fstream> <functional> <map> <memory>
     <sstream> <string> <unordered_map> <vector> <nlohmann/json.hpp>)

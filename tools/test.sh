@@ -6,12 +6,13 @@
 # First the release build with warnings as errors, then the layers without
 # LibTorch under ASan and UBSan (LibTorch itself is not instrumented). Tests of
 # these layers run there alone, but for those of the kernels, which the optimiser
-# changes most: they run in both. Where nvcc is found, the operators' CUDA library
+# changes most: they run in both. If nvcc is found, the operators' CUDA library
 # is built too, and tested if there is a GPU (tools/gpu_check.sh does more). All
 # tests read the data in tests/, and the text of the folder that SEQCONV_DATA names.
-# Where SEQCONV_GOLDEN names a folder of golden data, the tests that read such run once
-# more on that. A skipped test is a failure, but for what this machine lacks. Where the
-# time goes: tools/build_times.py. What takes too long for here: tools/check_long.sh.
+# If SEQCONV_GOLDEN names a folder of golden data, the tests that read such run once
+# more on that. A skipped test is a failure, but for what this machine lacks.
+# tools/build_times.py tells what takes the time, tools/check_long.sh does what takes
+# too much of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

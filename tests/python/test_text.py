@@ -254,7 +254,7 @@ def test_golden_tokens_have_the_golden_pieces(folder):
 GOLDEN = golden_folders.ROOT / "multi30k-dynamicconv"
 if set(PARTS["multi30k"]) <= set(THERE) and GOLDEN.is_dir():
 
-    def test_joined_dictionary_of_multi30k_equals_fairseqs():
+    def test_joined_dictionary_of_multi30k_equals_the_golden_one_of_fairseq():
         words = ""
         for language in ("de", "en"):
             run = subprocess.run([BIN / "seqconv", "tokenize", "--language", language, "--lowercase"],
