@@ -169,7 +169,7 @@ void expect_result(
   EXPECT_TRUE(same_bits(got.grad_right, again.grad_right));
 }
 
-inline void expect_in_all_types(const TalkCase& c) {
+inline void expect_talk_in_all_types(const TalkCase& c) {
   const TalkValues values(c);
   const auto want = reference(c, values);
   expect_result<float, float>(c, values, want);
