@@ -2,6 +2,10 @@
 add_library(seqconv_flags INTERFACE)
 target_compile_options(seqconv_flags INTERFACE
   -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+# Checks carry the name of their file: not where this machine keeps it.
+target_compile_options(seqconv_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>
+  $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${SEQCONV_TORCH_DIR}/include/=>)
 target_include_directories(seqconv_flags INTERFACE
   ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 if(SEQCONV_SANITIZE STREQUAL thread)
@@ -38,8 +42,8 @@ function(seqconv_use_precompiled name target)
   endif()
 endfunction()
 # Templates that several files use are made anew in each of them, which takes
-# longer than most files do: SEQCONV_UNITY files of a target share them. What a file
-# keeps to itself needs a name of its own in its target.
+# longer than most files do: SEQCONV_UNITY files of a target share them. A name that a
+# file keeps to itself must be its own in its target.
 function(seqconv_unite target)
   if(SEQCONV_UNITY GREATER 1)
     set_target_properties(${target} PROPERTIES

@@ -4,6 +4,7 @@
 
 #include "kernels/plain_conv.h"
 #include "seqconv/kernels/conv.h"
+#include "support/rounds.h"
 
 /// lightconv and dynamicconv against the same thing said in loops of doubles.
 namespace seqconv::kernels {
@@ -142,14 +143,20 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     c.dynamic = true;
     const Plain dynamic = plain_of(c);
     if (turn % 2 == 0) {
-      expect_plain<float, float>(light);
-      expect_plain<BFloat16, float>(light);
-      expect_plain<double, double>(dynamic);
-      expect_plain<BFloat16, BFloat16>(dynamic);
+      seqconv::testing::in_turn(
+          turn_of(c),
+          [&] { expect_plain<float, float>(light); },
+          [&] { expect_plain<BFloat16, float>(light); });
+      seqconv::testing::in_turn(
+          turn_of(c),
+          [&] { expect_plain<double, double>(dynamic); },
+          [&] { expect_plain<BFloat16, BFloat16>(dynamic); });
     } else {
       expect_plain<double, double>(light);
-      expect_plain<float, float>(dynamic);
-      expect_plain<BFloat16, float>(dynamic);
+      seqconv::testing::in_turn(
+          turn_of(c),
+          [&] { expect_plain<float, float>(dynamic); },
+          [&] { expect_plain<BFloat16, float>(dynamic); });
     }
   }
 
@@ -157,15 +164,23 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
   void expect_plain_everywhere(Case c) {
     c.dynamic = false;
     const Plain light = plain_of(c);
-    expect_plain<float, float>(light);
-    expect_plain<double, double>(light);
-    expect_plain<BFloat16, float>(light);
+    seqconv::testing::in_turn(
+        turn_of(c),
+        [&] { expect_plain<float, float>(light); },
+        [&] { expect_plain<double, double>(light); },
+        [&] { expect_plain<BFloat16, float>(light); });
     c.dynamic = true;
     const Plain dynamic = plain_of(c);
-    expect_plain<float, float>(dynamic);
-    expect_plain<double, double>(dynamic);
-    expect_plain<BFloat16, float>(dynamic);
-    expect_plain<BFloat16, BFloat16>(dynamic);
+    seqconv::testing::in_turn(
+        turn_of(c),
+        [&] { expect_plain<float, float>(dynamic); },
+        [&] { expect_plain<double, double>(dynamic); },
+        [&] { expect_plain<BFloat16, float>(dynamic); },
+        [&] { expect_plain<BFloat16, BFloat16>(dynamic); });
+  }
+
+  static int64_t turn_of(const Case& c) {
+    return c.shape.kernel_size / 2 + c.shape.steps + c.renormalize_edges;
   }
 
   std::mt19937 random_{1};
@@ -229,8 +244,10 @@ TEST_P(ConvKernels, AGradientThatIsNotWantedDoesNotChangeTheOther) {
             c.drop = {.p = 0.3, .seeded = true, .seed = 11};
           c.dynamic = dynamic;
           const Plain plain = plain_of(c);
-          expect_the_same_alone<float, float>(plain);
-          expect_the_same_alone<BFloat16, float>(plain);
+          seqconv::testing::in_turn(
+              K / 2 + renormalize + dynamic,
+              [&] { expect_the_same_alone<float, float>(plain); },
+              [&] { expect_the_same_alone<BFloat16, float>(plain); });
         }
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/cuda_support.h"
 #include "kernels/parallel.h"
 #include "seqconv/kernels/conv.h"
+#include "support/rounds.h"
 
 /// A convolution by the device's kernels on the host, and by the CPU's in
 /// float64.
@@ -276,7 +277,13 @@ void expect_reference(const ConvCase& c) {
 }
 
 inline void expect_in_all_types(const ConvCase& c) {
-  expect_reference<float, BFloat16, Float16>(c);
+  const ConvValues values(c);
+  const ConvReference want(c, values);
+  seqconv::testing::in_turn(
+      c.T + c.K / 2 + c.renormalize,
+      [&] { expect_result<float>(c, values, want); },
+      [&] { expect_result<BFloat16>(c, values, want); },
+      [&] { expect_result<Float16>(c, values, want); });
 }
 /// One of the two types of 16 bits, which have their kernels in common.
 inline void expect_in_16_bits(const ConvCase& c, bool brain) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/plain_talk.h"
+#include "support/rounds.h"
 
 /// talk against its definition by sums over windows, in loops of doubles.
 namespace seqconv::kernels {
@@ -89,10 +90,12 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
 
   void expect_plain_everywhere(const TalkCase& c) {
     const ReferenceTalk plain = plain_of(c);
-    expect_plain<float, float>(plain);
-    expect_plain<double, double>(plain);
-    expect_plain<BFloat16, float>(plain);
-    expect_plain<BFloat16, BFloat16>(plain);
+    seqconv::testing::in_turn(
+        c.shape.steps + c.shape.max_left / 2,
+        [&] { expect_plain<float, float>(plain); },
+        [&] { expect_plain<double, double>(plain); },
+        [&] { expect_plain<BFloat16, float>(plain); },
+        [&] { expect_plain<BFloat16, BFloat16>(plain); });
   }
 
   std::mt19937 random_{1};

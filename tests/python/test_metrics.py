@@ -108,6 +108,7 @@ def corpora(*seed):
     yield ["a b c d e", ""], [["", ""]]
     yield ["a b c"], [["a b c"]]
     yield ["x y z w"], [["a b c d"]]
+    yield ["a x b y c"], [["c z a w b"]]  # several orders without a match
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
