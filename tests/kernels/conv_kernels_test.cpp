@@ -334,5 +334,79 @@ TEST_P(ConvKernels, ThousandsOfLargeLogitsAreStillShares) {
   }
 }
 
+/// [B, T, C] by one position after the other, from rings that are empty.
+template <class S>
+std::vector<S>
+stepped(const ConvForward<S, float>& args, bool dynamic, const Execution& run) {
+  const ConvShape& s = args.shape;
+  const int64_t K = s.kernel_size, C = s.channels, taps = s.heads * K;
+  std::vector<S> ring(place(s.batch * (K - 1) * C)), x(place(s.batch * C)),
+      y(x);
+  std::vector<S> all(place(s.batch * s.steps * C));
+  std::vector<float> logits(place(s.batch * taps));
+  for (int64_t t = 0; t < s.steps; ++t) {
+    for (int64_t b = 0; b < s.batch; ++b) {
+      const int64_t at = b * s.steps + t;
+      std::copy_n(args.x + at * C, C, x.begin() + b * C);
+      if (dynamic)
+        std::copy_n(args.logits + at * taps, taps, logits.begin() + b * taps);
+    }
+    const ConvStep<S, float> step{
+        .shape = {s.batch, 1, C, s.heads, K, K - 1},
+        .x = x.data(),
+        .logits = dynamic ? logits.data() : args.logits,
+        .state = {ring.data(), K - 1, t},
+        .y = y.data()};
+    dynamic ? dynamicconv_step(step, run) : lightconv_step<S>(step, run);
+    for (int64_t b = 0; b < s.batch; ++b)
+      std::copy_n(y.begin() + b * C, C, all.begin() + (b * s.steps + t) * C);
+  }
+  return all;
+}
+
+TEST_P(ConvKernels, StepsEqualTheFullForm) {
+  const Execution run{testing::serial, GetParam()};
+  for (const int64_t K : {2, 7, 31})
+    for (const auto& [C, H] :
+         {std::pair<int64_t, int64_t>{5, 5}, {35, 7}, {160, 2}})
+      for (const bool dynamic : {false, true}) {
+        const ConvShape shape = {2, 40, C, H, K, K - 1};
+        const auto x = draw<float>(random_, 2 * 40 * C);
+        const auto logits =
+            draw<float>(random_, (dynamic ? 2 * 40 : 1) * H * K);
+        std::vector<float> y(x.size());
+        const ConvForward<float, float> forward{
+            .shape = shape,
+            .x = x.data(),
+            .logits = logits.data(),
+            .y = y.data()};
+        dynamic ? dynamicconv_forward(forward, run)
+                : lightconv_forward<float>(forward, run);
+        const auto steps = stepped(forward, dynamic, run);
+        EXPECT_LE(relative_error(steps, testing::wide(y)), bound<float>())
+            << K << " taps, " << C << " channels of " << H << " heads, dynamic "
+            << dynamic;
+      }
+}
+
+TEST_P(ConvKernels, BiasGradientsEqualSums) {
+  const ConvShape shape = {3, 70, 131, 1, 1, 0};
+  const int64_t lengths[] = {70, 0, 13};
+  const auto grad_y = draw<float>(random_, 3 * 70 * 131);
+  std::vector<float> got(131);
+  bias_gradient(
+      shape,
+      lengths,
+      grad_y.data(),
+      got.data(),
+      {testing::serial, GetParam()});
+  std::vector<double> want(131);
+  for (int64_t b = 0; b < 3; ++b)
+    for (int64_t t = 0; t < lengths[b]; ++t)
+      for (int64_t c = 0; c < 131; ++c)
+        want[place(c)] += grad_y[place((b * 70 + t) * 131 + c)];
+  EXPECT_LE(relative_error(got, want), bound<float>());
+}
+
 }  // namespace
 }  // namespace seqconv::kernels
