@@ -497,5 +497,53 @@ TEST_P(TalkKernels, AGradientThatIsNotWantedDoesNotChangeTheOthers) {
   }
 }
 
+TEST_P(TalkKernels, StepsEqualTheFullForm) {
+  constexpr int64_t B = 2, T = 40;
+  const Execution run{testing::serial, GetParam()};
+  for (const int64_t reach : {1, 7, 31})
+    for (const auto& [C, H] :
+         {std::pair<int64_t, int64_t>{5, 5}, {35, 7}, {160, 2}}) {
+      const TalkCase c = {.shape = {B, T, C, H, reach, 0}};
+      const auto x = draw<float>(random_, B * T * C);
+      const auto left = stored<float>(offsets(c));
+      std::vector<float> y(x.size()), ring(place(B * reach * C));
+      talk_forward(
+          TalkForward<float, float>{
+              c.shape,
+              x.data(),
+              left.data(),
+              nullptr,
+              nullptr,
+              y.data()},
+          run);
+      std::vector<float> in(place(B * C)), by(place(B * H)), out(in);
+      for (int64_t t = 0; t < T; ++t) {
+        for (int64_t b = 0; b < B; ++b) {
+          std::copy_n(x.begin() + (b * T + t) * C, C, in.begin() + b * C);
+          std::copy_n(left.begin() + (b * T + t) * H, H, by.begin() + b * H);
+        }
+        talk_step(
+            TalkStep<float, float>{
+                .shape = {B, 1, C, H, reach, 0},
+                .x = in.data(),
+                .offset_left = by.data(),
+                .state = {ring.data(), reach, t},
+                .y = out.data()},
+            run);
+        for (int64_t b = 0; b < B; ++b) {
+          const auto want = y.begin() + (b * T + t) * C;
+          EXPECT_LE(
+              relative_error(
+                  std::vector<float>(
+                      out.begin() + b * C,
+                      out.begin() + (b + 1) * C),
+                  testing::wide(std::vector<float>(want, want + C))),
+              bound<float>())
+              << "position " << t << ", " << C << " channels, reach " << reach;
+        }
+      }
+    }
+}
+
 }  // namespace
 }  // namespace seqconv::kernels
