@@ -95,7 +95,7 @@ endfunction()
 #
 # One GoogleTest program. Registered with ctest as NAME; with GOLDEN the suites
 # whose names hold 'Golden' run as a second entry, NAME.Golden, of the label golden,
-# which all tests have that read SEQCONV_GOLDEN or SEQCONV_DATA. Those without
+# which all tests have that read SEQCONV_GOLDEN. Those without
 # TORCH are what the sanitizers are for: target torch_free_tests builds them,
 # and ctest knows them by the label torch_free. SEQCONV_TORCH_FREE_TESTS=OFF leaves
 # them to that build, but for those OPTIMISED: tests of what is compiled otherwise

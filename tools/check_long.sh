@@ -17,8 +17,8 @@
 #            build/suites (tests/suites/run.py, some 3 minutes)
 #   scores   BLEU, chrF, TER and tests of them against sacrebleu, 2,000 random cases
 #   fuzz     random and damaged input in the sanitized tests, four times as much of
-#            it as there; mutated files to the readers of foreign bytes
-#            (FUZZ_SECONDS each, default 60)
+#            it as there, and the kernels' cases in all their types; mutated files to
+#            the readers of foreign bytes (FUZZ_SECONDS each, default 60)
 #   threads  what runs in several threads, under ThreadSanitizer (preset tsan,
 #            some 6 minutes to build): the library for other programs, and how
 #            work is shared out. Nothing is suppressed: none of it uses OpenMP.

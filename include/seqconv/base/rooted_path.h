@@ -21,10 +21,10 @@ enum class Links {
 /// A path that the user gave, or, by `/`, what a name leads to below it.
 ///
 /// A given path is the user's own: it may be anything and lie behind links.
-/// A path. All that lies below must be ordinary files inside the given folder,
-/// also behind links, or behind any where `links` says so: opening it
-/// (read_file, MappedFile) is an Error for all else, and waits for no pipe. Of
-/// what lies outside, errors tell nothing.
+/// A name below it must lead to an ordinary file inside the given folder, also
+/// behind links, or anywhere if `links` says so: opening it (read_file,
+/// MappedFile) is an Error for all else, and waits for no pipe. Errors tell
+/// nothing of what lies outside.
 class RootedPath {
  public:
   RootedPath() = default;
