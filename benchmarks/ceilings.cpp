@@ -99,6 +99,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace seqconv::bench {
+using namespace internal;
 
 HWY_EXPORT(copy_plain);
 HWY_EXPORT(copy_streaming);

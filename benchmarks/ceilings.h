@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <functional>
 
-#include "seqconv/kernels/parallel_for.h"
+#include "kernels/parallel_for.h"
 
 /// What the machine can do at most, measured beside what is compared with it.
 namespace seqconv::bench {
+using namespace internal;
 
 /// Copies half of `bytes` onto the other half, with ordinary or streaming
 /// (cache-bypassing) stores: the memory traffic of a perfect kernel that moves

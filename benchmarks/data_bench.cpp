@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/random.h"
-#include "seqconv/data/batcher.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "text/corpus/batcher.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -137,7 +137,7 @@ void run(const fs::path& folder, int64_t pairs) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal
 
 int main(int count, char** arguments) {
   const int64_t pairs = count > 1 ? std::atoll(arguments[1]) : 10'000'000;
@@ -152,7 +152,7 @@ int main(int count, char** arguments) {
     return 2;
   }
   try {
-    seqconv::run(folder, pairs);
+    seqconv::internal::run(folder, pairs);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "data_bench: %s\n", error.what());
     code = 1;

@@ -15,17 +15,17 @@
 #include <iomanip>
 #include <iostream>
 
+#include "base/options.h"
 #include "decode_presets.h"
 #include "decode_runners.h"
+#include "libtorch/backend/backend.h"
 #include "random_model.h"
-#include "seqconv/base/options.h"
-#include "seqconv/runtime/runtime.h"
-#include "seqconv/torch_backend/backend.h"
+#include "runtime/runtime.h"
 #include "timing.h"
 
 namespace {
 
-using namespace seqconv;
+using namespace seqconv::internal;
 using namespace seqconv::bench;
 
 struct Settings {

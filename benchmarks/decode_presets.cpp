@@ -1,8 +1,9 @@
 #include "decode_presets.h"
 
-#include "seqconv/base/options.h"
+#include "base/options.h"
 
 namespace seqconv::bench {
+using namespace internal;
 namespace {
 
 /// Of the WMT16 English-German models.

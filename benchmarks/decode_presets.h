@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/pipeline/system.h"
+#include "pipeline/system.h"
 
 namespace seqconv::bench {
+using namespace internal;
 
 /// A row of a table: a model without parameters.
 struct NamedModel {

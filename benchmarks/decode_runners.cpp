@@ -10,9 +10,10 @@
 #include <random>
 #include <thread>
 
-#include "seqconv/decode/search.h"
+#include "search/search.h"
 
 namespace seqconv::bench {
+using namespace internal;
 namespace {
 
 using Clock = std::chrono::steady_clock;

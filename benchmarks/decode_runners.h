@@ -3,11 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "seqconv/decode/sample.h"
-#include "seqconv/pipeline/system.h"
+#include "pipeline/system.h"
+#include "search/sample.h"
 
 /// What decode_bench times: forced lengths, so that all do the same work.
 namespace seqconv::bench {
+using namespace internal;
 
 struct DecodeCase {
   int64_t beam = 5;

@@ -17,12 +17,12 @@
 #include <cstdio>
 
 #include "ceilings.h"
-#include "seqconv/kernels/packed_linear.h"
+#include "kernels/packed_linear.h"
 #include "timing.h"
 
 namespace {
 
-using namespace seqconv;
+using namespace seqconv::internal;
 using namespace seqconv::bench;
 using kernels::LinearEnd;
 using kernels::WeightType;

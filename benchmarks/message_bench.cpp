@@ -11,13 +11,13 @@
 #include <span>
 #include <vector>
 
-#include "seqconv/train/communicator_module.h"
+#include "train/processes/communicator_module.h"
 
-extern "C" const seqconv::CommunicatorModule* seqconv_communicator();
+extern "C" const seqconv::internal::CommunicatorModule* seqconv_communicator();
 
 namespace {
 
-using seqconv::Communicator;
+using seqconv::internal::Communicator;
 
 constexpr int64_t kBucket = 1 << 20;  // elements, as GradientSum::kBucket
 constexpr int64_t kSizes[] =

@@ -5,15 +5,16 @@
 
 #include <memory>
 
-#include "seqconv/base/error.h"
-#include "seqconv/kernels/conv.h"
-#include "seqconv/kernels/talk.h"
+#include "base/error.h"
+#include "kernels/conv.h"
+#include "kernels/talk.h"
+#include "libtorch/ops/parallel.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"
-#include "seqconv/ops/parallel.h"
 #include "seqconv/ops/talk.h"
 
 namespace seqconv::bench {
+using namespace internal;
 namespace {
 
 using kernels::AccumulatorOf;

@@ -4,11 +4,12 @@
 #include <functional>
 #include <string>
 
-#include "seqconv/kernels/conv.h"
+#include "kernels/conv.h"
 
 /// The operators as calls to be timed: kernels on memory of their own, and the
 /// least work that anybody would have to do.
 namespace seqconv::bench {
+using namespace internal;
 
 enum class Op { kLightConv, kDynamicConv, kTalk };
 enum class Storage { kFloat32, kBFloat16 };
@@ -48,7 +49,7 @@ struct OpCase {
 OpCase make_case(const OpShape& shape);
 
 /// Compares output and gradients of the operator with its reference on one
-/// sequence of the shape; throws seqconv::Error when they differ.
+/// sequence of the shape; throws seqconv::internal::Error when they differ.
 void check_case(const OpShape& shape);
 
 }  // namespace seqconv::bench

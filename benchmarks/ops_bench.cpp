@@ -25,18 +25,19 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/options.h"
 #include "ceilings.h"
+#include "kernels/isa.h"
+#include "libtorch/ops/parallel.h"
 #include "op_cases.h"
 #include "rival_cases.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/options.h"
-#include "seqconv/kernels/isa.h"
-#include "seqconv/ops/parallel.h"
 #include "timing.h"
 
 namespace {
 
 using namespace seqconv;
+using namespace seqconv::internal;
 using namespace seqconv::bench;
 using Json = nlohmann::ordered_json;
 

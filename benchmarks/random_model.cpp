@@ -4,10 +4,11 @@
 
 #include <cmath>
 
-#include "seqconv/base/random.h"
-#include "seqconv/base/safetensors.h"
+#include "base/random.h"
+#include "base/safetensors.h"
 
 namespace seqconv::bench {
+using namespace internal;
 namespace {
 
 struct Size {

@@ -3,9 +3,10 @@
 #include <filesystem>
 #include <string>
 
-#include "seqconv/pipeline/system.h"
+#include "pipeline/system.h"
 
 namespace seqconv::bench {
+using namespace internal;
 
 /// The sizes that decoding is measured at: tiny (3+3 layers, width 256/512, 4
 /// heads, 6,000 words), iwslt (7+6, 512/1024, 4, 10,000), base (7+6, 512/2048,

@@ -6,6 +6,7 @@
 #include <vector>
 
 namespace seqconv::bench {
+using namespace internal;
 
 /// How long things are timed.
 struct TimingOptions {

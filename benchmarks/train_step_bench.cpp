@@ -16,15 +16,15 @@
 #include <iostream>
 #include <random>
 
-#include "seqconv/base/options.h"
-#include "seqconv/models/translation_model.h"
-#include "seqconv/nn/flat_parameters.h"
-#include "seqconv/torch_backend/device.h"
+#include "base/options.h"
+#include "libtorch/backend/device.h"
+#include "libtorch/models/translation_model.h"
+#include "libtorch/nn/flat_parameters.h"
 #include "train/updates.h"
 
 namespace {
 
-using namespace seqconv;
+using namespace seqconv::internal;
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kVocabulary = 6000;

@@ -15,7 +15,7 @@ if(TARGET seqconv_mpi)
   install(TARGETS seqconv_mpi LIBRARY DESTINATION lib)
 endif()
 # Beside each other, and LibTorch at the build's place: the program has loaded
-# the one that is wanted before (cli/libtorch.cpp), others may have none.
+# the one that is wanted before (src/cli/libtorch.cpp), others may have none.
 set_target_properties(${_libraries} PROPERTIES
   INSTALL_RPATH "$ORIGIN;${SEQCONV_TORCH_RPATH}")
 install(TARGETS seqconv RUNTIME DESTINATION bin)
@@ -24,16 +24,7 @@ install(TARGETS ${_libraries} LIBRARY DESTINATION lib)
 # What other programs embed needs nothing beside it.
 install(TARGETS seqconv_api LIBRARY DESTINATION lib)
 
-# Headers of what the libraries offer: the operators, and models.
-install(DIRECTORY include/seqconv/api DESTINATION include/seqconv)
-install(DIRECTORY include/seqconv/ops DESTINATION include/seqconv)
-foreach(_header base/enum_names base/error kernels/activation
-    kernels/bfloat16 kernels/conv kernels/dropout
-    kernels/isa kernels/normalization_names kernels/parallel_for)
-  cmake_path(GET _header PARENT_PATH _folder)
-  install(FILES include/seqconv/${_header}.h
-    DESTINATION include/seqconv/${_folder})
-endforeach()
+install(DIRECTORY include/ DESTINATION include)
 
 install(DIRECTORY configs DESTINATION share/seqconv
   FILES_MATCHING PATTERN "*.toml")

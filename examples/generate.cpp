@@ -9,8 +9,8 @@ namespace {
 
 using namespace seqconv;
 
-int generate(const std::string& model, const api::GenerationRequest& request) {
-  const api::Generator generator(model);
+int generate(const std::string& model, const GenerationRequest& request) {
+  const Generator generator(model);
   std::cout << request.prompt;
   const auto result = generator.generate(request, [](std::string_view text) {
     const size_t end = text.find('\n');

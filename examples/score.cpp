@@ -11,13 +11,13 @@ namespace {
 using namespace seqconv;
 
 void score(const std::string& model) {
-  const api::Scorer scorer(model);
-  std::vector<api::ScoreRequest> pairs;
+  const Scorer scorer(model);
+  std::vector<ScoreRequest> pairs;
   for (std::string line; std::getline(std::cin, line);) {
     const size_t tab = line.find('\t');
     pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
   }
-  for (const api::ScoreResult& result : scorer.score(pairs))
+  for (const ScoreResult& result : scorer.score(pairs))
     if (result.ok())
       std::cout << result.log_probability << '\n';
     else
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   }
   try {
     score(argv[1]);
-  } catch (const api::Error& error) {
+  } catch (const Error& error) {
     std::cerr << error.what() << '\n';
     return 1;
   }

@@ -11,8 +11,8 @@ namespace {
 using namespace seqconv;
 
 int translate(const std::string& model) {
-  const api::Translator translator(model);
-  std::vector<api::TranslationRequest> requests;
+  const Translator translator(model);
+  std::vector<TranslationRequest> requests;
   for (std::string line; std::getline(std::cin, line);)
     requests.push_back({.text = line});
   int failed = 0;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   }
   try {
     return translate(argv[1]);
-  } catch (const api::Error& error) {
+  } catch (const Error& error) {
     std::cerr << error.what() << '\n';
     return 1;
   }

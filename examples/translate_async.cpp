@@ -13,9 +13,9 @@ namespace {
 using namespace seqconv;
 
 void translate(const std::string& model, std::chrono::milliseconds patience) {
-  const api::Translator translator(model, {.threads = 2});
-  const api::CancelToken cancel;
-  std::vector<std::future<api::TranslationResult>> futures;
+  const Translator translator(model, {.threads = 2});
+  const CancelToken cancel;
+  std::vector<std::future<TranslationResult>> futures;
   for (std::string line; std::getline(std::cin, line);)
     futures.push_back(translator.translate_async({.text = line}, cancel));
 
@@ -23,8 +23,8 @@ void translate(const std::string& model, std::chrono::milliseconds patience) {
   for (auto& future : futures) {
     if (future.wait_until(end) == std::future_status::timeout)
       cancel.cancel();
-    const api::TranslationResult result = future.get();
-    if (result.status == api::Status::kCancelled)
+    const TranslationResult result = future.get();
+    if (result.status == Status::kCancelled)
       std::cout << "(given up)\n";
     else if (result.ok())
       std::cout << result.translations[0].text << '\n';

@@ -118,7 +118,7 @@ class Documents:
     def is_there(self, path):
         """Whether a path of a document exists, a header's name or a stem."""
         path = path.rstrip("/")
-        for folder in ("", "src", "include", "include/seqconv"):
+        for folder in ("", "src", "include"):
             place = self.root / folder / path
             if place.exists() or any(place.parent.glob(place.name + ".*")):
                 return True

@@ -1,63 +1,63 @@
 #!/usr/bin/env python3
-"""Checks that every include points downward in the house.
+"""Checks that every include points downward, and prints the layers.
 
     python3 tools/check_layers.py [ROOT]
 
-The table below is the ladder of docs/architecture.md. Reads the include lines
-under include/, src/ and cli/ of ROOT (this repository) and prints FILE:LINE of
+LAYERS below is the ladder of docs/architecture.md: each layer with the layers that it
+includes. The public headers (include/seqconv) stand below all and include themselves
+alone. Reads the include lines under include/ and src/ of ROOT (this repository) and
+prints FILE:LINE of
 
-- an include of a layer that does not stand below,
-- LibTorch in a layer that must do without it, directly or through headers,
-- a private header (src/LAYER/) in another layer or in a public header,
-- a header of the project that is not there.
+- an include of a layer or a room that does not stand below,
+- LibTorch in a file that must do without it, directly or through headers,
+- a header of the project that is not there, or is included past the paths that begin
+  in include/ and src/.
 
-Exit code 1 when there is one, else 0.
+Then prints layers, arrows between them, and circles. Exit code 1 when a line was
+printed or there is a circle, else 0.
 """
 import pathlib
 import re
 import sys
 
-# What stands directly below each layer; what stands below that may be used too.
-BELOW = {
-    "base": [],
-    "text": ["base"],
-    "metrics": ["base"],
-    "report": ["text"],
-    "kernels": ["base"],
-    "decode": ["base"],
-    "data": ["base", "text"],
-    "architecture": ["kernels"],
-    "checkpoint": ["architecture", "text", "data", "decode"],
-    "ops": ["kernels"],
-    "nn": ["ops"],
-    "models": ["architecture", "nn", "decode", "data"],
-    "pipeline": ["checkpoint"],
-    "verbs": ["pipeline"],
-    "runtime": ["pipeline"],
-    "api": ["runtime"],
-    "torch_backend": ["pipeline", "models"],
-    "train": ["torch_backend", "metrics"],
-    "engine": ["train"],
-    "mpi": ["train"],
-    "nccl": ["train"],
-    "cli": ["engine", "verbs", "runtime", "metrics", "report"],
+# From the ground up. A layer may include what stands in its row.
+LAYERS = {
+    "base": "",
+    "kernels": "base",
+    "text": "base",
+    "metrics": "base",
+    "search": "base",
+    "model": "base kernels text search",
+    "pipeline": "base text search model",
+    "runtime": "base kernels text search model pipeline",
+    "libtorch": "base kernels text search model pipeline",
+    "train": "base kernels text metrics search model pipeline libtorch",
+    "cli": "base kernels text metrics search model pipeline runtime train",
 }
-# cli is the program, which starts without LibTorch; it may call what loads it.
-TORCH_LAYERS = {"ops", "nn", "models", "torch_backend", "train", "engine", "nccl"}
+# Folders of a layer, from the ground up; "" is the layer's own.
+ROOMS = {
+    "text": ["", "corpus"],
+    "model": ["", "checkpoint"],
+    "runtime": ["", "api"],
+    "libtorch": ["ops", "nn", "models", "backend"],
+    "train": ["", "engine"],
+    "cli": ["report", "verbs", ""],
+}
+# A library that builds alone (SEQCONV_OPS_ONLY).
+OPERATORS = ("libtorch/ops", {"base", "kernels", "libtorch"})
+TORCH_LAYERS = {"libtorch", "train"}
+# What else must do without LibTorch: the library of MPI, what the program includes,
+# and what the fuzzers compile.
+TORCH_FREE = {
+    "src/train/engine/engine.h",
+    "src/train/processes/mpi_communicator.cpp",
+    "src/train/processes/watchdog.cpp",
+    "src/train/saved_state.cpp",
+}
+PUBLIC = "include/seqconv"
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
-
-
-def allowed_layers(layer):
-    """The layer itself and everything below it."""
-    allowed, waiting = set(), [layer]
-    while waiting:
-        name = waiting.pop()
-        if name not in allowed:
-            allowed.add(name)
-            waiting += BELOW[name]
-    return allowed
 
 
 def includes(path):
@@ -69,80 +69,92 @@ def includes(path):
             yield number, match[1] == '"', match[2]
 
 
+def circles(table):
+    """Layers that can be reached from themselves."""
+    def above(layer):
+        found, waiting = set(), table[layer].split()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += table[name].split()
+        return found
+    return [layer for layer in table if layer in above(layer)]
+
+
 class House:
     def __init__(self, root):
         self.root = root
-        self.public = root / "include" / "seqconv"
-        self.private = root / "src"
         self.errors = []
+        self.arrows = set()
 
     def files(self):
-        for folder in (self.public, self.private, self.root / "cli"):
-            for path in sorted(folder.rglob("*")):
+        for folder in (PUBLIC, "src"):
+            for path in sorted((self.root / folder).rglob("*")):
                 if path.suffix in SUFFIXES:
                     yield path
 
-    def layer(self, path):
-        """The layer of a file of the project, or None."""
-        for folder in (self.public, self.private):
-            if folder in path.parents:
-                parts = path.relative_to(folder).parts
-                return parts[0] if len(parts) > 1 else None
-        return "cli" if self.root / "cli" in path.parents else None
+    def place(self, path):
+        """(layer, room) of a file; the public headers are a layer called public."""
+        parts = path.relative_to(self.root).parts
+        if parts[0] == "include":
+            return "public", ""
+        layer = parts[1] if len(parts) > 2 else ""
+        room = parts[2] if len(parts) > 3 else ""
+        return layer, room if room in ROOMS.get(layer, []) else ""
 
-    def resolve(self, includer, name):
+    def resolve(self, name):
         """The file that an include means, if it looks like the project's."""
         if name.startswith("seqconv/"):
             return self.root / "include" / name
-        beside = (includer.parent / name).resolve()
-        if beside.exists():
-            return beside
-        if (self.private / name).exists():
-            return (self.private / name).resolve()
-        return None
+        return self.root / "src" / name if name.split("/")[0] in LAYERS else None
 
     def complain(self, path, number, message):
-        self.errors.append(
-            f"{path.relative_to(self.root)}:{number}: {message}")
+        self.errors.append(f"{path.relative_to(self.root)}:{number}: {message}")
 
-    def check_include(self, path, layer, number, quoted, name):
+    def may_include(self, place, other):
+        (layer, room), (other_layer, other_room) = place, other
+        if layer == "public" or other_layer == "public":
+            return other_layer == "public"
+        folder, allowed = OPERATORS
+        if f"{layer}/{room}" == folder and other_layer not in allowed:
+            return False
+        if layer != other_layer:
+            return other_layer in LAYERS[layer].split()
+        rooms = ROOMS.get(layer, [""])
+        return rooms.index(other_room) <= rooms.index(room)
+
+    def is_torch_free(self, path):
+        name = path.relative_to(self.root).as_posix()
+        layer = self.place(path)[0]
+        return layer not in TORCH_LAYERS | {"public"} or name in TORCH_FREE
+
+    def check_include(self, path, number, quoted, name):
         if TORCH.match(name):
-            if layer not in TORCH_LAYERS:
+            if self.is_torch_free(path):
                 self.complain(
-                    path, number, f"{layer} is free of LibTorch, but includes "
-                    f"<{name}>")
+                    path, number, f"is free of LibTorch, but includes <{name}>")
             return
-        target = self.resolve(path, name)
-        if target is None:
-            if quoted:
-                self.complain(path, number, f'"{name}" is not there')
+        target = self.resolve(name)
+        if target is None and not quoted:
             return
-        if not target.exists():
+        if target is None or not target.exists():
             self.complain(path, number, f'"{name}" is not there')
             return
-        other = self.layer(target)
-        if other is None:
-            self.complain(path, number, f'"{name}" is in no layer')
-        elif other not in allowed_layers(layer):
+        place, other = self.place(path), self.place(target)
+        if place[0] != other[0] and "public" not in (place[0], other[0]):
+            self.arrows.add((place[0], other[0]))
+        if not self.may_include(place, other):
+            here, there = ("/".join(filter(None, p)) for p in (place, other))
             self.complain(
-                path, number, f'{layer} does not stand on {other}, but '
-                f'includes "{name}"')
-        elif self.public in target.parents:
-            return
-        elif self.public in path.parents:
-            self.complain(
-                path, number, f'a public header includes the private "{name}"')
-        elif other != layer:
-            self.complain(
-                path, number, f'{layer} includes "{name}", which is private '
-                f"to {other}")
+                path, number, f'{here} does not stand on {there}, but includes "{name}"')
 
     def path_to_torch(self, path, seen):
         """Headers that lead from a file to LibTorch, or None."""
         for _, _, name in includes(path):
             if TORCH.match(name):
                 return [f"<{name}>"]
-            target = self.resolve(path, name)
+            target = self.resolve(name)
             if target is None or target in seen or not target.exists():
                 continue
             seen.add(target)
@@ -151,24 +163,22 @@ class House:
                 return [f'"{name}"'] + rest
         return None
 
-    def check_indirect_torch(self, path, layer):
+    def check_indirect_torch(self, path):
         chain = self.path_to_torch(path, {path})
         if chain and len(chain) > 1:
             self.complain(
-                path, 1, f"{layer} is free of LibTorch, but gets it through " +
-                " -> ".join(chain))
+                path, 1, "is free of LibTorch, but gets it through " + " -> ".join(chain))
 
     def check(self):
         for path in self.files():
-            layer = self.layer(path)
-            if layer not in BELOW:
-                self.complain(
-                    path, 1, "is in no layer of tools/check_layers.py")
+            layer = self.place(path)[0]
+            if layer != "public" and layer not in LAYERS:
+                self.complain(path, 1, "is in no layer of tools/check_layers.py")
                 continue
             for include in includes(path):
-                self.check_include(path, layer, *include)
-            if layer not in TORCH_LAYERS:
-                self.check_indirect_torch(path, layer)
+                self.check_include(path, *include)
+            if self.is_torch_free(path):
+                self.check_indirect_torch(path)
         return self.errors
 
 
@@ -181,7 +191,10 @@ def main(arguments):
     errors = house.check()
     for error in errors:
         print(error)
-    sys.exit(1 if errors else 0)
+    round_about = circles(LAYERS)
+    print(f"{len(LAYERS)} layers, {len(house.arrows)} arrows, "
+          f"{len(round_about)} circles", *round_about)
+    sys.exit(1 if errors or round_about else 0)
 
 
 if __name__ == "__main__":

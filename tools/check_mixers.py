@@ -4,9 +4,9 @@
     python3 tools/check_mixers.py [ROOT]
 
 Reads the table under "A mixer that uses it" of docs/adding_an_operator.md of ROOT
-(this repository). For each value of BlockKind it looks for the files under include/,
-src/ and cli/ that name it, for those of its module, and for those outside of nn that
-include the header of a module that stands there alone. Prints FILE: what it knows,
+(this repository). For each value of BlockKind it looks for the files under src/
+that name it, for those of its module, and for those outside of nn that include the header
+of a module that stands there alone. Prints FILE: what it knows,
 for each that is not in the table, and when the table has more than 8 files.
 Exit code 1 when there is one, else 0.
 """
@@ -19,8 +19,8 @@ DOCUMENT = "docs/adding_an_operator.md"
 HEADING = "## A mixer that uses it"
 LIMIT = 8
 # What a kind that others' checkpoints have needs besides.
-THEIR_NAMES = "src/checkpoint/fairseq_mixers.cpp"
-BLOCKS = "src/models/block.cpp"
+THEIR_NAMES = "src/model/checkpoint/fairseq_mixers.cpp"
+BLOCKS = "src/libtorch/models/block.cpp"
 ENUM = re.compile(r"enum class BlockKind \{([^}]*)\}")
 
 
@@ -40,7 +40,7 @@ def modules(sources, kinds):
     """The header under nn/ of each kind, by what its case in BLOCKS makes."""
     headers = {}
     for path, text in sources.items():
-        if path.startswith("include/seqconv/nn/"):
+        if path.startswith("src/libtorch/nn/"):
             for name in re.findall(r"TORCH_MODULE\((\w+)\)", text):
                 headers[name] = path
     found = {}
@@ -63,22 +63,19 @@ def files_that_know(kind, header, sources):
         elif header:
             stem = pathlib.PurePosixPath(header).stem
             alone = sources[header].count("TORCH_MODULE(") == 1
-            if path in (header, f"src/nn/{stem}.cpp") or (
-                    path.endswith("CMakeLists.txt") and f" {stem}.cpp" in text
-                    and path.startswith("src/nn/")):
+            if path in (header, f"src/libtorch/nn/{stem}.cpp") or (
+                    path == "src/libtorch/CMakeLists.txt" and f" nn/{stem}.cpp" in text):
                 yield path
             elif alone and "/nn/" not in path and (
-                    f'"seqconv/nn/{stem}.h"' in text):
+                    f'"libtorch/nn/{stem}.h"' in text):
                 yield path
 
 
 def read_sources(root):
     sources = {}
-    for folder in ("include", "src", "cli"):
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".h", ".cpp", ".cu", ".cuh", ".inc", ".txt"):
-                name = path.relative_to(root).as_posix()
-                sources[name] = path.read_text(encoding="utf-8")
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix in (".h", ".cpp", ".cu", ".cuh", ".inc", ".txt"):
+            sources[path.relative_to(root).as_posix()] = path.read_text(encoding="utf-8")
     return sources
 
 

@@ -1,4 +1,4 @@
-#include "seqconv/base/atomic_file.h"
+#include "base/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -209,4 +209,4 @@ void remove_unfinished_files(
           error.message());
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

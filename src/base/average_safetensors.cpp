@@ -1,12 +1,12 @@
-#include "seqconv/base/average_safetensors.h"
+#include "base/average_safetensors.h"
 
 #include <deque>
 
-#include "seqconv/base/elements.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/safetensors.h"
+#include "base/elements.h"
+#include "base/error.h"
+#include "base/safetensors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 void check_same_tensors(
@@ -107,4 +107,4 @@ void average_safetensors(
   stream_safetensors(output, sources, metadata);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,11 +1,11 @@
-#include "seqconv/base/checksum.h"
+#include "base/checksum.h"
 
 #include <cstring>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/random.h"
+#include "base/files.h"
+#include "base/random.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 uint64_t checksum(std::span<const std::byte> bytes, uint64_t start) {
   uint64_t sum = start;
@@ -38,4 +38,4 @@ std::string checksum_text(uint64_t sum) {
   return text;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,9 +1,9 @@
-#include "seqconv/base/crc32.h"
+#include "base/crc32.h"
 
 #include <array>
 #include <cstring>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr size_t kSlices = 8;
@@ -57,4 +57,4 @@ uint32_t crc32c(std::span<const std::byte> bytes) {
   return sum_of(kCastagnoli, bytes, 0);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "seqconv/base/device_name.h"
+#include "base/device_name.h"
 
 #include <charconv>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 DeviceName parse_device_name(std::string_view option, const std::string& text) {
   using Kind = DeviceName::Kind;
@@ -33,4 +33,4 @@ DeviceName parse_device_name(std::string_view option, const std::string& text) {
       "'");
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

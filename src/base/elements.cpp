@@ -1,4 +1,4 @@
-#include "seqconv/base/elements.h"
+#include "base/elements.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 template <class T>
@@ -159,4 +159,4 @@ void require_finite(const SafetensorsReader& reader) {
         concat(reader.path().string(), ": tensor '", name, "'"));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,9 +1,9 @@
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -54,4 +54,4 @@ std::string nearest_word(
   return best;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

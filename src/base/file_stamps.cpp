@@ -1,8 +1,8 @@
-#include "seqconv/base/file_stamps.h"
+#include "base/file_stamps.h"
 
 #include <sys/stat.h>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 
 bool FileStamps::Stamp::is_same_file(const Stamp& other) const {
@@ -42,4 +42,4 @@ std::optional<fs::path> FileStamps::written() const {
   return std::nullopt;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/files.h"
+#include "base/files.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -8,11 +8,11 @@
 #include <cstring>
 #include <utility>
 
-#include "seqconv/base/atomic_file.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/mapping_faults.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/mapping_faults.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -153,4 +153,4 @@ void MappedFile::release() const {
     ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/files_under_way.h"
+#include "base/files_under_way.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// A name to delete. Handlers take no lock and no memory, so that names have
@@ -85,4 +85,4 @@ void remove_files_under_way() {
       ::unlink(slot.name.data());
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

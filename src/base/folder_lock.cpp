@@ -1,4 +1,4 @@
-#include "seqconv/base/folder_lock.h"
+#include "base/folder_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 
-#include "seqconv/base/atomic_file.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/log.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/log.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 int lock_file(int fd) {
@@ -110,4 +110,4 @@ void FolderLock::sign() {
     log_warning("cannot write the number of the process into its lock file");
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,8 +1,8 @@
-#include "seqconv/base/json_fields.h"
+#include "base/json_fields.h"
 
 #include <limits>
 
-namespace seqconv {
+namespace seqconv::internal {
 
 const Json&
 json_field(const Json& object, const std::string& path, const char* key) {
@@ -47,4 +47,4 @@ json_ids(const Json& object, const std::string& path, const char* key) {
   return ids;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Deepest nesting of JSON where nothing else is said.
 inline constexpr size_t kMaxJsonDepth = 32;
@@ -92,4 +92,4 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::set<std::string>> keys_;  // one set a level
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

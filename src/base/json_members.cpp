@@ -1,11 +1,11 @@
-#include "seqconv/base/json_members.h"
+#include "base/json_members.h"
 
 #include <cmath>
 #include <cstdlib>
 
-#include "json_guard.h"
+#include "base/json_guard.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
@@ -140,4 +140,4 @@ std::optional<std::vector<JsonMember>> json_members(
   return MemberReader(text).read();
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

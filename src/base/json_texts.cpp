@@ -1,11 +1,11 @@
-#include "seqconv/base/json_texts.h"
+#include "base/json_texts.h"
 
 #include <charconv>
 
-#include "json_guard.h"
-#include "seqconv/base/options.h"
+#include "base/json_guard.h"
+#include "base/options.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// An entry of a list by its number in digits; null where there is none.
@@ -103,4 +103,4 @@ std::vector<std::string> json_line_texts(
   return json_texts(json_line_object(line, where), key, where);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/launch.h"
+#include "base/launch.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,10 @@
 #include <optional>
 #include <thread>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/signals.h"
+#include "base/error.h"
+#include "base/signals.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Variables that say how many processes were started, and which this one is;
@@ -228,4 +228,4 @@ bool give_way(int64_t rank, std::chrono::milliseconds time) {
   return true;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,8 +1,8 @@
-#include "seqconv/base/library_path.h"
+#include "base/library_path.h"
 
 #include <dlfcn.h>
 
-namespace seqconv {
+namespace seqconv::internal {
 
 std::filesystem::path beside_library_of(const void* address, const char* file) {
   Dl_info info{};
@@ -11,4 +11,4 @@ std::filesystem::path beside_library_of(const void* address, const char* file) {
   return std::filesystem::path(info.dli_fname).parent_path() / file;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

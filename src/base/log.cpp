@@ -1,13 +1,13 @@
-#include "seqconv/base/log.h"
+#include "base/log.h"
 
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
-#include "seqconv/base/one_line.h"
+#include "base/one_line.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 std::atomic<LogLevel> g_level{LogLevel::kInfo};
@@ -50,4 +50,4 @@ void log_line(LogLevel level, const std::string& line) {
   }
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/mapping_faults.h"
+#include "base/mapping_faults.h"
 
 #include <unistd.h>
 
@@ -10,9 +10,9 @@
 #include <cstring>
 #include <string>
 
-#include "seqconv/base/one_line.h"
+#include "base/one_line.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr size_t kMostMappings = 256;
@@ -106,4 +106,4 @@ void forget_mapping(const void* data) {
   }
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

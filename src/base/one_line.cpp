@@ -1,9 +1,9 @@
-#include "seqconv/base/one_line.h"
+#include "base/one_line.h"
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 bool is_plain_ascii(unsigned char byte) {
@@ -40,4 +40,4 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,8 +1,8 @@
-#include "seqconv/base/option_names.h"
+#include "base/option_names.h"
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 std::string OptionNames::operator()(std::string_view key) const {
   const auto flag = flags_.find(std::string(key));
@@ -24,4 +24,4 @@ std::string OptionNames::off(std::string_view key) const {
   return name.starts_with("--no-") ? name : "--no-" + name.substr(2);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

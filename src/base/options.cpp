@@ -1,4 +1,4 @@
-#include "seqconv/base/options.h"
+#include "base/options.h"
 
 // Some of toml++'s assertions fail on malformed input that it goes on to refuse
 // properly; a debug build must refuse it as well, not abort.
@@ -18,11 +18,11 @@
 #include <filesystem>
 #include <limits>
 
-#include "json_guard.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/json_texts.h"
+#include "base/files.h"
+#include "base/json_guard.h"
+#include "base/json_texts.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace detail {
 namespace {
 
@@ -400,4 +400,4 @@ std::string to_toml(const Json& table) {
   return out;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

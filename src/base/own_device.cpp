@@ -1,4 +1,4 @@
-#include "seqconv/base/own_device.h"
+#include "base/own_device.h"
 
 #include <unistd.h>
 
@@ -6,9 +6,9 @@
 #include <fstream>
 #include <map>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 int64_t own_cuda_device(int64_t visible, int64_t local_rank, bool chosen) {
   if (local_rank < visible)
@@ -54,4 +54,4 @@ std::string machine_name() {
   return concat(name.data(), "\n", boot);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

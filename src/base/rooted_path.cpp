@@ -1,4 +1,4 @@
-#include "seqconv/base/rooted_path.h"
+#include "base/rooted_path.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -196,4 +196,4 @@ int RootedPath::open(bool or_stream) const {
   return open_given(file, path_, /*or_stream=*/false);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

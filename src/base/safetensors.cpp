@@ -1,15 +1,15 @@
-#include "seqconv/base/safetensors.h"
+#include "base/safetensors.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "json_guard.h"
-#include "seqconv/base/atomic_file.h"
-#include "seqconv/base/error.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/json_guard.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 struct TypeInfo {
@@ -422,4 +422,4 @@ void write_safetensors(
   stream_safetensors(path, sources, metadata);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

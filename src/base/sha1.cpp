@@ -1,10 +1,10 @@
-#include "seqconv/base/sha1.h"
+#include "base/sha1.h"
 
 #include <array>
 #include <bit>
 #include <cstdint>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr size_t kBlock = 64;
@@ -68,4 +68,4 @@ std::string sha1_hex(std::string_view text) {
   return hex;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/signals.h"
+#include "base/signals.h"
 
 #include <atomic>
 #include <csignal>
@@ -6,9 +6,9 @@
 #include <ctime>
 #include <limits>
 
-#include "seqconv/base/files_under_way.h"
+#include "base/files_under_way.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// A user's and an administrator's; of a terminal that was closed; of batch
@@ -103,4 +103,4 @@ void set_stop_signal(int signal) {
   g_first_terminate = kNever;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "seqconv/base/spare_threads.h"
+#include "base/spare_threads.h"
 
 #include <algorithm>
 #include <exception>
 #include <thread>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Looks for a loop before a thread sleeps: a tenth of a millisecond or so.
@@ -143,4 +143,4 @@ void SpareThreads::call_back() {
   wake();
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/threads.h"
+#include "base/threads.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "seqconv/base/log.h"
+#include "base/log.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -108,4 +108,4 @@ int64_t thread_count(int64_t asked) {
   return std::min(asked, most);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

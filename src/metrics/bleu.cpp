@@ -1,4 +1,4 @@
-#include "seqconv/metrics/bleu.h"
+#include "metrics/bleu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,16 +6,16 @@
 #include <limits>
 #include <span>
 
-#include "characters.h"
-#include "ngram_table.h"
-#include "ngrams.h"
-#include "report.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
-#include "split_tokens.h"
-#include "word_numbers.h"
+#include "base/error.h"
+#include "base/special_ids.h"
+#include "metrics/characters.h"
+#include "metrics/ngram_table.h"
+#include "metrics/ngrams.h"
+#include "metrics/report.h"
+#include "metrics/split_tokens.h"
+#include "metrics/word_numbers.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using metrics::fixed;
@@ -446,4 +446,4 @@ Bleu corpus_bleu(
   return bleu;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

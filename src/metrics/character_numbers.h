@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// Numbers for the characters of one sentence and its references, from 0 on.
 class CharacterNumbers {
@@ -24,4 +24,4 @@ class CharacterNumbers {
   uint32_t count_ = 0;
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,11 +1,11 @@
-#include "characters.h"
+#include "metrics/characters.h"
 
 #include <unicode/locid.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 #include <unicode/utf8.h>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 /// Reads the character at `at` and moves on behind it.
@@ -124,4 +124,4 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

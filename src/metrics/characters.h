@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 bool is_ascii(std::string_view text);
 bool is_valid_utf8(std::string_view text);
@@ -33,4 +33,4 @@ std::string_view trim_end(std::string_view text);
 /// The stretches between white space.
 std::vector<std::string_view> split_words(std::string_view text);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,16 +1,16 @@
-#include "seqconv/metrics/chrf.h"
+#include "metrics/chrf.h"
 
 #include <algorithm>
 #include <span>
 
-#include "character_numbers.h"
-#include "characters.h"
-#include "ngrams.h"
-#include "report.h"
-#include "seqconv/base/error.h"
-#include "word_numbers.h"
+#include "base/error.h"
+#include "metrics/character_numbers.h"
+#include "metrics/characters.h"
+#include "metrics/ngrams.h"
+#include "metrics/report.h"
+#include "metrics/word_numbers.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using metrics::SortedNgrams;
@@ -294,4 +294,4 @@ Chrf corpus_chrf(
   return chrf;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "common_subsequence.h"
+#include "metrics/common_subsequence.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 constexpr size_t kWordBits64 = 64;
@@ -133,4 +133,4 @@ void CommonSubsequence::mark(
   }
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

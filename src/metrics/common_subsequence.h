@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The longest common subsequence of a reference and hypotheses, 64 cells of
 /// its table at a time (Hyyrö 2004): n reference and m hypothesis tokens take
@@ -47,4 +47,4 @@ class CommonSubsequence {
   std::vector<uint64_t> rows_;    ///< states behind each symbol of a block
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

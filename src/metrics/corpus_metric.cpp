@@ -1,11 +1,11 @@
-#include "seqconv/metrics/corpus_metric.h"
+#include "metrics/corpus_metric.h"
 
 #include <algorithm>
 
-#include "seqconv/base/error.h"
-#include "seqconv/metrics/missing_words.h"
+#include "base/error.h"
+#include "metrics/missing_words.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 double percent(const BleuScore& score) {
@@ -240,4 +240,4 @@ std::string missing_words(
   fail("unknown metric ", static_cast<int>(kind));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

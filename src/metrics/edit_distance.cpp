@@ -1,9 +1,9 @@
-#include "edit_distance.h"
+#include "metrics/edit_distance.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 constexpr int64_t kBeam = 25;
@@ -136,4 +136,4 @@ Alignment EditDistance::align(std::span<const uint32_t> words) const {
   return alignment;
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

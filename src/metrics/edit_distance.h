@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// Which words stand for which when the hypothesis is made the reference.
 struct Alignment {
@@ -57,4 +57,4 @@ class EditDistance {
   std::vector<int32_t> others_;
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,11 +1,11 @@
-#include "edit_rate.h"
+#include "metrics/edit_rate.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "edit_distance.h"
+#include "metrics/edit_distance.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 constexpr int64_t kLongestRun = 10;
@@ -165,4 +165,4 @@ int64_t count_edits(
       .run();
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The fewest edits found that make the reference of the hypothesis: words
 /// inserted, deleted or replaced, and runs of words moved, one edit each.
@@ -14,4 +14,4 @@ int64_t count_edits(
     std::span<const uint32_t> hypothesis,
     std::span<const uint32_t> reference);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

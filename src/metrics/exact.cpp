@@ -1,11 +1,11 @@
-#include "seqconv/metrics/exact.h"
+#include "metrics/exact.h"
 
 #include <algorithm>
 
-#include "characters.h"
-#include "report.h"
+#include "metrics/characters.h"
+#include "metrics/report.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 std::vector<double> ExactStatistics::numbers() const {
   return {static_cast<double>(matched), static_cast<double>(sentences)};
@@ -63,4 +63,4 @@ std::string ExactMatch::report(int decimals) const {
       concat(" (", statistics_.matched, " of ", statistics_.sentences, ")"));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,13 +1,13 @@
-#include "irregular_forms.h"
+#include "metrics/irregular_forms.h"
 
 #include <sstream>
 #include <string_view>
 
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/files.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 IrregularForms::IrregularForms(const std::filesystem::path& folder) {
   uint64_t sum = 0;
@@ -48,4 +48,4 @@ std::string IrregularForms::name() const {
   return forms_.empty() ? "none" : concat(forms_.size(), "-", checksum_);
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// WordNet's lists of irregular forms: the words that ROUGE-1.5.5 looks up
 /// ("went": "go") instead of stemming.
@@ -31,4 +31,4 @@ class IrregularForms {
   std::string checksum_;
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

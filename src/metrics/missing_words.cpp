@@ -1,10 +1,10 @@
-#include "seqconv/metrics/missing_words.h"
+#include "metrics/missing_words.h"
 
 #include <algorithm>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// "the hypotheses are Thai, which has no blanks between words: ".
@@ -114,4 +114,4 @@ std::string missing_words(
   return "";
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// Numbers the n-grams of one text, each by the number of its first n - 1
 /// symbols and its last symbol, and counts them.
@@ -62,4 +62,4 @@ class NgramTable {
   std::vector<int32_t> counts_;
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

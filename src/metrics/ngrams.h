@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The bits of SortedNgrams for numbers below `symbols`.
 inline int bits_of_symbols(uint32_t symbols) {
@@ -128,4 +128,4 @@ int64_t count_matches(
   return matches;
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

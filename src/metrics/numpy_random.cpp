@@ -1,8 +1,8 @@
-#include "numpy_random.h"
+#include "metrics/numpy_random.h"
 
 #include <array>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 using Pool = std::array<uint32_t, 4>;
@@ -101,4 +101,4 @@ bool NumpyRandom::bit() {
   return value;
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

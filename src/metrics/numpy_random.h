@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The random numbers of NumPy's default generator (default_rng): PCG64, XSL-RR
 /// 128/64 (O'Neill 2014), seeded by SeedSequence. A stream of draws is the same
@@ -29,4 +29,4 @@ class NumpyRandom {
   int bits_left_ = 0;
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,10 +1,10 @@
-#include "porter_stemmer.h"
+#include "metrics/porter_stemmer.h"
 
 #include <array>
 #include <cstddef>
 #include <span>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 struct Ending {
@@ -256,4 +256,4 @@ std::string porter_stem(std::string_view word, StemmerRules rules) {
   return stem;
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// Whose variant of Porter's stemmer.
 enum class StemmerRules {
@@ -18,4 +18,4 @@ enum class StemmerRules {
 /// three letters alone; that is up to the caller.
 std::string porter_stem(std::string_view word, StemmerRules rules);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

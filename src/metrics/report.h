@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The last part of every signature.
 inline constexpr const char* kVersionTag = "version:seqconv-0.1.0";
@@ -66,4 +66,4 @@ void add_corpus(
   }
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,18 +1,18 @@
-#include "seqconv/metrics/rouge.h"
+#include "metrics/rouge.h"
 
 #include <algorithm>
 #include <span>
 #include <unordered_map>
 
-#include "common_subsequence.h"
-#include "ngram_table.h"
-#include "report.h"
-#include "rouge_limits.h"
-#include "rouge_tokens.h"
-#include "rouge_values.h"
-#include "seqconv/base/error.h"
+#include "base/error.h"
+#include "metrics/common_subsequence.h"
+#include "metrics/ngram_table.h"
+#include "metrics/report.h"
+#include "metrics/rouge_limits.h"
+#include "metrics/rouge_tokens.h"
+#include "metrics/rouge_values.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using metrics::NgramTable;
@@ -387,4 +387,4 @@ Rouge corpus_rouge(
   return rouge;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

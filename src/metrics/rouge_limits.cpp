@@ -1,8 +1,8 @@
-#include "rouge_limits.h"
+#include "metrics/rouge_limits.h"
 
 #include <algorithm>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 constexpr std::string_view kPerlBlanks = " \t\n\r\f\v";
@@ -71,4 +71,4 @@ std::string first_whole_sentences(std::string_view text, int64_t limit) {
   return out;
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -6,7 +6,7 @@
 
 /// The beginnings of texts that ROUGE-1.5.5 looks at with a limit; lines are
 /// sentences.
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The first words, as white space separates them (-l). White space at the
 /// start of a sentence counts as a word, as there.
@@ -19,4 +19,4 @@ std::string first_bytes(std::string_view text, int64_t limit);
 /// has as many bytes as the limit, and so many bytes of that one.
 std::string first_whole_sentences(std::string_view text, int64_t limit);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,10 +1,10 @@
-#include "rouge_tokens.h"
+#include "metrics/rouge_tokens.h"
 
-#include "characters.h"
-#include "porter_stemmer.h"
-#include "scripts.h"
+#include "metrics/characters.h"
+#include "metrics/porter_stemmer.h"
+#include "metrics/scripts.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 constexpr size_t kShortWord = 3;  // and shorter: has no stem of its own
@@ -141,9 +141,9 @@ void RougeTokenizer::forget_much() {
   stem_numbers_.clear();
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics
 
-namespace seqconv {
+namespace seqconv::internal {
 
 bool misses_most_letters(
     const std::vector<std::string>& lines,
@@ -159,4 +159,4 @@ bool misses_most_letters(
   return missed > known;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "irregular_forms.h"
-#include "seqconv/metrics/rouge.h"
-#include "word_numbers.h"
+#include "metrics/irregular_forms.h"
+#include "metrics/rouge.h"
+#include "metrics/word_numbers.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// A text as numbers of its stems, equal ones where ROUGE sees equal words.
 struct RougeText {
@@ -56,4 +56,4 @@ class RougeTokenizer {
   std::vector<uint32_t> stem_numbers_;  ///< by the number of a word
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

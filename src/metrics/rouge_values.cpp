@@ -1,11 +1,11 @@
-#include "rouge_values.h"
+#include "metrics/rouge_values.h"
 
 #include <cmath>
 #include <cstddef>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 double ratio(int64_t part, int64_t whole) {
@@ -120,4 +120,4 @@ RougeValues combine_references(
   fail("unknown style of ROUGE ", static_cast<int>(options.style));
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "seqconv/metrics/rouge.h"
+#include "metrics/rouge.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// What a reference and the summary have in common, in one measure.
 struct RougeOverlap {
@@ -23,4 +23,4 @@ RougeValues combine_references(
     const std::vector<RougeOverlap>& overlaps,
     const RougeOptions& options);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,9 +1,9 @@
-#include "scripts.h"
+#include "metrics/scripts.h"
 
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 bool is_of(char32_t c, uint32_t categories) {
@@ -55,4 +55,4 @@ bool is_number(char32_t c) {
   return is_of(c, U_GC_N_MASK);
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// Scripts whose words stand without blanks between them; kOther: all others.
 enum class Script : uint8_t {
@@ -27,4 +27,4 @@ bool is_letter(char32_t c);
 bool is_mark(char32_t c);
 bool is_number(char32_t c);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

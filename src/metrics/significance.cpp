@@ -1,14 +1,14 @@
-#include "seqconv/metrics/significance.h"
+#include "metrics/significance.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "numpy_random.h"
-#include "seqconv/base/error.h"
+#include "base/error.h"
+#include "metrics/numpy_random.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using metrics::NumpyRandom;
@@ -341,4 +341,4 @@ std::string signature_with(std::string_view signature, const PairedTest& test) {
           test.resampling.seed));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

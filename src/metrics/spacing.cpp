@@ -1,6 +1,6 @@
-#include "spacing.h"
+#include "metrics/spacing.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 bool is_digit(char c) {
@@ -72,4 +72,4 @@ std::string space_points(std::string_view text) {
       {.behind = true});
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 // The rules for ASCII work on the bytes of UTF-8, where no other character has
 // such a byte; the other ones on code points.
@@ -73,4 +73,4 @@ std::string space_symbols(std::string_view text);
 /// after digits (the last rules of mteval-v13a).
 std::string space_points(std::string_view text);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

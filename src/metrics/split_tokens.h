@@ -3,10 +3,10 @@
 #include <string_view>
 #include <vector>
 
-#include "seqconv/metrics/tokenizers.h"
-#include "word_numbers.h"
+#include "metrics/tokenizers.h"
+#include "metrics/word_numbers.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The tokens of a line: views of it, or of texts that `texts` keeps, in valid
 /// UTF-8. Error for a tokenizer that needs a model.
@@ -15,4 +15,4 @@ std::vector<std::string_view> split_tokens(
     BleuTokenizer tokenizer,
     WordNumbers& texts);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

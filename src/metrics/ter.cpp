@@ -1,15 +1,15 @@
-#include "seqconv/metrics/ter.h"
+#include "metrics/ter.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "edit_rate.h"
-#include "report.h"
-#include "seqconv/base/error.h"
-#include "tercom_words.h"
-#include "word_numbers.h"
+#include "base/error.h"
+#include "metrics/edit_rate.h"
+#include "metrics/report.h"
+#include "metrics/tercom_words.h"
+#include "metrics/word_numbers.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// 100 edits / length, in the precision of its arguments.
@@ -133,4 +133,4 @@ Ter corpus_ter(
   return ter;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

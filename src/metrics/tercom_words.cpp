@@ -1,9 +1,9 @@
-#include "tercom_words.h"
+#include "metrics/tercom_words.h"
 
-#include "characters.h"
-#include "spacing.h"
+#include "metrics/characters.h"
+#include "metrics/spacing.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 bool is_within(char32_t c, char32_t first, char32_t last) {
@@ -79,4 +79,4 @@ std::string space_tercom_words(
   return text;
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

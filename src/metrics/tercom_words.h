@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "seqconv/metrics/ter.h"
+#include "metrics/ter.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// The line with white space between its words, which are those that Tercom's
 /// normaliser in sacreBLEU's form makes.
@@ -13,4 +13,4 @@ std::string space_tercom_words(
     std::string_view line,
     const TerOptions& options);
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,18 +1,18 @@
-#include "seqconv/metrics/tokenizers.h"
+#include "metrics/tokenizers.h"
 
 #include <unicode/uchar.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "characters.h"
-#include "scripts.h"
-#include "seqconv/base/error.h"
-#include "spacing.h"
-#include "split_tokens.h"
-#include "tokens_13a.h"
+#include "base/error.h"
+#include "metrics/characters.h"
+#include "metrics/scripts.h"
+#include "metrics/spacing.h"
+#include "metrics/split_tokens.h"
+#include "metrics/tokens_13a.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using metrics::decode_utf8;
@@ -140,4 +140,4 @@ std::string split_compounds(std::string_view line) {
   return encode_utf8(out);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

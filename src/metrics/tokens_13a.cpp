@@ -1,11 +1,11 @@
-#include "tokens_13a.h"
+#include "metrics/tokens_13a.h"
 
 #include <array>
 
-#include "characters.h"
-#include "spacing.h"
+#include "metrics/characters.h"
+#include "metrics/spacing.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 namespace {
 
 /// What a byte is to the rules.
@@ -182,4 +182,4 @@ std::vector<std::string_view> split_13a(
   return Cutter13a(line, texts).run();
 }
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -2,11 +2,11 @@
 #include <array>
 #include <numeric>
 
-#include "characters.h"
-#include "scripts.h"
-#include "seqconv/metrics/tokenizers.h"
+#include "metrics/characters.h"
+#include "metrics/scripts.h"
+#include "metrics/tokenizers.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using metrics::Script;
@@ -84,4 +84,4 @@ std::string_view unsegmented_language(const std::vector<std::string>& lines) {
   return language_of(counts);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

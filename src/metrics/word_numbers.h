@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "characters.h"
+#include "metrics/characters.h"
 
-namespace seqconv::metrics {
+namespace seqconv::internal::metrics {
 
 /// Numbers for different words, from 0 on.
 class WordNumbers {
@@ -77,4 +77,4 @@ class WordNumbers {
   uint32_t count_ = 0;
 };
 
-}  // namespace seqconv::metrics
+}  // namespace seqconv::internal::metrics

@@ -1,16 +1,16 @@
-#include "seqconv/pipeline/generator.h"
+#include "pipeline/generator.h"
 
 #include <algorithm>
 #include <numbers>
 
-#include "seqconv/base/special_ids.h"
-#include "seqconv/base/stopwatch.h"
-#include "seqconv/pipeline/stop_scope.h"
-#include "seqconv/pipeline/workers.h"
-#include "seqconv/text/unicode.h"
-#include "seqconv/text/vocabulary.h"
+#include "base/special_ids.h"
+#include "base/stopwatch.h"
+#include "pipeline/stop_scope.h"
+#include "pipeline/workers.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr size_t kMostIds = 32;
@@ -202,4 +202,4 @@ GenerationReport generate_text(
   return report;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,16 +1,16 @@
-#include "seqconv/pipeline/perplexity.h"
+#include "pipeline/perplexity.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
-#include "seqconv/pipeline/workers.h"
-#include "seqconv/text/unicode.h"
-#include "seqconv/text/vocabulary.h"
-#include "token_batches.h"
+#include "pipeline/token_batches.h"
+#include "pipeline/workers.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Batches that are sorted by length together.
@@ -205,4 +205,4 @@ TextCost PerplexityMeter::finish() {
   return cost_;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

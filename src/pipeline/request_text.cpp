@@ -1,8 +1,8 @@
-#include "request_text.h"
+#include "pipeline/request_text.h"
 
-#include "seqconv/text/unicode.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 std::vector<int32_t>
 encode_text(const TextPipeline& text, std::string_view line, const char* what) {
@@ -27,4 +27,4 @@ std::string unknown_note(const SymbolCount& count, const char* what) {
       " are unknown to the model: <unk> stands for them");
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

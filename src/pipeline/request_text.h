@@ -3,14 +3,14 @@
 #include <string_view>
 #include <vector>
 
-#include "seqconv/pipeline/request.h"
-#include "seqconv/text/text_pipeline.h"
+#include "pipeline/request.h"
+#include "text/text_pipeline.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// The ids of a request's text, `what` ("a line"); Error for one that is not
 /// UTF-8.
 std::vector<int32_t>
 encode_text(const TextPipeline& text, std::string_view line, const char* what);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,14 +1,14 @@
-#include "seqconv/pipeline/scorer.h"
+#include "pipeline/scorer.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "request_text.h"
-#include "seqconv/pipeline/stop_scope.h"
-#include "seqconv/pipeline/workers.h"
-#include "token_batches.h"
+#include "pipeline/request_text.h"
+#include "pipeline/stop_scope.h"
+#include "pipeline/token_batches.h"
+#include "pipeline/workers.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Ids of both sides, and what belongs to them.
@@ -195,4 +195,4 @@ std::vector<ScoreResult> score_requests(
   return results;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

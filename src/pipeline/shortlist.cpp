@@ -1,14 +1,14 @@
-#include "seqconv/pipeline/shortlist.h"
+#include "pipeline/shortlist.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "seqconv/base/option_checks.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/data/ibm_model1.h"
-#include "seqconv/data/pair_corpus.h"
+#include "base/option_checks.h"
+#include "base/special_ids.h"
+#include "text/corpus/ibm_model1.h"
+#include "text/corpus/pair_corpus.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// A translation that is less probable is no reason to list a word.
@@ -198,4 +198,4 @@ std::vector<int32_t> Shortlist::words(
   return found;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/pipeline/shortlist.h"
+#include "base/checksum.h"
+#include "base/safetensors.h"
+#include "base/special_ids.h"
+#include "pipeline/shortlist.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -173,4 +173,4 @@ Shortlist Shortlist::load(const fs::path& file, const TranslationText& text) {
   return read;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

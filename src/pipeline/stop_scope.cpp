@@ -1,6 +1,6 @@
-#include "seqconv/pipeline/stop_scope.h"
+#include "pipeline/stop_scope.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 thread_local const StopQuestion* innermost = nullptr;
@@ -20,4 +20,4 @@ void StopScope::check() {
     throw Stopped();
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

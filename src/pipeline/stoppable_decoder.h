@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "seqconv/decode/wrapped_decoder.h"
-#include "seqconv/pipeline/request.h"
+#include "pipeline/request.h"
+#include "search/wrapped_decoder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// A decoder that asks before every step, and throws Stopped.
 class StoppableDecoder : public WrappedDecoder {
@@ -30,4 +30,4 @@ class StoppableDecoder : public WrappedDecoder {
   const StopQuestion& stop_;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,9 +1,9 @@
-#include "seqconv/pipeline/system.h"
+#include "pipeline/system.h"
 
-#include "seqconv/checkpoint/descriptions_in_use.h"
-#include "seqconv/pipeline/shortlist.h"
+#include "model/descriptions_in_use.h"
+#include "pipeline/shortlist.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 
 TranslationSystem open_translation(
@@ -52,4 +52,4 @@ LanguageSystem open_language_model(
   return system;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

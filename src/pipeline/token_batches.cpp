@@ -1,9 +1,9 @@
-#include "token_batches.h"
+#include "pipeline/token_batches.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// The limit that cuts all items into as many groups as workers have to do, or
@@ -46,4 +46,4 @@ std::vector<std::vector<size_t>> group_by_tokens(
   return groups;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

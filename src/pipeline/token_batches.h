@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Cuts items of the given lengths into groups of similar length, longest
 /// first, so that rows x longest length stays within max_tokens (a longer item
@@ -15,4 +15,4 @@ std::vector<std::vector<size_t>> group_by_tokens(
     int64_t max_tokens,
     int64_t workers);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

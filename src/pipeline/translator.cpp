@@ -1,4 +1,4 @@
-#include "seqconv/pipeline/translator.h"
+#include "pipeline/translator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,16 +7,16 @@
 #include <mutex>
 #include <new>
 
-#include "request_text.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/decode/sampled_search.h"
-#include "seqconv/pipeline/shortlist.h"
-#include "seqconv/pipeline/stop_scope.h"
-#include "seqconv/pipeline/workers.h"
-#include "stoppable_decoder.h"
-#include "token_batches.h"
+#include "base/special_ids.h"
+#include "pipeline/request_text.h"
+#include "pipeline/shortlist.h"
+#include "pipeline/stop_scope.h"
+#include "pipeline/stoppable_decoder.h"
+#include "pipeline/token_batches.h"
+#include "pipeline/workers.h"
+#include "search/sampled_search.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// A request that can be translated.
 struct Translator::Sentence {
@@ -459,4 +459,4 @@ void Translator::translate(TranslationLists& lists) const {
   });
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

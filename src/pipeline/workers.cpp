@@ -1,4 +1,4 @@
-#include "seqconv/pipeline/workers.h"
+#include "pipeline/workers.h"
 
 #include <algorithm>
 #include <deque>
@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "seqconv/base/spare_threads.h"
+#include "base/spare_threads.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// A job under way.
@@ -280,4 +280,4 @@ void work_with_help(int64_t workers, const std::function<void()>& work) {
   work();
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

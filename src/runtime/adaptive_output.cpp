@@ -1,11 +1,11 @@
-#include "adaptive_output.h"
+#include "runtime/adaptive_output.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "output_rows.h"
+#include "runtime/output_rows.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 /// Adaptive softmax (Grave et al. 2017).
@@ -306,4 +306,4 @@ std::unique_ptr<Output> make_adaptive_output(
   return std::make_unique<AdaptiveOutput>(options, weights, vocabulary);
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

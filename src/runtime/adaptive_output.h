@@ -1,8 +1,8 @@
 #pragma once
 
-#include "output.h"
+#include "runtime/output.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Adaptive softmax (Grave et al. 2017).
 std::unique_ptr<Output> make_adaptive_output(
@@ -10,4 +10,4 @@ std::unique_ptr<Output> make_adaptive_output(
     const Weights& weights,
     int64_t vocabulary);
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -2,12 +2,12 @@
 
 #include <optional>
 
-#include "feed_forward.h"
-#include "mixer.h"
-#include "seqconv/kernels/cumulative_average.h"
-#include "seqconv/kernels/decoding.h"
+#include "kernels/cumulative_average.h"
+#include "kernels/decoding.h"
+#include "runtime/feed_forward.h"
+#include "runtime/mixer.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Average attention (Zhang et al. 2018).
 class AverageAttentionMixer : public Mixer {
@@ -134,4 +134,4 @@ inline std::unique_ptr<MixerSteps> AverageAttentionMixer::start(
   return std::make_unique<Steps>(*this, kept);
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "taps.h"
+#include "runtime/taps.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// An ordinary convolution: a product with K rows side by side.
 class CnnMixer : public Mixer {
@@ -106,4 +106,4 @@ inline std::unique_ptr<MixerSteps> CnnMixer::start(
   return std::make_unique<Steps>(*this, kept);
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -1,7 +1,7 @@
-#include "seqconv/kernels/packed_linear.h"
-#include "seqconv/runtime/runtime.h"
+#include "kernels/packed_linear.h"
+#include "runtime/runtime.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// The matrix unit is; AMD's sums of products take half as long as float32's,
@@ -40,4 +40,4 @@ kernels::WeightType weight_type(
   return stored;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

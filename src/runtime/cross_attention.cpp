@@ -1,11 +1,11 @@
-#include "cross_attention.h"
+#include "runtime/cross_attention.h"
 
 #include <algorithm>
 
-#include "probe.h"
-#include "seqconv/kernels/decoding.h"
+#include "kernels/decoding.h"
+#include "runtime/layer_probe.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 CrossAttention::CrossAttention(
     int64_t heads,
@@ -131,4 +131,4 @@ PositionWeights CrossAttention::probe(
   return found;
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

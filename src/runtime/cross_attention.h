@@ -1,9 +1,9 @@
 #pragma once
 
-#include "mixer.h"
-#include "seqconv/kernels/decoding.h"
+#include "kernels/decoding.h"
+#include "runtime/mixer.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Keys and values of sources as one layer sees them, once a sentence.
 struct SourceMemory {
@@ -55,4 +55,4 @@ class CrossAttention {
   Linear out_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "seqconv/kernels/conv.h"
-#include "taps.h"
+#include "kernels/conv.h"
+#include "runtime/taps.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// DynamicConv (Wu et al. 2019, equation 4).
 class DynamicConv : public TapConvolution {
@@ -81,4 +81,4 @@ class DynamicConv : public TapConvolution {
   Linear predict_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

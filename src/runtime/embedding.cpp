@@ -1,12 +1,12 @@
-#include "embedding.h"
+#include "runtime/embedding.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
+#include "base/error.h"
+#include "base/special_ids.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 SinusoidalRows::~SinusoidalRows() {
   for (const std::atomic<const float*>& block : blocks_)
@@ -187,4 +187,4 @@ void Embedding::run(std::span<const Word> words, float* x, Workspace& space)
   add_positions(words, x, space);
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -6,10 +6,10 @@
 #include <optional>
 #include <span>
 
-#include "weights.h"
-#include "workspace.h"
+#include "runtime/weights.h"
+#include "runtime/workspace.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Rows of sinusoidal positions (semantics.md 2.3), the first of them made
 /// once. No lock guards them: a child process of fork() might find it held by
@@ -100,4 +100,4 @@ class Embedding {
   std::unique_ptr<const SinusoidalRows> sinusoidal_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

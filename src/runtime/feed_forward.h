@@ -2,11 +2,11 @@
 
 #include <string>
 
-#include "seqconv/kernels/activation.h"
-#include "weights.h"
-#include "workspace.h"
+#include "kernels/activation.h"
+#include "runtime/weights.h"
+#include "runtime/workspace.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Two linear maps with an activation between them.
 class FeedForward {
@@ -37,4 +37,4 @@ class FeedForward {
   kernels::LinearEnd end_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -1,9 +1,9 @@
-#include "history.h"
+#include "runtime/history.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 float* RowLog::add(int64_t step, int64_t rows) {
   const size_t at = slot(step);
@@ -49,4 +49,4 @@ void Ancestry::find(
     *out++ = log.row(past, row_at(past, row));
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

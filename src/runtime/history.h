@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "workspace.h"
+#include "runtime/workspace.h"
 
 /// Holds what a decoder remembers of the steps before, without moving it when
 /// hypotheses are dropped, repeated and reordered.
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Looks back without end.
 inline constexpr int64_t kAllSteps = std::numeric_limits<int64_t>::max();
@@ -93,4 +93,4 @@ class Ancestry {
   std::vector<int32_t> old_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -1,11 +1,11 @@
 #include <algorithm>
 
-#include "model.h"
-#include "seqconv/base/error.h"
-#include "seqconv/pipeline/stop_scope.h"
-#include "seqconv/runtime/runtime.h"
+#include "base/error.h"
+#include "pipeline/stop_scope.h"
+#include "runtime/model.h"
+#include "runtime/runtime.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using runtime::Decoder;
@@ -150,4 +150,4 @@ std::shared_ptr<const LanguageBackend> RuntimeBackends::language(
       weights.type());
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

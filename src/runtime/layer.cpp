@@ -1,8 +1,8 @@
-#include "layer.h"
+#include "runtime/layer.h"
 
-#include "seqconv/kernels/layer_norm.h"
+#include "kernels/layer_norm.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 void LayerNorm::run(int64_t rows, const float* x, float* y) const {
   kernels::layer_norm<float>(
@@ -117,4 +117,4 @@ void Layer::step(
   finish(rows, view, x, space, [](const float*) {});
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

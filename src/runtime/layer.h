@@ -2,11 +2,11 @@
 
 #include <optional>
 
-#include "cross_attention.h"
-#include "feed_forward.h"
-#include "mixer.h"
+#include "runtime/cross_attention.h"
+#include "runtime/feed_forward.h"
+#include "runtime/mixer.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Layer normalisation over rows of C channels.
 class LayerNorm {
@@ -92,4 +92,4 @@ class Layer {
   LayerNorm feed_forward_norm_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

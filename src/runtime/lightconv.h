@@ -1,9 +1,9 @@
 #pragma once
 
-#include "seqconv/kernels/conv.h"
-#include "taps.h"
+#include "kernels/conv.h"
+#include "runtime/taps.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// LightConv (Wu et al. 2019, equation 3): its taps are made when it is loaded.
 class LightConv : public TapConvolution {
@@ -70,4 +70,4 @@ class LightConv : public TapConvolution {
   std::vector<float> taps_;     // of a row that sees K inputs
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -1,14 +1,14 @@
-#include "mixer.h"
+#include "runtime/mixer.h"
 
-#include "average_attention.h"
-#include "cnn.h"
-#include "dynamicconv.h"
-#include "lightconv.h"
-#include "self_attention.h"
-#include "seqconv/base/error.h"
-#include "talk.h"
+#include "base/error.h"
+#include "runtime/average_attention.h"
+#include "runtime/cnn.h"
+#include "runtime/dynamicconv.h"
+#include "runtime/lightconv.h"
+#include "runtime/self_attention.h"
+#include "runtime/talk.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 /// linear1, gate, convolution and linear2.
@@ -138,4 +138,4 @@ std::unique_ptr<Mixer> make_mixer(
   fail("unknown block kind");
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -3,16 +3,16 @@
 #include <memory>
 #include <string>
 
-#include "history.h"
-#include "seqconv/architecture/layers.h"
-#include "seqconv/runtime/probe.h"
-#include "sequences.h"
-#include "weights.h"
-#include "workspace.h"
+#include "model/layers.h"
+#include "runtime/history.h"
+#include "runtime/probe.h"
+#include "runtime/sequences.h"
+#include "runtime/weights.h"
+#include "runtime/workspace.h"
 
 /// Mixers, which mix information along time in a layer, as the runtime runs
 /// them.
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Rows of C channels that pass through a part of a layer: y = residual +
 /// part(x). Nothing overlaps, but that y may be the residual.
@@ -86,4 +86,4 @@ std::unique_ptr<Mixer> make_mixer(
     const Weights& weights,
     const std::string& name);
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

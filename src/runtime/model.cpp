@@ -1,12 +1,12 @@
-#include "model.h"
+#include "runtime/model.h"
 
 #include <algorithm>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/pipeline/stop_scope.h"
+#include "base/error.h"
+#include "base/special_ids.h"
+#include "pipeline/stop_scope.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 std::string side_name(Side side) {
@@ -256,4 +256,4 @@ Sources TranslationModel::probe(
   return read_by({source}, kept, space, run);
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

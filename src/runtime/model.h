@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
-#include "embedding.h"
-#include "layer.h"
-#include "output.h"
+#include "runtime/embedding.h"
+#include "runtime/layer.h"
+#include "runtime/output.h"
 
 /// Models of the runtime. They change nothing when they run, so that threads
 /// share them; what a decoder remembers is a PastSteps of its own.
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// One side's layers and final norm.
 class Stack {
@@ -165,4 +165,4 @@ struct Ids {
   }
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

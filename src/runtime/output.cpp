@@ -1,11 +1,11 @@
-#include "output.h"
+#include "runtime/output.h"
 
 #include <algorithm>
 
-#include "adaptive_output.h"
-#include "output_rows.h"
+#include "runtime/adaptive_output.h"
+#include "runtime/output_rows.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 class SoftmaxOutput : public Output {
@@ -114,4 +114,4 @@ std::unique_ptr<Output> make_output(
       words.empty() ? "output.weight" : words);
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "seqconv/decode/candidates.h"
-#include "weights.h"
-#include "workspace.h"
+#include "runtime/weights.h"
+#include "runtime/workspace.h"
+#include "search/candidates.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Brings hidden rows to the output's own width, where it has one.
 class Projection {
@@ -96,4 +96,4 @@ std::unique_ptr<Output> make_output(
     int64_t vocabulary,
     const std::string& words);
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

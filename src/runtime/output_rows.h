@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <span>
 
-#include "seqconv/base/error.h"
-#include "seqconv/decode/candidates.h"
-#include "seqconv/kernels/decoding.h"
-#include "workspace.h"
+#include "base/error.h"
+#include "kernels/decoding.h"
+#include "runtime/workspace.h"
+#include "search/candidates.h"
 
 /// The work of outputs on rows of logits.
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Rows whose probabilities of all words are in memory at a time.
 inline int64_t rows_in_chunk(int64_t vocabulary) {
@@ -54,4 +54,4 @@ inline WordScores softmax_scores(
       .block_maxima = {maxima, blocks}};
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

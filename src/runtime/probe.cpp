@@ -1,10 +1,10 @@
-#include "seqconv/runtime/probe.h"
+#include "runtime/probe.h"
 
-#include "model.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
+#include "base/error.h"
+#include "base/special_ids.h"
+#include "runtime/model.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 void add_options(
@@ -61,4 +61,4 @@ ModelProbe probe_language(
   return found;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,34 +1,70 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-namespace seqconv::runtime {
+#include "model/layers.h"
+#include "pipeline/system.h"
 
-/// softmax over s of the products of a query [R] with key(s, c), scaled by
-/// R^-0.5 -> shares, one for each position.
-template <class Key>
-void probe_attention(
-    int64_t R,
-    const float* query,
-    std::span<float> shares,
-    const Key& key) {
-  std::vector<double> scores(shares.size());
-  for (size_t s = 0; s < shares.size(); ++s) {
-    for (int64_t c = 0; c < R; ++c)
-      scores[s] += static_cast<double>(query[c]) *
-          static_cast<double>(key(static_cast<int64_t>(s), c));
-    scores[s] /= std::sqrt(static_cast<double>(R));
+/// Tells what a model's layers look at while they read one sentence: a run of
+/// its own, beside those that translate, for people who want to see inside.
+namespace seqconv::internal {
+
+/// The meaning of the numbers of PositionWeights, for T positions and H heads.
+enum class WeightForm {
+  kNone,       ///< nothing that weighs positions apart
+  kFixedTaps,  ///< [1, H, K]: taps of a kernel, the same for every sentence
+  kTaps,       ///< [T, H, K]: taps of each position's own kernel
+  /// [T, H, 2]: how many positions a window holds to the left and to the right
+  /// of its own, within the sentence; a part of one counts as such.
+  kReach,
+  kPositions  ///< [T, H, S]: shares of all S positions, 0 for unseen ones
+};
+
+/// Holds how positions weigh others, head by head. Tap j of position t weighs
+/// position t - padding_left + j, whether or not there is one.
+struct PositionWeights {
+  WeightForm form = WeightForm::kNone;
+  int64_t heads = 0;
+  int64_t width = 0;         ///< K, 2 or S
+  int64_t padding_left = 0;  ///< of taps
+  std::vector<float> values{};
+
+  int64_t rows() const {
+    const int64_t row = heads * width;
+    return row == 0 ? 0 : static_cast<int64_t>(values.size()) / row;
   }
-  const double most = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  for (double& score : scores)
-    sum += score = std::exp(score - most);
-  for (size_t s = 0; s < shares.size(); ++s)
-    shares[s] = static_cast<float>(scores[s] / sum);
-}
+  float at(int64_t row, int64_t head, int64_t i) const {
+    return values[static_cast<size_t>((row * heads + head) * width + i)];
+  }
+};
 
-}  // namespace seqconv::runtime
+struct LayerProbe {
+  LayerOptions options;
+  PositionWeights mixer;
+  PositionWeights source;  ///< of the look at the source: kPositions, or kNone
+};
+
+struct ModelProbe {
+  std::vector<LayerProbe> encoder{};  ///< none in a language model
+  std::vector<LayerProbe> decoder{};
+};
+
+/// A sentence and its translation, as ids without </s>; both may be empty. The
+/// encoder reads </s> behind the source, the decoder before the target: its
+/// position t reads word t - 1 and predicts word t. Numbers are those of the
+/// runtime in the model's own type. Error as opening it, for ids outside the
+/// vocabularies, and beyond learned positions.
+ModelProbe probe_translation(
+    const ModelToRun& model,
+    const std::vector<int32_t>& source,
+    std::span<const int32_t> target);
+
+/// The same of a text that a language model reads, at least one id.
+ModelProbe probe_language(
+    const ModelToRun& model,
+    std::span<const int32_t> ids);
+
+}  // namespace seqconv::internal

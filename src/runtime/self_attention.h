@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "mixer.h"
-#include "probe.h"
-#include "seqconv/kernels/decoding.h"
-#include "seqconv/pipeline/stop_scope.h"
+#include "kernels/decoding.h"
+#include "pipeline/stop_scope.h"
+#include "runtime/layer_probe.h"
+#include "runtime/mixer.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Multi-head self-attention, of a window or of all positions.
 class SelfAttentionMixer : public Mixer {
@@ -183,4 +183,4 @@ inline std::unique_ptr<MixerSteps> SelfAttentionMixer::start(
   return std::make_unique<Steps>(*this, kept);
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// Sequences whose rows lie one after the other, without padding.
 struct Sequences {
@@ -16,4 +16,4 @@ struct Sequences {
   int64_t length(int64_t i) const { return first(i + 1) - first(i); }
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

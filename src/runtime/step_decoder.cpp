@@ -1,13 +1,13 @@
-#include "step_decoder.h"
+#include "runtime/step_decoder.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
-#include "output_rows.h"
+#include "runtime/output_rows.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 /// One model's share of a decoder.
@@ -261,4 +261,4 @@ std::unique_ptr<StepDecoder> make_step_decoder(
       std::move(words));
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -3,11 +3,11 @@
 #include <memory>
 #include <vector>
 
-#include "model.h"
-#include "seqconv/decode/step_decoder.h"
-#include "word_lists.h"
+#include "runtime/model.h"
+#include "runtime/word_lists.h"
+#include "search/step_decoder.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// The memory that a decoder works in.
 struct DecoderMemory {
@@ -25,4 +25,4 @@ std::unique_ptr<StepDecoder> make_step_decoder(
     DecoderMemory memory,
     std::unique_ptr<const WordLists> words = nullptr);
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "seqconv/kernels/decoding.h"
-#include "seqconv/kernels/talk.h"
-#include "taps.h"
+#include "kernels/decoding.h"
+#include "kernels/talk.h"
+#include "runtime/taps.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// TaLK convolution (Lioutas & Guo 2020).
 class TalkConvolution : public Convolution {
@@ -142,4 +142,4 @@ class TalkConvolution : public Convolution {
   Linear offsets_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -1,6 +1,6 @@
-#include "taps.h"
+#include "runtime/taps.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 std::vector<float> conv_bias(
     const MixerOptions& options,
@@ -78,4 +78,4 @@ void TapConvolution::renormalize(PositionWeights& taps) const {
   }
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "mixer.h"
-#include "seqconv/kernels/decoding.h"
+#include "kernels/decoding.h"
+#include "runtime/mixer.h"
 
 /// Parts that the convolutions share.
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// The bias after the convolution, or none.
 std::vector<float> conv_bias(
@@ -97,4 +97,4 @@ class TapConvolution : public Convolution {
   std::vector<float> bias_;  // [D] or none
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

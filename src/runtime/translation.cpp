@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <set>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/runtime/runtime.h"
-#include "step_decoder.h"
+#include "base/error.h"
+#include "base/special_ids.h"
+#include "runtime/runtime.h"
+#include "runtime/step_decoder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using Models = std::vector<std::shared_ptr<const runtime::TranslationModel>>;
@@ -138,4 +138,4 @@ std::shared_ptr<const TranslationBackend> RuntimeBackends::translation(
   return std::make_shared<RuntimeTranslation>(std::move(opened), logits_bytes_);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

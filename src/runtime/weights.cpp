@@ -1,12 +1,12 @@
-#include "weights.h"
+#include "runtime/weights.h"
 
 #include <cstring>
 
-#include "seqconv/base/elements.h"
-#include "seqconv/base/spare_threads.h"
-#include "seqconv/checkpoint/parameters.h"
+#include "base/elements.h"
+#include "base/spare_threads.h"
+#include "model/stored_parameters.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 using kernels::PackedLinear;
@@ -143,4 +143,4 @@ Linear Weights::linear(const std::string& name, bool gated) const {
   return linear_of(packed(name + ".weight", gated), numbers(name + ".bias"));
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

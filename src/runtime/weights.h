@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/architecture/parameters.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/kernels/packed_linear.h"
-#include "seqconv/pipeline/system.h"
-#include "seqconv/runtime/runtime.h"
+#include "base/safetensors.h"
+#include "kernels/packed_linear.h"
+#include "model/parameters.h"
+#include "pipeline/system.h"
+#include "runtime/runtime.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// The ParallelFor of the runtime: threads are shared out by whole batches, and
 /// one without a batch helps the others.
@@ -91,4 +91,4 @@ class Weights {
   kernels::WeightType type_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

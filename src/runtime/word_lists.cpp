@@ -1,11 +1,11 @@
-#include "word_lists.h"
+#include "runtime/word_lists.h"
 
 #include <algorithm>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
+#include "base/error.h"
+#include "base/special_ids.h"
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 void check_list(std::span<const int32_t> list, int64_t vocabulary) {
@@ -88,4 +88,4 @@ void ListedOutput::logits(
   }
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -3,10 +3,10 @@
 #include <span>
 #include <vector>
 
-#include "output.h"
+#include "runtime/output.h"
 
 /// Words that each sentence of a batch may have, where it may not have all.
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// The lists of a batch. Sentences are taken a few together: weights of all
 /// their words are multiplied with all their rows at once, and a row then takes
@@ -57,4 +57,4 @@ class ListedOutput {
   std::vector<WordLogits> groups_;
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

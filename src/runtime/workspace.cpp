@@ -1,10 +1,10 @@
-#include "workspace.h"
+#include "runtime/workspace.h"
 
 #include <sys/mman.h>
 
 #include <new>
 
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 namespace {
 
 constexpr int64_t kSystemPage = 4096;
@@ -138,4 +138,4 @@ void WorkspacePool::give_back(std::unique_ptr<Workspaces> spaces) noexcept {
   }
 }
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -11,7 +11,7 @@
 /// Memory for numbers in between. It does not come from the heap: what lives on
 /// there, results above all, would lie between its large blocks, and the next
 /// batch would find none that is large enough.
-namespace seqconv::runtime {
+namespace seqconv::internal::runtime {
 
 /// A stack of numbers on pages of its own. It grows to what is needed, and then
 /// nothing is allocated any more. For one thread.
@@ -161,4 +161,4 @@ class WorkspacePool {
   std::array<std::atomic<Workspaces*>, 64> idle_{};
 };
 
-}  // namespace seqconv::runtime
+}  // namespace seqconv::internal::runtime

@@ -1,4 +1,4 @@
-#include "seqconv/text/bpe.h"
+#include "text/bpe.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,15 +6,15 @@
 #include <queue>
 #include <sstream>
 
-#include "glossaries.h"
-#include "python_random.h"
-#include "seqconv/base/error.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "text/glossaries.h"
+#include "text/python_random.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
-constexpr std::string_view kVersion = "#version:";
+constexpr std::string_view kVersionLine = "#version:";
 constexpr int32_t kNoSymbol = -1;
 constexpr int32_t kNoPiece = -1;
 
@@ -42,7 +42,7 @@ std::vector<std::string_view> split_at_blanks(std::string_view line) {
 
 /// True for version 0.1, false for 0.2; fails for others.
 bool is_version_01(std::string_view header, const std::string& where) {
-  const auto words = split_words(header.substr(kVersion.size()));
+  const auto words = split_words(header.substr(kVersionLine.size()));
   const std::string_view version = words.empty() ? "" : words.back();
   SEQCONV_CHECK(
       version == "0.1" || version == "0.2",
@@ -228,7 +228,7 @@ Bpe Bpe::parse(
   std::vector<Pair> merges;
   while ((most < 0 || std::ssize(merges) < most) && reader.next(line)) {
     const bool first = reader.line_number() == 1;
-    if (first && line.starts_with(kVersion)) {
+    if (first && line.starts_with(kVersionLine)) {
       bpe.end_is_a_symbol_ = is_version_01(line, reader.where());
       continue;
     }
@@ -447,4 +447,4 @@ std::string join_bpe(std::string_view line) {
   return out;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

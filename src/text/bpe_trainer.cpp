@@ -1,13 +1,13 @@
-#include "seqconv/text/bpe_trainer.h"
+#include "text/bpe_trainer.h"
 
 #include <algorithm>
 
-#include "pair_statistics.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/log.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "text/pair_statistics.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 namespace {
 
@@ -83,4 +83,4 @@ std::string learn_bpe(
   return learn_bpe(counts, merges, min_frequency);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -2,14 +2,14 @@
 #include <set>
 #include <unordered_set>
 
-#include "glossaries.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/log.h"
-#include "seqconv/text/bpe.h"
-#include "seqconv/text/unicode.h"
-#include "seqconv/text/vocabulary.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "text/bpe.h"
+#include "text/glossaries.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Without the four characters at the end that should be "</w>".
@@ -86,4 +86,4 @@ void Bpe::split_again(
   }
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,12 +1,12 @@
-#include "seqconv/text/documents.h"
+#include "text/documents.h"
 
 #include <sstream>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Without white space (is_space) at both ends.
@@ -84,4 +84,4 @@ Story read_story(const RootedPath& file) {
   return story;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

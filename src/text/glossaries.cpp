@@ -1,10 +1,10 @@
-#include "glossaries.h"
+#include "text/glossaries.h"
 
 #include <unicode/regex.h>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using Pattern = std::unique_ptr<icu::RegexPattern>;
@@ -126,4 +126,4 @@ bool Glossaries::is_whole(const std::string& part) const {
   return matches_at_start(patterns_->any, icu::UnicodeString::fromUTF8(part));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

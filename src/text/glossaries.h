@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// subword-nmt's glossaries: regular expressions (ICU's, over valid UTF-8) for
 /// what BPE leaves whole. Safe to use from several threads.
@@ -25,4 +25,4 @@ class Glossaries {
   std::unique_ptr<Patterns> patterns_;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,16 +1,16 @@
-#include "seqconv/text/language_text.h"
+#include "text/language_text.h"
 
 #include <algorithm>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/json_fields.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/symbol_count.h"
-#include "seqconv/text/unicode.h"
-#include "text_side.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json_fields.h"
+#include "base/options.h"
+#include "text/symbol_count.h"
+#include "text/text_side.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -192,4 +192,4 @@ void check_known(
       "in training");
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -2,11 +2,11 @@
 #include <map>
 #include <set>
 
-#include "seqconv/base/error.h"
-#include "seqconv/text/unicode.h"
-#include "text_side.h"
+#include "base/error.h"
+#include "text/text_side.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Counts how often each character comes in the symbols, as symbols of its own.
@@ -156,4 +156,4 @@ LearnedSide learn_side(
   return side;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

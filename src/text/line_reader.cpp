@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "seqconv/base/error.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 std::string hex(char byte) {
@@ -122,4 +122,4 @@ std::string LineReader::where() const {
   return concat(name_, ":", line_number_);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,12 +1,12 @@
-#include "seqconv/text/mecab.h"
+#include "text/mecab.h"
 
 #include <mecab.h>
 
 #include <iterator>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr unsigned int kWordsOfIpadic = 392126;
@@ -79,4 +79,4 @@ std::vector<std::string> MecabTokenizer::split(std::string_view line) const {
   return dictionary_->split(line);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,8 +1,8 @@
-#include "seqconv/base/error.h"
-#include "seqconv/text/mecab.h"
+#include "base/error.h"
+#include "text/mecab.h"
 
 // Stands for mecab.cpp in a build without SEQCONV_MECAB.
-namespace seqconv {
+namespace seqconv::internal {
 
 bool has_mecab() {
   return false;
@@ -19,4 +19,4 @@ std::vector<std::string> MecabTokenizer::split(
   return {};
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

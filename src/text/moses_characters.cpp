@@ -1,4 +1,4 @@
-#include "moses_characters.h"
+#include "text/moses_characters.h"
 
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
-#include "seqconv/base/made_once.h"
-#include "seqconv/text/unicode.h"
+#include "base/made_once.h"
+#include "text/unicode.h"
 
-namespace seqconv::moses {
+namespace seqconv::internal::moses {
 namespace {
 
 struct Range {
@@ -193,4 +193,4 @@ bool is_cjk(char32_t c) {
   return within(kCjk, c);
 }
 
-}  // namespace seqconv::moses
+}  // namespace seqconv::internal::moses

@@ -7,7 +7,7 @@
 /// Answers what the Moses tokeniser asks of characters. The answers are those
 /// of sacremoses' lists, which stopped at Unicode 7: ids of a model must not
 /// depend on the version of ICU.
-namespace seqconv::moses {
+namespace seqconv::internal::moses {
 
 /// Properties, as bits of a mask.
 enum Property : uint8_t {
@@ -51,4 +51,4 @@ bool is_currency(char32_t c);
 /// of code points, without the first and the last of each.
 bool is_cjk(char32_t c);
 
-}  // namespace seqconv::moses
+}  // namespace seqconv::internal::moses

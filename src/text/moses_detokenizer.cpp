@@ -3,11 +3,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "moses_characters.h"
-#include "seqconv/text/moses.h"
-#include "seqconv/text/unicode.h"
+#include "text/moses.h"
+#include "text/moses_characters.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using namespace moses;
@@ -261,4 +261,4 @@ std::string MosesDetokenizer::detokenize(std::string_view tokens) const {
   return Joiner(language_, split_words(tokens)).join();
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "moses_prefixes.h"
+#include "text/moses_prefixes.h"
 
 #include <array>
 
-#include "seqconv/text/unicode.h"
+#include "text/unicode.h"
 
-namespace seqconv::moses {
+namespace seqconv::internal::moses {
 namespace {
 
 /// Words are separated by blanks; "A..Z" stands for every letter between, and
@@ -335,4 +335,4 @@ Prefixes prefixes_of(std::string_view language) {
   return {expand(list.always), expand(list.before_numbers)};
 }
 
-}  // namespace seqconv::moses
+}  // namespace seqconv::internal::moses

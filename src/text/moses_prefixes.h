@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_set>
 
-namespace seqconv::moses {
+namespace seqconv::internal::moses {
 
 /// Words after which a dot is no full stop.
 struct Prefixes {
@@ -17,4 +17,4 @@ struct Prefixes {
 /// letter keeps its last dot.
 Prefixes prefixes_of(std::string_view language);
 
-}  // namespace seqconv::moses
+}  // namespace seqconv::internal::moses

@@ -2,13 +2,13 @@
 #include <array>
 #include <span>
 
-#include "moses_characters.h"
-#include "moses_prefixes.h"
-#include "seqconv/base/error.h"
-#include "seqconv/text/moses.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "text/moses.h"
+#include "text/moses_characters.h"
+#include "text/moses_prefixes.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using namespace moses;
@@ -350,4 +350,4 @@ std::string MosesTokenizer::tokenize(std::string_view line) const {
   return rules_->tokenize(line);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "pair_statistics.h"
+#include "text/pair_statistics.h"
 
 #include <algorithm>
 
-#include "seqconv/text/unicode.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 PairStatistics::PairStatistics(
     std::unordered_map<SymbolPair, int64_t, SymbolPairHash> counts,
@@ -223,4 +223,4 @@ void BpeVocabulary::count_new(
   }
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

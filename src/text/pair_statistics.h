@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "seqconv/text/bpe_trainer.h"
+#include "text/bpe_trainer.h"
 
 /// Counts what learn_bpe asks for. subword-nmt keeps approximate books in some
 /// corners: it prunes rare pairs from its table and merges the tables again
 /// later, and it matches symbols by their text, also when the same text came
 /// from other merges. The same codes need the same books, so they are kept in
 /// its way.
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Two neighbouring symbols, as numbers of a BpeVocabulary.
 using SymbolPair = std::pair<int32_t, int32_t>;
@@ -99,4 +99,4 @@ class BpeVocabulary {
   std::unordered_map<SymbolPair, Places, SymbolPairHash> places_;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,9 +1,9 @@
-#include "seqconv/text/preparation.h"
+#include "text/preparation.h"
 
-#include "seqconv/base/error.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 Preparation::Preparation(
     const TextOptions& options,
@@ -44,4 +44,4 @@ std::vector<TextFile> prepared_files(
   return files;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

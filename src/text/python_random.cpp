@@ -1,9 +1,9 @@
-#include "python_random.h"
+#include "text/python_random.h"
 
 #include <algorithm>
 #include <array>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr size_t kState = std::mt19937::state_size;
@@ -65,4 +65,4 @@ double PythonRandom::next() {
   return (high * 67108864 + low) / 9007199254740992;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

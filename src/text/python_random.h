@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <random>
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// The numbers of Python's generator after random.seed(seed).
 class PythonRandom {
@@ -17,4 +17,4 @@ class PythonRandom {
   std::mt19937 words_;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,9 +1,9 @@
-#include "seqconv/text/segmenter.h"
+#include "text/segmenter.h"
 
-#include "seqconv/base/error.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 std::string join_with_blanks(const std::vector<std::string>& symbols) {
@@ -79,4 +79,4 @@ std::shared_ptr<const Segmenter> make_bpe_segmenter(Bpe bpe) {
   return std::make_shared<BpeSegmenter>(std::move(bpe));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

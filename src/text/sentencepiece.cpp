@@ -1,10 +1,10 @@
 #include <sentencepiece_processor.h>
 
-#include "seqconv/base/error.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "text/segmenter.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr std::string_view kUnknownPiece = "<unk>";
@@ -188,4 +188,4 @@ std::shared_ptr<const Segmenter> make_sentencepiece_segmenter(
   return std::make_shared<SentencePieceSegmenter>(model, name);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,12 +4,12 @@
 
 #include <unordered_map>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/log.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "text/segmenter.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr std::string_view kReserved = "\xE2\x96\x85";  // U+2585
@@ -215,4 +215,4 @@ std::string train_sentencepiece(
   return model;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

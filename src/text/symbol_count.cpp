@@ -1,11 +1,11 @@
-#include "seqconv/text/symbol_count.h"
+#include "text/symbol_count.h"
 
 #include <algorithm>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
+#include "base/error.h"
+#include "base/special_ids.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 SymbolCount SymbolCount::of(std::span<const int32_t> ids) {
   return {std::ssize(ids), std::count(ids.begin(), ids.end(), kUnknownId)};
@@ -32,4 +32,4 @@ std::string SymbolCount::warning() const {
       "model's language and subwords?");
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

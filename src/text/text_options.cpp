@@ -1,16 +1,16 @@
-#include "seqconv/text/text_options.h"
+#include "text/text_options.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/text/moses.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "base/special_ids.h"
+#include "text/moses.h"
+#include "text/segmenter.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 template <class T>
@@ -204,4 +204,4 @@ void check_languages(
   }
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,8 +1,8 @@
-#include "seqconv/text/text_pipeline.h"
+#include "text/text_pipeline.h"
 
-#include "seqconv/text/segmenter.h"
+#include "text/segmenter.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 TextPipeline::TextPipeline(
     std::shared_ptr<const Segmenter> segmenter,
     std::shared_ptr<const Vocabulary> vocabulary,
@@ -64,4 +64,4 @@ std::string TextPipeline::symbols(const std::vector<int32_t>& ids) const {
   return text;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

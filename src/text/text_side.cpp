@@ -1,13 +1,13 @@
-#include "text_side.h"
+#include "text/text_side.h"
 
 #include <algorithm>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/json_fields.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json_fields.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -295,4 +295,4 @@ void fail_malformed(const RootedPath& folder, const UsageError& error) {
       error.what());
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/options.h"
-#include "seqconv/text/bpe_trainer.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/text_pipeline.h"
+#include "base/options.h"
+#include "text/bpe_trainer.h"
+#include "text/segmenter.h"
+#include "text/text_pipeline.h"
 
 /// One side of a text: what a language model has once and a translation model
 /// twice. Segmenter and vocabulary, learned from files or given by them, and
 /// their place in a model folder.
-namespace seqconv {
+namespace seqconv::internal {
 
 using SegmenterPointer = std::shared_ptr<const Segmenter>;
 using VocabularyPointer = std::shared_ptr<const Vocabulary>;
@@ -123,4 +123,4 @@ std::vector<std::string> check_samples(
     const RootedPath& folder,
     const UsageError& error);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "seqconv/text/text_source.h"
+#include "text/text_source.h"
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/json_texts.h"
-#include "seqconv/base/sha1.h"
+#include "base/error.h"
+#include "base/json_texts.h"
+#include "base/sha1.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -160,4 +160,4 @@ std::vector<RootedPath> files_of(const TextSource& source) {
   return files;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,13 +1,13 @@
 #include <limits>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/json_fields.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/text_pipeline.h"
-#include "text_side.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json_fields.h"
+#include "base/options.h"
+#include "text/text_pipeline.h"
+#include "text/text_side.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -231,4 +231,4 @@ std::string difference(const TranslationText& a, const TranslationText& b) {
   return found.empty() ? "" : "target " + found;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

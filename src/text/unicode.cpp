@@ -1,4 +1,4 @@
-#include "seqconv/text/unicode.h"
+#include "text/unicode.h"
 
 #include <unicode/ucasemap.h>
 #include <unicode/uchar.h>
@@ -9,11 +9,11 @@
 #include <limits>
 #include <memory>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/made_once.h"
-#include "seqconv/base/one_line.h"
+#include "base/error.h"
+#include "base/made_once.h"
+#include "base/one_line.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -207,4 +207,4 @@ std::string clean_line(std::string_view line) {
   return one_line(line);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <unordered_map>
 
-#include "seqconv/base/made_once.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/unicode.h"
+#include "base/made_once.h"
+#include "text/segmenter.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
@@ -99,4 +99,4 @@ std::shared_ptr<const Segmenter> make_byte_segmenter() {
   return std::make_shared<ByteSegmenter>();
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/text/vocabulary.h"
+#include "text/vocabulary.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 #include <sstream>
 #include <utility>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr std::string_view kOverwrite = " #fairseq:overwrite";
@@ -233,4 +233,4 @@ const std::string& Vocabulary::symbol(int32_t id) const {
   return symbols_[static_cast<size_t>(id)];
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "agreement.h"
+#include "train/agreement.h"
 
 #include <torch/version.h>
 
@@ -6,12 +6,13 @@
 #include <random>
 #include <thread>
 
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/kernels/isa.h"
+#include "base/checksum.h"
+#include "base/files.h"
+#include "base/options.h"
+#include "kernels/isa.h"
+#include "seqconv/version.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -176,4 +177,4 @@ void check_shared_folder(Communicator& processes, const fs::path& folder) {
   fail_together(processes, fault);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

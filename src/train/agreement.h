@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <string>
 
-#include "seqconv/base/rooted_path.h"
-#include "seqconv/train/communicator.h"
-#include "seqconv/train/trainer.h"
+#include "base/rooted_path.h"
+#include "train/processes/communicator.h"
+#include "train/trainer.h"
 
 /// What the processes of a run must agree in before they train.
-namespace seqconv {
+namespace seqconv::internal {
 
 /// The text of process `root`, in all.
 std::string
@@ -51,4 +51,4 @@ void check_shared_folder(
     Communicator& processes,
     const std::filesystem::path& folder);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,13 +1,13 @@
-#include "binarised_data.h"
+#include "train/binarised_data.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "seqconv/base/error.h"
-#include "seqconv/data/fairseq_data.h"
-#include "seqconv/text/unicode.h"
+#include "base/error.h"
+#include "text/corpus/fairseq_data.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr size_t kSamples = 5;
@@ -111,4 +111,4 @@ std::vector<std::string> binarised_samples(
   return samples;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/text/text_pipeline.h"
-#include "seqconv/train/options.h"
+#include "text/text_pipeline.h"
+#include "train/options.h"
 
 /// What a run does otherwise where its files are fairseq's binarised data
 /// (docs/data.md) and not text.
-namespace seqconv {
+namespace seqconv::internal {
 
 /// UsageError naming the keys when a file of [data] is binarised and [text]
 /// leaves something to be learned: ids teach no subwords and no dictionary, and
@@ -30,4 +30,4 @@ std::vector<std::string> binarised_samples(
     const std::vector<TextSource>& files,
     const TextPipeline& text);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

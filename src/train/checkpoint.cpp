@@ -1,15 +1,15 @@
-#include "checkpoint.h"
+#include "train/checkpoint.h"
 
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 
-#include "seqconv/base/elements.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/ops/device.h"
+#include "base/elements.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "libtorch/ops/device.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -196,4 +196,4 @@ void load_state_tensors(
   tensors.optimizer.scalars() = position.optimizer;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -8,12 +8,12 @@
 #include <span>
 #include <string>
 
-#include "saved_state.h"
-#include "seqconv/nn/flat_parameters.h"
-#include "seqconv/train/flat_shares.h"
-#include "seqconv/train/optimizer.h"
+#include "libtorch/nn/flat_parameters.h"
+#include "train/optimizer.h"
+#include "train/processes/flat_shares.h"
+#include "train/saved_state.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// The tensors of a run: parameters, gradients under way, optimiser state, and
 /// the parameters' moving average where one is kept.
@@ -57,4 +57,4 @@ void load_state_tensors(
     const Position& position,
     const RunTensors& tensors);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,9 +1,9 @@
-#include "data_options.h"
+#include "train/data_options.h"
 
-#include "seqconv/base/error.h"
-#include "seqconv/data/fairseq_data.h"
+#include "base/error.h"
+#include "text/corpus/fairseq_data.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 void check_no_ids(const char* key, const std::vector<std::string>& files) {
@@ -167,4 +167,4 @@ void check_cuts(const DataOptions& data, const ModelOptions& model) {
   check("max_target_tokens", data.max_target_tokens, "decoder.", model.decoder);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

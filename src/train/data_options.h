@@ -1,9 +1,9 @@
 #pragma once
 
-#include "seqconv/train/options.h"
+#include "train/options.h"
 
 /// Checks of [data] for translation.
-namespace seqconv {
+namespace seqconv::internal {
 
 /// UsageError for keys that name no sample, contradict each other, or are a
 /// language model's.
@@ -12,4 +12,4 @@ void check_pair_data(const DataOptions& data);
 /// UsageError for cuts that leave nothing, or more than the model takes.
 void check_cuts(const DataOptions& data, const ModelOptions& model);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,8 +1,8 @@
-#include "device_checks.h"
+#include "train/device_checks.h"
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// From where on a CUDA device computes in that precision: below, LibTorch
@@ -52,4 +52,4 @@ std::string precision_fault(
       enum_name(precision));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "seqconv/torch_backend/device.h"
-#include "seqconv/train/options.h"
+#include "libtorch/backend/device.h"
+#include "train/options.h"
 
 /// What a run asks of the device that it trains on.
-namespace seqconv {
+namespace seqconv::internal {
 
 /// What is wrong with training in that precision on the device, or "".
 /// `capability` is read for CUDA devices alone.
@@ -17,4 +17,4 @@ std::string precision_fault(
     at::Device device,
     ComputeCapability capability);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -11,12 +11,12 @@
 #include <limits>
 #include <utility>
 
-#include "seqconv/base/log.h"
-#include "seqconv/nn/dropout_plan.h"
-#include "seqconv/ops/device.h"
-#include "updates.h"
+#include "base/log.h"
+#include "libtorch/nn/dropout_plan.h"
+#include "libtorch/ops/device.h"
+#include "train/updates.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Where the numbers of UpdateSums stand: in the order of its visit().
@@ -369,4 +369,4 @@ std::unique_ptr<Updates> make_device_updates(const UpdateParts& parts) {
   return std::make_unique<DeviceUpdates>(parts);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "dry_run.h"
+#include "train/dry_run.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -6,14 +6,14 @@
 #include <cerrno>
 #include <cstring>
 
-#include "run_setup.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/data/batcher.h"
-#include "seqconv/data/fairseq_data.h"
-#include "settings.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "text/corpus/batcher.h"
+#include "text/corpus/fairseq_data.h"
+#include "train/run_setup.h"
+#include "train/settings.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -206,7 +206,7 @@ int64_t token_bytes(const TrainConfig& config, const RunSize& size) {
   const int64_t output = model.dim + model.output_width() +
       size.target_vocabulary / 8;  // in chunks
   const bool is_small = config.training.precision != Precision::kFloat32;
-  // There the look at the source is in float32 (nn/attention).
+  // There the look at the source is in float32 (libtorch/nn/attention).
   const int64_t attention =
       is_small && size.on_cpu && translates && model.attention_dropout == 0
       ? 4 * model.dim * model.decoder.layers
@@ -233,4 +233,4 @@ void report_dry_run(const TrainRequest& request, int64_t processes) {
   log_info("dry run: nothing was written");
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "seqconv/train/trainer.h"
+#include "train/trainer.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Says what train_model would do with the request in so many processes, on the
 /// request's device: pairs, vocabulary, parameters, batches, updates, memory.
@@ -25,4 +25,4 @@ struct MemoryEstimate {
 };
 MemoryEstimate estimate_memory(const TrainConfig& config, const RunSize& size);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

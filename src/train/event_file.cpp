@@ -1,4 +1,4 @@
-#include "event_file.h"
+#include "train/event_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,11 +14,11 @@
 #include <optional>
 #include <span>
 
-#include "seqconv/base/crc32.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
+#include "base/crc32.h"
+#include "base/files.h"
+#include "base/options.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// How protocol buffers write a field.
@@ -202,4 +202,4 @@ void EventFile::append(const std::string& event) {
       written < 0 ? std::strerror(errno) : "the disk is full");
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

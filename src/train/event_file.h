@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "seqconv/base/json.h"
+#include "base/json.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Named numbers at one step of a run.
 using Scalars = std::vector<std::pair<std::string, float>>;
@@ -53,4 +53,4 @@ class EventFile {
   int fd_ = -1;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,17 +1,17 @@
-#include "given_text.h"
+#include "train/given_text.h"
 
 #include <algorithm>
 #include <array>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/json_fields.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/checkpoint/model_description.h"
-#include "seqconv/text/bpe.h"
-#include "seqconv/text/segmenter.h"
+#include "base/files.h"
+#include "base/json_fields.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "model/model_description.h"
+#include "text/bpe.h"
+#include "text/segmenter.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Keys that learning reads, and nothing after it.
@@ -187,4 +187,4 @@ void check_given_text(
   report_unused(request);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

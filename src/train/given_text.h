@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/json.h"
-#include "seqconv/text/text_pipeline.h"
-#include "seqconv/train/trainer.h"
+#include "base/json.h"
+#include "text/text_pipeline.h"
+#include "train/trainer.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// One side of a text that comes with a model, and what the configuration names
 /// as its dictionary.
@@ -33,4 +33,4 @@ void check_given_text(
 /// configuration: whoever learns anew with them learns what that one did.
 Json with_learning_keys(const TrainRequest& request, Json text);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,12 +1,12 @@
-#include "binarised_data.h"
-#include "given_text.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/symbol_count.h"
-#include "seqconv/torch_backend/model_folder.h"
-#include "settings.h"
-#include "task.h"
+#include "base/options.h"
+#include "libtorch/backend/model_folder.h"
+#include "text/symbol_count.h"
+#include "train/binarised_data.h"
+#include "train/given_text.h"
+#include "train/settings.h"
+#include "train/task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -165,4 +165,4 @@ std::shared_ptr<TrainingTask> make_language_model_task(
   return std::make_shared<LanguageModelTask>(config, device);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

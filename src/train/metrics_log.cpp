@@ -1,4 +1,4 @@
-#include "metrics_log.h"
+#include "train/metrics_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/json_texts.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "base/files.h"
+#include "base/json_texts.h"
+#include "base/log.h"
+#include "base/options.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// The first `wanted` lines of a log, or as many as there are.
@@ -91,4 +91,4 @@ void MetricsLog::write(const Json& record) {
   ++records_;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

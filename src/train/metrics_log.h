@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "seqconv/base/json.h"
-#include "seqconv/base/rooted_path.h"
+#include "base/json.h"
+#include "base/rooted_path.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// training/metrics.jsonl: one JSON object a line (docs/metrics.md), each
 /// written at once, so that a reader sees whole lines.
@@ -28,4 +28,4 @@ class MetricsLog {
   int64_t records_ = 0;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

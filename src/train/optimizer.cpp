@@ -1,14 +1,14 @@
-#include "seqconv/train/optimizer.h"
+#include "train/optimizer.h"
 
 #include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 
-#include "seqconv/base/error.h"
-#include "seqconv/kernels/optimizer.h"
-#include "seqconv/ops/parallel.h"
+#include "base/error.h"
+#include "kernels/optimizer.h"
+#include "libtorch/ops/parallel.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 Optimizer::Optimizer(const OptimizerOptions& options, const at::Tensor& values)
     : options_(options), values_(values) {
@@ -75,4 +75,4 @@ double clip_factor(double norm, double max_norm) {
   return kernels::clip_factor(norm, max_norm);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "seqconv/ops/device.h"
-#include "seqconv/train/optimizer.h"
+#include "libtorch/ops/device.h"
+#include "train/optimizer.h"
 
 /// The optimiser in plain tensor algebra. A step that is not to be made is one
 /// whose factors leave everything as it is.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Elements at a time: as much is needed for what a step computes in between.
@@ -158,4 +158,4 @@ void Optimizer::step_where(
   previous_rate.copy_(at::where(keep, learning_rate, previous_rate));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

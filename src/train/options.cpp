@@ -1,14 +1,14 @@
-#include "seqconv/train/options.h"
+#include "train/options.h"
 
 #include <algorithm>
 #include <initializer_list>
 
-#include "data_options.h"
-#include "seqconv/base/device_name.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/options.h"
+#include "base/device_name.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "train/data_options.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 template <class T>
@@ -270,4 +270,4 @@ TrainConfig read_train_config(const Json& table) {
   return config;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

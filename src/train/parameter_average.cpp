@@ -1,4 +1,4 @@
-#include "parameter_average.h"
+#include "train/parameter_average.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/expm1.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <utility>
 
-#include "seqconv/ops/parallel.h"
+#include "libtorch/ops/parallel.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Fewer parameters are not worth a thread.
@@ -105,4 +105,4 @@ void ParameterAverage::InUse::end() {
   average.shares_.share(average.all_values_);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "seqconv/train/flat_shares.h"
+#include "train/processes/flat_shares.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// The exponential moving average of a run's parameters, or none where the
 /// decay is 0. After n updates it is the mean of the parameters after each of
@@ -66,4 +66,4 @@ class ParameterAverage {
   at::Tensor average_;  // likewise
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "seqconv/train/optimizer_scalars.h"
-#include "seqconv/train/update_sums.h"
+#include "train/optimizer_scalars.h"
+#include "train/processes/update_sums.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Everything about a run that is no tensor and no file: a checkpoint stores
 /// it, and going on from it gives the numbers of an uninterrupted run.
@@ -68,4 +68,4 @@ struct Position {
   }
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

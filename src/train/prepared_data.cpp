@@ -1,13 +1,13 @@
-#include "prepared_data.h"
+#include "train/prepared_data.h"
 
-#include "seqconv/base/atomic_file.h"
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/signals.h"
+#include "base/atomic_file.h"
+#include "base/checksum.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/signals.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -157,4 +157,4 @@ void check_same_inputs(const Json& stored, const Json& present) {
   }
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/data/line_encoder.h"
-#include "seqconv/data/samples.h"
-#include "seqconv/text/text_pipeline.h"
+#include "text/corpus/line_encoder.h"
+#include "text/corpus/samples.h"
+#include "text/text_pipeline.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// A corpus of a run as samples of ids, and what to say of it.
 struct PreparedCorpus {
@@ -69,4 +69,4 @@ void stop_preparing_if_asked();
 /// Error naming the configuration's key whose files have changed.
 void check_same_inputs(const Json& stored, const Json& present);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

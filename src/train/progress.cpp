@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "train/progress.h"
 
 #include <unistd.h>
 
@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "seqconv/base/log.h"
+#include "base/log.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr int kBarWidth = 24;
@@ -104,4 +104,4 @@ void Progress::clear() {
   width_ = 0;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

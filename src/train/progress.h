@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// "0:07", "12:34", "3:05:00", "2d 03:05".
 std::string duration_text(double seconds);
@@ -50,4 +50,4 @@ class Progress {
   std::chrono::steady_clock::time_point drawn_;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

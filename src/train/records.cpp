@@ -1,4 +1,4 @@
-#include "records.h"
+#include "train/records.h"
 
 #include <ATen/Parallel.h>
 
@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <ctime>
 
-#include "seqconv/base/options.h"
+#include "base/options.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 std::string utc_now() {
@@ -162,4 +162,4 @@ std::string record_line(const Json& record, const MetricOptions& metrics) {
   return line;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,15 +4,15 @@
 #include <utility>
 #include <vector>
 
-#include "position.h"
-#include "progress.h"
-#include "run_setup.h"
-#include "seqconv/metrics/corpus_metric.h"
-#include "validate.h"
+#include "metrics/corpus_metric.h"
+#include "train/position.h"
+#include "train/progress.h"
+#include "train/run_setup.h"
+#include "train/validate.h"
 
 /// The records of training/metrics.jsonl (docs/metrics.md) and the lines that
 /// say the same to a person.
-namespace seqconv {
+namespace seqconv::internal {
 
 /// What one validation found.
 struct ValidationResult {
@@ -38,4 +38,4 @@ ProgressStatus progress_status(
 /// `metrics` says what scores are called.
 std::string record_line(const Json& record, const MetricOptions& metrics = {});
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

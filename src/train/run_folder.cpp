@@ -1,4 +1,4 @@
-#include "run_folder.h"
+#include "train/run_folder.h"
 
 #include <unistd.h>
 
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/atomic_file.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/log.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/log.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -127,4 +127,4 @@ void remove_leftovers(const RunFolder& folder, bool own) {
     remove_unfinished_files(place, unwanted);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "seqconv/base/rooted_path.h"
+#include "base/rooted_path.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Where a training run keeps what, inside its model folder.
 struct RunFolder {
@@ -58,4 +58,4 @@ std::filesystem::path set_aside(const std::filesystem::path& file);
 /// Only the holder of the folder's lock may do so.
 void remove_leftovers(const RunFolder& folder, bool own);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

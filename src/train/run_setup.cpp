@@ -1,26 +1,26 @@
-#include "run_setup.h"
+#include "train/run_setup.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <chrono>
 
-#include "agreement.h"
-#include "given_text.h"
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/base/signals.h"
-#include "seqconv/checkpoint/decoding_defaults.h"
-#include "seqconv/checkpoint/model_description.h"
-#include "seqconv/checkpoint/model_writing.h"
-#include "seqconv/data/fairseq_data.h"
-#include "seqconv/ops/device.h"
-#include "settings.h"
+#include "base/checksum.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "base/signals.h"
+#include "libtorch/ops/device.h"
+#include "model/decoding_defaults.h"
+#include "model/model_description.h"
+#include "model/model_writing.h"
+#include "text/corpus/fairseq_data.h"
+#include "train/agreement.h"
+#include "train/given_text.h"
+#include "train/settings.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 void stop_if_asked() {
@@ -449,4 +449,4 @@ RunSetup set_up_run(
   return setup;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint.h"
-#include "run_folder.h"
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/folder_lock.h"
-#include "seqconv/train/communicator.h"
-#include "task.h"
+#include "base/checksum.h"
+#include "base/folder_lock.h"
+#include "train/checkpoint.h"
+#include "train/processes/communicator.h"
+#include "train/run_folder.h"
+#include "train/task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Everything that a training run works with, before its first batch.
 struct RunSetup {
@@ -47,4 +47,4 @@ RunSetup set_up_run(
     std::shared_ptr<Communicator> communicator =
         std::make_shared<SingleProcess>());
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

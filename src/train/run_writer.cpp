@@ -1,4 +1,4 @@
-#include "run_writer.h"
+#include "train/run_writer.h"
 
 #include <algorithm>
 #include <fstream>
@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/signals.h"
-#include "seqconv/torch_backend/parameters.h"
+#include "base/checksum.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "libtorch/backend/parameters.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Those that a log has of an update.
@@ -147,4 +147,4 @@ void RunWriter::clean_up(Position& position) {
     remove_leftovers(setup_.folder, /*own=*/false);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <optional>
 
-#include "event_file.h"
-#include "metrics_log.h"
-#include "parameter_average.h"
-#include "run_setup.h"
+#include "train/event_file.h"
+#include "train/metrics_log.h"
+#include "train/parameter_average.h"
+#include "train/run_setup.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// What a run writes into its folder while it trains: records, checkpoints, its
 /// state. The first process does it; the others give it what they keep their
@@ -55,4 +55,4 @@ class RunWriter {
   std::optional<EventFile> events_;    // where wanted
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

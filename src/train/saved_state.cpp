@@ -1,12 +1,12 @@
-#include "saved_state.h"
+#include "train/saved_state.h"
 
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "seqconv/base/checksum.h"
+#include "base/checksum.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -141,4 +141,4 @@ SavedState read_state(const RootedPath& file) {
   return saved;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

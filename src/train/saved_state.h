@@ -3,18 +3,18 @@
 #include <map>
 #include <string>
 
-#include "position.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/rooted_path.h"
-#include "seqconv/base/safetensors.h"
+#include "base/options.h"
+#include "base/rooted_path.h"
+#include "base/safetensors.h"
+#include "train/position.h"
 
 /// What a training state says in words; its tensors are those of checkpoint.h.
 /// Free of LibTorch: whatever a file holds, reading it is an Error at most.
-namespace seqconv {
+namespace seqconv::internal {
 
 /// The version of training states. Whoever changes what a state's buffers or
 /// position mean, or how the numbers that follow are drawn from them, raises it
-/// and leaves a state of the version before in tests/checkpoint/folders:
+/// and leaves a state of the version before in tests/model/folders:
 /// docs/model_folder.md has the rule.
 inline constexpr int64_t kStateVersion = 1;
 
@@ -39,4 +39,4 @@ struct SavedState {
 };
 SavedState read_state(const RootedPath& file);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

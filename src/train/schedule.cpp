@@ -1,11 +1,11 @@
-#include "seqconv/train/schedule.h"
+#include "train/schedule.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Where an update stands in its cycle.
@@ -64,4 +64,4 @@ double learning_rate(const ScheduleOptions& options, int64_t updates) {
   fail("unknown schedule ", static_cast<int>(options.kind));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

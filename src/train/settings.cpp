@@ -1,13 +1,13 @@
-#include "settings.h"
+#include "train/settings.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "seqconv/base/options.h"
+#include "base/options.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Keys that change no number of the training itself.
@@ -203,4 +203,4 @@ void check_same_architecture(
   }
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

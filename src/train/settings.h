@@ -1,9 +1,9 @@
 #pragma once
 
-#include "seqconv/base/json.h"
-#include "seqconv/train/options.h"
+#include "base/json.h"
+#include "train/options.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// UsageError when a run that began with `stored` cannot go on with `present`
 /// (both as write_options gives them): names the first key that differs and
@@ -26,4 +26,4 @@ void check_same_architecture(
     const ModelOptions& given,
     const std::string& where);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,13 +1,13 @@
-#include "task.h"
+#include "train/task.h"
 
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 
-#include "seqconv/base/options.h"
-#include "seqconv/ops/device.h"
+#include "base/options.h"
+#include "libtorch/ops/device.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 std::shared_ptr<TrainingTask> make_task(
     const TrainConfig& config,
@@ -40,4 +40,4 @@ void copy_parameters(const SequenceModel& given, SequenceModel& fresh) {
         .copy_(ops::to_device(values[item.key()], item.value().device()));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

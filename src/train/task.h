@@ -5,13 +5,13 @@
 #include <optional>
 #include <vector>
 
-#include "prepared_data.h"
-#include "seqconv/metrics/corpus_metric.h"
-#include "seqconv/models/sequence_model.h"
-#include "seqconv/train/trainer.h"
-#include "validate.h"
+#include "libtorch/models/sequence_model.h"
+#include "metrics/corpus_metric.h"
+#include "train/prepared_data.h"
+#include "train/trainer.h"
+#include "train/validate.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// What differs between tasks in a training run: its text, data and model. The
 /// loop itself knows none of them.
@@ -65,4 +65,4 @@ std::string vocabulary_text(const TrainingTask& task);
 /// Gives `fresh` the values of `given`, a model of the same architecture.
 void copy_parameters(const SequenceModel& given, SequenceModel& fresh);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,15 +1,15 @@
-#include "train_loop.h"
+#include "train/train_loop.h"
 
 #include <cmath>
 
-#include "agreement.h"
-#include "checkpoint.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/signals.h"
-#include "seqconv/train/schedule.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/signals.h"
+#include "train/agreement.h"
+#include "train/checkpoint.h"
+#include "train/schedule.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 uint64_t seed_of(const TrainConfig& config) {
@@ -361,4 +361,4 @@ void TrainLoop::finish(const std::string& reason) {
       duration_text(position_.seconds)));
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "batch_share.h"
-#include "parameter_average.h"
-#include "position.h"
-#include "progress.h"
-#include "records.h"
-#include "run_setup.h"
-#include "run_writer.h"
-#include "seqconv/base/stopwatch.h"
-#include "seqconv/data/batcher.h"
-#include "seqconv/train/gradient_sum.h"
-#include "updates.h"
+#include "base/stopwatch.h"
+#include "text/corpus/batcher.h"
+#include "train/parameter_average.h"
+#include "train/position.h"
+#include "train/processes/batch_share.h"
+#include "train/processes/gradient_sum.h"
+#include "train/progress.h"
+#include "train/records.h"
+#include "train/run_setup.h"
+#include "train/run_writer.h"
+#include "train/updates.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// The updates of a run, one after the other, with all that happens between
 /// them. What must survive an interruption is in position_ and in the flat
@@ -85,4 +85,4 @@ class TrainLoop {
   Stopwatch watch_;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,17 +1,17 @@
-#include "seqconv/train/trainer.h"
+#include "train/trainer.h"
 
 #include <ATen/Parallel.h>
 
-#include "binarised_data.h"
-#include "device_checks.h"
-#include "dry_run.h"
-#include "run_setup.h"
-#include "seqconv/base/log.h"
-#include "seqconv/torch_backend/device.h"
-#include "seqconv/train/processes.h"
-#include "train_loop.h"
+#include "base/log.h"
+#include "libtorch/backend/device.h"
+#include "train/binarised_data.h"
+#include "train/device_checks.h"
+#include "train/dry_run.h"
+#include "train/processes/processes.h"
+#include "train/run_setup.h"
+#include "train/train_loop.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// UsageError when some processes would never have a batch.
@@ -93,4 +93,4 @@ void train_model(
   TrainLoop(std::move(setup)).run();
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,16 +1,16 @@
 #include <algorithm>
 
-#include "binarised_data.h"
-#include "given_text.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/data/pair_corpus.h"
-#include "seqconv/text/symbol_count.h"
-#include "seqconv/torch_backend/model_folder.h"
-#include "settings.h"
-#include "task.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "libtorch/backend/model_folder.h"
+#include "text/corpus/pair_corpus.h"
+#include "text/symbol_count.h"
+#include "train/binarised_data.h"
+#include "train/given_text.h"
+#include "train/settings.h"
+#include "train/task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
@@ -228,4 +228,4 @@ std::shared_ptr<TrainingTask> make_translation_task(
   return std::make_shared<TranslationTask>(config, device);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

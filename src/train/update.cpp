@@ -1,11 +1,11 @@
-#include "seqconv/train/update.h"
+#include "train/update.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "seqconv/nn/dropout_plan.h"
+#include "libtorch/nn/dropout_plan.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 std::optional<at::ScalarType> activation_type(Precision precision) {
   switch (precision) {
@@ -71,4 +71,4 @@ StepResult apply_update(
   return result;
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "updates.h"
+#include "train/updates.h"
 
 #include <cmath>
 
-#include "seqconv/base/log.h"
+#include "base/log.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 class HostUpdates : public Updates {
@@ -106,4 +106,4 @@ std::unique_ptr<Updates> make_updates(const UpdateParts& parts) {
                                             : make_device_updates(parts);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,14 +3,14 @@
 #include <functional>
 #include <memory>
 
-#include "parameter_average.h"
-#include "position.h"
-#include "seqconv/data/batch.h"
-#include "seqconv/train/gradient_sum.h"
-#include "seqconv/train/options.h"
-#include "seqconv/train/update.h"
+#include "text/corpus/batch.h"
+#include "train/options.h"
+#include "train/parameter_average.h"
+#include "train/position.h"
+#include "train/processes/gradient_sum.h"
+#include "train/update.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// Makes the updates of a run out of batches, and keeps those numbers of its
 /// position that losses and gradients decide. A device computes them long after
@@ -77,4 +77,4 @@ inline constexpr int64_t kMostSkipsInARow = 10;
 /// What training minimises.
 ops::CrossEntropyOptions loss_options(const TrainingOptions& training);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "validate.h"
+#include "train/validate.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/stack.h>
@@ -9,17 +9,17 @@
 #include <numbers>
 #include <set>
 
-#include "agreement.h"
-#include "seqconv/base/log.h"
-#include "seqconv/data/fairseq_data.h"
-#include "seqconv/data/sentence_reader.h"
-#include "seqconv/metrics/missing_words.h"
-#include "seqconv/nn/dropout_plan.h"
-#include "seqconv/ops/device.h"
-#include "seqconv/text/documents.h"
-#include "seqconv/torch_backend/backend.h"
+#include "base/log.h"
+#include "libtorch/backend/backend.h"
+#include "libtorch/nn/dropout_plan.h"
+#include "libtorch/ops/device.h"
+#include "metrics/missing_words.h"
+#include "text/corpus/fairseq_data.h"
+#include "text/corpus/sentence_reader.h"
+#include "text/documents.h"
+#include "train/agreement.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr size_t kLinesAtATime = 256;
@@ -263,4 +263,4 @@ std::optional<std::vector<std::string>> translate_validation_text(
   return gather_lines(processes, own);
 }
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/data/batcher.h"
-#include "seqconv/data/pair_corpus.h"
-#include "seqconv/metrics/corpus_metric.h"
-#include "seqconv/models/sequence_model.h"
-#include "seqconv/pipeline/translator.h"
-#include "seqconv/torch_backend/model_folder.h"
-#include "seqconv/train/communicator.h"
-#include "seqconv/train/options.h"
+#include "libtorch/backend/model_folder.h"
+#include "libtorch/models/sequence_model.h"
+#include "metrics/corpus_metric.h"
+#include "pipeline/translator.h"
+#include "text/corpus/batcher.h"
+#include "text/corpus/pair_corpus.h"
+#include "train/options.h"
+#include "train/processes/communicator.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
 /// How a validation ends early, with one process or several; by default never.
 struct ValidationStop {
@@ -87,4 +87,4 @@ std::optional<std::vector<std::string>> translate_validation_text(
     Communicator& processes,
     const ValidationStop& stop);
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/crc32.h"
+#include "base/crc32.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 std::span<const std::byte> bytes_of_text(std::string_view text) {
@@ -36,4 +36,4 @@ TEST(Crc32, CastagnolisIsThatOfTheStandard) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/elements.h"
+#include "base/elements.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -87,4 +87,4 @@ TEST(Elements, AFileWithNumbersThatAreNotFiniteIsRefused) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,14 +1,14 @@
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
 
-#include "seqconv/base/log.h"
+#include "base/log.h"
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -77,4 +77,4 @@ TEST(Log, AMessageIsOneLineOfUtf8WhateverItQuotes) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/files.h"
+#include "base/files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,16 +12,16 @@
 #include <cstdlib>
 #include <thread>
 
-#include "seqconv/base/atomic_file.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/file_stamps.h"
-#include "seqconv/base/mapping_faults.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/file_stamps.h"
+#include "base/mapping_faults.h"
 #include "support/ended_process.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -386,4 +386,4 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

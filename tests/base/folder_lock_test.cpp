@@ -1,4 +1,4 @@
-#include "seqconv/base/folder_lock.h"
+#include "base/folder_lock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,12 +7,12 @@
 
 #include <csignal>
 
-#include "seqconv/base/files.h"
+#include "base/files.h"
 #include "support/ended_process.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -72,4 +72,4 @@ TEST_F(FolderLockFile, SaysWhyItCannot) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

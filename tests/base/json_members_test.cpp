@@ -1,11 +1,11 @@
-#include "seqconv/base/json_members.h"
+#include "base/json_members.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -117,4 +117,4 @@ TEST(JsonMembers, OfALargeObjectTakeNoQuadraticTime) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

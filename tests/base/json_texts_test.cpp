@@ -1,10 +1,10 @@
-#include "seqconv/base/json_texts.h"
+#include "base/json_texts.h"
 
 #include <gmock/gmock.h>
 
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -71,4 +71,4 @@ TEST(JsonTexts, ALineMustBeAnObject) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/launch.h"
+#include "base/error.h"
+#include "base/launch.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 Launch launch_of(const std::map<std::string, const char*>& variables) {
@@ -186,4 +186,4 @@ TEST(Launch, ProcessesOfThisMachineAreCounted) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

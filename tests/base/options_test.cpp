@@ -1,4 +1,4 @@
-#include "seqconv/base/options.h"
+#include "base/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 enum class Colour { kRed, kGreen, kBlue };
@@ -338,4 +338,4 @@ TEST(OptionsLists, OfNamesAreUnsetByAnEmptyString) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,10 +1,10 @@
-#include "seqconv/base/own_device.h"
+#include "base/own_device.h"
 
 #include <gmock/gmock.h>
 
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -62,4 +62,4 @@ TEST(MachineName, IsThatOfOneStartOfTheMachine) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/random.h"
+#include "base/random.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST(Shuffle, GivesEveryOrderItsShare) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

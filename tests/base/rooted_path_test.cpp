@@ -1,4 +1,4 @@
-#include "seqconv/base/rooted_path.h"
+#include "base/rooted_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,12 +8,12 @@
 #include <atomic>
 #include <thread>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ TEST_F(RootedPathTest, AFileThatChangesIntoALinkIsNeverFollowed) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

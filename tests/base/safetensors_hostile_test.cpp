@@ -4,12 +4,12 @@
 #include <cstring>
 #include <random>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/safetensors.h"
+#include "base/files.h"
+#include "base/safetensors.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -309,4 +309,4 @@ TEST(SafetensorsHostile, NothingButErrorsComesFromMutations) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,16 +1,16 @@
-#include "seqconv/base/safetensors.h"
+#include "base/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "seqconv/base/files.h"
+#include "base/files.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -188,4 +188,4 @@ TEST(ElementTypes, HaveNamesAndSizes) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,11 +1,11 @@
-#include "seqconv/base/sha1.h"
+#include "base/sha1.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// The examples of FIPS 180 and, for a text that ends near a block's end, of
@@ -31,4 +31,4 @@ TEST(Sha1, IsThatOfTheStandard) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/signals.h"
+#include "base/signals.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "seqconv/base/atomic_file.h"
-#include "seqconv/base/files.h"
+#include "base/atomic_file.h"
+#include "base/files.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Whatever who runs the tests ignores.
@@ -126,4 +126,4 @@ TEST(Signals, ThatAreIgnoredStayIgnored) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,15 +1,15 @@
-#include "seqconv/base/spare_threads.h"
+#include "base/spare_threads.h"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 #include <vector>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 #include "support/errors.h"
 #include "support/threads.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::Each;
@@ -117,4 +117,4 @@ TEST(SpareThreads, AreCalledBackEvenBeforeTheyHelp) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/base/threads.h"
+#include "base/threads.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ TEST(Cores, AreOneAtLeast) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <random>
 
-#include "seqconv/base/options.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -316,4 +316,4 @@ TEST(ToToml, WritesNumbersThatJsonLacksAndRefusesNull) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

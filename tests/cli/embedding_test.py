@@ -15,11 +15,11 @@ import unittest
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
 import support
 
-FOLDERS = support.ROOT / "tests" / "checkpoint" / "folders"
+FOLDERS = support.ROOT / "tests" / "model" / "folders"
 MODEL = FOLDERS / "translation_2"
 LANGUAGE_MODEL = FOLDERS / "language_1"
 STRICT = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
-# What stands behind `seqconv::api::`, and how often where overloaded.
+# What stands behind `seqconv::`, and how often where overloaded.
 EXPORTED = {
     "CancelToken::CancelToken": 1,
     "CancelToken::cancel": 1,
@@ -37,6 +37,7 @@ EXPORTED = {
     "Translator::translate": 3,
     "Translator::translate_async": 1,
     "Translator::~Translator": 1,
+    "version": 1,
 }
 ERRORS = ["Error", "ModelError", "OptionError", "OutOfMemory", "RequestError"]
 
@@ -156,14 +157,14 @@ class Library(unittest.TestCase):
         names = {re.split(r"^\S+ \w ", line)[1] for line in lines}
         functions = {}
         for name in {n for n in names if "(" in n}:
-            short = re.match(r"(?:seqconv::api::)?([\w:~=]+)", name)[1]
+            short = re.match(r"(?:seqconv::)?([\w:~=]+)", name)[1]
             functions[short] = functions.get(short, 0) + 1
         self.assertEqual(functions, EXPORTED)
         self.assertEqual(
             {name for name in names if "(" not in name},
-            {f"{what} for seqconv::api::{error}"
+            {f"{what} for seqconv::{error}"
              for what in ("typeinfo", "typeinfo name") for error in ERRORS}
-            | {f"vtable for seqconv::api::{error}" for error in ERRORS})  # fmt: skip
+            | {f"vtable for seqconv::{error}" for error in ERRORS})  # fmt: skip
 
     def test_no_variable_of_a_function_has_a_lock(self):
         # A child process of fork() might find it held.
@@ -178,15 +179,25 @@ class Library(unittest.TestCase):
         self.assertEqual((library().parent / name).resolve(), library().resolve())
         self.assertNotRegex(told, "RPATH|RUNPATH")
 
-    def test_its_header_includes_the_standard_library_alone(self):
-        folder = support.installation() / "include/seqconv/api"
-        self.assertEqual([path.name for path in folder.iterdir()], ["runtime.h"])
-        text = (folder / "runtime.h").read_text()
-        included = re.findall(r"^\s*#\s*include\s*(.*)$", text, re.MULTILINE)
-        self.assertGreater(len(included), 5)
-        for name in included:
-            self.assertRegex(name, r"^<[a-z_]+>$")
-        self.assertNotRegex(text, r"#\s*define\s+(?!SEQCONV_)")
+    def test_its_headers_include_the_standard_library_alone(self):
+        for name in ("runtime.h", "version.h"):
+            text = (support.installation() / "include/seqconv" / name).read_text()
+            for included in re.findall(r"^\s*#\s*include\s*(.*)$", text, re.MULTILINE):
+                self.assertRegex(included, r"^<[a-z_]+>$")
+            self.assertNotRegex(text, r"#\s*define\s+(?!SEQCONV_)")
+
+    def test_it_says_its_version(self):
+        program = support.scratch() / "version"
+        source = support.scratch() / "version.cpp"
+        source.write_text(
+            "#include <seqconv/version.h>\n#include <cstdio>\n"
+            'int main() { std::printf("%s %d.%d.%d", seqconv::version(), SEQCONV_VERSION_MAJOR,\n'
+            "    SEQCONV_VERSION_MINOR, SEQCONV_VERSION_PATCH); }\n")  # fmt: skip
+        output(compiler(), *STRICT, "-I", support.installation() / "include", source, "-o", program,
+               library(), f"-Wl,-rpath,{library().parent}")  # fmt: skip
+        said, macros = output(program).split()
+        self.assertEqual(said, macros)
+        self.assertIn(f"seqconv {said}\n", output(support.installation() / "bin/seqconv", "--version"))
 
 
 class Document(unittest.TestCase):

@@ -4,6 +4,7 @@ SEQCONV_BINARY_DIR names the build folder, whose CMakeCache.txt says where the
 build found LibTorch.
 """
 
+import concurrent.futures
 import functools
 import os
 import pathlib
@@ -18,7 +19,11 @@ sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
 import support
 
 LIBTORCH = ["--backend", "libtorch"]
-INCLUDE = re.compile(r'^#include "(seqconv/[^"]+)"', re.MULTILINE)
+HEADERS = {
+    *(f"seqconv/{name}.h" for name in ("ops", "runtime", "version")),
+    *(f"seqconv/ops/{name}.h" for name in (
+        "conv_options", "cumulative_average", "dynamicconv", "lightconv", "normalization", "talk")),
+}
 
 
 def run(*arguments, program=None, stdin=b"", **environment):
@@ -92,13 +97,26 @@ class Installation(unittest.TestCase):
         for config in (support.ROOT / "configs").rglob("*.toml"):
             self.assertIn(f"share/seqconv/{config.relative_to(support.ROOT)}", files)
 
-    def test_headers_include_what_is_installed(self):
+    def test_each_header_compiles_alone(self):
         include = support.installation() / "include"
-        headers = list(include.rglob("*.h"))
-        self.assertIn(include / "seqconv/ops/lightconv.h", headers)
-        for header in headers:
-            for name in INCLUDE.findall(header.read_text()):
-                self.assertTrue((include / name).exists(), f"{header} wants {name}")
+        names = {os.fspath(path.relative_to(include)) for path in include.rglob("*.*")}
+        self.assertEqual(names, HEADERS)
+        cache = (support.BUILD / "CMakeCache.txt").read_text()
+        compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE)[1]
+        torch = torch_of_build() / "include"
+
+        def compile_alone(name):
+            flags = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-x", "c++", "-"]
+            folders = ["-I", include]
+            if name.startswith("seqconv/ops"):
+                folders += ["-isystem", torch, "-isystem", torch / "torch/csrc/api/include"]
+            return name, subprocess.run(
+                [compiler, *folders, *flags], input=f'#include "{name}"\n' * 2,
+                capture_output=True, text=True, check=False)  # fmt: skip
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for name, done in pool.map(compile_alone, sorted(names)):
+                self.assertEqual((done.returncode, done.stderr), (0, ""), name)
 
     def test_version_says_what_it_is_and_where_libtorch_is(self):
         start = time.perf_counter()

@@ -673,7 +673,7 @@ class Overwriting(unittest.TestCase):
 
     def test_a_folder_that_is_read_is_not_written_into(self):
         place, model = self.place, self.model
-        data = support.ROOT / "tests/checkpoint/data"
+        data = support.ROOT / "tests/model/data"
         dictionary = place / "dict.txt"
         dictionary.write_bytes((data / "dict.txt").read_bytes())
         link = place / "linked-model"
@@ -714,7 +714,7 @@ class Overwriting(unittest.TestCase):
                 self.assertEqual(text.read_text(), "1 2\n" * 100)
 
     def test_a_model_of_another_program_is_not_written_over(self):
-        data = support.ROOT / "tests/checkpoint/data"
+        data = support.ROOT / "tests/model/data"
         texts = [flag for side in ("source", "target")
                  for flag in (f"--{side}-dictionary", data / "dict.txt")]
         folder = self.place / "foreign"
@@ -738,7 +738,7 @@ class Overwriting(unittest.TestCase):
 
     def writers(self):
         """Commands that write a model into the folder that is named behind them."""
-        data = support.ROOT / "tests/checkpoint/data"
+        data = support.ROOT / "tests/model/data"
         texts = [flag for side in ("source", "target")
                  for flag in (f"--{side}-dictionary", data / "dict.txt")]
         return (["import", "--checkpoint", data / "published.pt", *texts, "--output"],

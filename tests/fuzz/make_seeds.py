@@ -11,7 +11,7 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODELS = ROOT / "tests/checkpoint/folders"
+MODELS = ROOT / "tests/model/folders"
 LONGEST = 20_000  # bytes of a file that is worth to be changed
 
 
@@ -152,8 +152,8 @@ def main(folder):
             if file.stat().st_size <= LONGEST:
                 name = f"{file.relative_to(MODELS)}".replace("/", "-")
                 shutil.copy(file, place / name)
-    shutil.copytree(ROOT / "tests/checkpoint/corpus", folder / "pytorch")
-    shutil.copytree(ROOT / "tests/checkpoint/data", folder / "pytorch",
+    shutil.copytree(ROOT / "tests/model/corpus", folder / "pytorch")
+    shutil.copytree(ROOT / "tests/model/data", folder / "pytorch",
                     dirs_exist_ok=True)
 
 

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "checkpoint/read_everything.h"
+#include "model/read_everything.h"
 
 // Arbitrary bytes as a PyTorch file and as a checkpoint.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

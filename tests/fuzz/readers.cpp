@@ -11,23 +11,23 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/json_texts.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/checkpoint/model_description.h"
-#include "seqconv/data/fairseq_data.h"
-#include "seqconv/pipeline/shortlist.h"
-#include "seqconv/report/charts.h"
-#include "seqconv/text/bpe.h"
-#include "seqconv/text/documents.h"
-#include "seqconv/text/moses.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/unicode.h"
+#include "base/checksum.h"
+#include "base/json_texts.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "cli/report/charts.h"
+#include "cli/verbs/request_reader.h"
+#include "model/model_description.h"
+#include "pipeline/shortlist.h"
+#include "text/bpe.h"
+#include "text/corpus/fairseq_data.h"
+#include "text/documents.h"
+#include "text/moses.h"
+#include "text/segmenter.h"
+#include "text/unicode.h"
 #include "train/saved_state.h"
-#include "verbs/request_reader.h"
 
-namespace seqconv::fuzz {
+namespace seqconv::internal::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
@@ -323,4 +323,4 @@ void require(bool fulfilled, const char* what) {
     throw std::logic_error(concat("does not hold: ", what));
 }
 
-}  // namespace seqconv::fuzz
+}  // namespace seqconv::internal::fuzz

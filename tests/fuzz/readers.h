@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace seqconv::fuzz {
+namespace seqconv::internal::fuzz {
 
 /// A reader of bytes that strangers may have written.
 struct Reader {
@@ -25,4 +25,4 @@ bool is_librarys(std::string_view message, std::string_view input);
 /// std::logic_error where something that must hold does not.
 void require(bool fulfilled, const char* what);
 
-}  // namespace seqconv::fuzz
+}  // namespace seqconv::internal::fuzz

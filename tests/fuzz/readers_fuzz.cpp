@@ -4,15 +4,15 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "fuzz/readers.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/log.h"
 
 // Arbitrary bytes as what a reader of foreign bytes reads. SEQCONV_FUZZ_TARGET
 // names the reader; a wrong name lists them. An Error is what bad input shall
 // give, in words of our own; anything else that is thrown is a finding. With
 // SEQCONV_FUZZ_SHOW set, Errors are printed.
-namespace seqconv::fuzz {
+namespace seqconv::internal::fuzz {
 namespace {
 
 const Reader& chosen() {
@@ -35,10 +35,10 @@ const Reader& chosen() {
 
 }  // namespace
 
-}  // namespace seqconv::fuzz
+}  // namespace seqconv::internal::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace seqconv;
+  using namespace seqconv::internal;
   static const fuzz::Reader& reader = fuzz::chosen();
   static const bool quiet = [] {
     set_log_level(LogLevel::kError);

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
 /// The fuzzers' readers, which are compiled with the other tests: each takes a
 /// few bytes as the fuzzers give them.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 TEST(FuzzedReaders, TakeAnyBytes) {
@@ -34,4 +34,4 @@ TEST(FuzzedReaders, TakeAnyBytes) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,15 +3,15 @@
 #include <bit>
 #include <limits>
 
+#include "kernels/conv.h"
 #include "kernels/conv/conv_kernels.h"
 #include "kernels/kernel_support.h"
-#include "seqconv/kernels/conv.h"
-#include "seqconv/kernels/talk.h"
+#include "kernels/talk.h"
 
 /// Tensors of bfloat16 are loaded and stored in an order of their own. What
 /// comes out has to be what float32 gives for the same values, rounded: to the
 /// last bit.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::draw;
@@ -196,4 +196,4 @@ TEST_P(BFloat16Kernels, EveryStoreRoundsToNearestEven) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

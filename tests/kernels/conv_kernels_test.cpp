@@ -2,12 +2,12 @@
 
 #include <limits>
 
+#include "kernels/conv.h"
 #include "kernels/plain_conv.h"
-#include "seqconv/kernels/conv.h"
 #include "support/rounds.h"
 
 /// lightconv and dynamicconv against the same thing said in loops of doubles.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::bound;
@@ -409,4 +409,4 @@ TEST_P(ConvKernels, BiasGradientsEqualSums) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -6,7 +6,7 @@
 #include "kernels/kernel_support.h"
 
 /// Loops that make taps of logits, where the operators' tests cannot see.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::draw;
@@ -158,4 +158,4 @@ TEST_P(ConvTaps, SoftmaxOfLowValuesKnowsNoOthers) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -7,7 +7,7 @@
 #include "kernels/kernel_support.h"
 
 /// Inner loops whose properties the operators' tests cannot see.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::draw;
@@ -145,4 +145,4 @@ TEST_P(ConvTiles, BFloat16RoundsToNearestEven) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -6,7 +6,7 @@
 
 /// The kernels of the cumulative average of the device, run thread by thread on
 /// the host, against the CPU's.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 namespace {
 
 struct AverageCase {
@@ -301,4 +301,4 @@ TEST(CudaAveragePlan, FewChannelsAreSplitAlongTime) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

@@ -4,7 +4,7 @@
 /// What the results of the device's convolutions may depend on: not on which
 /// gradients are asked for besides (TaLK's neither), nor on a number that is
 /// none where no tap reads it.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 namespace {
 
 constexpr LogitsOf kKinds[] = {LogitsOf::kHead, LogitsOf::kPosition};
@@ -147,4 +147,4 @@ TEST(CudaConvBits, ATapThatIsNoNumberShowsInItsOwnOutputOnly) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

@@ -3,15 +3,15 @@
 #include <optional>
 #include <ostream>
 
+#include "kernels/conv.h"
 #include "kernels/cuda/conv/run.h"
 #include "kernels/cuda_support.h"
 #include "kernels/parallel.h"
-#include "seqconv/kernels/conv.h"
 #include "support/rounds.h"
 
 /// A convolution by the device's kernels on the host, and by the CPU's in
 /// float64.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 
 struct ConvCase {
   LogitsOf kind = LogitsOf::kPosition;
@@ -290,4 +290,4 @@ inline void expect_in_16_bits(const ConvCase& c, bool brain) {
   brain ? expect_reference<BFloat16>(c) : expect_reference<Float16>(c);
 }
 
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

@@ -2,7 +2,7 @@
 
 /// The convolution kernels of the device, run thread by thread on the host,
 /// against the CPU's.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 namespace {
 
 class CudaConvOnHost : public ::testing::TestWithParam<LogitsOf> {};
@@ -420,4 +420,4 @@ TEST_P(CudaConvOnHost, StepsTakeLogitsOfMinusInfinity) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

@@ -9,7 +9,7 @@
 #include "kernels/cuda/common/block.h"
 
 /// A block of threads on the host (block.h).
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 class HostWarp {
  public:
@@ -80,4 +80,4 @@ class HostBlock {
   size_t shared_bytes_;
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -2,7 +2,7 @@
 #include "kernels/cuda_support.h"
 
 /// The kernel of dropout masks of the device, run thread by thread on the host.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 namespace {
 
 TEST(CudaKeptElements, AreThoseOfTheRandomWords) {
@@ -32,4 +32,4 @@ TEST(CudaKeptElements, AreThoseOfTheRandomWords) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

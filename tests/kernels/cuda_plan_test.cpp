@@ -8,7 +8,7 @@
 #include "kernels/cuda_support.h"
 
 /// Tile choice, launch limits and fragment maps: what needs no data.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 namespace {
 
 constexpr int64_t kKernelSizes[] =
@@ -317,4 +317,4 @@ TEST(CudaStorage, Float16RoundsToNearestEven) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

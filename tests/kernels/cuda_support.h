@@ -11,7 +11,7 @@
 #include "kernels/cuda_host_block.h"
 
 /// Runs the kernels of the device on the host, thread by thread.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 
 /// The devices of compute capability 7.5, the oldest.
 inline constexpr Device kTuring = {
@@ -152,4 +152,4 @@ class Shifted {
   std::vector<S> all_;
 };
 
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

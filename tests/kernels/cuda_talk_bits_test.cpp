@@ -2,7 +2,7 @@
 
 /// What the results of the device's TaLK kernels may depend on: not on vectors,
 /// neighbours or what follows; and where a NaN may show.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 namespace {
 
 /// The vectors that a kernel is run with.
@@ -167,4 +167,4 @@ TEST(CudaTalkOnHost, ANanInAGradientShowsFromItsWindowToTheTilesEnd) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

@@ -8,7 +8,7 @@
 
 /// Runs the TaLK kernels of the device on the host and compares them with the
 /// CPU's.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 struct TalkCase {
   int64_t B = 2, T = 5, H = 2, R = 4;
   int64_t max_left = 3, max_right = 2;
@@ -181,4 +181,4 @@ inline void expect_talk_in_all_types(const TalkCase& c) {
       [&] { expect_result<Float16, float>(c, values, want); });
 }
 
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

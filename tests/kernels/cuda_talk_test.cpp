@@ -2,7 +2,7 @@
 
 /// The TaLK kernels of the device, run thread by thread on the host, against
 /// the CPU's.
-namespace seqconv::kernels::cuda::testing {
+namespace seqconv::internal::kernels::cuda::testing {
 namespace {
 
 TEST(CudaTalkOnHost, EqualsTheCpuOnAwkwardSizes) {
@@ -207,4 +207,4 @@ TEST(CudaTalkOnHost, StepsOfAnySizeEqualTheFullForm) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels::cuda::testing
+}  // namespace seqconv::internal::kernels::cuda::testing

@@ -5,12 +5,12 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/conv.h"
 #include "kernels/decoding/decoding_ops.h"
 #include "kernels/kernel_support.h"
-#include "seqconv/kernels/conv.h"
 
 /// The loops of decoding against the same things said in doubles.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::draw;
@@ -380,4 +380,4 @@ TEST(TapMaker, NormalisesEveryHeadByItself) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -6,14 +6,14 @@
 #include <cmath>
 #include <functional>
 
+#include "base/random.h"
 #include "kernels/common/chunks.h"
+#include "kernels/dropout.h"
 #include "kernels/kernel_support.h"
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/dropout.h"
 
 /// The loops of every instruction set against the definitions, which the tests
 /// of the passes check for the best one only.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::bound;
@@ -439,4 +439,4 @@ TEST_P(ElementwiseOpsTest, RowsOfRandomWordsEqualTheDefinition) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

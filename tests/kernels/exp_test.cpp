@@ -14,7 +14,7 @@
 #include "kernels/common/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 struct Tables {
@@ -31,11 +31,11 @@ struct Tables {
 };
 
 }  // namespace
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 class Exp : public ::testing::TestWithParam<Isa> {
@@ -103,5 +103,5 @@ TEST_P(Exp, OfNaNIsNaN) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels
 #endif

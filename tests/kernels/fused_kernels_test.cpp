@@ -6,14 +6,14 @@
 #include <random>
 #include <vector>
 
+#include "base/random.h"
+#include "kernels/activation.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
+#include "kernels/layer_norm.h"
 #include "kernels/parallel.h"
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/activation.h"
-#include "seqconv/kernels/cross_entropy.h"
-#include "seqconv/kernels/dropout.h"
-#include "seqconv/kernels/layer_norm.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::in_chunks;
@@ -360,4 +360,4 @@ TYPED_TEST(FusedKernels, CrossEntropyOfAMaskedWordIsFiniteWithoutSmoothing) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "kernels/common/cache_line.h"
+#include "kernels/conv.h"
+#include "kernels/isa.h"
 #include "kernels/parallel.h"
-#include "seqconv/kernels/conv.h"
-#include "seqconv/kernels/isa.h"
 
 /// Random tensors and comparisons for tests of kernels, which run for every
 /// instruction set that this processor has.
-namespace seqconv::kernels::testing {
+namespace seqconv::internal::kernels::testing {
 
 inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) {
   return std::string(enum_name(info.param));
@@ -111,4 +111,4 @@ inline size_t place(int64_t i) {
   return static_cast<size_t>(i);
 }
 
-}  // namespace seqconv::kernels::testing
+}  // namespace seqconv::internal::kernels::testing

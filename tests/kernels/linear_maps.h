@@ -7,12 +7,12 @@
 #include <random>
 #include <vector>
 
+#include "kernels/bfloat16.h"
 #include "kernels/kernel_support.h"
-#include "seqconv/kernels/bfloat16.h"
-#include "seqconv/kernels/packed_linear.h"
+#include "kernels/packed_linear.h"
 
 /// Maps with random values, and what their products should be.
-namespace seqconv::kernels::testing {
+namespace seqconv::internal::kernels::testing {
 
 /// What is packed, and what multiplies it.
 struct LinearKind {
@@ -166,4 +166,4 @@ class PackedLinearPass : public ::testing::TestWithParam<LinearKind> {
   }
 };
 
-}  // namespace seqconv::kernels::testing
+}  // namespace seqconv::internal::kernels::testing

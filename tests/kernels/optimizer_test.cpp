@@ -1,4 +1,4 @@
-#include "seqconv/kernels/optimizer.h"
+#include "kernels/optimizer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <random>
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/parallel.h"
-#include "seqconv/base/error.h"
 #include "support/golden_case.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using seqconv::testing::golden_error;
@@ -225,4 +225,4 @@ TEST(Optimizer, AdamWantsAStepFromOne) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -1,4 +1,4 @@
-#include "seqconv/kernels/packed_linear.h"
+#include "kernels/packed_linear.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <limits>
 #include <tuple>
 
+#include "base/error.h"
+#include "kernels/isa.h"
 #include "linear_maps.h"
-#include "seqconv/base/error.h"
-#include "seqconv/kernels/isa.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::in_chunks;
@@ -337,4 +337,4 @@ TEST(PackedInt8Linear, IsTheSameOfWholeNumbersAsOfThoseThatTheyWere) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -1,9 +1,9 @@
+#include "base/error.h"
 #include "linear_maps.h"
-#include "seqconv/base/error.h"
 #include "support/errors.h"
 
 // Packed weights of some rows of a matrix.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::LinearMap;
@@ -60,4 +60,4 @@ TEST(PackedLinearErrors, AreRowsThatAreNotThere) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "seqconv/kernels/parallel_for.h"
+#include "kernels/parallel_for.h"
 
-namespace seqconv::kernels::testing {
+namespace seqconv::internal::kernels::testing {
 
 /// Everything in one chunk.
 inline void serial(
@@ -39,4 +39,4 @@ inline void one_by_one(
     body(i, i + 1);
 }
 
-}  // namespace seqconv::kernels::testing
+}  // namespace seqconv::internal::kernels::testing

@@ -2,12 +2,12 @@
 
 #include <limits>
 
+#include "base/random.h"
+#include "kernels/conv.h"
 #include "kernels/kernel_support.h"
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/conv.h"
 
 /// lightconv and dynamicconv said in loops of doubles.
-namespace seqconv::kernels::testing {
+namespace seqconv::internal::kernels::testing {
 
 struct PlainConvCase {
   ConvShape shape;
@@ -128,4 +128,4 @@ struct PlainConv {
   }
 };
 
-}  // namespace seqconv::kernels::testing
+}  // namespace seqconv::internal::kernels::testing

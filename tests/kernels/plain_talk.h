@@ -1,10 +1,10 @@
 #pragma once
 
 #include "kernels/kernel_support.h"
-#include "seqconv/kernels/talk.h"
+#include "kernels/talk.h"
 
 /// TaLK by its definition, sums over windows, in loops of doubles.
-namespace seqconv::kernels::testing {
+namespace seqconv::internal::kernels::testing {
 
 struct PlainTalkCase {
   TalkShape shape;
@@ -86,4 +86,4 @@ struct PlainTalk {
   }
 };
 
-}  // namespace seqconv::kernels::testing
+}  // namespace seqconv::internal::kernels::testing

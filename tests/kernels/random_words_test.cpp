@@ -1,12 +1,12 @@
-#include "seqconv/kernels/dropout.h"
+#include "kernels/dropout.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "seqconv/base/random.h"
+#include "base/random.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 const uint32_t* random_words(
@@ -59,4 +59,4 @@ TEST(RandomWords, StayInsideTheirSlack) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <new>
 
+#include "kernels/conv.h"
 #include "kernels/kernel_support.h"
-#include "seqconv/kernels/conv.h"
-#include "seqconv/kernels/packed_linear.h"
-#include "seqconv/kernels/talk.h"
+#include "kernels/packed_linear.h"
+#include "kernels/talk.h"
 
 /// What kernels cost besides their result: the one-token forms, and the
 /// backward passes of the convolutions.
@@ -45,7 +45,7 @@ void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
   std::free(p);
 }
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::draw;
@@ -169,4 +169,4 @@ TEST(ConvBackward, HasWorkForManyThreads) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

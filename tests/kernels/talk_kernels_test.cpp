@@ -4,7 +4,7 @@
 #include "support/rounds.h"
 
 /// talk against its definition by sums over windows, in loops of doubles.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 using testing::bound;
@@ -546,4 +546,4 @@ TEST_P(TalkKernels, StepsEqualTheFullForm) {
 }
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/kernels/isa.h"
+#include "kernels/isa.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 // The build with ASan has the emulation: HWY_BROKEN_EMU128=0 asks for it.
@@ -37,4 +37,4 @@ TEST(KernelTargets, AreNamedByTheInstructionSets) {
 #endif
 
 }  // namespace
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

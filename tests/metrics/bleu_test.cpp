@@ -1,4 +1,4 @@
-#include "seqconv/metrics/bleu.h"
+#include "metrics/bleu.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -366,4 +366,4 @@ TEST(Bleu, OptionsOfTheOtherStyleAreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

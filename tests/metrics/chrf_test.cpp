@@ -1,4 +1,4 @@
-#include "seqconv/metrics/chrf.h"
+#include "metrics/chrf.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -118,4 +118,4 @@ TEST(Chrf, ErrorsSayWhatWasWanted) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

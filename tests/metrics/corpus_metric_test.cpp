@@ -1,13 +1,13 @@
-#include "seqconv/metrics/corpus_metric.h"
+#include "metrics/corpus_metric.h"
 
 #include <gmock/gmock.h>
 
-#include "seqconv/base/error.h"
-#include "seqconv/metrics/missing_words.h"
-#include "seqconv/metrics/significance.h"
+#include "base/error.h"
+#include "metrics/missing_words.h"
+#include "metrics/significance.h"
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -201,4 +201,4 @@ TEST(CorpusMetrics, HaveTheValuesOfRougeThatAreAskedFor) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,14 +3,14 @@
 #include <fstream>
 #include <map>
 
+#include "base/error.h"
+#include "metrics/bleu.h"
+#include "metrics/chrf.h"
+#include "metrics/significance.h"
+#include "metrics/ter.h"
 #include "score_data.h"
-#include "seqconv/base/error.h"
-#include "seqconv/metrics/bleu.h"
-#include "seqconv/metrics/chrf.h"
-#include "seqconv/metrics/significance.h"
-#include "seqconv/metrics/ter.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::made_up_folder;
@@ -233,4 +233,4 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(real_folders({"ted-slk-en"})));
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

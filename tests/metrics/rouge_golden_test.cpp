@@ -4,10 +4,10 @@
 #include <map>
 #include <sstream>
 
+#include "metrics/rouge.h"
 #include "score_data.h"
-#include "seqconv/metrics/rouge.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::made_up_folder;
@@ -144,4 +144,4 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(real_folders({"xsum-emnlp18"})));
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/metrics/rouge.h"
+#include "metrics/rouge.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <map>
 #include <random>
 
+#include "base/error.h"
 #include "score_data.h"
-#include "seqconv/base/error.h"
 #include "support/errors.h"
 #include "support/rounds.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -441,4 +441,4 @@ TEST(Rouge, ErrorsSayWhatWasWanted) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -12,6 +12,7 @@
 #include <vector>
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// The folders of real text `names` in metric-checks of the folder that
 /// SEQCONV_DATA names; none without that variable.

@@ -1,4 +1,4 @@
-#include "seqconv/metrics/significance.h"
+#include "metrics/significance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "metrics/numpy_random.h"
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -204,4 +204,4 @@ TEST(Significance, SignaturesSayWhatWasDrawn) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/metrics/ter.h"
+#include "metrics/ter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -172,4 +172,4 @@ TEST(Ter, OfVeryLongLinesEndsSoon) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,12 +1,12 @@
-#include "seqconv/metrics/tokenizers.h"
+#include "metrics/tokenizers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "seqconv/metrics/bleu.h"
+#include "metrics/bleu.h"
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST(UnsegmentedLanguage, MattersWhereBleuSplitsAtBlanks) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,22 +3,22 @@
 #include <numeric>
 #include <set>
 
-#include "seqconv/base/options.h"
-#include "seqconv/data/token_store.h"
-#include "seqconv/pipeline/generator.h"
-#include "seqconv/pipeline/perplexity.h"
-#include "seqconv/pipeline/scorer.h"
-#include "seqconv/pipeline/translator.h"
-#include "seqconv/runtime/runtime.h"
-#include "seqconv/text/vocabulary.h"
-#include "seqconv/torch_backend/backend.h"
+#include "base/options.h"
+#include "libtorch/backend/backend.h"
+#include "pipeline/generator.h"
+#include "pipeline/perplexity.h"
+#include "pipeline/scorer.h"
+#include "pipeline/translator.h"
+#include "runtime/runtime.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
+#include "text/corpus/token_store.h"
+#include "text/vocabulary.h"
 
 // Whoever turns these red has changed what old folders mean: raise
 // kModelFormatVersion, and read or refuse the old ones (docs/model_folder.md).
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -358,4 +358,4 @@ TEST_F(FolderVersionErrors, AVersionThatDoesNotSayAllIsRefused) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

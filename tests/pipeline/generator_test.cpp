@@ -1,17 +1,17 @@
-#include "seqconv/pipeline/generator.h"
+#include "pipeline/generator.h"
 
 #include <gmock/gmock.h>
 
 #include <numbers>
 #include <random>
 
+#include "base/files.h"
+#include "base/options.h"
 #include "language_folder.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/unicode.h"
 #include "support/errors.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -383,4 +383,4 @@ TEST_F(Generator, MosesTokensComeByWholeLines) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -7,14 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/models/output_layer.h"
-#include "seqconv/text/vocabulary.h"
-#include "seqconv/torch_backend/backend.h"
-#include "seqconv/torch_backend/model_folder.h"
-#include "seqconv/torch_backend/parameters.h"
+#include "libtorch/backend/backend.h"
+#include "libtorch/backend/model_folder.h"
+#include "libtorch/backend/parameters.h"
+#include "libtorch/models/output_layer.h"
 #include "support/temporary_folder.h"
+#include "text/vocabulary.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// What an untrained language model is made of.
 struct LanguageSettings {

@@ -1,4 +1,4 @@
-#include "seqconv/pipeline/perplexity.h"
+#include "pipeline/perplexity.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include "language_folder.h"
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -242,4 +242,4 @@ TEST_F(Perplexity, LearnedPositionsBoundBlocksAndLines) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -2,14 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/checkpoint/model_writing.h"
-#include "seqconv/pipeline/scorer.h"
-#include "seqconv/pipeline/translator.h"
+#include "base/files.h"
+#include "base/options.h"
+#include "model/model_writing.h"
+#include "pipeline/scorer.h"
+#include "pipeline/translator.h"
 #include "translation_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -398,4 +398,4 @@ TEST_F(PipelineTest, ParametersMustFitTheArchitecture) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -8,11 +8,11 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.h"
+#include "pipeline/perplexity.h"
+#include "pipeline/scorer.h"
 #include "pipeline/token_batches.h"
-#include "seqconv/base/error.h"
-#include "seqconv/pipeline/perplexity.h"
-#include "seqconv/pipeline/scorer.h"
-#include "seqconv/pipeline/translator.h"
+#include "pipeline/translator.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/threads.h"
@@ -20,7 +20,7 @@
 
 // Requests whose work is shared among threads: the same results, notes and
 // errors for any number of them.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::Contains;
@@ -419,4 +419,4 @@ TEST_F(SharedPerplexity, NamesTheFirstLineThatFails) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

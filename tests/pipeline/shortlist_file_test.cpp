@@ -2,14 +2,14 @@
 
 #include <cstring>
 
-#include "seqconv/base/checksum.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/safetensors.h"
+#include "base/checksum.h"
+#include "base/files.h"
+#include "base/safetensors.h"
 #include "shortlist_fixture.h"
 #include "support/errors.h"
 
 // Files of shortlists: what was written is read, and nothing else.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -182,4 +182,4 @@ TEST_F(HostileShortlist, OtherFiles) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/special_ids.h"
-#include "seqconv/pipeline/shortlist.h"
+#include "base/special_ids.h"
+#include "pipeline/shortlist.h"
 #include "support/temporary_folder.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 inline constexpr const char* kShortlistSource =
     "das haus\ndas buch\nein buch\nein haus\n\nwien 42\ndas auto\n";

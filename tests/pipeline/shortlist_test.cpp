@@ -1,17 +1,17 @@
-#include "seqconv/pipeline/shortlist.h"
+#include "pipeline/shortlist.h"
 
 #include <gmock/gmock.h>
 
 #include <map>
 #include <set>
 
-#include "seqconv/pipeline/translator.h"
+#include "pipeline/translator.h"
 #include "shortlist_fixture.h"
 #include "support/errors.h"
 #include "table_backend.h"
 
 // Which words a translation may hold: learned, and told to what runs the model.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::Contains;
@@ -182,4 +182,4 @@ TEST_F(ShortlistTest, IsRefusedWhereItCannotBeHeeded) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

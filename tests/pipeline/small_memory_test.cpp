@@ -1,14 +1,14 @@
 #include <ATen/ops/empty.h>
 #include <gmock/gmock.h>
 
-#include "seqconv/ops/device.h"
-#include "seqconv/pipeline/scorer.h"
-#include "seqconv/pipeline/translator.h"
+#include "libtorch/ops/device.h"
+#include "pipeline/scorer.h"
+#include "pipeline/translator.h"
 #include "support/small_memory.h"
 #include "translation_folder.h"
 
 /// LibTorch's backend where a device's memory is too small for a batch.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Errors as LibTorch words them: its own for "", else a library's.
@@ -115,4 +115,4 @@ TEST(OutOfMemory, IsWhatLibTorchSaysOfTheHost) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -8,18 +8,18 @@
 #include <cmath>
 #include <thread>
 
+#include "base/safetensors.h"
 #include "language_folder.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/pipeline/generator.h"
-#include "seqconv/pipeline/perplexity.h"
-#include "seqconv/pipeline/scorer.h"
-#include "seqconv/pipeline/translator.h"
+#include "pipeline/generator.h"
+#include "pipeline/perplexity.h"
+#include "pipeline/scorer.h"
+#include "pipeline/translator.h"
 #include "support/errors.h"
 #include "translation_folder.h"
 
 // What a model must never do, whatever its parameters: choose rows that are no
 // text, pass numbers off that are none, or give other answers to two threads.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -363,4 +363,4 @@ TEST_F(SoundLanguage, OpeningAModelDrawsNoRandomNumbers) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -10,14 +10,15 @@
 #include <mutex>
 #include <vector>
 
-#include "decode/table_decoder.h"
-#include "seqconv/base/random.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/decode/backend.h"
+#include "base/random.h"
+#include "base/special_ids.h"
+#include "search/backend.h"
+#include "search/table_decoder.h"
 
 /// Backends without a model, whose numbers are drawn from a hash of the
 /// sentence: rows know nothing of each other.
 namespace seqconv::testing {
+using namespace internal;
 
 /// Counts calls that are under way at a time.
 class Meeting {

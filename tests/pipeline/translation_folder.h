@@ -6,12 +6,13 @@
 #include <filesystem>
 #include <string>
 
-#include "seqconv/base/files.h"
-#include "seqconv/torch_backend/backend.h"
-#include "seqconv/torch_backend/model_folder.h"
-#include "seqconv/torch_backend/parameters.h"
+#include "base/files.h"
+#include "libtorch/backend/backend.h"
+#include "libtorch/backend/model_folder.h"
+#include "libtorch/backend/parameters.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// A folder of its own, and in it an untrained model over a few words.
 class TranslationFolder : public ::testing::Test {

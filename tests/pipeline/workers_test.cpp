@@ -1,4 +1,4 @@
-#include "seqconv/pipeline/workers.h"
+#include "pipeline/workers.h"
 
 #include <gmock/gmock.h>
 
@@ -7,12 +7,12 @@
 #include <set>
 #include <thread>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/random.h"
+#include "base/error.h"
+#include "base/random.h"
 #include "support/errors.h"
 #include "support/threads.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::Each;
@@ -243,4 +243,4 @@ TEST(SharedWork, ThreadsWithoutAnItemHelpTheOthers) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -16,11 +16,12 @@ class CheckDocs(unittest.TestCase):
             "README.md": "# A `b`, c\n[a](docs/a.md), [h](#a-b-c), "
                          "[w](https://example.org/none.md)\n",
             "docs/a.md": "[up](../README.md#a-b-c) `base/error`, `error.h`, "
-                         "`src/base/`, `seqconv/base/error.h`,\n"
+                         "`src/base/`, `seqconv/ops/talk.h`,\n"
                          "`src/NOUN.cpp`, `example.cpp`, `runs/none.txt`, "
                          "`src/base/x_*.cpp` "
                          "src/base/error.cpp.\n```\n[no](link.md)\n```\n",
-            "include/seqconv/base/error.h": "/// semantics.md 3.1, 8.2 and\n",
+            "include/seqconv/ops/talk.h": "",
+            "src/base/error.h": "/// semantics.md 3.1, 8.2 and\n",
             "src/base/error.cpp": "// (semantics.md\n/// 8.2), semantics 3\n",
             "docs/semantics.md": "## 3. A\n### 3.1 B\n| 8.2 | `tests/a_test.cpp` "
                                  "`Suite.Name` `tests/a.py` `test_it` |\n",

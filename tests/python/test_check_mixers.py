@@ -9,18 +9,18 @@ TABLE = """## A mixer that uses it
 
 | file | what goes there |
 |---|---|
-| `include/seqconv/architecture/mixers.h` | the kind |
-| `include/seqconv/nn/NOUN.h` | the module |
-| `src/models/block.cpp` | a case |
+| `src/model/mixers.h` | the kind |
+| `src/libtorch/nn/NOUN.h` | the module |
+| `src/libtorch/models/block.cpp` | a case |
 | `src/runtime/` | a case |
 """
 PROJECT = {
     "docs/adding_an_operator.md": TABLE,
-    "include/seqconv/architecture/mixers.h": "enum class BlockKind { kTalk };",
-    "include/seqconv/nn/talk.h": "TORCH_MODULE(Talk);",
-    "src/models/block.cpp":
-        '#include "seqconv/nn/talk.h"\ncase BlockKind::kTalk: return Talk(o);',
-    "src/checkpoint/fairseq_mixers.cpp": "{BlockKind::kTalk}",
+    "src/model/mixers.h": "enum class BlockKind { kTalk };",
+    "src/libtorch/nn/talk.h": "TORCH_MODULE(Talk);",
+    "src/libtorch/models/block.cpp":
+        '#include "libtorch/nn/talk.h"\ncase BlockKind::kTalk: return Talk(o);',
+    "src/model/checkpoint/fairseq_mixers.cpp": "{BlockKind::kTalk}",
 }
 
 
@@ -35,7 +35,7 @@ class CheckMixers(unittest.TestCase):
 
     def test_listed_files_may_know_a_kind(self):
         self.expect({"src/runtime/a.cpp": "case BlockKind::kTalk:",
-                     "src/ops/talk.cpp": "ConvKind::kTalk"})
+                     "src/libtorch/ops/talk.cpp": "ConvKind::kTalk"})
 
     def test_others_that_name_a_kind_are_named(self):
         self.expect({"src/a/a.cpp": "if (kind == BlockKind::kTalk)",
@@ -48,14 +48,14 @@ class CheckMixers(unittest.TestCase):
                     self.unlisted("src/runtime/b.cpp"))
 
     def test_others_that_include_its_module_are_named(self):
-        self.expect({"src/a/a.cpp": '#include "seqconv/nn/talk.h"'},
+        self.expect({"src/a/a.cpp": '#include "libtorch/nn/talk.h"'},
                     self.unlisted("src/a/a.cpp"))
 
     def test_files_of_its_module_are_counted(self):
-        self.expect({"src/nn/talk.cpp": ""}, self.unlisted("src/nn/talk.cpp"))
+        self.expect({"src/libtorch/nn/talk.cpp": ""}, self.unlisted("src/libtorch/nn/talk.cpp"))
 
     def test_a_list_that_grows_is_an_error(self):
-        rows = "".join(f"| `src/models/f{i}.cpp` | more |\n" for i in range(5))
+        rows = "".join(f"| `src/libtorch/models/f{i}.cpp` | more |\n" for i in range(5))
         self.expect({"docs/adding_an_operator.md": TABLE + rows},
                     "docs/adding_an_operator.md: a mixer may need 8 files, but "
                     "the list has 9")

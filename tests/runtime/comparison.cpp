@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "decode/step_rows.h"
+#include "base/random.h"
 #include "random_models.h"
-#include "seqconv/base/random.h"
+#include "search/step_rows.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 std::vector<SearchCase> search_cases() {
   const SearchOptions every = {

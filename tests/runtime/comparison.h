@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/decode/backend.h"
-#include "seqconv/decode/search.h"
+#include "search/backend.h"
+#include "search/search.h"
 
 /// Results of two backends, or of one backend twice.
 namespace seqconv::testing {
+using namespace internal;
 
 /// Most by which log-probabilities of two backends differ.
 inline constexpr double kBound = 1e-4;

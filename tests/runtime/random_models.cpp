@@ -3,15 +3,16 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
 
-#include "seqconv/base/random.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/models/language_model.h"
-#include "seqconv/models/translation_model.h"
-#include "seqconv/runtime/runtime.h"
-#include "seqconv/torch_backend/backend.h"
-#include "seqconv/torch_backend/parameters.h"
+#include "base/random.h"
+#include "base/special_ids.h"
+#include "libtorch/backend/backend.h"
+#include "libtorch/backend/parameters.h"
+#include "libtorch/models/language_model.h"
+#include "libtorch/models/translation_model.h"
+#include "runtime/runtime.h"
 
 namespace seqconv::testing {
+using namespace internal;
 namespace fs = std::filesystem;
 
 const BackendOpener& runtime() {

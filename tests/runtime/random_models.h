@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <vector>
 
-#include "seqconv/pipeline/system.h"
+#include "pipeline/system.h"
 
 /// Models with random parameters, as files that both backends open.
 namespace seqconv::testing {
+using namespace internal;
 
 /// What is held to LibTorch.
 const BackendOpener& runtime();

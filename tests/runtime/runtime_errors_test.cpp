@@ -3,16 +3,16 @@
 
 #include <functional>
 
+#include "base/files.h"
+#include "base/safetensors.h"
 #include "comparison.h"
-#include "models/test_language_models.h"
+#include "libtorch/models/test_language_models.h"
 #include "random_models.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/safetensors.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
 // What the runtime refuses: what the backend of LibTorch refuses too.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -386,4 +386,4 @@ TEST_F(RuntimeErrors, NoneForParametersAtOddAddresses) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -11,7 +11,7 @@
 #include "variants.h"
 
 // Language models in the runtime against those in LibTorch.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::bytes_of;
@@ -214,4 +214,4 @@ TEST(RuntimeThreads, ReadAndScoreLikeOne) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -6,17 +6,17 @@
 #include <numeric>
 #include <string>
 
-#include "seqconv/base/random.h"
-#include "seqconv/decode/sampled_search.h"
-#include "seqconv/pipeline/workers.h"
-#include "seqconv/runtime/runtime.h"
+#include "base/random.h"
+#include "pipeline/workers.h"
+#include "runtime/runtime.h"
+#include "search/sampled_search.h"
 #include "sound_models.h"
 #include "support/rounds.h"
 #include "support/temporary_folder.h"
 
 // Memory of opening a model, and of running one for long. Not in the
 // tests with sanitizers, which keep what was freed.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::options_of;
@@ -212,4 +212,4 @@ INSTANTIATE_TEST_SUITE_P(
     testing::block_kind_name);
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,25 +1,25 @@
-#include "seqconv/runtime/probe.h"
+#include "runtime/probe.h"
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "base/special_ids.h"
+#include "libtorch/models/decoder.h"
+#include "libtorch/models/encoder.h"
+#include "libtorch/models/language_model.h"
+#include "libtorch/models/layer_parts.h"
+#include "libtorch/models/translation_model.h"
+#include "libtorch/nn/dynamicconv.h"
 #include "random_models.h"
-#include "seqconv/base/special_ids.h"
-#include "seqconv/models/decoder.h"
-#include "seqconv/models/encoder.h"
-#include "seqconv/models/language_model.h"
-#include "seqconv/models/layer_parts.h"
-#include "seqconv/models/translation_model.h"
-#include "seqconv/nn/dynamicconv.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "variants.h"
 
 // What layers look at, against LibTorch's modules: their inputs come from the
 // modules' own forward functions, the weights from plain tensor algebra.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::Variant;
@@ -332,4 +332,4 @@ TEST(ProbeErrors, NameWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -7,15 +7,15 @@
 #include <thread>
 
 #include "comparison.h"
-#include "decode/step_rows.h"
 #include "random_models.h"
-#include "seqconv/decode/sampled_search.h"
+#include "search/sampled_search.h"
+#include "search/step_rows.h"
 #include "support/temporary_folder.h"
 #include "variants.h"
 
 // Translation models in the runtime: the numbers of LibTorch, and its own to
 // the bit whatever is beside a sentence.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::bytes_of;
@@ -351,4 +351,4 @@ TEST(RuntimeThreads, GiveTheBytesOfOne) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -4,18 +4,18 @@
 #include <deque>
 #include <functional>
 
+#include "base/elements.h"
 #include "comparison.h"
+#include "model/quantize.h"
+#include "model/stored_parameters.h"
 #include "random_models.h"
-#include "seqconv/base/elements.h"
-#include "seqconv/checkpoint/parameters.h"
-#include "seqconv/checkpoint/quantize.h"
-#include "seqconv/runtime/runtime.h"
+#include "runtime/runtime.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "variants.h"
 
 // Models of int8, and products in other types than float32.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -259,4 +259,4 @@ TEST_F(RuntimeInt8File, HoldsWholeNumbersInMatricesAlone) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

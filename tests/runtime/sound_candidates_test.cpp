@@ -3,14 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "seqconv/decode/candidates.h"
-#include "seqconv/runtime/runtime.h"
+#include "runtime/runtime.h"
+#include "search/candidates.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"
 
 // The best words that are chosen without making all log-probabilities are those
 // that are chosen out of them.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::number_of;
@@ -233,4 +233,4 @@ TEST_F(SoundCandidates, OfLanguageModelsAreThoseOfAllProbabilities) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

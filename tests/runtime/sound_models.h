@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/architecture/parameters.h"
-#include "seqconv/base/random.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/decode/search.h"
-#include "seqconv/pipeline/system.h"
+#include "base/random.h"
+#include "base/safetensors.h"
+#include "model/parameters.h"
+#include "pipeline/system.h"
+#include "search/search.h"
 
 /// Models with numbers at random, made without LibTorch.
 namespace seqconv::testing {
+using namespace internal;
 
 inline float number_of(uint64_t seed, uint64_t index) {
   return static_cast<float>(random_word(seed, index)) * 0x1p-31F - 1.0F;

@@ -4,21 +4,21 @@
 #include <cstring>
 #include <thread>
 
+#include "base/random.h"
+#include "base/safetensors.h"
+#include "model/parameters.h"
+#include "pipeline/stop_scope.h"
+#include "pipeline/workers.h"
 #include "runtime/history.h"
-#include "seqconv/architecture/parameters.h"
-#include "seqconv/base/random.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/decode/sampled_search.h"
-#include "seqconv/pipeline/stop_scope.h"
-#include "seqconv/pipeline/workers.h"
-#include "seqconv/runtime/runtime.h"
+#include "runtime/runtime.h"
+#include "search/sampled_search.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"
 #include "support/threads.h"
 
 /// The runtime without LibTorch, so that the sanitizers see it: every mixer
 /// with numbers at random, alone, in batches and by several threads.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using runtime::Ancestry;
@@ -216,4 +216,4 @@ TEST(Ancestry, FindsThePastOfRowsThatAreDroppedRepeatedAndReordered) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

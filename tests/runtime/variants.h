@@ -3,11 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "models/test_language_models.h"
+#include "libtorch/models/test_language_models.h"
 
 /// The models that both backends run: those of the model tests, and what is
 /// more likely to go wrong where products are packed into tiles.
 namespace seqconv::testing {
+using namespace internal;
 
 /// Widths that fill no vector, and kernels that no sentence fills.
 inline void add_sizes(std::vector<Variant>& variants) {

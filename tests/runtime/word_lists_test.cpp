@@ -6,16 +6,16 @@
 #include <set>
 #include <thread>
 
-#include "decode/step_rows.h"
-#include "seqconv/decode/sampled_search.h"
-#include "seqconv/runtime/runtime.h"
+#include "runtime/runtime.h"
+#include "search/sampled_search.h"
+#include "search/step_rows.h"
 #include "sound_models.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
 // Translations that may hold some words alone: other words never come, and
 // probabilities are those of a model that does not know them.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -296,4 +296,4 @@ TEST_F(WordListsOfRuntime, AreRefusedWhereTheyMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

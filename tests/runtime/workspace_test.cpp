@@ -4,13 +4,13 @@
 
 #include <thread>
 
-#include "seqconv/base/random.h"
-#include "seqconv/runtime/runtime.h"
+#include "base/random.h"
+#include "runtime/runtime.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"
 
 /// Memory of workspaces, by their own count: with sanitizers too.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using runtime::Grown;
@@ -201,4 +201,4 @@ INSTANTIATE_TEST_SUITE_P(
     testing::block_kind_name);
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

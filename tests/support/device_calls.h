@@ -17,6 +17,7 @@
 /// that reading one fails by itself, but most of its operators accept tensors
 /// of the host beside its own, which a real device refuses.
 namespace seqconv::testing {
+using namespace internal;
 
 /// The devices of a call's inputs with at least one dimension, as a text when
 /// they differ ("cpu, meta"), else nothing.
@@ -56,7 +57,8 @@ inline std::optional<std::string> mixed_devices(
 
 /// Calls, as "aten::mm of cpu, meta", that work() makes with inputs of more
 /// than one device, outside of the one place that moves tensors to a device
-/// (seqconv::to_device). Autograd's part counts too, as it runs in this thread.
+/// (seqconv::internal::to_device). Autograd's part counts too, as it runs in
+/// this thread.
 template <class Work>
 std::vector<std::string> calls_of_mixed_devices(const Work& work) {
   struct Moving : at::ObserverContext {};
@@ -66,7 +68,7 @@ std::vector<std::string> calls_of_mixed_devices(const Work& work) {
   found = &calls;
   const auto start = [](const at::RecordFunction& call)
       -> std::unique_ptr<at::ObserverContext> {
-    if (std::string(call.name()) == "seqconv::to_device") {
+    if (std::string(call.name()) == "seqconv::internal::to_device") {
       ++moving;
       return std::make_unique<Moving>();
     }
@@ -85,8 +87,8 @@ std::vector<std::string> calls_of_mixed_devices(const Work& work) {
   return calls;
 }
 
-/// Bytes that work() reads from a device (seqconv::to_host), as many as the
-/// tensors hold.
+/// Bytes that work() reads from a device (seqconv::internal::to_host), as many
+/// as the tensors hold.
 template <class Work>
 int64_t bytes_read(const Work& work) {
   thread_local int64_t* found = nullptr;
@@ -94,7 +96,8 @@ int64_t bytes_read(const Work& work) {
   found = &bytes;
   const auto start = [](const at::RecordFunction& call)
       -> std::unique_ptr<at::ObserverContext> {
-    if (found != nullptr && std::string(call.name()) == "seqconv::to_host")
+    if (found != nullptr &&
+        std::string(call.name()) == "seqconv::internal::to_host")
       *found += static_cast<int64_t>(call.inputs()[0].toTensor().nbytes());
     return nullptr;
   };

@@ -11,13 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
 /// The devices that tests of operators run on: the CPU, and a CUDA device where
 /// there is one. The operators' CUDA library (and LibTorch's CUDA half, which
 /// the tests are not linked with) are loaded when they are first asked for:
 /// SEQCONV_OPS_CUDA_LIBRARY of the environment, or of the build.
 namespace seqconv::testing {
+using namespace internal;
 
 /// Why there is no CUDA device to test on; empty where there is one.
 inline const std::string& missing_cuda() {
@@ -48,7 +49,7 @@ inline at::DeviceType& test_device_type() {
   static at::DeviceType type = at::kCPU;
   return type;
 }
-/// Where operators run at present (ops/on_device.h).
+/// Where operators run at present (libtorch/ops/on_device.h).
 inline at::Device test_device() {
   return at::Device(test_device_type());
 }

@@ -4,9 +4,10 @@
 
 #include <string>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// The message of the E that `action` throws; a failure (and "") when it throws
 /// nothing or something else.

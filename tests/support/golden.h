@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/safetensors.h"
+#include "base/error.h"
+#include "base/safetensors.h"
 #include "support/golden_case.h"
 
 /// Golden cases as tensors.
 namespace seqconv::testing {
+using namespace internal;
 
 /// One file: its tensors in float64 (or int64) and its metadata.
 struct TensorCase {

@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/error.h"
-#include "seqconv/base/safetensors.h"
+#include "base/error.h"
+#include "base/safetensors.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// Folder of golden data: SEQCONV_GOLDEN, or tests/golden.
 inline std::filesystem::path golden_folder() {

@@ -12,6 +12,7 @@
 
 /// Gradients: analytic, numerical, and their comparison.
 namespace seqconv::testing {
+using namespace internal;
 
 using TensorFunction =
     std::function<at::Tensor(const std::vector<at::Tensor>&)>;

@@ -5,6 +5,7 @@
 #include <utility>
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// Calls work() while `observer` is told of what it calls in this thread, with
 /// its inputs.

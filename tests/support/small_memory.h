@@ -8,6 +8,7 @@
 #include <string>
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// Memory of LibTorch's on the CPU, of which no piece may be larger than
 /// `limit`.

@@ -10,9 +10,10 @@
 #include <set>
 #include <thread>
 
-#include "seqconv/base/spare_threads.h"
+#include "base/spare_threads.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// How many threads there are now.
 inline int64_t threads_of_this_process() {

@@ -2,15 +2,17 @@
 
 #include <ATen/ATen.h>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 #include "support/devices.h"
 
 /// Bounds on max |got - want| / max |want|, by the type of the input.
 namespace seqconv::testing {
+using namespace internal;
 
 /// float64: rounding of a few hundred terms. float32: plain float32 evaluation.
 /// 16 bits: sums are float32, so half a unit in the last place of the result.
-/// A CUDA device works in float32 where float64 is asked for (ops/on_device.h).
+/// A CUDA device works in float32 where float64 is asked for
+/// (libtorch/ops/on_device.h).
 inline double tolerance(at::ScalarType type) {
   switch (type) {
     case at::kDouble:

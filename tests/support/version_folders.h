@@ -4,16 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/unicode.h"
+#include "base/files.h"
+#include "base/options.h"
+#include "text/unicode.h"
 
 /// The model folders of every format version, and what the programs that wrote
-/// them said about them: tests/checkpoint/folders/make_folders.py.
+/// them said about them: tests/model/folders/make_folders.py.
 namespace seqconv::testing {
+using namespace internal;
 
 inline std::filesystem::path version_folders() {
-  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests/checkpoint/folders";
+  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests/model/folders";
 }
 
 inline Json read_json_file(const std::filesystem::path& file) {

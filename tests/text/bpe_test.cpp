@@ -1,4 +1,4 @@
-#include "seqconv/text/bpe.h"
+#include "text/bpe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,17 +9,17 @@
 #include <random>
 #include <set>
 
-#include "seqconv/base/log.h"
-#include "seqconv/text/bpe_trainer.h"
-#include "seqconv/text/unicode.h"
+#include "base/log.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "text/bpe_trainer.h"
+#include "text/unicode.h"
 
 #ifdef __SANITIZE_ADDRESS__
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
 #endif
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -397,4 +397,4 @@ TEST(BpeTrainer, ErrorsSayWhatWasWanted) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

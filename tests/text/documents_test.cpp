@@ -1,12 +1,12 @@
-#include "seqconv/text/documents.h"
+#include "text/documents.h"
 
 #include <gmock/gmock.h>
 
-#include "seqconv/text/text_pipeline.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "text/text_pipeline.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -210,4 +210,4 @@ TEST(TextSources, SubwordsAreLearnedFromTheSameTexts) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

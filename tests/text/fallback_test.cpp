@@ -1,17 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/language_text.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/text_pipeline.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "text/language_text.h"
+#include "text/segmenter.h"
+#include "text/text_pipeline.h"
 
 /// Pieces that the vocabulary lacks: split again, into characters, into bytes.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::Contains;
@@ -244,4 +244,4 @@ TEST_F(FallbackTest, WishesForSentencePieceThatCannotBeAreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

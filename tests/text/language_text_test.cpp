@@ -1,15 +1,15 @@
-#include "seqconv/text/language_text.h"
+#include "text/language_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -290,4 +290,4 @@ TEST_F(LanguageTextTest, UnknownSymbolsNeedAModelThatKnowsThem) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/text/mecab.h"
+#include "text/mecab.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -26,4 +26,4 @@ TEST(MecabTokenizers, SayWhatTheyLack) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

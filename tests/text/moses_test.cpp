@@ -1,4 +1,4 @@
-#include "seqconv/text/moses.h"
+#include "text/moses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <random>
 #include <vector>
 
-#include "seqconv/text/unicode.h"
 #include "support/errors.h"
 #include "support/rounds.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -288,4 +288,4 @@ TEST(Moses, HugeLinesTakeLinearTime) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,17 +1,17 @@
-#include "seqconv/text/preparation.h"
+#include "text/preparation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/language_text.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/text_pipeline.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "text/language_text.h"
+#include "text/segmenter.h"
+#include "text/text_pipeline.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -243,4 +243,4 @@ TEST_F(MosesText, LanguagesAndTokenizerMustFit) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "seqconv/base/log.h"
-#include "seqconv/text/language_text.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/text_pipeline.h"
+#include "base/log.h"
 #include "support/temporary_folder.h"
+#include "text/language_text.h"
+#include "text/segmenter.h"
+#include "text/text_pipeline.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Texts of one small corpus.
@@ -100,4 +100,4 @@ TEST_F(TextDifference, OfLanguageModelsIsAlsoWhetherTheyKnowUnk) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

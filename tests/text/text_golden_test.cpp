@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/text_pipeline.h"
+#include "base/files.h"
+#include "base/options.h"
 #include "support/golden_case.h"
+#include "text/segmenter.h"
+#include "text/text_pipeline.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 void check_text(const std::filesystem::path& folder) {
@@ -51,4 +51,4 @@ TEST(TextGolden, EncodesTokenisedLinesAsTheReferenceModelDid) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,20 +1,20 @@
-#include "seqconv/text/text_pipeline.h"
+#include "text/text_pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/unicode.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/rounds.h"
 #include "support/temporary_folder.h"
+#include "text/segmenter.h"
+#include "text/unicode.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -470,4 +470,4 @@ TEST_F(TextTest, ADamagedModelFolderIsAnError) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -26,26 +26,26 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/files.h"
+#include "base/options.h"
+#include "metrics/bleu.h"
+#include "metrics/chrf.h"
+#include "metrics/rouge.h"
+#include "metrics/significance.h"
+#include "metrics/ter.h"
 #include "metrics/tercom_words.h"
-#include "seqconv/base/error.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/metrics/bleu.h"
-#include "seqconv/metrics/chrf.h"
-#include "seqconv/metrics/rouge.h"
-#include "seqconv/metrics/significance.h"
-#include "seqconv/metrics/ter.h"
-#include "seqconv/text/bpe.h"
-#include "seqconv/text/bpe_trainer.h"
-#include "seqconv/text/mecab.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/unicode.h"
-#include "seqconv/text/vocabulary.h"
+#include "text/bpe.h"
+#include "text/bpe_trainer.h"
+#include "text/mecab.h"
+#include "text/segmenter.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
 
 namespace {
 
-using seqconv::BadBytes;
-using seqconv::LineReader;
+using seqconv::internal::BadBytes;
+using seqconv::internal::LineReader;
 using Arguments = std::vector<std::string>;
 
 template <class Function>
@@ -70,16 +70,16 @@ void for_each_line_with_end(Function f) {
 }
 
 void apply_bpe(const Arguments& arguments) {
-  seqconv::BpeOptions options;
+  seqconv::internal::BpeOptions options;
   if (arguments.size() > 1) {
     options.separator = arguments.at(1);
     if (!arguments.at(2).empty())
-      options.vocabulary = seqconv::read_bpe_vocabulary(
+      options.vocabulary = seqconv::internal::read_bpe_vocabulary(
           arguments.at(2),
           std::stoll(arguments.at(3)));
     options.glossaries = {arguments.begin() + 4, arguments.end()};
   }
-  const auto bpe = seqconv::Bpe::load(arguments.at(0), options);
+  const auto bpe = seqconv::internal::Bpe::load(arguments.at(0), options);
   for_each_line_with_end(
       [&](const std::string& line) { std::cout << bpe.segment_line(line); });
 }
@@ -110,14 +110,14 @@ struct Evaluation {
   std::vector<std::vector<std::string>> references;
 
   explicit Evaluation(const Arguments& arguments) {
-    seqconv::Json table = seqconv::Json::object();
+    seqconv::internal::Json table = seqconv::internal::Json::object();
     for (const std::string& argument : arguments) {
       if (argument.find('=') != std::string::npos)
-        seqconv::apply_override(table, argument);
+        seqconv::internal::apply_override(table, argument);
       else
         references.push_back(read_lines(argument));
     }
-    seqconv::read_options(table, "metric", options);
+    seqconv::internal::read_options(table, "metric", options);
   }
 
   /// Calls f(hypothesis, references) for each line.
@@ -171,7 +171,8 @@ Options read_settings(const Arguments& arguments) {
 /// Of lines with a hypothesis and its references: the sums of
 /// BleuStatistics::numbers(), in one line.
 void print_bleu_counts(const Arguments& arguments) {
-  seqconv::Bleu bleu(read_settings<seqconv::BleuOptions>(arguments));
+  seqconv::internal::Bleu bleu(
+      read_settings<seqconv::internal::BleuOptions>(arguments));
   std::string line;
   while (std::getline(std::cin, line)) {
     std::vector<std::string> fields = split_fields(line);
@@ -186,28 +187,29 @@ void print_bleu_counts(const Arguments& arguments) {
 
 /// The score of such numbers.
 void print_bleu_of(const Arguments& arguments) {
-  const auto options = read_settings<seqconv::BleuOptions>(arguments);
+  const auto options = read_settings<seqconv::internal::BleuOptions>(arguments);
   std::vector<double> numbers;
   for (double number = 0; std::cin >> number;)
     numbers.push_back(number);
-  std::cout << seqconv::compute_bleu(
-                   seqconv::BleuStatistics::of_numbers(numbers),
+  std::cout << seqconv::internal::compute_bleu(
+                   seqconv::internal::BleuStatistics::of_numbers(numbers),
                    options)
                    .score
             << '\n';
 }
 
 void print_ter_words(const Arguments& arguments) {
-  const auto options = read_settings<seqconv::TerOptions>(arguments);
+  const auto options = read_settings<seqconv::internal::TerOptions>(arguments);
   for_each_line([&](const std::string& line) {
     const std::string text =
-        seqconv::metrics::space_tercom_words(line, options);
-    print_joined(seqconv::split_words(text));
+        seqconv::internal::metrics::space_tercom_words(line, options);
+    print_joined(seqconv::internal::split_words(text));
   });
 }
 
 void evaluate_rouge(const Arguments& arguments) {
-  seqconv::Rouge rouge(read_settings<seqconv::RougeOptions>(arguments));
+  seqconv::internal::Rouge rouge(
+      read_settings<seqconv::internal::RougeOptions>(arguments));
   std::string line;
   std::cout.precision(12);
   while (std::getline(std::cin, line)) {
@@ -222,16 +224,18 @@ void evaluate_rouge(const Arguments& arguments) {
   }
 }
 
-seqconv::LineTokenizer spm_tokenizer(const std::string& path) {
-  const auto segmenter =
-      seqconv::make_sentencepiece_segmenter(seqconv::read_file(path), path);
+seqconv::internal::LineTokenizer spm_tokenizer(const std::string& path) {
+  const auto segmenter = seqconv::internal::make_sentencepiece_segmenter(
+      seqconv::internal::read_file(path),
+      path);
   return {
       [segmenter](std::string_view line) { return segmenter->split(line); },
       "flores101"};
 }
 
-seqconv::LineTokenizer mecab_tokenizer(const std::string& dictionary) {
-  const seqconv::MecabTokenizer mecab(dictionary);
+seqconv::internal::LineTokenizer mecab_tokenizer(
+    const std::string& dictionary) {
+  const seqconv::internal::MecabTokenizer mecab(dictionary);
   return {
       [mecab](std::string_view line) { return mecab.split(line); },
       "ja-mecab-" + mecab.name()};
@@ -239,9 +243,9 @@ seqconv::LineTokenizer mecab_tokenizer(const std::string& dictionary) {
 
 /// Of a model or dictionary, keys and values, and references.
 void evaluate_with(
-    seqconv::LineTokenizer (*make_tokenizer)(const std::string&),
+    seqconv::internal::LineTokenizer (*make_tokenizer)(const std::string&),
     const Arguments& arguments) {
-  evaluate<seqconv::BleuOptions, seqconv::Bleu>(
+  evaluate<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(
       {arguments.begin() + 1, arguments.end()},
       make_tokenizer(arguments.at(0)));
 }
@@ -249,12 +253,13 @@ void evaluate_with(
 /// By the name of a metric: its statistics of each system, and how they make a
 /// score.
 struct Statistics {
-  std::vector<seqconv::SentenceStatistics> systems;
-  seqconv::ScoreOfSums score;
+  std::vector<seqconv::internal::SentenceStatistics> systems;
+  seqconv::internal::ScoreOfSums score;
 };
 
-std::vector<double> to_numbers(const std::vector<seqconv::ChrfCounts>& counts) {
-  return seqconv::Chrf::numbers(counts);
+std::vector<double> to_numbers(
+    const std::vector<seqconv::internal::ChrfCounts>& counts) {
+  return seqconv::internal::Chrf::numbers(counts);
 }
 template <class Counts>
 std::vector<double> to_numbers(const Counts& counts) {
@@ -285,16 +290,22 @@ Statistics count_all(
   const std::string& metric = arguments.at(0);
   const Arguments rest(arguments.begin() + 1, arguments.end());
   if (metric == "bleu")
-    return count<seqconv::BleuOptions, seqconv::Bleu>(systems, rest);
+    return count<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(
+        systems,
+        rest);
   if (metric == "chrf")
-    return count<seqconv::ChrfOptions, seqconv::Chrf>(systems, rest);
-  return count<seqconv::TerOptions, seqconv::Ter>(systems, rest);
+    return count<seqconv::internal::ChrfOptions, seqconv::internal::Chrf>(
+        systems,
+        rest);
+  return count<seqconv::internal::TerOptions, seqconv::internal::Ter>(
+      systems,
+      rest);
 }
 
 void print_interval(const Arguments& arguments) {
   const Statistics statistics =
       count_all({read_hypotheses()}, {arguments.begin() + 1, arguments.end()});
-  const auto interval = seqconv::bootstrap_interval(
+  const auto interval = seqconv::internal::bootstrap_interval(
       statistics.systems.at(0),
       statistics.score,
       {.samples = std::stoll(arguments.at(0))});
@@ -304,16 +315,19 @@ void print_interval(const Arguments& arguments) {
 /// A line for each system: score, p-value, mean and half width; "-" for what it
 /// does not have.
 void compare(const Arguments& arguments) {
-  seqconv::PairedTest test;
-  test.kind =
-      seqconv::parse_enum<seqconv::PairedTestKind>(arguments.at(0), "test");
+  seqconv::internal::PairedTest test;
+  test.kind = seqconv::internal::parse_enum<seqconv::internal::PairedTestKind>(
+      arguments.at(0),
+      "test");
   test.resampling.samples = std::stoll(arguments.at(1));
   test.interval_samples = std::stoll(arguments.at(2));
   const Statistics statistics = count_all(
       {read_hypotheses(), read_lines(arguments.at(3))},
       {arguments.begin() + 4, arguments.end()});
-  for (const auto& system :
-       seqconv::compare_systems(statistics.systems, statistics.score, test)) {
+  for (const auto& system : seqconv::internal::compare_systems(
+           statistics.systems,
+           statistics.score,
+           test)) {
     std::cout << system.score << ' ';
     if (system.p_value)
       std::cout << *system.p_value << ' ';
@@ -329,41 +343,47 @@ void compare(const Arguments& arguments) {
 
 void run(const std::string& verb, const Arguments& arguments) {
   if (verb == "bpe-learn") {
-    seqconv::WordCounts counts;
-    for_each_line_with_end(
-        [&](const std::string& line) { seqconv::count_words(line, counts); });
-    std::cout << seqconv::learn_bpe(
+    seqconv::internal::WordCounts counts;
+    for_each_line_with_end([&](const std::string& line) {
+      seqconv::internal::count_words(line, counts);
+    });
+    std::cout << seqconv::internal::learn_bpe(
         counts,
         std::stoll(arguments.at(0)),
         std::stoll(arguments.at(1)));
   } else if (verb == "bpe-apply") {
     apply_bpe(arguments);
   } else if (verb == "lower") {
-    print_each_line(seqconv::to_lower);
+    print_each_line(seqconv::internal::to_lower);
   } else if (verb == "clean") {
-    print_each_line(seqconv::clean_line);
+    print_each_line(seqconv::internal::clean_line);
   } else if (verb == "words") {
     for_each_line([](const std::string& line) {
-      print_joined(seqconv::split_words(line));
+      print_joined(seqconv::internal::split_words(line));
     });
   } else if (verb == "tokenize") {
-    const auto tokenizer = seqconv::parse_enum<seqconv::BleuTokenizer>(
-        arguments.at(0),
-        "tokenizer");
+    const auto tokenizer =
+        seqconv::internal::parse_enum<seqconv::internal::BleuTokenizer>(
+            arguments.at(0),
+            "tokenizer");
     for_each_line([&](const std::string& line) {
-      print_joined(seqconv::tokenize(line, tokenizer));
+      print_joined(seqconv::internal::tokenize(line, tokenizer));
     });
   } else if (verb == "dictionary") {
     std::map<std::string, int64_t> counts;
     for_each_line([&](const std::string& line) {
-      for (std::string_view word : seqconv::split_words(line))
+      for (std::string_view word : seqconv::internal::split_words(line))
         ++counts[std::string(word)];
     });
-    std::cout
-        << seqconv::Vocabulary::build(counts, 1, 0, std::stoll(arguments.at(0)))
-               .to_text();
+    std::cout << seqconv::internal::Vocabulary::build(
+                     counts,
+                     1,
+                     0,
+                     std::stoll(arguments.at(0)))
+                     .to_text();
   } else if (verb == "bleu") {
-    evaluate<seqconv::BleuOptions, seqconv::Bleu>(arguments);
+    evaluate<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(
+        arguments);
   } else if (verb == "bleu-counts") {
     print_bleu_counts(arguments);
   } else if (verb == "bleu-of") {
@@ -371,17 +391,18 @@ void run(const std::string& verb, const Arguments& arguments) {
   } else if (verb == "ter-words") {
     print_ter_words(arguments);
   } else if (verb == "chrf") {
-    evaluate<seqconv::ChrfOptions, seqconv::Chrf>(arguments);
+    evaluate<seqconv::internal::ChrfOptions, seqconv::internal::Chrf>(
+        arguments);
   } else if (verb == "rouge") {
     evaluate_rouge(arguments);
   } else if (verb == "ter") {
-    evaluate<seqconv::TerOptions, seqconv::Ter>(arguments);
+    evaluate<seqconv::internal::TerOptions, seqconv::internal::Ter>(arguments);
   } else if (verb == "bleu-spm") {
     evaluate_with(spm_tokenizer, arguments);
   } else if (verb == "bleu-mecab") {
     evaluate_with(mecab_tokenizer, arguments);
   } else if (verb == "mecab") {
-    const seqconv::MecabTokenizer mecab(arguments.at(0));
+    const seqconv::internal::MecabTokenizer mecab(arguments.at(0));
     for_each_line(
         [&](const std::string& line) { print_joined(mecab.split(line)); });
   } else if (verb == "interval") {
@@ -389,7 +410,7 @@ void run(const std::string& verb, const Arguments& arguments) {
   } else if (verb == "compare") {
     compare(arguments);
   } else {
-    seqconv::fail_usage("unknown verb '", verb, "'");
+    seqconv::internal::fail_usage("unknown verb '", verb, "'");
   }
 }
 

@@ -1,4 +1,4 @@
-#include "seqconv/text/unicode.h"
+#include "text/unicode.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 #include <random>
 #include <sstream>
 
-#include "seqconv/base/one_line.h"
+#include "base/one_line.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -242,4 +242,4 @@ TEST(LineReader, SaysWhyAFileCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,13 +3,13 @@
 
 #include <set>
 
-#include "seqconv/base/options.h"
-#include "seqconv/text/segmenter.h"
-#include "seqconv/text/text_pipeline.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
+#include "text/segmenter.h"
+#include "text/text_pipeline.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -176,4 +176,4 @@ TEST(UnitText, NoModelFileIsWritten) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/text/vocabulary.h"
+#include "text/vocabulary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::error_of;
@@ -222,4 +222,4 @@ TEST(Vocabulary, AnIdOutOfRangeIsAnError) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

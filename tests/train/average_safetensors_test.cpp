@@ -1,15 +1,15 @@
-#include "seqconv/base/average_safetensors.h"
+#include "base/average_safetensors.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "seqconv/base/safetensors.h"
+#include "base/safetensors.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST_F(AverageSafetensors, DifferencesAreErrorsThatNameFileAndTensor) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -2,14 +2,14 @@
 
 #include <sstream>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/fairseq_files.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -236,4 +236,4 @@ TEST_F(BinarisedRun, ALanguageModelKnowsUnknownFromIds) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

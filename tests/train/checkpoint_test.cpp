@@ -5,14 +5,14 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
+#include "base/files.h"
+#include "base/options.h"
+#include "base/safetensors.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -297,4 +297,4 @@ TEST_F(TrainingState, AFullDiskLeavesTheOldState) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -51,4 +51,4 @@ TEST(PrecisionFault, OfACpuIsFloat16) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

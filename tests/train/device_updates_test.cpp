@@ -5,8 +5,8 @@
 #include <limits>
 #include <numbers>
 
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/device_calls.h"
 #include "support/errors.h"
 #include "support/meta_kernels.h"
@@ -16,7 +16,7 @@
 #include "train/updates.h"
 
 /// Updates on a device, whose numbers are read when they are logged.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::IsEmpty;
@@ -471,4 +471,4 @@ TEST_F(DeviceUpdates, RunsReadNothingButWhereTheyMust) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

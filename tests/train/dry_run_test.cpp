@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// One layer a side, width 8, feed-forward 16, batches of 10 tokens.
@@ -75,4 +75,4 @@ TEST(MemoryEstimate, CountsActivationsInTheirType) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

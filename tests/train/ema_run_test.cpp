@@ -3,13 +3,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/data/batcher.h"
+#include "base/files.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "text/corpus/batcher.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Parameters by name.
@@ -164,4 +164,4 @@ TEST_F(MovingAverage, BeforeTheFirstUpdateIsTheParametersThemselves) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

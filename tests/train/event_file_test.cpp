@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "seqconv/base/crc32.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
+#include "base/crc32.h"
+#include "base/files.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -116,4 +116,4 @@ TEST(EventFile, SaysWhereItCannotWrite) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

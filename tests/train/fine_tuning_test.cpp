@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -184,4 +184,4 @@ TEST_F(FineTuningRun, Resumes) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,17 +3,17 @@
 #include <cmath>
 #include <csignal>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/signals.h"
-#include "seqconv/pipeline/perplexity.h"
-#include "seqconv/text/unicode.h"
-#include "seqconv/torch_backend/backend.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/signals.h"
+#include "libtorch/backend/backend.h"
+#include "pipeline/perplexity.h"
 #include "support/errors.h"
+#include "text/unicode.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -300,4 +300,4 @@ TEST_F(LanguageModelRun, OptionsThatContradictEachOtherNameTheirKey) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 
-#include "seqconv/base/options.h"
-#include "seqconv/pipeline/translator.h"
-#include "seqconv/torch_backend/backend.h"
+#include "base/options.h"
+#include "libtorch/backend/backend.h"
+#include "pipeline/translator.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// Whatever mixes along time, one layer a side must learn to reverse digits.
@@ -90,4 +90,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(enum_name(info.param)); });
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -9,6 +9,7 @@
 #include <vector>
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// What waiting threads are let go with when another has failed.
 struct LetGo : std::runtime_error {

@@ -2,14 +2,14 @@
 
 #include <gmock/gmock.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 TEST(MetricsLog, EveryRecordIsALine) {
@@ -99,4 +99,4 @@ TEST(MetricsLog, AFullDiskIsAnError) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "seqconv/train/optimizer.h"
+#include "train/optimizer.h"
 
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/mul.h>
@@ -9,7 +9,7 @@
 
 #include "support/golden_case.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 constexpr double kFloatTolerance = 1e-6;  // the golden data's, for float32
@@ -162,4 +162,4 @@ TEST(Optimizer, TheNormIsNotFiniteExactlyWhenAnElementIsNot) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,11 +1,11 @@
-#include "seqconv/train/options.h"
+#include "train/options.h"
 
 #include <gmock/gmock.h>
 
-#include "seqconv/base/options.h"
+#include "base/options.h"
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -158,4 +158,4 @@ TEST(TrainOptions, TheEffectiveConfigurationReadsBackTheSame) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

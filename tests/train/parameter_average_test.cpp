@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 /// The definition, from all parameters that there ever were.
@@ -114,4 +114,4 @@ TEST(ParameterAverage, HasTheSameBitsWithAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -8,15 +8,15 @@
 #include <fstream>
 #include <thread>
 
-#include "seqconv/base/options.h"
-#include "seqconv/base/signals.h"
+#include "base/options.h"
+#include "base/signals.h"
 #include "support/errors.h"
 #include "thread_communicator.h"
 #include "tiny_task.h"
 #include "train/agreement.h"
-#include "train/batch_share.h"
+#include "train/processes/batch_share.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::run_in_threads;
@@ -414,4 +414,4 @@ TEST_F(Processes, TrainALanguageModelTogether) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "seqconv/base/log.h"
+#include "base/log.h"
 
-#include "seqconv/base/options.h"
+#include "base/options.h"
 #include "train/records.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 TEST(Progress, DurationsReadLikeAClock) {
@@ -152,4 +152,4 @@ TEST(Records, AWindowOfSkippedUpdatesHasNoLoss) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

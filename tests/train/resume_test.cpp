@@ -2,13 +2,13 @@
 
 #include <csignal>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/signals.h"
+#include "base/files.h"
+#include "base/options.h"
+#include "base/signals.h"
 #include "support/errors.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -273,4 +273,4 @@ TEST_F(Resume, ASignalBeforeTheFirstBatchLeavesAFolderToBeginIn) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

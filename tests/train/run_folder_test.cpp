@@ -5,11 +5,11 @@
 
 #include <set>
 
-#include "seqconv/base/error.h"
+#include "base/error.h"
 #include "support/ended_process.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 std::set<std::string> names(const std::filesystem::path& folder) {
@@ -151,4 +151,4 @@ TEST(RunFolder, AFolderHoldsAModelOnceParametersAreThere) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -1,16 +1,16 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
 #include "support/ended_process.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "tiny_task.h"
 
 /// Folders that are used by two, left by a killed run, or damaged.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -351,4 +351,4 @@ TEST_F(DamagedData, DataOfOlderProgramsHaveNoChecksumsAndAreTaken) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

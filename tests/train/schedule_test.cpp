@@ -1,11 +1,11 @@
-#include "seqconv/train/schedule.h"
+#include "train/schedule.h"
 
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
 #include "support/golden_case.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 ScheduleOptions cosine(int64_t warmup, int64_t period) {
@@ -104,4 +104,4 @@ TEST(Schedule, InverseRootWithoutWarmUpIsRefused) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

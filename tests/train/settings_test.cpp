@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include "seqconv/base/options.h"
+#include "base/options.h"
 #include "support/errors.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -190,4 +190,4 @@ TEST(FineTuning, DropoutAndSpellingMayDiffer) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

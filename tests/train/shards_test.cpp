@@ -9,7 +9,7 @@
 #include "train/agreement.h"
 
 /// An optimiser's state of which each process keeps its share.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using testing::run_in_threads;
@@ -170,4 +170,4 @@ TEST_F(Shards, AreNotSavedWhenOnesNumbersAreNotFinite) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

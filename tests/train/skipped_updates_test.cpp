@@ -2,16 +2,16 @@
 
 #include <limits>
 
-#include "seqconv/base/elements.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
+#include "base/elements.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/safetensors.h"
 #include "support/errors.h"
 #include "tiny_task.h"
 #include "train/checkpoint.h"
 
 /// Updates that cannot be made, and runs that make no other.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST_F(SkippedUpdates, TenInARowEndTheRunWithAdviceAndTheLastStateStays) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,19 +3,19 @@
 #include <numeric>
 #include <set>
 
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/base/signals.h"
-#include "seqconv/train/trainer.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "base/signals.h"
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
 #include "tiny_task.h"
 #include "train/checkpoint.h"
+#include "train/trainer.h"
 
 // Whoever turns these red has changed what old training states mean: raise
 // kStateVersion, and read or refuse the old ones (docs/model_folder.md).
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ TEST(StateVersions, ResumedRunsGoOnAsTheirProgramWouldHave) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

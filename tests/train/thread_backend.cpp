@@ -5,6 +5,7 @@
 #include <deque>
 
 namespace seqconv::testing {
+using namespace internal;
 
 struct ThreadBackend::Queue {
   std::deque<std::function<void()>> waiting;

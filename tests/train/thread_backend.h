@@ -8,6 +8,7 @@
 #include "meeting.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// What one of a process group's members was asked for, in this order.
 struct BackendCall {

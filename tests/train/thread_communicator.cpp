@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "meeting.h"
-#include "nccl/torch_communicator.h"
 #include "thread_backend.h"
+#include "train/processes/torch_communicator.h"
 
 namespace seqconv::testing {
+using namespace internal;
 namespace {
 
 /// What a process brings to share() or collect().

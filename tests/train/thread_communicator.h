@@ -3,9 +3,10 @@
 #include <functional>
 #include <memory>
 
-#include "seqconv/train/communicator.h"
+#include "train/processes/communicator.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// What threads that play processes speak through.
 enum class Through {

@@ -4,13 +4,14 @@
 #include <random>
 #include <sstream>
 
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
-#include "seqconv/base/signals.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "base/signals.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 ModelOptions tiny_model(BlockKind kind) {
   ModelOptions options;

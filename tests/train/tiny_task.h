@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "seqconv/train/trainer.h"
 #include "support/temporary_folder.h"
 #include "train/train_loop.h"
+#include "train/trainer.h"
 
 namespace seqconv::testing {
+using namespace internal;
 
 /// Sentences of random digit words and what they become, as files, and a
 /// configuration that trains a one-layer model on them without dropout.

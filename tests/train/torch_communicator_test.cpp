@@ -1,4 +1,4 @@
-#include "nccl/torch_communicator.h"
+#include "train/processes/torch_communicator.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -12,16 +12,16 @@
 #include <numeric>
 #include <thread>
 
-#include "nccl/rendezvous.h"
-#include "seqconv/base/signals.h"
-#include "seqconv/train/processes.h"
+#include "base/signals.h"
 #include "support/errors.h"
 #include "thread_backend.h"
 #include "thread_communicator.h"
+#include "train/processes/processes.h"
+#include "train/processes/rendezvous.h"
 
 /// The communicator over LibTorch's process groups, and how its processes find
 /// each other.
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -401,4 +401,4 @@ TEST(RunTogether, IsSilentInAProcessThatItsStarterAsksToStop) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

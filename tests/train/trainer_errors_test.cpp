@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 
-#include "seqconv/base/files.h"
+#include "base/files.h"
 #include "support/errors.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 using ::testing::AllOf;
@@ -159,4 +159,4 @@ TEST_F(TrainerErrors, ARunWithoutAnEndIsRefused) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

@@ -3,16 +3,16 @@
 
 #include <limits>
 
-#include "seqconv/base/average_safetensors.h"
-#include "seqconv/base/files.h"
-#include "seqconv/base/log.h"
-#include "seqconv/base/options.h"
-#include "seqconv/base/safetensors.h"
+#include "base/average_safetensors.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/safetensors.h"
 #include "support/errors.h"
 #include "support/file_size_limit.h"
 #include "tiny_task.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -457,4 +457,4 @@ TEST_F(Trainer, AFullDiskStopsTheRunAndTheLastStateStays) {
 }
 
 }  // namespace
-}  // namespace seqconv
+}  // namespace seqconv::internal

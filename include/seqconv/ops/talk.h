@@ -1,6 +1,6 @@
 #pragma once
 
-#include "seqconv/ops/common.h"
+#include "seqconv/ops/conv_options.h"
 
 namespace seqconv::ops {
 

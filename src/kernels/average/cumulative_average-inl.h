@@ -11,7 +11,7 @@
 #include "kernels/fused/elementwise_ops.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <bool kForward, class S>
 void average_rows(const AverageRows<S>& rows, double* sums) {
@@ -31,7 +31,7 @@ void average_rows(const AverageRows<S>& rows, double* sums) {
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

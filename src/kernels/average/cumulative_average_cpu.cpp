@@ -1,10 +1,10 @@
-#include "seqconv/kernels/cumulative_average.h"
+#include "kernels/cumulative_average.h"
 
 #include <algorithm>
 
 #include "kernels/fused/elementwise_ops.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 constexpr int64_t kWide = 512;   // channels of a block that streams well
@@ -88,4 +88,4 @@ SEQCONV_INSTANTIATE(cumulative_average_step);
 template decltype(cumulative_average_step<BFloat16>)
     cumulative_average_step<BFloat16>;
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

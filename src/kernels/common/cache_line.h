@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// Bytes that come into a cache together.
 inline constexpr int64_t kCacheLine = 64;
@@ -24,4 +24,4 @@ template <OwnCache kCache = OwnCache::kFirst>
         /*locality=*/kCache == OwnCache::kFirst ? 3 : 2);
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

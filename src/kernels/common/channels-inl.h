@@ -13,7 +13,7 @@
 /// which they are loaded and stored quickest. Kernels whose channels do not mix
 /// never ask for that order.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Vectors of a block of N that share their channels: pairs of bfloat16 are
 /// words, whose halves, even channels and odd ones, become floats by a shift
@@ -101,7 +101,7 @@ HWY_INLINE void store_channels(const V* v, S* p, bool streaming) {
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

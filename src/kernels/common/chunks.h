@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "seqconv/kernels/parallel_for.h"
+#include "kernels/parallel_for.h"
 
 /// How passes are cut into chunks.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// Elements that a kernel handles between two draws of random words: words and
 /// data of a tile stay in the first-level cache.
@@ -33,4 +33,4 @@ inline int64_t row_grain(int64_t elements) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, elements));
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

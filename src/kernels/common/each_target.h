@@ -25,7 +25,7 @@
 #endif
 #include <hwy/foreach_target.h>
 
-#include "seqconv/kernels/isa.h"
+#include "kernels/isa.h"
 
 #if HWY_TARGETS & HWY_AVX3
 #define SEQCONV_AVX512_TABLE(...) \

@@ -10,7 +10,7 @@
 
 /// The exponential of a vector.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// How e^x is computed: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n * P(r).
 template <class A>
@@ -82,7 +82,7 @@ HWY_INLINE void exps_of_negative(Vec<A> (&x)[N]) {
     x[i] = hn::IfThenZeroElse(vanishes[i], x[i]);
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

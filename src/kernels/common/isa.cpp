@@ -5,11 +5,11 @@
 // clang-format on
 #include <hwy/highway.h>
 
-#include "seqconv/base/made_once.h"
-#include "seqconv/kernels/isa.h"
+#include "base/made_once.h"
+#include "kernels/isa.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 struct Tables {
@@ -17,12 +17,12 @@ struct Tables {
 };
 
 }  // namespace
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 // Read once for each instruction set, like its neighbours, to know which.
 #if HWY_ONCE
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 bool has(Isa isa) {
@@ -67,5 +67,5 @@ Isa best_isa() {
   return best.get([] { return supported_isas().back(); });
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels
 #endif

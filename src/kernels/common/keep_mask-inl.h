@@ -5,13 +5,13 @@
 #define SEQCONV_KERNELS_KEEP_MASK_INL_H
 #endif
 
+#include "base/random.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/random_words-inl.h"
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/dropout.h"
+#include "kernels/dropout.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// The dropout factors of a tile of elements: 0 or 1/(1-p).
 template <class T>
@@ -63,7 +63,7 @@ for_kept(const Dropout& drop, int64_t begin, int64_t end, const Each& each) {
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/dropout.h"
+#include "base/random.h"
+#include "kernels/dropout.h"
 
 /// Philox on vectors of counters; see base/random.h for the function itself.
 /// Auto-vectorised code is 3 times slower (measured).
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -145,7 +145,7 @@ inline WordRows draw_word_rows(
   return {buffer, stride};
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -7,10 +7,10 @@
 #include <new>
 
 #include "kernels/common/cache_line.h"
-#include "seqconv/kernels/conv.h"
+#include "kernels/conv.h"
 
 /// Cutting tensors into tiles. Where the cuts are depends on sizes alone.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 constexpr int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -116,4 +116,4 @@ CacheUse cache_use(
   return {.prefetches = far, .streams = far && whole};
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

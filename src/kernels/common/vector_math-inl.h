@@ -15,7 +15,7 @@
 /// Elementary functions without calls or branches, so that loops over them
 /// become vector code.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// How exp splits a number: constants of one floating-point type.
 template <class T>
@@ -126,7 +126,7 @@ HWY_INLINE T tanh_of(T x) {
   return std::copysign(e / (e + T{2}), x);
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

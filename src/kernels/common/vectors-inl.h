@@ -14,12 +14,12 @@
 #include <cstring>
 #include <type_traits>
 
-#include "seqconv/kernels/bfloat16.h"
+#include "kernels/bfloat16.h"
 
 /// Vectors of the accumulator type A, loaded from and stored to the storage
 /// type S.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -289,7 +289,7 @@ HWY_INLINE Vec<A> lane_sums(Vec<A>* v) {
   return v[0];
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -1,16 +1,16 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/conv.h"
 #include "kernels/conv/conv_tiles.h"
 #include "kernels/conv/taps.h"
-#include "seqconv/kernels/conv.h"
 
 /// Backward passes of both convolutions. The taps of a place are made again,
 /// together with those of the K-1 positions around it that its inputs also
 /// feed: a little more softmax instead of writes that places would have to
 /// share. Where taps are shared, their gradient is summed place by place in
 /// double, and the places are added up in order.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// Positions whose taps are made together: scratch memory is linear in K.
@@ -370,4 +370,4 @@ template void dynamicconv_backward(
     const ConvBackward<BFloat16, BFloat16>&,
     const Execution&);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -1,12 +1,12 @@
+#include "kernels/conv.h"
 #include "kernels/conv/conv_tiles.h"
 #include "kernels/conv/taps.h"
-#include "seqconv/kernels/conv.h"
 
 /// Forward passes of both convolutions: LightConv is DynamicConv whose logits
 /// have a stride of zero in time. The taps of a few rows are made in the
 /// first-level cache just before they are used; those that all rows share, once
 /// in a thread.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// The places of one thread.
@@ -121,4 +121,4 @@ template void dynamicconv_forward(
     const ConvForward<BFloat16, BFloat16>&,
     const Execution&);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -9,7 +9,7 @@
 #include "kernels/conv/tap_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 /// The table of this instruction set.
@@ -30,11 +30,11 @@ struct Tables {
 };
 
 }  // namespace
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 template <class S, class A>
 const ConvKernels<S, A>& conv_kernels(Isa isa) {
@@ -45,5 +45,5 @@ template const ConvKernels<float, float>& conv_kernels(Isa isa);
 template const ConvKernels<double, double>& conv_kernels(Isa isa);
 template const ConvKernels<BFloat16, float>& conv_kernels(Isa isa);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels
 #endif

@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-#include "seqconv/kernels/bfloat16.h"
-#include "seqconv/kernels/conv.h"
-#include "seqconv/kernels/isa.h"
+#include "kernels/bfloat16.h"
+#include "kernels/conv.h"
+#include "kernels/isa.h"
 
 /// The inner loops of the kernels, on some rows (time) of some channels. Rows
 /// are read where they lie in the tensors; sums are of the type A, tensors of
 /// the type S. The loops are written once, with Highway, in *-inl.h and
 /// compiled for each instruction set in conv_kernels.cpp.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// Elements that the tap operations may read and write beyond the last row.
 inline constexpr int64_t kTapSlack = 16;
@@ -145,4 +145,4 @@ struct ConvKernels {
 template <class S, class A>
 const ConvKernels<S, A>& conv_kernels(Isa isa);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

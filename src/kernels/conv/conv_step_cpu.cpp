@@ -1,8 +1,8 @@
+#include "kernels/conv.h"
 #include "kernels/conv/taps.h"
-#include "seqconv/kernels/conv.h"
 
 /// The step forms of both convolutions, and the gradient of their bias.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// Elements of scratch memory on the stack: steps of ordinary models take
@@ -157,4 +157,4 @@ template void dynamicconv_step(
     const ConvStep<BFloat16, BFloat16>&,
     const Execution&);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

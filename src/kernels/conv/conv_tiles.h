@@ -7,7 +7,7 @@
 
 /// Tiles of a convolution: some rows of some heads of one sequence. Where the
 /// cuts are depends on sizes alone.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// A tile of a sequence and the heads [head, head + heads).
 struct ConvPlace {
@@ -113,4 +113,4 @@ void for_places(
       });
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -14,7 +14,7 @@
 /// Convolution: a few rows of all heads, then the next few rows. Tensors are
 /// walked through from left to right, as their memory lies.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Vectors (channels) of a row of sums that are kept in registers.
 inline constexpr int kVectorBlock = kRegisters == 32 ? 4 : 2;
@@ -257,7 +257,7 @@ void convolve(const ConvTile<S, A>& tile) {
     hwy::FlushStream();
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -9,7 +9,7 @@
 #include "kernels/conv/conv_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <class S, class A>
 void narrow(const A* src, int64_t count, S* dst) {
@@ -61,7 +61,7 @@ void weighted_sum(
     weighted_columns<1>(src + c, stride, taps, rows, acc + c, width - c);
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -15,7 +15,7 @@
 /// of segments of K, a group of vectors at a time, so that none of them waits
 /// for sums over its lanes alone.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Vectors of a group: of segments that lie in one vector or begin with it.
 inline constexpr int kSegmentGroup = 4;
@@ -340,7 +340,7 @@ void softmax_backward(TapGradient<L, A> tile) {
   });
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -13,7 +13,7 @@
 /// rows of the input, of every position, or added up over the rows where all
 /// of them share their taps.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <bool kWhole, class S, class A>
 HWY_INLINE void stage_row(const S* row, int64_t channels, A* out) {
@@ -194,7 +194,7 @@ void shared_tap_products(const ProductTile<A>& tile, double* sums) {
     shared_products<A, 4>(tile, j, sums);
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

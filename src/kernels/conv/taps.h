@@ -3,12 +3,12 @@
 #include <limits>
 #include <utility>
 
+#include "base/random.h"
 #include "kernels/common/tiles.h"
 #include "kernels/conv/conv_kernels.h"
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/dropout.h"
+#include "kernels/dropout.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// Logits of type L: those of position t of sequence b and head h begin at
 /// b * batch_stride + t * row_stride + h * K. Strides of zero: shared by all.
@@ -248,4 +248,4 @@ class TapRows {
   WordRows drawn_;
 };
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -11,7 +11,7 @@
 /// Attention of a few rows at a time to one source. Sums are in registers, each
 /// in ascending order of channels or positions: a row has the same bits alone.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Rows whose sums fit into registers.
 inline constexpr int kSourceRows =
@@ -135,7 +135,7 @@ inline void attend_source_rows(
         {queries + r * at.channels, scores, y + r * at.channels});
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -9,11 +9,11 @@
 #include <cmath>
 
 #include "kernels/common/vector_math-inl.h"
+#include "kernels/decoding.h"
 #include "kernels/fused/cross_entropy-inl.h"
-#include "seqconv/kernels/decoding.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Channels whose sums stay in registers.
 inline constexpr int64_t kSummed = 32;
@@ -143,7 +143,7 @@ softmax_terms(const float* x, int64_t count, float* maxima) {
   return {highest, log_sum_of_exponentials(x, highest, count)};
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

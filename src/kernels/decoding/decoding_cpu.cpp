@@ -4,7 +4,7 @@
 #include "kernels/conv/conv_kernels.h"
 #include "kernels/decoding/decoding_ops.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 const DecodingOps& best_ops() {
@@ -91,4 +91,4 @@ SoftmaxTerms softmax_terms(const float* x, int64_t count, float* maxima) {
   return best_ops().softmax_terms(x, count, maxima);
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

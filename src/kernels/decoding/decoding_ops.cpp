@@ -10,7 +10,7 @@
 #include "kernels/decoding/normalize-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 /// The table of this instruction set.
@@ -30,15 +30,15 @@ struct Tables {
 };
 
 }  // namespace
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 const DecodingOps& decoding_ops(Isa isa) {
   SEQCONV_CHOOSE(isa, decoding());
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels
 #endif

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "seqconv/kernels/decoding.h"
+#include "kernels/decoding.h"
 
 /// The inner loops of decoding, written in decoding-inl.h and
 /// attend_source-inl.h and compiled for each instruction set in
 /// decoding_ops.cpp.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 struct DecodingOps {
   void (*weigh)(const WeightedRows& args, const SeenRows& x, float* y);
@@ -26,4 +26,4 @@ struct DecodingOps {
 
 const DecodingOps& decoding_ops(Isa isa);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -8,11 +8,11 @@
 #include <cmath>
 
 #include "kernels/common/vector_math-inl.h"
-#include "seqconv/kernels/conv.h"
+#include "kernels/conv.h"
 
 /// Normalisations of taps other than the softmax.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// w[j] = f(w[j]), j < K.
 template <class F>
@@ -62,7 +62,7 @@ inline void normalize_taps(Normalization normalization, float* w, int64_t K) {
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

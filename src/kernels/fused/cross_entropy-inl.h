@@ -9,10 +9,10 @@
 #include <limits>
 
 #include "kernels/common/vector_math-inl.h"
-#include "seqconv/kernels/cross_entropy.h"
+#include "kernels/cross_entropy.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Words whose exponentials are summed in T before the sum goes on in double.
 inline constexpr int64_t kSumTile = 512;
@@ -85,7 +85,7 @@ void cross_entropy_row(
   x[target] -= static_cast<T>(smoothed.nll_weight);
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

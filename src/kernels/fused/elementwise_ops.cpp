@@ -13,7 +13,7 @@
 #include "kernels/fused/optimizer-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 /// The tables of this instruction set.
@@ -51,11 +51,11 @@ struct Tables {
 };
 
 }  // namespace
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 template <class S>
 const ElementwiseOps<S>& elementwise_ops(Isa isa) {
@@ -88,5 +88,5 @@ template const AverageOps<float>& average_ops(Isa isa);
 template const AverageOps<double>& average_ops(Isa isa);
 template const AverageOps<BFloat16>& average_ops(Isa isa);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels
 #endif

@@ -2,17 +2,17 @@
 
 #include <cstdint>
 
-#include "seqconv/kernels/bfloat16.h"
-#include "seqconv/kernels/cross_entropy.h"
-#include "seqconv/kernels/dropout.h"
-#include "seqconv/kernels/isa.h"
-#include "seqconv/kernels/layer_norm.h"
+#include "kernels/bfloat16.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
+#include "kernels/isa.h"
+#include "kernels/layer_norm.h"
 
 /// The inner loops of the elementwise operations between the matrix products,
 /// on some elements or rows of their tensors; what they compute is said at the
 /// passes. They are written in *-inl.h and compiled for each instruction set in
 /// elementwise_ops.cpp.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// Adam's numbers in the type of the buffers.
 template <class T>
@@ -107,4 +107,4 @@ RandomWordRows random_word_rows_of(Isa isa);
   SEQCONV_INSTANTIATE(pass);             \
   template decltype(pass<BFloat16>) pass<BFloat16>
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "kernels/fused/maps-inl.h"
-#include "seqconv/kernels/layer_norm.h"
+#include "kernels/layer_norm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// The mean of term(z[i]): tiles are summed in what S is computed in, their
 /// sums in double.
@@ -106,7 +106,7 @@ void layer_norm_backward_rows(
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

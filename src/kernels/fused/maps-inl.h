@@ -5,14 +5,14 @@
 #define SEQCONV_KERNELS_MAPS_INL_H
 #endif
 
+#include "kernels/bfloat16.h"
 #include "kernels/common/keep_mask-inl.h"
 #include "kernels/common/vector_math-inl.h"
-#include "seqconv/kernels/bfloat16.h"
 
 /// Dropout, activations and gates: outputs that depend on single elements,
 /// which are stored as S.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <class S>
 void relu_range(const S* x, S* y, int64_t begin, int64_t end, Dropout drop) {
@@ -121,7 +121,7 @@ void glu_backward_row(const S* x, const S* grad_y, S* grad_x, int64_t C) {
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

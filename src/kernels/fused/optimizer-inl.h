@@ -12,7 +12,7 @@
 #include "kernels/fused/elementwise_ops.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <class T>
 void adam_range(T* p, const T* g, T* m, T* v, int64_t n, AdamFactors<T> f) {
@@ -48,7 +48,7 @@ double squared_sum(const T* x, int64_t n) {
   return sum;
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -1,15 +1,15 @@
-#include "seqconv/kernels/optimizer.h"
+#include "kernels/optimizer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/common/chunks.h"
 #include "kernels/fused/elementwise_ops.h"
-#include "seqconv/base/error.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 template <class T>
 void adam_step(
     T* p,
@@ -85,4 +85,4 @@ SEQCONV_INSTANTIATE(adam_step);
 SEQCONV_INSTANTIATE(nag_step);
 SEQCONV_INSTANTIATE(squared_norm);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

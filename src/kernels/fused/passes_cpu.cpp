@@ -1,15 +1,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/activation.h"
 #include "kernels/common/chunks.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
 #include "kernels/fused/elementwise_ops.h"
-#include "seqconv/kernels/activation.h"
-#include "seqconv/kernels/cross_entropy.h"
-#include "seqconv/kernels/dropout.h"
-#include "seqconv/kernels/layer_norm.h"
+#include "kernels/layer_norm.h"
 
 /// The passes between the matrix products: how they are cut for threads.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 template <class T>
 void dropout(
@@ -184,4 +184,4 @@ SEQCONV_INSTANTIATE_STORED(layer_norm);
 SEQCONV_INSTANTIATE_STORED(layer_norm_backward);
 SEQCONV_INSTANTIATE(cross_entropy);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -11,7 +11,7 @@
 
 /// What linear maps end with: sums become rows of y.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Vectors and outputs of a panel.
 inline constexpr int kPanelVectors = 2;
@@ -183,7 +183,7 @@ HWY_INLINE void end_block(
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

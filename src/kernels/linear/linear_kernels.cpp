@@ -16,7 +16,7 @@
 #include "kernels/linear/packed_linear-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 template <class Products>
@@ -91,11 +91,11 @@ struct Tables {
 };
 
 }  // namespace
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 namespace {
 
@@ -192,5 +192,5 @@ const LinearKernels& linear_kernels(WeightType type, LinearTarget target) {
   SEQCONV_CHOOSE(target.isa, linear(type, target.narrow));
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels
 #endif

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 
-#include "seqconv/kernels/isa.h"
-#include "seqconv/kernels/packed_linear.h"
+#include "kernels/isa.h"
+#include "kernels/packed_linear.h"
 
 /// The inner loops of packed_linear(), written in packed_linear-inl.h and
 /// compiled for each instruction set in linear_kernels.cpp.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// Most panels of one block.
 inline constexpr int64_t kPanelGroup = 4;
@@ -74,4 +74,4 @@ inline constexpr int64_t kRowRoom = 16;
 
 const LinearKernels& linear_kernels(WeightType type, LinearTarget target);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

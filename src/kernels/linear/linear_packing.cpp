@@ -7,12 +7,12 @@
 #include <new>
 #include <numeric>
 
+#include "kernels/bfloat16.h"
 #include "kernels/common/cache_line.h"
 #include "kernels/common/tiles.h"
 #include "kernels/linear/linear_kernels.h"
-#include "seqconv/kernels/bfloat16.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// Rows of K weights -> [K / group, width, group], zeros beyond.
@@ -152,4 +152,4 @@ PackedLinear::PackedLinear(
   scales_ = std::make_shared<const OutputScales>(std::move(sides));
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -8,7 +8,7 @@
 #include "kernels/common/tiles.h"
 #include "kernels/linear/linear_kernels.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// What stands beside packed int8 weights: see OutputSides.
 struct OutputScales {
@@ -27,4 +27,4 @@ inline int64_t groups_of(const LinearKernels& ops, int64_t K) {
 /// small pages takes a sixth of the time.
 std::shared_ptr<std::byte> allocate_weights(int64_t size);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -19,7 +19,7 @@
 /// zeros behind the last, and returns the size of a unit of it; kinds whose
 /// inputs are floats have none.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Whether this target has instructions for sums of products of 8 bits, and of
 /// bfloat16. They are written as such, since processors of one Highway target
@@ -237,7 +237,7 @@ struct Int8DotProducts {
 };
 #endif
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

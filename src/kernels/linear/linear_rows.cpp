@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
 #include "kernels/common/tiles.h"
 #include "kernels/linear/linear_kernels.h"
 #include "kernels/linear/linear_packing.h"
-#include "seqconv/base/error.h"
-#include "seqconv/kernels/packed_linear.h"
+#include "kernels/packed_linear.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// Copies rows of packed weights to the rows of other panels, a group of inputs
@@ -97,4 +97,4 @@ PackedLinear PackedLinear::rows(
   return some;
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

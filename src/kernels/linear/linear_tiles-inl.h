@@ -13,7 +13,7 @@
 /// inputs for 16 outputs, which is how panels lie anyway. Instructions are
 /// written as such: only the caller knows whether the processor has them.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 #undef SEQCONV_LINEAR_TILES
 #if HWY_TARGET == HWY_AVX3
@@ -187,7 +187,7 @@ void multiply_block_by_tiles(const LinearBlock& block) {
 }
 #endif
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -17,7 +17,7 @@
 /// through a tile in the first-level cache to the end of the map, which is
 /// written once: so an output has the same bits in blocks of any form.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Vectors of sums. The other registers hold weights and a row's input, and
 /// products where these are not fused.
@@ -268,7 +268,7 @@ void multiply_block(const LinearBlock& block) {
   }
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -6,9 +6,9 @@
 #include "kernels/common/tiles.h"
 #include "kernels/linear/linear_kernels.h"
 #include "kernels/linear/linear_packing.h"
-#include "seqconv/kernels/packed_linear.h"
+#include "kernels/packed_linear.h"
 
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// Bytes of rows that are multiplied with a panel before the next one is: they
@@ -169,4 +169,4 @@ void packed_linear(
   parallel_for(items.count(), items.grain(), std::cref(body));
 }
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -14,7 +14,7 @@
 /// written, and written once. The rows of g that they may be of lie in a ring
 /// in the first-level cache.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Products at edges, whose lanes are summed up many at a time.
 template <class A>
@@ -181,7 +181,7 @@ class BackwardColumns {
   const int64_t next_;    // from a row to that of the next strip
 };
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -6,7 +6,7 @@
 /// neighbourhood that reach into them, so that there are no atomics and no
 /// shared writes. The gradients of the offsets of its own windows are made in
 /// the same pass.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// The edges of the windows of a head, listed by row.
@@ -202,4 +202,4 @@ SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, BFloat16)
 SEQCONV_INSTANTIATE(BFloat16, float)
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

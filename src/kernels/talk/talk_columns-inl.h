@@ -12,7 +12,7 @@
 
 /// Columns of channels that share TaLK's windows.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// The channels that one pass over the rows serves: NV vectors, or the first
 /// `count` channels of one. kStreams: stores go past the caches.
@@ -86,7 +86,7 @@ bool for_columns(const Tile& tile) {
   return good;
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -13,7 +13,7 @@
 /// reach are kept, in a ring whose last row also stands before its first one,
 /// so that every row has the one before it at the same distance.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <class S, class A, int NV, bool kStreams>
 class ForwardColumns {
@@ -118,7 +118,7 @@ class ForwardColumns {
   Vec<A> sum_[NV];
 };
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

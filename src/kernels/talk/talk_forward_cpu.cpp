@@ -2,7 +2,7 @@
 
 /// Prefix sums over the rows that a tile's windows reach, started anew for
 /// every tile, so that rounding depends on the window and not on T.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// One window after the other, for inputs that are not finite.
@@ -108,4 +108,4 @@ SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, BFloat16)
 SEQCONV_INSTANTIATE(BFloat16, float)
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

@@ -8,7 +8,7 @@
 #include "kernels/talk/talk_windows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 namespace {
 
 /// The table of this instruction set.
@@ -25,11 +25,11 @@ struct Tables {
 };
 
 }  // namespace
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 template <class S, class A>
 const TalkKernels<S, A>& talk_kernels(Isa isa) {
@@ -40,5 +40,5 @@ template const TalkKernels<float, float>& talk_kernels(Isa isa);
 template const TalkKernels<double, double>& talk_kernels(Isa isa);
 template const TalkKernels<BFloat16, float>& talk_kernels(Isa isa);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels
 #endif

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "seqconv/kernels/bfloat16.h"
-#include "seqconv/kernels/isa.h"
+#include "kernels/bfloat16.h"
+#include "kernels/isa.h"
 
 /// The inner loops of TaLK, compiled for each instruction set in
 /// talk_kernels.cpp. Rows are positions of one sequence.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// A window that holds the shares `left` of row `first`, `right` of row `last`,
 /// and the rows between; where it ends before it begins, these rows, last ..
@@ -142,4 +142,4 @@ struct TalkKernels {
 template <class S, class A>
 const TalkKernels<S, A>& talk_kernels(Isa isa);
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

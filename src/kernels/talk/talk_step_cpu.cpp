@@ -4,7 +4,7 @@
 #include "kernels/talk/talk_windows.h"
 
 /// TaLK position by position, with the last inputs in a ring.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 namespace {
 
 /// One thread of the step form.
@@ -103,4 +103,4 @@ SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, BFloat16)
 SEQCONV_INSTANTIATE(BFloat16, float)
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

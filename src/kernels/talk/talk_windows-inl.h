@@ -11,7 +11,7 @@
 /// TaLK's windows, made of offsets. Distances, not positions, are what is
 /// rounded.
 HWY_BEFORE_NAMESPACE();
-namespace seqconv::kernels::HWY_NAMESPACE {
+namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <class A>
 using IntTag = hn::RebindToSigned<Tag<A>>;
@@ -108,7 +108,7 @@ TalkExtremes<A> talk_extremes(const O* values, int64_t count) {
       hn::GetLane(hn::MaxOfLanes(d, max))};
 }
 
-}  // namespace seqconv::kernels::HWY_NAMESPACE
+}  // namespace seqconv::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "kernels/common/tiles.h"
+#include "kernels/talk.h"
 #include "kernels/talk/talk_kernels.h"
-#include "seqconv/kernels/talk.h"
 
 /// Tiles of TaLK and their windows.
-namespace seqconv::kernels {
+namespace seqconv::internal::kernels {
 
 /// Rows of a tile: windows of neighbours reach into it, so that longer ones
 /// waste less.
@@ -172,4 +172,4 @@ class TalkWindows {
   TalkReach reach_;
 };
 
-}  // namespace seqconv::kernels
+}  // namespace seqconv::internal::kernels

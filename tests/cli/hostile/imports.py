@@ -5,7 +5,7 @@ import shutil
 from hostile.case import Case, written
 from support import ROOT, run, scratch
 
-DATA = ROOT / "tests" / "checkpoint" / "data"
+DATA = ROOT / "tests" / "model" / "data"
 DICTIONARY = DATA / "dict.txt"
 BOTH = ("--source-dictionary", DICTIONARY, "--target-dictionary", DICTIONARY)
 

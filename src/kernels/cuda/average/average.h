@@ -1,13 +1,13 @@
 #pragma once
 
 #include "kernels/cuda/common/launches.h"
-#include "seqconv/kernels/cuda/cumulative_average.h"
+#include "kernels/cuda/cumulative_average.h"
 
 /// The cumulative average and its transpose. Every sum is of whole chunks of
 /// positions, then of those of the position's own chunk one by one, in this
 /// order whatever the blocks: a result has the same bits alone and in a batch,
 /// in a short sequence and in a long one.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Neighbouring positions: those whose shares the threads of a block make.
 inline constexpr int kAverageChunk = kThreads;
@@ -268,4 +268,4 @@ void run(Launcher& launcher, const CumulativeAverageStep<S>& args) {
         args);
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

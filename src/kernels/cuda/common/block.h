@@ -11,7 +11,7 @@
 /// phase is the calling thread's own call and __syncthreads(); on the host it
 /// is a loop, so that tests run the very same bodies. Nothing but Fragments
 /// lives from one phase to the next outside shared memory.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kThreads = 128;  ///< of every block
@@ -109,4 +109,4 @@ struct AddFloats {
   SEQCONV_HD float operator()(float a, float b) const { return a + b; }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "seqconv/kernels/cuda/storage.h"
+#include "kernels/cuda/storage.h"
 
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
@@ -32,7 +32,7 @@
 #define SEQCONV_NO_UNROLL
 #endif
 
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// f(0), f(1), ..., f(N - 1), one after the other: no loop on the device.
 template <int N, class F>
@@ -156,4 +156,4 @@ valid_steps(const int64_t* lengths, int64_t b, int64_t steps) {
   return lengths == nullptr ? steps : clamped<int64_t>(lengths[b], 0, steps);
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

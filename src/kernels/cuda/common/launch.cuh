@@ -8,7 +8,7 @@
 #include "kernels/cuda/common/launches.h"
 
 /// Queues kernel bodies on a stream.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Blocks of a body that a multiprocessor must have registers for: the compiler
 /// uses as many as that leaves, or takes fewer and spills a few. 0: its choice.
@@ -111,4 +111,4 @@ void launch(const Args& args, Stream stream) {
   template void launch(const Args<BFloat16>& args, Stream); \
   template void launch(const Args<Float16>& args, Stream);
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

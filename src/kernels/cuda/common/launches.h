@@ -3,8 +3,8 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "base/error.h"
 #include "kernels/cuda/common/block.h"
-#include "seqconv/base/error.h"
 
 /// What launches of all operators share. A Launcher has
 ///   template <class Body, class Task>
@@ -15,7 +15,7 @@
 /// what it runs on. Every operator has
 ///   void run(Launcher& launcher, const Args& args);
 /// for the arguments of each of its passes.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// What a block may have without asking on any device, the most that 7.5 gives
 /// (compute capability), that every later one gives (8.6, 8.9 and 12.0), and
@@ -97,4 +97,4 @@ SEQCONV_DEVICE T* shared_at(char* shared, int64_t offset) {
   return reinterpret_cast<T*>(shared + offset);
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

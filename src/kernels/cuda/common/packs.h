@@ -3,7 +3,7 @@
 #include "kernels/cuda/common/host_device.h"
 
 /// Neighbouring elements that are read or written at once.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Elements of 16 bits in words, as registers hold them: the compiler takes an
 /// array of them apart at every copy.
@@ -158,4 +158,4 @@ load_ahead(int begin, int end, int step, const Load& load, const Use& use) {
   }
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -4,7 +4,7 @@
 
 /// How tensors [B, T, C] of H heads are dealt to blocks: positions in tiles,
 /// channels by heads.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// A block owns `rows` positions of `heads` neighbouring heads; of a head with
 /// more than `width` channels it takes `width` at a time.
@@ -138,4 +138,4 @@ struct Place {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

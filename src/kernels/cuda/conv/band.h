@@ -10,7 +10,7 @@
 /// memory. Taps are sums of two 16-bit numbers (taps_fit says which). The
 /// gradient of the band is grad_y times x transposed, of which the diagonals
 /// are the gradients of the taps.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// What a warp of a block with kRows positions makes: kRows / 16 pairs of
 /// C tiles side by side, of band `band` and channels from `column` on.
@@ -343,4 +343,4 @@ struct BandPath {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -3,7 +3,7 @@
 #include "kernels/cuda/conv/tile.h"
 
 /// The passes of both convolutions, the same by FMA and on tensor cores.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Gradients of a tile's taps in shared memory -> of its logits: written
 /// to task.grad_logits, or left where they were for a sum over positions.
@@ -123,4 +123,4 @@ struct ConvBody {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

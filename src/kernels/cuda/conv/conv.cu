@@ -1,7 +1,7 @@
 #include "kernels/cuda/common/launch.cuh"
 #include "kernels/cuda/conv/run.h"
 
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 template <class S>
 int64_t conv_backward_workspace(const ConvBackward<S>& args) {
@@ -15,4 +15,4 @@ SEQCONV_LAUNCH(ConvForward)
 SEQCONV_LAUNCH(ConvBackward)
 SEQCONV_LAUNCH(ConvStep)
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

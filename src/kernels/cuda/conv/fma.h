@@ -5,7 +5,7 @@
 /// Both convolutions by fused multiply-adds, for any storage type and kernel
 /// width that fits: a thread owns eight positions of V neighbouring channels
 /// and lets x slide through its registers.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Outputs of one channel that a thread makes at once.
 inline constexpr int kRowsPerThread = 8;
@@ -255,4 +255,4 @@ struct FmaPath {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -11,7 +11,7 @@
 /// 2 (l%4) and the next, then the same 8 columns on; of B [16, 8] two pairs:
 /// rows 2 (l%4) and the next, column l/4, then 8 rows on; of C [16, 8] rows
 /// l/4 and l/4 + 8, columns 2 (l%4) and the next.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Four 8 x 8 matrices of a warp: a whole A, or two B side by side.
 struct Matrices {
@@ -184,4 +184,4 @@ SEQCONV_DEVICE void multiply_add(
 #endif
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

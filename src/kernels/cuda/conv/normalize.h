@@ -5,7 +5,7 @@
 /// Rows of logits to taps, and gradients of taps to those of logits.
 /// The lanes that share a row make its sums by shuffles: no barrier, and an
 /// exponential is made once.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// e^x for x that is not positive. The device's power of two is wrong by 2 ulp
 /// and x / ln 2 by its rounding: together less than 2^-23 of 1, at any x.
@@ -226,4 +226,4 @@ SEQCONV_DEVICE void taps_backward(
       });
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -6,7 +6,7 @@
 /// How a convolution is cut into blocks, and where a block keeps what in its
 /// shared memory. Depends on sizes alone, and where kernels are so long that
 /// they need it on what a block may have: the same sums in the same order.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Blocks that fill any device: with more tiles, a block takes several, for
 /// which it makes shared taps once.
@@ -183,4 +183,4 @@ inline ConvPlan plan_band(const ConvPlanRequest& request) {
   return small.shared <= request.limit ? small : ConvPlan{};
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

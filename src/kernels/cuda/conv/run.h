@@ -6,7 +6,7 @@
 #include "kernels/cuda/conv/sum.h"
 
 /// From the arguments of a convolution to launches (launches.h).
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 inline TapSource tap_source(const ConvSetup& setup) {
   const ConvShape& shape = setup.shape;
@@ -279,4 +279,4 @@ void run(Launcher& launcher, const ConvBackward<S>& args) {
         args.grad_bias);
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -5,7 +5,7 @@
 
 /// The step form of both convolutions: a block for some heads of one stream,
 /// a thread for each of their channels, token by token.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 template <class S>
 struct ConvStepTask : TileTask<S> {
@@ -113,4 +113,4 @@ struct ConvStepBody {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

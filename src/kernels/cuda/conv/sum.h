@@ -3,7 +3,7 @@
 #include "kernels/cuda/conv/normalize.h"
 
 /// Sums over rows and of partial results, in an order fixed by the sizes.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Rows that one thread adds up.
 inline constexpr int64_t kSumRows = 64;
@@ -123,4 +123,4 @@ struct WeightBody {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

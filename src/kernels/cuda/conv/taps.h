@@ -2,13 +2,13 @@
 
 #include <type_traits>
 
+#include "base/random.h"
 #include "kernels/cuda/common/launches.h"
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/cuda/conv.h"
+#include "kernels/cuda/conv.h"
 
 /// Rows of logits between global and shared memory, where neighbouring
 /// threads take neighbouring elements, and how the lanes of a warp share them.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// The logits of a call, where element e of [H, K] or [B, T, H, K] is also
 /// number e for DropConnect.
@@ -286,4 +286,4 @@ SEQCONV_DEVICE void write_rows(
   });
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -5,7 +5,7 @@
 
 /// What a block of a convolution works on, and how its rows get into shared
 /// memory.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// What the kernels of a convolution are given, S as in ConvForward.
 template <class S>
@@ -142,4 +142,4 @@ struct TileRows {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

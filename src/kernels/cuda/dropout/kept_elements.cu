@@ -1,8 +1,8 @@
 #include "kernels/cuda/common/launch.cuh"
 #include "kernels/cuda/dropout/kept_elements.h"
 
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 template void launch(const KeptElements& args, Stream);
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

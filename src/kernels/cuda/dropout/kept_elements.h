@@ -2,11 +2,11 @@
 
 #include <array>
 
+#include "base/random.h"
 #include "kernels/cuda/common/launches.h"
-#include "seqconv/base/random.h"
-#include "seqconv/kernels/cuda/kept_elements.h"
+#include "kernels/cuda/kept_elements.h"
 
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// A thread for a block of four random words, whether they are all asked for
 /// or not.
@@ -42,4 +42,4 @@ void run(Launcher& launcher, const KeptElements& task) {
       task);
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -5,7 +5,7 @@
 /// TaLK backward: a block owns a tile of grad_x and looks at all windows that
 /// reach into it. Threads own columns of difference arrays, so that nothing is
 /// shared and nothing atomic.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// A first pass: how far the windows of a tile reach from their positions, a
 /// block for every tile with all its heads.
@@ -308,4 +308,4 @@ struct TalkBackwardBody {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

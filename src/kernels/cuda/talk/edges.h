@@ -4,7 +4,7 @@
 
 /// The gradients of TaLK's offsets: products of grad_y and the rows of x at the
 /// edges of windows.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// Part of a phase: sums over channels of x[edge row] * grad_y[t].
 template <int V, class S>
@@ -134,4 +134,4 @@ SEQCONV_DEVICE void write_offset_gradients(
   });
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

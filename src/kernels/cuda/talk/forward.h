@@ -6,7 +6,7 @@
 /// in shared memory. They start anew at every multiple of kTalkSegment, so that
 /// neither the error nor a single bit of a window depends on what else a tile
 /// looks at.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// The segment of row r >= 0: unsigned, or a shift would need corrections.
 SEQCONV_HD int segment_of(int r) {
@@ -231,4 +231,4 @@ struct TalkForwardBody {
   }
 };
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

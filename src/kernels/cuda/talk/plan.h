@@ -1,11 +1,11 @@
 #pragma once
 
 #include "kernels/cuda/common/tiles.h"
+#include "kernels/cuda/talk.h"
 #include "kernels/cuda/talk/window.h"
-#include "seqconv/kernels/cuda/talk.h"
 
 /// How the passes of TaLK are cut into blocks.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 inline constexpr int kTalkTile = 64;     ///< positions of a block
 inline constexpr int kTalkSegment = 16;  ///< rows that one thread scans
@@ -117,4 +117,4 @@ inline TalkPlan plan_talk_backward(
   return plan;
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

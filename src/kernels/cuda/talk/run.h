@@ -4,7 +4,7 @@
 #include "kernels/cuda/talk/forward.h"
 
 /// The step form of TaLK, and from the arguments to launches (launches.h).
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 template <class S>
 struct TalkStepTask : TalkTask<S> {
@@ -163,4 +163,4 @@ void run(Launcher& launcher, const TalkStep<S>& args) {
       task);
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -1,7 +1,7 @@
 #include "kernels/cuda/common/launch.cuh"
 #include "kernels/cuda/talk/run.h"
 
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 int64_t talk_backward_workspace(const TalkShape& shape) {
   return talk_workspace(shape);
@@ -11,4 +11,4 @@ SEQCONV_LAUNCH(TalkForward)
 SEQCONV_LAUNCH(TalkBackward)
 SEQCONV_LAUNCH(TalkStep)
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -3,7 +3,7 @@
 #include "kernels/cuda/talk/plan.h"
 
 /// What a block of TaLK works on, and who takes which part of it.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// What the kernels of TaLK are given.
 template <class S>
@@ -110,4 +110,4 @@ head_of(const TalkTask<S>& task, const TalkTile& tile, int channel) {
   return tile.heads > 1 ? channel / task.head_channels : 0;
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -3,7 +3,7 @@
 #include "kernels/cuda/common/host_device.h"
 
 /// Windows of TaLK.
-namespace seqconv::kernels::cuda {
+namespace seqconv::internal::kernels::cuda {
 
 /// The window of a position: whole rows [begin, end), and shares of the row
 /// before and the row after. An edge on a whole position has no share. begin
@@ -70,4 +70,4 @@ talk_window(int t, int valid, float to_left, float to_right) {
   return window;
 }
 
-}  // namespace seqconv::kernels::cuda
+}  // namespace seqconv::internal::kernels::cuda

@@ -1,0 +1,288 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Trained models in other programs: docs/embedding.md. CPU, no LibTorch, no
+/// types of other libraries. Texts are UTF-8. Objects may be used by several
+/// threads at a time; results are the same bytes whatever is beside a request.
+/// An object outlives the calls on it; one that was moved from may only be
+/// assigned to and destroyed. No signal is handled: a model's file stays
+/// mapped, and one that is cut short in place ends the process (SIGBUS), so
+/// that files of models are replaced by renaming.
+namespace seqconv {
+
+#define SEQCONV_API __attribute__((visibility("default")))
+#define SEQCONV_HIDDEN __attribute__((visibility("hidden")))
+
+/// The base of all exceptions of this library. The result of a request tells
+/// what concerns that one alone. An exception of a function that the caller
+/// gave us reaches the caller as it is.
+class SEQCONV_API Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+/// A model cannot be opened: no folder of one, another task, damaged.
+class SEQCONV_API ModelError : public Error {
+ public:
+  using Error::Error;
+};
+/// RuntimeOptions that make no sense, or an empty function.
+class SEQCONV_API OptionError : public Error {
+ public:
+  using Error::Error;
+};
+/// Says why a function that takes one text and gives no Result has none to
+/// give.
+class SEQCONV_API RequestError : public Error {
+ public:
+  using Error::Error;
+};
+/// There is not memory enough for a model, or for what a call must hold.
+class SEQCONV_API OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Asks calls to stop, from any thread. Copies are one token.
+class SEQCONV_API CancelToken {
+ public:
+  CancelToken();
+  CancelToken(const CancelToken&) = default;  // moving copies
+  CancelToken& operator=(const CancelToken&) = default;
+  ~CancelToken() = default;
+  void cancel() const;
+  bool is_cancelled() const;
+
+ private:
+  std::shared_ptr<struct CancelState> state_;
+};
+
+/// The type that products are made in (docs/runtime.md).
+enum class ComputeType {
+  kModel,  ///< int8 for models of int8, float32 for others
+  kAuto,   ///< what is quickest here without another loss
+  kFloat32,
+  kBfloat16,
+  kInt8
+};
+
+/// Says how a model runs.
+struct RuntimeOptions {
+  /// Batches that a call works on at a time, at most 1024; 0: as many as there
+  /// are cores. A Generator needs one whatever this says.
+  int64_t threads = 0;
+  int64_t batch_tokens = 4096;  ///< tokens of a batch, padding counted
+  ComputeType compute = ComputeType::kModel;
+  /// A file of `seqconv shortlist`: words that translations choose among. For a
+  /// Translator alone; "": all words.
+  std::string shortlist{};
+  /// Files of a model folder may be links out of it, as in caches that are made
+  /// of such links; else they are an error. Only where the folder is trusted.
+  bool follow_links = false;
+  /// Memory of the logits that a batch's step has at a time, in bytes. Results
+  /// do not depend on it.
+  int64_t logits_bytes = int64_t{32} << 20;
+  /// For a Translator alone: longer texts are cut, the end of a text counted,
+  /// and a note says so; 0: as the model says.
+  int64_t max_source_tokens = 0;
+};
+
+/// Says how translations are searched for; what is not given is the model's
+/// own. Options that contradict each other, also min_length above the longest
+/// translation of any source, make a request invalid.
+struct SearchSettings {
+  std::optional<int64_t> beam{};    ///< hypotheses kept; 1: greedy
+  std::optional<int64_t> n_best{};  ///< translations given, at most the beam
+  std::optional<double> length_penalty{};
+  std::optional<double> max_length_a{};  ///< most tokens: a * source + b
+  std::optional<int64_t> max_length_b{};
+  std::optional<int64_t> min_length{};
+  std::optional<int64_t> no_repeat_ngram{};  ///< 0: off
+  std::optional<double> unknown_penalty{};
+  bool ban_unknown = false;  ///< <unk> comes in prefixes alone, in draws too
+  /// Finished hypotheses stay in the beam, compared by score at every step.
+  std::optional<bool> stepwise_length_penalty{};
+};
+
+/// Settings of drawing tokens. All of it holds together: bans, then
+/// temperature, top_k and top_p.
+struct SamplingSettings {
+  double temperature = 1;  ///< 0: the most probable
+  int64_t top_k = 0;       ///< only so many of the most probable; 0: all
+  double top_p = 1;        ///< only the most probable that reach this sum
+  bool ban_unknown = false;
+  /// The same one gives the same text. Not given: 1 and, of translations, the
+  /// request's number in its call, so that equal requests have draws of their
+  /// own; `seqconv translate --sample` gives line by line the same.
+  std::optional<uint64_t> seed{};
+};
+
+/// The outcome of a request.
+enum class Status {
+  kOk,
+  kInvalid,      ///< its text or options make no sense to the model
+  kFailed,       ///< the model gives it no finite probability, or its options
+                 ///< leave no possible translation
+  kOutOfMemory,  ///< there is not memory enough for it
+  kCancelled,    ///< before it was done
+};
+
+/// The part that all results have.
+struct Result {
+  Status status = Status::kOk;
+  std::string error;               ///< why it is not kOk; "" where it is
+  std::vector<std::string> notes;  ///< what was cut or replaced
+
+  bool ok() const { return status == Status::kOk; }
+};
+
+struct TranslationRequest {
+  std::string text{};
+  std::string target_prefix{};  ///< how the translation must begin
+  SearchSettings search{};
+  /// n_best translations are drawn instead of searched for, where given; then
+  /// a beam or stepwise_length_penalty, which are a search's, are invalid.
+  std::optional<SamplingSettings> sampling{};
+};
+
+struct Translation {
+  std::string text;
+  std::vector<std::string> tokens;
+  double score = 0;                 ///< log-probability / length^penalty
+  double log_probability = 0;       ///< natural
+  std::vector<float> token_scores;  ///< of each token, </s> the last
+};
+
+struct TranslationResult : Result {
+  /// Best first; one empty one for an empty text, none where it is not ok.
+  std::vector<Translation> translations;
+};
+
+/// Translates. A model folder, or several that vote.
+class SEQCONV_API Translator {
+ public:
+  /// ModelError, OptionError, OutOfMemory.
+  explicit Translator(
+      const std::string& model,
+      const RuntimeOptions& options = {});
+  explicit Translator(
+      const std::vector<std::string>& models,
+      const RuntimeOptions& options = {});
+  /// Requests of translate_async that wait or are under way are cancelled.
+  ~Translator();
+  Translator(Translator&&) noexcept;
+  Translator& operator=(Translator&&) noexcept;
+
+  /// The best translation of one text. RequestError, OutOfMemory.
+  Translation translate(std::string_view text) const;
+
+  /// A result a request, in their order. OutOfMemory.
+  std::vector<TranslationResult> translate(
+      const std::vector<TranslationRequest>& requests,
+      const CancelToken& cancel = {}) const;
+
+  /// The same, each result given to on_result as soon as it is there: with the
+  /// number of its request, by some thread, one at a time. Once it throws it is
+  /// called no more, and its exception leaves this call. OutOfMemory.
+  void translate(
+      const std::vector<TranslationRequest>& requests,
+      const std::function<void(size_t, TranslationResult)>& on_result,
+      const CancelToken& cancel = {}) const;
+
+  /// Returns at once. Requests that come close together share batches. The
+  /// future gives a result and never throws; it may outlive the Translator.
+  /// OutOfMemory; Error where no thread can be started.
+  std::future<TranslationResult> translate_async(
+      TranslationRequest request,
+      CancelToken cancel = {}) const;
+
+ private:
+  class SEQCONV_HIDDEN Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A text and its translation.
+struct ScoreRequest {
+  std::string source{};
+  std::string target{};
+};
+
+struct ScoreResult : Result {
+  /// Natural, of the target given the source, </s> included; not a number
+  /// where it is not ok.
+  double log_probability = 0;
+};
+
+/// Scores given translations. One model folder.
+class SEQCONV_API Scorer {
+ public:
+  /// ModelError, OptionError, OutOfMemory.
+  explicit Scorer(const std::string& model, const RuntimeOptions& options = {});
+  ~Scorer();
+  Scorer(Scorer&&) noexcept;
+  Scorer& operator=(Scorer&&) noexcept;
+
+  /// Log-probability of one translation. RequestError, OutOfMemory.
+  double score(std::string_view source, std::string_view target) const;
+
+  /// A result a request, in their order. OutOfMemory.
+  std::vector<ScoreResult> score(
+      const std::vector<ScoreRequest>& requests,
+      const CancelToken& cancel = {}) const;
+
+ private:
+  class SEQCONV_HIDDEN Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct GenerationRequest {
+  std::string prompt{};
+  int64_t length = 200;  ///< tokens to generate, at least 1
+  SamplingSettings sampling{};
+};
+
+struct GenerationResult : Result {
+  std::string text;    ///< what follows the prompt; so far, where it is not ok
+  int64_t tokens = 0;  ///< generated
+  double log_probability = 0;  ///< natural, of these tokens
+};
+
+/// Goes on with texts. The folder of a language model.
+class SEQCONV_API Generator {
+ public:
+  /// ModelError, OptionError, OutOfMemory.
+  explicit Generator(
+      const std::string& model,
+      const RuntimeOptions& options = {});
+  ~Generator();
+  Generator(Generator&&) noexcept;
+  Generator& operator=(Generator&&) noexcept;
+
+  /// Returns what follows the prompt. RequestError, OutOfMemory.
+  std::string generate(std::string_view prompt) const;
+
+  /// on_text hears the text as it comes, whole characters, by this thread;
+  /// false ends it, which is ok. Its exceptions leave this call.
+  GenerationResult generate(
+      const GenerationRequest& request,
+      const std::function<bool(std::string_view)>& on_text = {},
+      const CancelToken& cancel = {}) const;
+
+ private:
+  class SEQCONV_HIDDEN Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+#undef SEQCONV_API
+#undef SEQCONV_HIDDEN
+
+}  // namespace seqconv

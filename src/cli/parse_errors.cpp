@@ -1,0 +1,167 @@
+#include "cli/parse_errors.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "text/unicode.h"
+
+namespace seqconv::internal::cli {
+namespace {
+
+/// The program, the verb, and the verb below it that were chosen.
+std::vector<const CLI::App*> chosen_verbs(const CLI::App& app) {
+  std::vector<const CLI::App*> verbs = {&app};
+  for (auto below = app.get_subcommands(); !below.empty();
+       below = verbs.back()->get_subcommands())
+    verbs.push_back(below.front());
+  return verbs;
+}
+
+/// "; seqconv bpe learn --help shows the flags"
+std::string flags_hint(const std::vector<const CLI::App*>& verbs) {
+  std::string command;
+  for (const CLI::App* verb : verbs)
+    command += verb->get_name() + " ";
+  return concat("; ", command, "--help shows the flags");
+}
+
+/// Names the first argument that nobody knows, and the nearest that is known.
+[[noreturn]] void reject_extras(
+    const CLI::App& app,
+    const std::vector<const CLI::App*>& verbs) {
+  std::vector<std::string> known;
+  for (const CLI::App* verb : verbs)
+    for (const CLI::Option* option : verb->get_options())
+      for (const std::string& name : option->get_lnames())
+        known.push_back(concat("--", name));
+  for (const CLI::App* below : verbs.back()->get_subcommands({}))
+    known.push_back(below->get_name());
+  const auto extras = app.remaining(true);
+  const std::string extra = extras.empty() ? "" : extras.front();
+  const std::string nearest = nearest_word(extra, known);
+  fail_usage(
+      "unexpected argument '",
+      extra,
+      "'",
+      nearest.empty() || nearest == extra
+          ? flags_hint(verbs)
+          : concat("; did you mean '", nearest, "'?"));
+}
+
+/// The flag of which an error of CLI11 tells, by the name in its text: the
+/// longest, as one may begin like another. Null where it tells of none.
+const CLI::Option* flag_of(
+    const std::vector<const CLI::App*>& verbs,
+    const std::string& text) {
+  const CLI::Option* found = nullptr;
+  for (const CLI::App* verb : verbs)
+    for (const CLI::Option* option : verb->get_options()) {
+      const std::string name = option->get_name();
+      const bool told = text.starts_with(name + ":") ||
+          text.starts_with(name + " ") ||
+          text.starts_with("Could not convert: " + name + " ") ||
+          text.ends_with(" for " + name);
+      if (told && (!found || name.size() > found->get_name().size()))
+        found = option;
+    }
+  return found;
+}
+
+/// "'3' and '4'"
+std::string quoted(const std::vector<std::string>& values) {
+  std::string text;
+  for (size_t i = 0; i < values.size(); ++i)
+    text += concat(
+        i == 0                      ? ""
+            : i + 1 < values.size() ? ", "
+                                    : " and ",
+        "'",
+        values[i],
+        "'");
+  return text;
+}
+
+/// The flags that must stand beside this one and are not given.
+std::string missing_flags(const CLI::Option& flag) {
+  std::string names;
+  for (const CLI::Option* other : flag.get_needs())
+    if (other->count() == 0)
+      names += concat(names.empty() ? "" : " and ", other->get_name());
+  return names;
+}
+
+/// A flag's requirement, and what came instead.
+std::string fault_of(const CLI::Option& flag, const CLI::ParseError& error) {
+  const std::string name = typed_name(names_of_option(flag));
+  const std::string value = flag.get_type_name();
+  const std::vector<std::string>& given = flag.results();
+  const auto is = [&](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
+  if (is(CLI::ExitCodes::RequiredError))
+    return concat(
+        name,
+        " is required",
+        value.empty() || flag.get_positional()
+            ? ""
+            : concat(", with a value ", value),
+        ", but is not given");
+  if (is(CLI::ExitCodes::RequiresError))
+    return concat(
+        name,
+        " requires ",
+        missing_flags(flag),
+        ", but that is not given");
+  if (is(CLI::ExitCodes::ArgumentMismatch))
+    return flag.get_items_expected_max() < static_cast<int>(given.size())
+        ? concat(
+              name,
+              " must be given once, but got the values ",
+              quoted(given))
+        : concat(name, " must have a value ", value, ", but got none");
+  if (is(CLI::ExitCodes::ConversionError))
+    return flag.get_items_expected_max() == 0
+        ? concat(
+              name,
+              " must be true or false where it has a value, but got ",
+              quoted(given))
+        : concat(name, " must be ", value, ", but got ", quoted(given));
+  return error.what();
+}
+
+/// Values that go as text into what is read or written, by the kinds that
+/// --help names; other values are files, numbers, or names out of a list.
+bool is_text(const CLI::Option& option) {
+  const std::string kind = option.get_type_name();
+  return kind == "KEY" || kind == "REGEX" || kind == "TEXT";
+}
+
+}  // namespace
+
+void reject_command_line(const CLI::App& app, const CLI::ParseError& error) {
+  const auto verbs = chosen_verbs(app);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    reject_extras(app, verbs);
+  const CLI::Option* const flag = flag_of(verbs, error.what());
+  fail_usage(flag ? fault_of(*flag, error) : error.what(), flags_hint(verbs));
+}
+
+void reject_bad_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = typed_name(names_of_option(*option));
+    if (option->get_type_size() == 0 || name == "--prompt" || name == "-p")
+      continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty())
+        fail_usage(name, " must have a value, but got ''");
+      if (is_text(*option) && find_invalid_utf8(value) != std::string::npos)
+        fail_usage(name, " must be UTF-8, but got '", value, "'");
+    }
+  }
+  for (const CLI::App* verb : app.get_subcommands())
+    reject_bad_values(*verb);
+}
+
+}  // namespace seqconv::internal::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file_stamps.h"
+#include "base/rooted_path.h"
+
+namespace seqconv::internal::verbs {
+
+/// The files of the models, and of a shortlist, that a verb works with.
+class FilesInUse {
+ public:
+  /// Before they are opened. Errors of find_model. `shortlist`: "" for none.
+  explicit FilesInUse(
+      const std::vector<RootedPath>& models,
+      const std::string& shortlist = {});
+
+  /// Error where another file has come in the place of one since then, or one
+  /// was written to: what was opened may not be what is there.
+  void check_same() const;
+  /// Error where one was written to where it lay: results that were made since
+  /// then are worth nothing. One that was replaced is no fault, as what is open
+  /// keeps the old one.
+  void check_not_written() const;
+
+ private:
+  FileStamps stamps_;
+};
+
+}  // namespace seqconv::internal::verbs

@@ -1,0 +1,117 @@
+#include "cli/verbs/result_writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/json_texts.h"
+#include "base/one_line.h"
+#include "base/options.h"
+#include "text/documents.h"
+
+namespace seqconv::internal::verbs {
+namespace {
+
+// Beside control characters, which JSON escapes anyway, some readers end a line
+// at these; they can only stand inside strings.
+std::string escape_line_ends(std::string object) {
+  for (const auto& [raw, escaped] :
+       {std::pair{"\xC2\x85", "\\u0085"},
+        {"\xE2\x80\xA8", "\\u2028"},
+        {"\xE2\x80\xA9", "\\u2029"}})
+    for (size_t at = 0; (at = object.find(raw, at)) != std::string::npos;)
+      object.replace(at, std::strlen(raw), escaped);
+  return object;
+}
+
+// An object: the members that came in, then ours, which replace those of the
+// same name.
+std::string with_members(
+    const std::vector<JsonMember>& members,
+    const std::vector<std::pair<std::string, Json>>& ours) {
+  std::string object;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    object += concat(object.empty() ? "{" : ",", key, ":", value);
+  };
+  for (const JsonMember& member : members)
+    if (std::none_of(ours.begin(), ours.end(), [&](const auto& own) {
+          return own.first == member.name;
+        }))
+      add(member.key, member.value);
+  for (const auto& [name, value] : ours)
+    add(json_line(name), json_line(value));
+  return object + "}";
+}
+
+Json list_of(const Translations& translations) {
+  Json list = Json::array();
+  for (const Translation& translation : translations)
+    list.push_back(
+        {{"text", translation.text},
+         {"tokens", translation.tokens},
+         {"score", translation.score},
+         {"log_probability", translation.log_probability},
+         {"token_scores", translation.token_scores}});
+  return list;
+}
+
+// The best, or a list where several were asked for; sentences are lines.
+Json summaries_of(const Translations& translations, bool several) {
+  Json list = Json::array();
+  for (const Translation& translation : translations)
+    list.push_back(sentence_lines(translation.text));
+  return several || list.empty() ? list : list[0];
+}
+
+// Results of an earlier run, under the same key, would look like ours.
+std::string
+failure_object(RequestOrigin origin, const std::string& key, int64_t number) {
+  std::erase_if(origin.members, [&](const JsonMember& member) {
+    return member.name == key;
+  });
+  return with_members(
+      origin.members,
+      {{"error", origin.error}, {"line", number}});
+}
+
+}  // namespace
+
+ResultWriter::ResultWriter(
+    const TranslateArguments& arguments,
+    OutputFormat format,
+    bool several)
+    : format_(format),
+      several_(several),
+      summaries_(arguments.summary.has_value()),
+      key_(
+          summaries_ ? arguments.summary->summary_key
+                     : std::string("translations")) {}
+
+std::string ResultWriter::result_object(
+    const RequestOrigin& origin,
+    const Translations& result) const {
+  return with_members(
+      origin.members,
+      {{key_,
+        summaries_ ? summaries_of(result, several_ || origin.several)
+                   : list_of(result)}});
+}
+
+void ResultWriter::write(
+    const RequestOrigin& origin,
+    const Translations& result,
+    int64_t number,
+    std::ostream& out) const {
+  if (format_ == OutputFormat::kJson)
+    out << escape_line_ends(
+               origin.error.empty() ? result_object(origin, result)
+                                    : failure_object(origin, key_, number))
+        << '\n';
+  else if (several_)
+    for (const Translation& translation : result)
+      out << number << '\t' << translation.score << '\t'
+          << one_line(translation.text) << '\n';
+  else
+    out << (result.empty() ? "" : one_line(result.front().text)) << '\n';
+}
+
+}  // namespace seqconv::internal::verbs

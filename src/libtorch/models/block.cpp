@@ -1,0 +1,209 @@
+#include "libtorch/models/block.h"
+
+#include <type_traits>
+
+#include "libtorch/nn/attention.h"
+#include "libtorch/nn/average_attention.h"
+#include "libtorch/nn/dense_conv.h"
+#include "libtorch/nn/dynamicconv.h"
+#include "libtorch/nn/lightconv.h"
+#include "libtorch/nn/linear.h"
+#include "libtorch/nn/talk.h"
+#include "libtorch/ops/elementwise.h"
+
+namespace seqconv::internal {
+namespace {
+
+/// dropout -> linear1 -> gate -> convolution -> linear2, with Operator one of
+/// LightConv, DynamicConv, Talk.
+template <class Operator>
+class ConvBlock : public Block {
+ public:
+  /// `conv` was drawn first.
+  ConvBlock(
+      const MixerOptions& mixer,
+      double input_dropout,
+      const InitGenerator& generator,
+      Operator conv)
+      : input_dropout_(input_dropout), glu_(mixer.glu), query_(mixer.query) {
+    const int64_t dim = mixer.dim, width = mixer.conv_dim;
+    linear1_ = register_module(
+        "linear1",
+        Linear(dim, glu_ ? 2 * width : width, generator));
+    conv_ = register_module("conv", std::move(conv));
+    linear2_ = register_module("linear2", Linear(width, dim, generator));
+  }
+
+  at::Tensor forward(
+      const at::Tensor& x,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const override {
+    const at::Tensor dropped =
+        ops::dropout(x, plan.rate(input_dropout_), plan.next_seed());
+    // The operators count positions at and beyond a length as zero.
+    if constexpr (kHasQuery)
+      if (query_ == QuerySource::kBlockInput)
+        return linear2_->forward(
+            conv_->forward(gated(dropped), dropped, lengths, plan));
+    return linear2_->forward(conv_->forward(gated(dropped), lengths, plan));
+  }
+
+  at::Tensor step(
+      const at::Tensor& x,
+      MixerState& state,
+      const StepPosition& position) const override {
+    ConvState& past = state.as<ConvState>();
+    if constexpr (kHasQuery)
+      if (query_ == QuerySource::kBlockInput)
+        return linear2_->forward(conv_->step(gated(x), x, past, position));
+    return linear2_->forward(conv_->step(gated(x), past, position));
+  }
+
+  MixerState initial_state(int64_t rows) const override {
+    return conv_->initial_state(rows);
+  }
+
+ private:
+  static constexpr bool kHasQuery = std::is_same_v<Operator, DynamicConv>;
+
+  at::Tensor gated(const at::Tensor& x) const {
+    const at::Tensor hidden = linear1_->forward(x);  // [B, T, 2D] or [B, T, D]
+    return glu_ ? ops::glu(hidden) : hidden;
+  }
+
+  double input_dropout_;
+  bool glu_;
+  QuerySource query_;
+  Linear linear1_{nullptr};
+  Operator conv_{nullptr};
+  Linear linear2_{nullptr};
+};
+
+/// A layer of nn that is a block by itself, remembering a State. (The paper's
+/// ordinary convolution has no projections around it either: Wu et al. 2019,
+/// section 6.2.)
+template <class Mixer, class State>
+class MixerBlock : public Block {
+ public:
+  MixerBlock(const char* name, Mixer mixer) {
+    mixer_ = register_module(name, std::move(mixer));
+  }
+
+  at::Tensor forward(
+      const at::Tensor& x,
+      const std::optional<at::Tensor>& lengths,
+      DropoutPlan& plan) const override {
+    if constexpr (std::is_same_v<Mixer, DenseConv>)
+      return mixer_->forward(x, lengths);
+    else
+      return mixer_->forward(x, lengths, plan);
+  }
+
+  at::Tensor step(
+      const at::Tensor& x,
+      MixerState& state,
+      const StepPosition& position) const override {
+    return mixer_->step(x, state.as<State>(), position);
+  }
+
+  MixerState initial_state(int64_t rows) const override {
+    return mixer_->initial_state(rows);
+  }
+
+ private:
+  Mixer mixer_{nullptr};
+};
+
+ConvOptions conv_options(const ModelOptions& model, const MixerOptions& mixer) {
+  return {
+      .channels = mixer.conv_dim,
+      .query_channels = mixer.query == QuerySource::kBlockInput ? mixer.dim : 0,
+      .heads = mixer.heads,
+      .kernel_size = mixer.kernel_size,
+      .causal = mixer.causal,
+      .weight_dropout = model.weight_dropout,
+      .normalization = mixer.normalization,
+      .renormalize_edges = mixer.renormalize_edges,
+      .bias = mixer.conv_bias,
+      .filter_bias = mixer.filter_bias};
+}
+
+TalkOptions talk_options(const ModelOptions& model, const MixerOptions& mixer) {
+  return {
+      .channels = mixer.conv_dim,
+      .heads = mixer.heads,
+      .max_offset = mixer.max_offset,
+      .causal = mixer.causal,
+      .offset_dropout = model.weight_dropout};
+}
+
+SelfAttentionOptions self_attention_options(
+    const ModelOptions& model,
+    const MixerOptions& mixer) {
+  return {
+      .channels = mixer.dim,
+      .heads = mixer.heads,
+      .kernel_size = mixer.kernel_size,
+      .causal = mixer.causal,
+      .dropout = model.attention_dropout};
+}
+
+AverageAttentionOptions average_attention_options(
+    const ModelOptions& model,
+    const MixerOptions& mixer) {
+  return {
+      .channels = mixer.dim,
+      .hidden = mixer.average_hidden,
+      .activation_dropout = model.activation_dropout};
+}
+
+DenseConvOptions dense_conv_options(const MixerOptions& mixer) {
+  return {
+      .channels = mixer.dim,
+      .kernel_size = mixer.kernel_size,
+      .causal = mixer.causal,
+      .bias = mixer.conv_bias};
+}
+
+}  // namespace
+
+std::shared_ptr<Block> make_block(
+    const ModelOptions& model,
+    const MixerOptions& mixer,
+    const InitGenerator& generator) {
+  const auto surround = [&]<class Operator>(Operator conv) {
+    return std::make_shared<ConvBlock<Operator>>(
+        mixer,
+        model.input_dropout,
+        generator,
+        std::move(conv));
+  };
+  switch (mixer.kind) {
+    case BlockKind::kLightConv:
+      return surround(LightConv(conv_options(model, mixer), generator));
+    case BlockKind::kDynamicConv:
+      return surround(DynamicConv(conv_options(model, mixer), generator));
+    case BlockKind::kTalk:
+      return surround(Talk(talk_options(model, mixer), generator));
+    case BlockKind::kSelfAttention:
+      return std::make_shared<MixerBlock<SelfAttention, AttentionState>>(
+          "attention",
+          SelfAttention(self_attention_options(model, mixer), generator));
+    case BlockKind::kAverageAttention:
+      return std::make_shared<MixerBlock<AverageAttention, AverageState>>(
+          "attention",
+          AverageAttention(average_attention_options(model, mixer), generator));
+    case BlockKind::kCnn:
+      return std::make_shared<MixerBlock<DenseConv, ConvState>>(
+          "conv",
+          DenseConv(dense_conv_options(mixer), generator));
+  }
+  fail("unknown block kind");
+}
+
+FeedForwardInit feed_forward_init(BlockKind kind) {
+  return kind == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn
+                                           : FeedForwardInit::kXavier;
+}
+
+}  // namespace seqconv::internal

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "libtorch/models/layer_parts.h"
+#include "libtorch/nn/attention.h"
+
+namespace seqconv::internal {
+
+/// Everything a decoder remembers between two steps, for N rows.
+struct DecoderState {
+  std::vector<MixerState> layers;
+  StepPosition position;
+};
+
+/// Causal block, the look at the source (translation only), feed-forward
+/// network; each with residual and norm. The memory is the source as the layer
+/// sees it, nullptr in a language model.
+class DecoderLayerImpl : public torch::nn::Module {
+ public:
+  DecoderLayerImpl(
+      const ModelOptions& model,
+      const LayerOptions& options,
+      const InitGenerator& generator);
+
+  /// x [B, T, C] -> [B, T, C]. Target padding is on the right and the block is
+  /// causal, so it needs no mask.
+  at::Tensor forward(
+      const at::Tensor& x,
+      const CrossMemory* memory,
+      DropoutPlan& plan) const;
+  /// The next inputs x [N, T', C] -> [N, T', C].
+  at::Tensor step(
+      const at::Tensor& x,
+      const CrossMemory* memory,
+      MixerState& state,
+      const StepPosition& position) const;
+
+  CrossMemory memory(
+      const at::Tensor& states,
+      const std::optional<at::Tensor>& lengths) const;
+  MixerState initial_state(int64_t rows) const;
+
+ private:
+  /// Computes what comes after the block, for both forms. residual and y [B, T,
+  /// C].
+  at::Tensor finish(
+      at::Tensor y,
+      const at::Tensor& residual,
+      const CrossMemory* memory,
+      DropoutPlan& plan) const;
+
+  NormPlacement norm_;
+  double dropout_;
+  std::shared_ptr<Block> block_;
+  LayerNorm block_norm_{nullptr};
+  CrossAttention cross_attention_{nullptr};
+  LayerNorm cross_attention_norm_{nullptr};
+  FeedForward feed_forward_{nullptr};
+  LayerNorm feed_forward_norm_{nullptr};
+};
+
+/// Embedding, layers and, in pre-norm translation models, a final
+/// normalisation (a language model has none: semantics.md 2.1). `memories` has
+/// an entry a layer, and none in a language model.
+class DecoderImpl : public torch::nn::Module {
+ public:
+  /// `shared`: the source embedding's table when all are tied, else undefined.
+  DecoderImpl(
+      const ModelOptions& options,
+      Task task,
+      int64_t vocabulary,
+      const InitGenerator& generator,
+      const at::Tensor& shared);
+
+  /// target_in [B, T] -> [B, T, C].
+  at::Tensor forward(
+      const at::Tensor& target_in,
+      const std::vector<CrossMemory>& memories,
+      DropoutPlan& plan) const;
+
+  /// The source as each layer's cross-attention sees it.
+  std::vector<CrossMemory> memories(
+      const at::Tensor& states,
+      const std::optional<at::Tensor>& lengths) const;
+
+  DecoderState initial_state(int64_t rows) const;
+  /// tokens [N, T'] -> [N, T', C]; advances the state by T' tokens.
+  at::Tensor step(
+      const at::Tensor& tokens,
+      const std::vector<CrossMemory>& memories,
+      DecoderState& state) const;
+
+  const Embedding& embedding() const { return embedding_; }
+
+ private:
+  Embedding embedding_{nullptr};
+  std::vector<std::shared_ptr<DecoderLayerImpl>> layers_;
+  LayerNorm final_norm_{nullptr};
+};
+
+}  // namespace seqconv::internal

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/SymInt.h>
+
+#include <optional>
+#include <string_view>
+
+#include "seqconv/ops/conv_options.h"
+
+/// Checks that the operators share. Messages begin with the
+/// operator's name in brackets; sizes may be symbolic.
+namespace seqconv::ops {
+
+using OptionalTensor = std::optional<at::Tensor>;
+
+/// What lightconv and dynamicconv say about themselves when they are checked.
+struct ConvArguments {
+  const char* op;
+  const at::Tensor& x;                 ///< [B, T, C]
+  const char* logits_name;             ///< "weight" or "logits"
+  const at::Tensor& logits;            ///< [H, K] or [B, T, H, K]
+  OptionalTensor bias = std::nullopt;  ///< [C]
+  c10::SymInt padding_left = 0;
+  std::string_view normalization = "softmax";
+  bool renormalize_edges = false;
+  double drop_p = 0;
+  OptionalTensor drop_seed = std::nullopt;
+  OptionalTensor drop_mask = std::nullopt;  ///< as logits
+  OptionalTensor lengths = std::nullopt;    ///< [B]
+};
+
+/// Everything that can be said without reading values.
+void check_conv(const ConvArguments& args);
+
+/// x is [B, T, C] of a floating type that kernels know.
+void check_input(const char* op, const at::Tensor& x);
+/// `other` has x's type (or float32 beside 16 bits) and device.
+void check_type_beside(
+    const char* op,
+    const char* name,
+    const at::Tensor& other,
+    const at::Tensor& x);
+/// C is a multiple of H >= 1.
+void check_heads(
+    const char* op,
+    const c10::SymInt& channels,
+    const c10::SymInt& heads);
+/// lengths is int64 or int32 [B] on x's device.
+void check_lengths(
+    const char* op,
+    const OptionalTensor& lengths,
+    const at::Tensor& x);
+/// A gradient has the shape, type and device of what it belongs to.
+void check_gradient(
+    const char* op,
+    const at::Tensor& grad,
+    const at::Tensor& of);
+/// There is at least one input in x [N, T', C] of a step.
+void check_new_inputs(const char* op, const at::Tensor& x);
+/// A seed or position is one int64 element.
+void check_scalar(const char* op, const char* name, const at::Tensor& scalar);
+/// A position is one, on the host or on x's device.
+void check_position(
+    const char* op,
+    const at::Tensor& position,
+    const at::Tensor& x);
+/// A ring state [N, slots, C] beside x [N, T', C], T' >= 1, and a position.
+void check_state(
+    const char* op,
+    const at::Tensor& x,
+    const at::Tensor& state,
+    const at::Tensor& position);
+/// Raises when an input carries a tangent: no operator has a forward-mode
+/// derivative, and one that is ignored would be taken for zero.
+void check_no_tangent(const char* op, at::TensorList inputs);
+/// Raises when a gradient or a tangent would be asked of an operator that has
+/// neither.
+void check_not_differentiated(const char* op, at::TensorList inputs);
+
+/// The normalisation called so; an error that lists the names otherwise.
+Normalization parse_normalization(
+    const char* op,
+    std::string_view normalization);
+
+}  // namespace seqconv::ops

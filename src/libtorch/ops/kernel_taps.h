@@ -1,0 +1,32 @@
+#pragma once
+
+#include "libtorch/ops/conv_ops.h"
+
+namespace seqconv::ops {
+
+/// What kernels take for the logits of a convolution: they know the softmax
+/// alone, so that others are normalised before, in float32 or float64.
+class KernelTaps {
+ public:
+  /// args: checked.
+  explicit KernelTaps(const ConvArguments& args);
+
+  /// Whether get() are logits of a softmax; else they are taps.
+  bool softmax() const { return normalization_ == Normalization::kSoftmax; }
+  /// [H, K] or [B, T, H, K], contiguous.
+  const at::Tensor& get() const { return taps_; }
+  /// The gradient of the logits, of their type, from that of get(); [0] as it
+  /// is, where none is wanted.
+  at::Tensor grad_logits(const at::Tensor& grad) const;
+
+ private:
+  bool normalized_before() const {
+    return !softmax() && normalization_ != Normalization::kNone;
+  }
+
+  Normalization normalization_;
+  at::Tensor logits_;
+  at::Tensor taps_;
+};
+
+}  // namespace seqconv::ops

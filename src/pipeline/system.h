@@ -1,0 +1,64 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "model/model_description.h"
+#include "search/backend.h"
+
+/// Models that work on raw text: what their folder says of text and options,
+/// and a backend that runs them. Copies share the backend.
+namespace seqconv::internal {
+
+class Shortlist;
+
+/// A model that translates, or several that vote.
+struct TranslationSystem : TranslationDescription {  // of the first
+  std::shared_ptr<const TranslationBackend> backend;
+  /// A translation holds only words that it lists, where it is given.
+  std::shared_ptr<const Shortlist> shortlist{};
+};
+
+/// A model that goes on with a text.
+struct LanguageSystem : LanguageDescription {
+  std::shared_ptr<const LanguageBackend> backend;
+};
+
+/// Holds what a backend must know of a model to run it.
+struct ModelToRun {
+  ModelOptions options;
+  VocabularySizes vocabulary;
+  RootedPath parameters;  ///< a .safetensors file
+};
+
+/// Opens what can run models. Errors of both functions: a parameter missing,
+/// left over, of another shape or not finite; models that cannot vote.
+class BackendOpener {
+ public:
+  virtual ~BackendOpener() = default;
+  /// The name that `--backend` and messages give it.
+  virtual std::string_view name() const = 0;
+  virtual std::shared_ptr<const TranslationBackend> translation(
+      const std::vector<ModelToRun>& models) const = 0;
+  virtual std::shared_ptr<const LanguageBackend> language(
+      const ModelToRun& model) const = 0;
+};
+
+/// Opens a model, or several for an ensemble. A path is a model folder (then
+/// model.safetensors, the best checkpoint, is read) or a .safetensors file of
+/// parameters somewhere below one. Errors: no config.json, unknown format
+/// version, a model of another task, a vocabulary that does not fit, models
+/// whose texts turn lines into other ids, and those of the opener. `shortlist`,
+/// "" for none, is the file of one: errors as of Shortlist::load, before a
+/// model's parameters are read.
+TranslationSystem open_translation(
+    const std::vector<RootedPath>& paths,
+    const BackendOpener& opener,
+    const std::filesystem::path& shortlist = {});
+LanguageSystem open_language_model(
+    const RootedPath& path,
+    const BackendOpener& opener);
+
+}  // namespace seqconv::internal

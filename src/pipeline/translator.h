@@ -1,0 +1,162 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/request.h"
+#include "pipeline/system.h"
+#include "search/sample.h"
+#include "search/search.h"
+
+namespace seqconv::internal {
+
+/// One translation of one line.
+struct Translation {
+  std::string text;
+  std::string tokens;          ///< the symbols, joined by blanks
+  double score = 0;            ///< log-probability / length^penalty
+  double log_probability = 0;  ///< natural
+  std::vector<float> token_scores;
+};
+
+struct TranslatorOptions {
+  SearchOptions search;  ///< of requests without their own
+  /// The sampling of requests without their own: drawn, not searched for, where
+  /// given.
+  std::optional<SamplingOptions> sampling;
+  /// Default of requests without their own: <unk> comes in prefixes alone.
+  bool ban_unknown = false;
+  /// Names of the search's options in notes.
+  OptionNames names{""};
+  int64_t batch_tokens = 4096;  ///< source tokens of a batch, padding counted
+  int64_t workers = 1;          ///< batches translated at a time
+  /// Longer lines, </s> counted, are cut, and a note says so; 0: as the model
+  /// says.
+  int64_t max_source_tokens = 0;
+};
+
+/// A line to translate and, optionally, how its translation must begin.
+struct TranslationRequest {
+  std::string line{};
+  std::string target_prefix{};
+  /// The sentence as ids without </s>, where given: `line` is not read then.
+  std::optional<std::vector<int32_t>> ids{};
+  /// Its own search, where given: `sampling` is its own then as well.
+  std::optional<SearchOptions> search{};
+  /// Its own sampling, where given: then n_best translations are drawn, and
+  /// the beam counts for nothing.
+  std::optional<SamplingOptions> sampling{};
+  std::optional<bool> ban_unknown{};  ///< its own, where given
+  uint64_t seed = 1;  ///< with which they are drawn, whatever is beside it
+  /// Why it makes no sense, where that is known already: it fails by this.
+  std::string error{};
+};
+
+/// It fails by options that make no sense, text that is not UTF-8, ids outside
+/// the vocabulary, a model that gives it no finite probability, no memory for
+/// it, or because its caller wanted to stop.
+struct TranslationResult : RequestOutcome {
+  /// The n best, best first; one empty one for an empty line, none where the
+  /// request failed.
+  std::vector<Translation> translations;
+  SymbolCount symbols;  ///< of the line
+  bool source_cut =
+      false;  ///< to the model's max_source_tokens: the first note
+};
+
+/// Holds what the caller of a translation has to say and wants to hear.
+struct TranslationHooks {
+  /// Asked before every step of a batch. Once it is true no further step is
+  /// made; requests without a result are stopped.
+  StopQuestion stop{};
+  /// Called with the number of a request when its result is there, one at a
+  /// time, by whatever thread made it: others of its batch may be at work
+  /// still. Its exceptions end the translation.
+  std::function<void(size_t request, const TranslationResult& result)> done{};
+};
+
+/// Lists of requests that come one after another, and what becomes of them.
+/// Both functions are called in the lists' order by one thread at a time, which
+/// need not be the same one each time; read() may be called beside write().
+class TranslationLists {
+ public:
+  virtual ~TranslationLists() = default;
+
+  /// The next list into `requests`, which is empty; false when there is none.
+  virtual bool read(std::vector<TranslationRequest>& requests) = 0;
+  /// One result a request.
+  virtual void write(const std::vector<TranslationResult>& results) = 0;
+};
+
+/// Raw lines to translations, in input order: text -> batches sorted by length
+/// -> search -> text. With several workers batches are translated by threads of
+/// their own and made smaller, so that all have something to do; results are
+/// the same where the backend's do not depend on the batch. A line longer than
+/// the model's max_source_tokens or learned positions is cut, and so is a
+/// target prefix longer than a translation may be; notes say so.
+class Translator {
+ public:
+  /// UsageError when the options make no sense, and for a shortlist that the
+  /// backend cannot heed.
+  Translator(TranslationSystem system, const TranslatorOptions& options);
+
+  /// One result a request. A request that fails leaves the others as they are,
+  /// one for which there is not memory enough among them. Safe to call from
+  /// several threads at a time.
+  std::vector<TranslationResult> translate(
+      const std::vector<TranslationRequest>& requests,
+      const TranslationHooks& hooks = {}) const;
+
+  /// The same for list after list. With several workers the next list is read
+  /// while one is translated, and begun while the last batches of one are at
+  /// work. Exceptions of `lists` are thrown when all before them is written.
+  void translate(TranslationLists& lists) const;
+
+  const TranslatorOptions& options() const { return options_; }
+  const TranslationSystem& system() const { return system_; }
+
+ private:
+  struct Sentence;
+  class Work;
+  class ListedWork;
+  using Group = std::vector<const Sentence*>;
+  using Done = std::function<void(const Sentence&)>;
+
+  Sentence prepare(const TranslationRequest& request, TranslationResult& result)
+      const;
+  std::vector<int32_t> source_ids(
+      const TranslationRequest& request,
+      TranslationResult& result) const;
+  SearchInput search_input(
+      const TranslationRequest& request,
+      const SearchOptions& search,
+      int64_t source_length,
+      TranslationResult& result) const;
+  std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
+  std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
+  void translate_group(
+      const Group& group,
+      const StopQuestion& stop,
+      const Done& done) const;
+  std::unique_ptr<StepDecoder> start(const Group& group) const;
+  void find(
+      const Group& group,
+      StepDecoder& decoder,
+      const FoundHypotheses& found) const;
+  void give(const Sentence& sentence, const std::vector<Hypothesis>& found)
+      const;
+  void translate_batch(
+      const Group& group,
+      const StopQuestion& stop,
+      const Done& done) const;
+  /// Tokens that never come.
+  std::vector<int32_t> excluded(const Sentence& sentence) const;
+
+  TranslationSystem system_;
+  TranslatorOptions options_;
+};
+
+}  // namespace seqconv::internal

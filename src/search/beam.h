@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "search/constraints.h"
+#include "search/search.h"
+#include "search/step_decoder.h"
+
+namespace seqconv::internal::decode {
+
+/// A token of a hypothesis. Nodes form a tree: hypotheses share beginnings.
+struct BeamNode {
+  int32_t parent = -1;  ///< index of the token before, -1 at the start
+  int32_t token = 0;
+  float score = 0;  ///< log-probability of this token
+};
+
+/// A hypothesis that can still grow: one row of the decoder.
+struct LiveHypothesis {
+  int32_t node = -1;           ///< its last token, -1 before the first
+  int32_t row = 0;             ///< row of this sentence that it continues
+  double log_probability = 0;  ///< sum over its tokens
+};
+
+/// The search of one sentence. It starts with one empty hypothesis, so that
+/// the first step, and every step within a forced prefix, has a single row.
+struct Beam {
+  Limits limits;
+  std::vector<BeamNode> nodes;
+  RepeatedNgrams ngrams;  ///< of the same numbers as the nodes
+  std::vector<LiveHypothesis> live{LiveHypothesis{}};
+  std::vector<Hypothesis> finished;
+};
+
+/// A live hypothesis and one token that could follow it.
+struct Extension {
+  int32_t row = 0;  ///< index into Beam::live
+  int32_t token = 0;
+  float score = 0;             ///< log-probability of the token
+  double log_probability = 0;  ///< of hypothesis and token
+};
+
+/// The best `count` ways to go on: `rows` holds the candidates of each live
+/// hypothesis. Ranked by log-probability, not by length; equal ones by
+/// ascending row, then token. What is not finite is left out. Error when
+/// `rows` does not fit or a token is outside the vocabulary.
+std::vector<Extension> expand(
+    const Beam& beam,
+    std::span<const std::vector<Candidate>> rows,
+    int64_t vocabulary_size,
+    int64_t count);
+
+/// Counts those of the first `extensions`, hypotheses of `length` tokens, that
+/// are among the `options.beam` best of them and `finished`, all by their
+/// scores; of equal scores finished ones come first.
+size_t within_beam(
+    const Beam& beam,
+    std::span<const Extension> extensions,
+    int64_t length,
+    const SearchOptions& options);
+
+/// Moves the hypotheses that end here to `finished`: </s> counts only within
+/// the first `options.beam` extensions. It takes no more than `options.beam`
+/// but with a stepwise penalty, where later ones may be the better ones.
+void finish(
+    Beam& beam,
+    std::span<const Extension> extensions,
+    const SearchOptions& options);
+
+/// Ends the best live hypothesis by </s> with log-probability minus infinity:
+/// the way out when nothing at all can follow and nothing was finished.
+void give_up(Beam& beam, const SearchOptions& options);
+
+/// Lets the best `width` extensions that do not end become the live hypotheses.
+void prune(Beam& beam, std::span<const Extension> extensions, int64_t width);
+
+/// One step of one sentence: expand, finish, prune; with a stepwise penalty
+/// only what is within the beam lives on. Afterwards `live` is empty when the
+/// sentence is done, and `finished` then holds at least one.
+void advance(
+    Beam& beam,
+    int64_t step,
+    std::span<const std::vector<Candidate>> rows,
+    int64_t vocabulary_size,
+    const SearchOptions& options);
+
+/// The n best finished hypotheses by score, best first, equal ones in the order
+/// in which they were finished.
+std::vector<Hypothesis> best_finished(Beam&& beam, int64_t n_best);
+
+}  // namespace seqconv::internal::decode

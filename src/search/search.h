@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/option_names.h"
+#include "search/step_decoder.h"
+
+namespace seqconv::internal {
+
+/// The widest beam.
+inline constexpr int64_t kMaxBeam = 1'000'000;
+
+/// Says how translations are searched (semantics.md 4). Beam 1 is greedy.
+struct SearchOptions {
+  int64_t beam = 5;
+  double length_penalty = 1.0;
+  bool stepwise_length_penalty = false;
+  int64_t n_best = 1;
+  double max_length_a = 0;
+  int64_t max_length_b = 200;
+  int64_t min_length = 1;
+  int64_t no_repeat_ngram = 0;
+  double unknown_penalty = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("beam", beam, "Hypotheses kept a sentence, 1 to 1,000,000; 1 = greedy");
+    v("length_penalty",
+      length_penalty,
+      "Scores are divided by length^X; larger favours longer output; -50 to "
+      "50");
+    v("stepwise_length_penalty",
+      stepwise_length_penalty,
+      "Finished hypotheses stay in the beam and compete by their scores");
+    v("n_best", n_best, "Hypotheses given out a sentence, 1 to the beam");
+    v("max_length_a",
+      max_length_a,
+      "a of a x source length + b, the most tokens without </s>; 0 to 1,000");
+    v("max_length_b",
+      max_length_b,
+      "b of a x source length + b, the most tokens without </s>; 0 to "
+      "1,000,000");
+    v("min_length",
+      min_length,
+      "Fewest tokens, </s> not counted; 0 to 1,000,000");
+    v("no_repeat_ngram",
+      no_repeat_ngram,
+      "No n-gram of this size twice, at most 1,000,000; 0 = off");
+    v("unknown_penalty",
+      unknown_penalty,
+      "Subtracted from the log-probability of <unk>; -1e30 to 1e30");
+  }
+
+  /// UsageError when values make no sense, alone or together; messages have
+  /// these names.
+  void validate(const OptionNames& names) const;
+
+  /// The same of each value alone, and of n_best within the beam.
+  void check_values(const OptionNames& names) const;
+
+  bool operator==(const SearchOptions&) const = default;
+};
+
+/// One finished hypothesis.
+struct Hypothesis {
+  std::vector<int32_t> tokens;      ///< with the final </s>
+  std::vector<float> token_scores;  ///< log-probability of each token
+  double log_probability = 0;       ///< their sum
+  double score = 0;                 ///< log_probability / length^penalty
+};
+
+/// Holds what search must know of one sentence.
+struct SearchInput {
+  int64_t source_length = 0;    ///< ids, </s> counted
+  std::vector<int32_t> prefix;  ///< target ids to start with (may be empty)
+};
+
+/// Most tokens before </s>: min(int(a * source_length + b), max_steps - 1).
+/// With
+/// </s> a hypothesis has one more, so a decoder makes at most max_steps steps.
+int64_t maximum_length(
+    const SearchOptions& options,
+    int64_t source_length,
+    int64_t max_steps);
+
+/// Is told the n best hypotheses of a sentence, best first, as soon as they are
+/// there: others of its batch may be searched for still. Its exceptions end the
+/// search.
+using FoundHypotheses =
+    std::function<void(size_t sentence, std::vector<Hypothesis> best)>;
+
+/// Beam search over a step decoder (semantics.md 4). Returns for each sentence
+/// its n best hypotheses, best first. The result for a sentence does not depend
+/// on the others in the batch. `excluded`: tokens that never come, ascending;
+/// what is left is not renormalised. A prefix beyond maximum_length is cut
+/// there.
+std::vector<std::vector<Hypothesis>> search(
+    StepDecoder& decoder,
+    const std::vector<SearchInput>& inputs,
+    const SearchOptions& options,
+    std::span<const int32_t> excluded = {});
+/// The same, sentence by sentence as each ends.
+void search(
+    StepDecoder& decoder,
+    const std::vector<SearchInput>& inputs,
+    const SearchOptions& options,
+    std::span<const int32_t> excluded,
+    const FoundHypotheses& found);
+
+}  // namespace seqconv::internal

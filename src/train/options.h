@@ -1,0 +1,324 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "libtorch/ops/linear_cross_entropy.h"
+#include "metrics/corpus_metric.h"
+#include "model/options.h"
+#include "search/search.h"
+#include "text/corpus/batcher.h"
+#include "text/corpus/stream_corpus.h"
+#include "text/text_pipeline.h"
+#include "text/text_source.h"
+
+/// The configuration of a training run: what `seqconv train` reads.
+namespace seqconv::internal {
+
+/// The files of both sides of samples, the i-th of one beside that of the
+/// other.
+struct PairSources {
+  std::vector<TextSource> source;
+  std::vector<TextSource> target;
+};
+
+/// [data]. Translation reads the keys of two sides, and files that hold both;
+/// language models read train and valid. Files of lines are text or, by their
+/// names (.bin, .idx), fairseq's binarised data.
+struct DataOptions {
+  std::vector<std::string> train_source;
+  std::vector<std::string> train_target;
+  std::vector<std::string> valid_source;
+  std::vector<std::string> valid_target;
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  std::string source_key;
+  std::string target_key;
+  std::vector<std::string> stories;
+  Links links = Links::kInside;  ///< of the folders of stories; no key
+  int64_t max_source_tokens = 0;
+  int64_t max_target_tokens = 0;
+  StreamOptions stream;
+
+  /// Says what the files of `train` and `valid` are.
+  DocumentOptions documents() const;
+  /// One of them; `side` matters where it holds both.
+  TextSource source_of(const std::string& file, PairSide side) const;
+  /// Lists what a translation model is trained on, and what judges it.
+  PairSources training_pairs() const;
+  PairSources validation_pairs() const;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("train_source",
+      train_source,
+      "Translation: files of training text, one sentence a line, or "
+      "binarised data (.bin)");
+    v("train_target",
+      train_target,
+      "Its translation, as many files, line by line");
+    v("valid_source",
+      valid_source,
+      "Validation text; without it there is no best checkpoint");
+    v("valid_target", valid_target, "Its translation");
+    v("train",
+      train,
+      "Language model: files of training text, or binarised data (.bin). "
+      "Translation: files that hold both sides, JSON lines (source_key, "
+      "target_key) or lists of story files (stories)");
+    v("valid", valid, "Its validation text");
+    v("source_key",
+      source_key,
+      "JSON lines: the key of the source, nested by dots: article.body");
+    v("target_key", target_key, "JSON lines: the key of the target");
+    v("stories",
+      stories,
+      "Story files of CNN-DailyMail: the folders of the files that train and "
+      "valid list, a name a line");
+    v("max_source_tokens",
+      max_source_tokens,
+      "Translation: a longer source is cut to so many tokens, </s> counted, by "
+      "the model too: at least 2, or 0 = pairs beyond model.max_positions are "
+      "left out");
+    v("max_target_tokens",
+      max_target_tokens,
+      "The same for targets, in training and validation alone");
+    stream.visit(v);
+  }
+};
+
+enum class OptimizerKind { kAdam, kNag };
+template <>
+struct EnumNames<OptimizerKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, OptimizerKind>>(
+          {{"adam", OptimizerKind::kAdam}, {"nag", OptimizerKind::kNag}});
+};
+
+/// [optimizer] (semantics.md 3.1).
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kAdam;
+  double beta1 = 0.9;
+  double beta2 = 0.98;
+  double epsilon = 1e-8;
+  double momentum = 0.99;
+  double weight_decay = 0;
+  double clip_norm = 0;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("kind", kind, "adam or nag");
+    v("beta1", beta1, "adam: decay of the first moment, in [0, 1)");
+    v("beta2", beta2, "adam: decay of the second moment, in [0, 1)");
+    v("epsilon",
+      epsilon,
+      "adam: added to the root of the second moment, above 0");
+    v("momentum", momentum, "nag: momentum, in [0, 1)");
+    v("weight_decay",
+      weight_decay,
+      "Decoupled weight decay, times the learning rate; at least 0");
+    v("clip_norm",
+      clip_norm,
+      "Largest norm of the gradient, at least 0; 0 = off");
+  }
+};
+
+enum class ScheduleKind { kInverseSqrt, kCosine };
+template <>
+struct EnumNames<ScheduleKind> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, ScheduleKind>>(
+          {{"inverse_sqrt", ScheduleKind::kInverseSqrt},
+           {"cosine", ScheduleKind::kCosine}});
+};
+
+/// [schedule] (semantics.md 3.1, 8.11).
+struct ScheduleOptions {
+  ScheduleKind kind = ScheduleKind::kInverseSqrt;
+  double learning_rate = 5e-4;
+  int64_t warmup_updates = 4000;
+  double warmup_start = 1e-7;
+  double min_learning_rate = 0;
+  int64_t period = 20000;
+  double period_multiplier = 1;
+  double period_shrink = 1;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("kind", kind, "After the warm-up: inverse_sqrt or cosine");
+    v("learning_rate", learning_rate, "The highest learning rate, above 0");
+    v("warmup_updates",
+      warmup_updates,
+      "Updates of linear warm-up (inverse_sqrt: at least 1)");
+    v("warmup_start", warmup_start, "Learning rate at update 0, at least 0");
+    v("min_learning_rate",
+      min_learning_rate,
+      "cosine: the lowest rate, 0 to learning_rate");
+    v("period", period, "cosine: updates of the first cycle, at least 1");
+    v("period_multiplier",
+      period_multiplier,
+      "cosine: each cycle is longer by this, at least 1");
+    v("period_shrink",
+      period_shrink,
+      "cosine: factor on the rates from cycle to cycle, above 0");
+  }
+};
+
+/// The type of activations and their products; parameters, gradients, sums and
+/// the optimiser's state are float32.
+enum class Precision { kFloat32, kBFloat16, kFloat16 };
+template <>
+struct EnumNames<Precision> {
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, Precision>>(
+          {{"float32", Precision::kFloat32},
+           {"bfloat16", Precision::kBFloat16},
+           {"float16", Precision::kFloat16}});
+};
+
+/// [training].
+struct TrainingOptions {
+  int64_t seed = 1;
+  int64_t max_epochs = 0;
+  int64_t max_updates = 0;
+  int64_t accumulate = 1;
+  double label_smoothing = 0.1;
+  ops::SmoothingForm smoothing_form = ops::SmoothingForm::kAll;
+  int64_t validate_every = 0;
+  int64_t save_every = 0;
+  int64_t keep_last = 5;
+  double ema_decay = 0;
+  int64_t patience = 0;
+  /// "loss", or the name of a metric: what the best checkpoint is chosen by,
+  /// and early stopping looks at.
+  std::string best_by = "loss";
+  std::vector<MetricKind> validate_metrics;
+  bool validate_bleu = false;  ///< as "bleu" among validate_metrics
+  int64_t log_every = 50;
+  bool tensorboard = false;
+  int64_t threads = 0;
+  std::string device = "auto";
+  bool shard_optimizer = false;
+  Precision precision = Precision::kFloat32;
+
+  /// The metric of best_by; nothing where it is the loss. UsageError for a name
+  /// that neither has.
+  std::optional<MetricKind> best_metric() const;
+  /// All that the validation text is to be translated for, each once.
+  std::vector<MetricKind> metrics() const;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("seed",
+      seed,
+      "Seed of initial weights, order of batches and dropout; at least 0");
+    v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit");
+    v("max_updates", max_updates, "Stop after this many updates, 0 = no limit");
+    v("accumulate",
+      accumulate,
+      "Batches summed to one update, those of all processes together; at least "
+      "1, and one a process");
+    v("label_smoothing",
+      label_smoothing,
+      "Probability taken off the right word, in [0, 1) (0 by default in "
+      "language models)");
+    v("smoothing_form",
+      smoothing_form,
+      "Where it goes: all words (the paper) or the others (fairseq)");
+    v("validate_every",
+      validate_every,
+      "Updates between validations, 0 = at each epoch's end");
+    v("save_every",
+      save_every,
+      "Updates between checkpoints, 0 = with each validation");
+    v("keep_last", keep_last, "Checkpoints kept besides the best one");
+    v("ema_decay",
+      ema_decay,
+      "Decay of an exponential moving average of the parameters, which is "
+      "validated and stored in their place; in [0, 1), 0 = off");
+    v("patience",
+      patience,
+      "Validations without gain before stopping, 0 = off");
+    v("best_by",
+      best_by,
+      "What the best checkpoint is chosen by: loss, or a metric of the "
+      "validation text's translation (bleu, chrf, ter, rouge1, rouge2, "
+      "rougeL, exact)");
+    v("validate_metrics",
+      validate_metrics,
+      "Metrics to report of the validation text's translation");
+    v("validate_bleu",
+      validate_bleu,
+      "The same as \"bleu\" in validate_metrics");
+    v("log_every",
+      log_every,
+      "Updates between two records of metrics, at least 1");
+    v("tensorboard",
+      tensorboard,
+      "Write the records' numbers for TensorBoard too, into "
+      "training/tensorboard");
+    v("threads",
+      threads,
+      "Threads of the tensor library, 0 to 1,024; 0 = all cores, of which "
+      "processes on one machine have equal shares");
+    v("device",
+      device,
+      "Where the model is trained: cpu, cuda, cuda:N, or auto, a CUDA device "
+      "where there is one");
+    v("shard_optimizer",
+      shard_optimizer,
+      "Each process keeps its share of the optimiser's state and of the moving "
+      "average, not all of it; the numbers stay the same");
+    v("precision",
+      precision,
+      "Type of activations and products: float32, bfloat16, or float16 (not on "
+      "the CPU), whose loss is scaled; parameters stay float32");
+  }
+};
+
+/// The whole file.
+struct TrainConfig {
+  Task task = Task::kTranslation;
+  DataOptions data;
+  TextOptions text;
+  ModelOptions model;
+  BatchingOptions batching;
+  TrainingOptions training;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  SearchOptions decoding;
+  MetricOptions metrics;
+
+  template <class Visitor>
+  void visit(Visitor& v) {
+    v("task", task, "translation or language_model");
+    v("data", data, "Text files, or fairseq's binarised data");
+    v("text", text, "From raw text to ids");
+    v("model", model, "Architecture");
+    v("batching", batching, "Size of batches");
+    v("training", training, "Length of the run, loss, validation");
+    v("optimizer", optimizer, "Optimiser");
+    v("schedule", schedule, "Learning rate");
+    v("decoding", decoding, "Search, for validation and as model's default");
+    v("metrics",
+      metrics,
+      "How validation computes metrics, as the flags of `seqconv evaluate`");
+  }
+
+  /// The defaults for a task: a language model is pre-norm and learned without
+  /// label smoothing.
+  static TrainConfig defaults(Task task);
+
+  /// UsageError naming the key (or both keys) when values make no sense or
+  /// contradict each other.
+  void validate() const;
+};
+
+/// Reads and validates a configuration file's table; keys that it leaves out
+/// have the defaults of its task.
+TrainConfig read_train_config(const Json& table);
+
+}  // namespace seqconv::internal
